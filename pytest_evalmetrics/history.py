@@ -1,4 +1,4 @@
-"""The history of runs: a line per benchmark and run, and the numbers that a run is held against."""
+"""The history of runs: a line per benchmark and run, and the numbers a run is compared with."""
 
 from __future__ import annotations
 
@@ -14,26 +14,13 @@ from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
 import msgspec
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
-from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.layout import capped, compact
 from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.run_folder import Origin
-
-__all__ = [
-    "SCHEMA_VERSION",
-    "Anchor",
-    "Anchors",
-    "History",
-    "Point",
-    "Run",
-    "append",
-    "read_history",
-    "run_of",
-    "usable_runs",
-]
 
 SCHEMA_VERSION = 1
 _FAILING = ("FAIL", "INCONCLUSIVE")
@@ -60,8 +47,8 @@ class Run(TypedDict):
     branch: str | None
     url: str | None
     verdict: str  # what came out
-    usable: bool  # whether a later run may be held against it: every gate held, and over all rows
-    starts: bool  # A change was accepted with ``--snapshot-update``: what is older counts no more
+    usable: bool  # whether a later run may be compared with it: every gate held, over all rows
+    starts: bool  # a change was accepted with ``--snapshot-update``: older runs no longer count
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
     drift: NotRequired[list[str]]  # which of its metrics drift, and since when
@@ -111,7 +98,8 @@ def usable_runs(runs: Sequence[Run]) -> list[Run]:
     usable: list[Run] = []
     for run in runs:
         if run["usable"]:
-            usable = [run] if run["starts"] else [*usable, run]
+            usable = [] if run["starts"] else usable
+            usable.append(run)
     return usable
 
 
@@ -119,17 +107,11 @@ def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
     """Yield the key metrics, and those that a baseline gates."""
     gated = [check["name"] for check in entry["checks"] if check["gate"] == "baseline"]
     for name in dict.fromkeys((*agent["key_metrics"], *gated)):
-        found = agent["estimates"].get(name)
-        if found is None:
-            continue
-        point: Point = {
-            "value": found["value"],
-            "tasks": found["tasks"],
-            "rollouts": found["rollouts"],
-        }
-        if found["interval"] is not None:
-            point["low"], point["high"] = found["interval"]["low"], found["interval"]["high"]
-        yield name, point
+        estimate = agent["estimates"].get(name)
+        if estimate is not None:
+            interval = estimate["interval"] or {}
+            point = {key: estimate[key] for key in ("value", "tasks", "rollouts")}
+            yield name, point | {key: interval[key] for key in ("low", "high") if interval}
 
 
 _NAMED = 3  # broken lines
@@ -144,10 +126,9 @@ class History:
     broken: tuple[str, ...] = ()  # ``file:line: why`` of each line that is none
 
     def notes(self) -> list[str]:
-        """Tell of the broken lines, the first of them by their place."""
-        told = [f"history: {line}; the line is left out" for line in self.broken[:_NAMED]]
-        more = len(self.broken) - _NAMED
-        return told + ([f"history: and {more} more broken lines"] if more > 0 else [])
+        """Describe the broken lines, the first of them by their place."""
+        notes = [f"history: {line}; the line is left out" for line in self.broken]
+        return capped(notes, _NAMED, "history: and {} more broken lines")
 
 
 def read_history(path: Path, shown: str) -> History:
@@ -174,57 +155,43 @@ def _read(path: str, shown: str, _changed: int, _size: int) -> History:
         if not line.strip():
             continue
         try:
-            found = decoder.decode(line)
+            run = decoder.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
             broken.append(f"{shown}:{number}: this is no run: {error}")
             continue
-        if found["schema_version"] != SCHEMA_VERSION:
-            broken.append(
-                f"{shown}:{number}: this run has the schema version {found['schema_version']}, "
-                f"and {SCHEMA_VERSION} is known"
-            )
-            continue
-        runs.setdefault(found["benchmark"], []).append(found)
+        if (version := run["schema_version"]) == SCHEMA_VERSION:
+            runs.setdefault(run["benchmark"], []).append(run)
+        else:
+            why = f"this run has the schema version {version}, and {SCHEMA_VERSION} is known"
+            broken.append(f"{shown}:{number}: {why}")
     return History(runs, tuple(broken))
 
 
 def append(path: Path, runs: Sequence[Run], shown: str) -> None:
-    """Add runs at the end of a history, one line each.
+    """Add runs at the end of a history, one line each, under a lock.
 
-    One write, at the end of the file and under a lock: of two processes none loses a line.
     A line that an earlier process left unfinished is not continued.
     """
     data = "".join(compact(run) + "\n" for run in runs).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        flags = os.O_RDWR | os.O_CREAT | os.O_APPEND | getattr(os, "O_BINARY", 0)
-        handle = os.open(path, flags, 0o666)
-        try:
-            with _locked(handle):
-                _append(handle, data)
-        finally:
-            os.close(handle)
+        with path.open("ab+", buffering=0) as file, _locked(file.fileno()):
+            size = file.seek(0, os.SEEK_END)
+            file.seek(max(0, size - 1))
+            if file.read(1) not in (b"", b"\n"):
+                data = b"\n" + data
+            try:
+                while data:
+                    data = data[os.write(file.fileno(), data) :]
+            except OSError:  # the disk is full
+                file.truncate(size)
+                raise
     except OSError as error:
         raise ArtifactError(
             f"the history can't be written: {error.strerror or error}",
             file=shown,
             hint="choose another file with --evalmetrics-history, or free some room",
         ) from error
-
-
-def _append(handle: int, data: bytes) -> None:
-    size = os.fstat(handle).st_size
-    if size:
-        os.lseek(handle, -1, os.SEEK_END)
-        if os.read(handle, 1) != b"\n":
-            data = b"\n" + data
-    try:
-        done = os.write(handle, data)
-        if done < len(data):  # the disk is full
-            os.write(handle, data[done:])
-    except OSError:
-        os.ftruncate(handle, size)
-        raise
 
 
 @contextmanager
@@ -252,11 +219,11 @@ _MEDIAN = "median-of-last-"
 
 @record
 class Anchor:
-    """The number to hold a metric against."""
+    """The number to compare a metric with."""
 
-    value: float | None  # it; None where no earlier run has one
-    told: str  # what it is: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
-    runs: int = 0  # how many runs it is taken from
+    value: float | None  # None where no earlier run has one
+    told: str  # its origin: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
+    runs: int = 0  # that it is taken from
 
 
 @record
@@ -270,43 +237,39 @@ class Anchors:
     min_coverage: float
 
     @property
-    def usable(self) -> list[Run]:
-        """The runs that count."""
-        return usable_runs(self.runs)
-
-    @property
     def agents(self) -> tuple[str, ...]:
         """Whose numbers the last run has."""
-        usable = self.usable
+        usable = usable_runs(self.runs)
         return tuple(usable[-1]["agents"]) if usable else ()
 
     def anchor(self, agent: str, metric: str, tasks: int, *, higher_is_better: bool) -> Anchor:
         """Find the number for one metric."""
-        usable = self.usable
-        found = [
-            (run, point) for run in usable if (point := _point(run, agent, metric)) is not None
-        ]
-        if not found:
+        usable = usable_runs(self.runs)
+        points = [(run, point) for run in usable if (point := _point(run, agent, metric))]
+        if not points:
             lacking = f"that counts and has {metric}" if usable else "that counts"
             return Anchor(None, f"{self.file} holds no run of this benchmark {lacking} yet")
-        alike = [(run, p) for run, p in found if self._comparable(p["tasks"], tasks)]
+        alike = [
+            (run, point["value"])
+            for run, point in points
+            if min(point["tasks"], tasks) >= self.min_coverage * max(point["tasks"], tasks)
+        ]
         if not alike:
+            before = points[-1][1]["tasks"]
             return Anchor(
                 None,
-                f"the runs in {self.file} rest on another number of tasks: "
-                f"{found[-1][1]['tasks']}, and now {tasks}",
+                f"the runs in {self.file} rest on another number of tasks: {before}, and now "
+                f"{tasks}",
             )
         if self.against == "best":
             choose = max if higher_is_better else min
-            run, point = choose(alike, key=lambda pair: pair[1]["value"])
+            run, value = choose(alike, key=lambda pair: pair[1])
+            day = run["time"][:10] + (f" ({run['commit'][:7]})" if run["commit"] else "")
             of = "the only run" if len(alike) == 1 else f"the best of {len(alike)} runs"
-            return Anchor(point["value"], f"{of}, of {_when(run)}", len(alike))
+            return Anchor(value, f"{of}, of {day}", len(alike))
         last = alike[-int(self.against.removeprefix(_MEDIAN)) :]
         of = "the only run" if len(last) == 1 else f"the median of the last {len(last)} runs"
-        return Anchor(median(p["value"] for _, p in last), of, len(last))
-
-    def _comparable(self, before: int, now: int) -> bool:
-        return min(before, now) >= self.min_coverage * max(before, now)
+        return Anchor(median(value for _, value in last), of, len(last))
 
 
 def _point(run: Run, agent: str, metric: str) -> Point | None:
@@ -314,8 +277,3 @@ def _point(run: Run, agent: str, metric: str) -> Point | None:
     if agent not in agents and len(agents) == 1:  # it may have been renamed
         agent = next(iter(agents))
     return agents.get(agent, {}).get(metric)
-
-
-def _when(run: Run) -> str:
-    day = run["time"][:10]
-    return f"{day} ({run['commit'][:7]})" if run["commit"] else day

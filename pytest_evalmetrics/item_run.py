@@ -13,7 +13,8 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, GateFailed, RegressionWarning
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.pipeline.evaluation import Evaluation
-from pytest_evalmetrics.reports import failure_text, payload_of
+from pytest_evalmetrics.reports.failure import failure_text
+from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
 from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path

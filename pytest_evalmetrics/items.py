@@ -15,7 +15,7 @@ from pytest_evalmetrics.errors import ConfigError, DataError, EvalMetricsError, 
 from pytest_evalmetrics.item_run import as_asked, keeps_baseline, names_for
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
-from pytest_evalmetrics.reports import FailureText
+from pytest_evalmetrics.reports.failure import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
 from pytest_evalmetrics.session import let_register
 from pytest_evalmetrics.settings import history_path, journal_mode, output_prefix
@@ -124,7 +124,7 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Say what the gates can see, and what the calls take, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.reports import power_table  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.reports.section import power_table  # noqa: PLC0415 - the same
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -179,7 +179,7 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.reports import write_noise_page  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.reports.reporters import write_noise_page  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 
     lines: list[str] = []

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
 _SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
 
@@ -55,6 +55,18 @@ def many(count: int, what: str, verb: str = "") -> str:
 def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     """Count a part of things: ``1 of 3 tasks has``, ``2 of 3 tasks have``."""
     return f"{part} of {many(whole, what)} {verb if part == 1 else _OF_MANY[verb]}".rstrip()
+
+
+def capped(lines: Sequence[str], most: int, rest: str, count: int | None = None) -> list[str]:
+    """Keep the first lines, and write one for the rest of `count`."""
+    more = (len(lines) if count is None else count) - most
+    return [*lines[:most], *([rest.format(more)] if more > 0 else [])]
+
+
+def listed(names: Sequence[object], most: int, count: int | None = None) -> str:
+    """Write the first names, and how many more there are of `count`: ``a, b and 3 more``."""
+    more = (len(names) if count is None else count) - most
+    return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")
 
 
 def visible(text: str) -> str:

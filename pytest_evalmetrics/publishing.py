@@ -12,15 +12,11 @@ import msgspec
 
 from pytest_evalmetrics.baselines.declared import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
-from pytest_evalmetrics.reports import (
-    Artifacts,
-    Payload,
-    calls_line,
-    report_document,
-    section,
-    tell_ci,
-    write_reports,
-)
+from pytest_evalmetrics.reports.lines import calls_line
+from pytest_evalmetrics.reports.payload import Artifacts, Payload
+from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
+from pytest_evalmetrics.reports.section import section
+from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.results import Check, Verdict, worst
 from pytest_evalmetrics.run_folder import Origin, RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
@@ -45,7 +41,7 @@ class RunResults:
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
         self.entries: dict[str, dict[str, Any]] = {}  # the benchmarks' entries of the report, by id
-        self._artifacts = Artifacts(root=config.rootpath)  # their larger texts
+        self._artifacts = Artifacts()  # their larger texts
         self._unkept: ArtifactError | None = None  # there was no room for these: no artifacts
         self._errors: list[EvalMetricsError] = []
         self._usage: list[dict[str, Any]] = []  # of calls
@@ -114,14 +110,17 @@ class RunResults:
             hint = "fix it in the conftest.py or the plugin that defines it"
             self._errors.append(ArtifactError(message, hint=hint))
         if self._unkept is None:
-            self._artifacts.origin = lambda: {**asdict(self._origin[0]), "time": self._origin[1]}
             chosen = reporter_names(config)
-            written = write_reports(
-                self._artifacts, folder.prefix, report, names=chosen, environ=os.environ
+            run = FinishedRun(
+                kept=self._artifacts,
+                report=report,
+                root=config.rootpath,
+                origin=lambda: {**asdict(self._origin[0]), "time": self._origin[1]},
+                chosen=bool(chosen),
             )
+            paths, unwritten = write_reports(run, folder.prefix, chosen)
             self._warnings.update(names.notes)
-            paths = written.paths
-            self._errors += written.errors
+            self._errors += unwritten
         else:  # half of what there was is no report
             self._errors.append(self._unkept)
         try:

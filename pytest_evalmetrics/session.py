@@ -9,6 +9,7 @@ there is a benchmark.
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 import time
 from contextlib import suppress
@@ -36,7 +37,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.publishing import RunResults
-    from pytest_evalmetrics.reports import Payload
+    from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
 PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
@@ -377,9 +378,7 @@ class EvaluationSession:
             self._folder.release()
         self._results = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
-            from pytest_evalmetrics.reports.payload import remove_left
-
-            remove_left(self._config.stash[_FOLDER])
+            shutil.rmtree(self._config.stash[_FOLDER], ignore_errors=True)
 
 
 # -- reports ---------------------------------------------------------------------------------
@@ -418,7 +417,7 @@ def _attach(
 
 
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
-    from pytest_evalmetrics.reports import FailureText
+    from pytest_evalmetrics.reports.failure import FailureText
 
     report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]
 
@@ -511,7 +510,7 @@ def refuse_unknown_reporters(config: pytest.Config) -> None:
     if names is None or hasattr(config, "workerinput"):
         return
     from pytest_evalmetrics.errors import RegistryError
-    from pytest_evalmetrics.reports import chosen_reporters
+    from pytest_evalmetrics.reports.reporters import chosen_reporters
 
     try:
         with let_register(config):

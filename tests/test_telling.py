@@ -107,7 +107,7 @@ OURS = [
         ],
     ),
     ("jsonl", ["jsonl: loader"]),
-    ("report.json", ["report.json: reporter", "  Every check with its evidence*"]),
+    ("report.json", ["report.json: reporter", "  Write every check with its evidence*"]),
 ]
 OWN = [
     (

@@ -57,7 +57,7 @@ scorers = Registry(
 register_scorer = scorers.register
 
 reporters = Registry(
-    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.report_files"
+    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.reporters"
 )
 register_reporter = reporters.register
 

@@ -1,34 +1,18 @@
-"""Numbers and single lines as people read them."""
+"""Numbers, cells and single lines as people read them, shared by all writers."""
 
 from __future__ import annotations
 
 import math
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.layout import many, of_many, visible
+from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.results import Estimate, RowFailure, ScorerFailures
+    from pytest_evalmetrics.results import RowFailure, ScorerFailures
 
-__all__ = [
-    "broken_off",
-    "calls_line",
-    "failed_row_cause",
-    "failed_row_groups",
-    "failed_row_notes",
-    "false_alarms",
-    "interval",
-    "judge_lines",
-    "lost_ones",
-    "number",
-    "recorded_count",
-    "recorded_lines",
-    "sparkline",
-    "table",
-    "trends",
-]
+# -- numbers and tables ----------------------------------------------------------------------
 
 
 def number(value: float | None) -> str:
@@ -40,34 +24,18 @@ def number(value: float | None) -> str:
     return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # noqa: PLR2004 - a shape
 
 
-def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
-    """Tell how many benchmarks are expected to fail by chance; empty where none is tested."""
-    levels = []
-    for entry in benchmarks:
-        tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
-        tested = [e for e in tested if e.get("rule") in ("practical", "statistical")]
-        if tested:
-            levels.append(max(e["alpha"] / e.get("benchmarks", 1) for e in tested))
-    if not levels:
-        return ""
-    count = f"{len(levels)} benchmarks are" if len(levels) > 1 else "1 benchmark is"
-    red = -math.expm1(sum(math.log1p(-level) for level in levels))
-    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
-    return (
-        f"{count} tested: without any change up to {sum(levels):.2g} are expected to fail by "
-        f"chance, and at most {share} % of such runs are red"
-    )
+def signed(value: float | None) -> str:
+    """Write a change, with its sign."""
+    return ("+" if value is not None and value > 0 else "") + number(value)
 
 
-def interval(estimate: Estimate | None) -> str:
-    """Write an estimate's interval as ``[low, high]``."""
-    if estimate is None or estimate.interval is None:
-        return ""
-    return f"[{number(estimate.interval.low)}, {number(estimate.interval.high)}]"
+def interval(low: float | None, high: float | None) -> str:
+    """Write an interval as ``[low, high]``; empty without one."""
+    return "" if low is None else f"[{number(low)}, {number(high)}]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
-    """Align rows below a header; columns without any content are left out."""
+    """Align rows below a header, without the columns that are empty."""
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
     lines = [[header[i] for i in used], *([visible(row[i]) for i in used] for row in rows)]
     widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
@@ -77,8 +45,76 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     ]
 
 
+_BARS = "▁▂▃▄▅▆▇█"
+
+
+def sparkline(values: Sequence[float]) -> str:
+    """Draw values as bars: the lowest is the lowest bar, and equal values are one level."""
+    low, high = min(values, default=0.0), max(values, default=0.0)
+    if high == low:
+        return _BARS[3] * len(values)
+    steps = [(value - low) / (high - low) * (len(_BARS) - 1) for value in values]
+    return "".join(_BARS[int(step + 0.5)] for step in steps)
+
+
+# -- checks, as builtins ---------------------------------------------------------------------
+
+
+def of_agent(check: Mapping[str, Any]) -> str:
+    """Write the agent of a check before what is said of it; empty for the only one."""
+    return f"{check['agent']}: " if check["agent"] else ""
+
+
+def expected(check: Mapping[str, Any]) -> str:
+    """Write what a check requires, and which direction is better."""
+    return ", ".join(filter(None, (check["bound"], better_way(check["evidence"]))))
+
+
+def better_way(evidence: Mapping[str, Any]) -> str:
+    """Say which direction is better; empty where nothing is compared."""
+    direction = evidence.get("direction")
+    return f"{direction} is better" if direction else ""
+
+
+def change_of(evidence: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+    """Return a metric's change from its baseline, and the change's interval."""
+    drop, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
+    if evidence.get("direction") == "lower":
+        return drop, low, high
+    change, from_, to = (None if value is None else -value for value in (drop, high, low))
+    return change, from_, to
+
+
+def p_value(evidence: Mapping[str, Any]) -> float | None:
+    """Return a comparison's p value, adjusted for the other metrics where it is."""
+    p: float | None = evidence.get("p_adjusted", evidence.get("p"))
+    return p
+
+
+# -- a run -----------------------------------------------------------------------------------
+
+
+def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
+    """Say how many benchmarks are expected to fail by chance; empty where none is tested."""
+    levels = []
+    for entry in benchmarks:
+        tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
+        tested = [e for e in tested if e.get("rule") in ("practical", "statistical")]
+        if tested:
+            levels.append(max(e["alpha"] / e.get("benchmarks", 1) for e in tested))
+    if not levels:
+        return ""
+    red = -math.expm1(sum(math.log1p(-level) for level in levels))
+    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
+    return (
+        f"{many(len(levels), 'benchmark', 'is')} tested: without any change up to "
+        f"{sum(levels):.2g} are expected to fail by chance, and at most {share} % of such runs "
+        "are red"
+    )
+
+
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """Say of each benchmark and test that was not evaluated what is not known of it."""
+    """List the benchmarks and tests without a result, each with what is unknown of it."""
     half = broken_off(report)
     return [
         (item, "was not evaluated" + (" to its end" if item in half else ""))
@@ -93,112 +129,97 @@ def broken_off(report: Mapping[str, Any]) -> set[str]:
     return tests.intersection(report["not_evaluated"])
 
 
-_BARS = "▁▂▃▄▅▆▇█"
-
-
-def sparkline(values: Sequence[float]) -> str:
-    """Draw values as bars: the lowest is the lowest bar, and equal values are one level."""
-    if not values:
-        return ""
-    low, high = min(values), max(values)
-    if high == low:
-        return _BARS[3] * len(values)
-    steps = [(value - low) / (high - low) * (len(_BARS) - 1) for value in values]
-    return "".join(_BARS[int(step + 0.5)] for step in steps)
+def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict[str, float]:
+    """Choose an agent's key metrics: without means that nothing gates, where there are others."""
+    gated = {check["name"] for check in entry["checks"] if check["gate"] != "expect"}
+    metrics: dict[str, float] = agent["key_metrics"]
+    chosen = {n: v for n, v in metrics.items() if n in gated or not n.startswith("mean/")}
+    return dict(sorted((chosen or metrics).items(), key=lambda item: item[0] not in gated))
 
 
 def trends(
     report: Mapping[str, Any],
 ) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
-    """Go through the key metrics of which there is more than one run."""
+    """Go through the headline metrics that are known of more than one run."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
-        gated = {check["name"] for check in entry["checks"] if check["gate"] != "expect"}
+        several = len(entry["agents"]) > 1
         for agent in entry["agents"]:
-            several = len(entry["agents"]) > 1
-            names = list(agent["key_metrics"])
-            telling = [n for n in names if n in gated or not n.startswith("mean/")]
-            for name in telling or names:
+            for name in sorted(headline_metrics(entry, agent), key=[*agent["key_metrics"]].index):
                 points = [run["agents"].get(agent["agent"], {}).get(name) for run in runs]
                 values = [point["value"] for point in points if point is not None]
                 if len(values) > 1:
                     yield entry, agent["agent"] if several else "", name, values
 
 
-def judge_lines(judges: Sequence[dict[str, Any]]) -> list[str]:
-    """Tell what judges took, in one line; none where nothing was asked."""
-    by_model: dict[str, list[dict[str, Any]]] = {}
-    for one in judges:
-        if one["calls"]:
-            by_model.setdefault(one["model"], []).append(one)
-    return [f"judges: {'; '.join(_one(*item) for item in by_model.items())}"] if by_model else []
+# -- calls of models and endpoints -----------------------------------------------------------
 
 
-def _one(model: str, uses: Sequence[dict[str, Any]]) -> str:
-    parts = [f"{model}: {many(sum(u['calls'] for u in uses), 'answer')}"]
-    tokens = sum(u["total_tokens"] for u in uses)
-    if tokens:
-        parts.append(many(tokens, "token"))
-    costs = [u["cost"] for u in uses]
-    if all(cost is not None for cost in costs):
-        parts.append(f"cost {sum(costs):.4g}")
-    slowest = max(u["latency_s"]["p95"] for u in uses)
-    parts.append(f"95 % within {slowest:.2g} s")
-    return ", ".join(parts)
+def judge_lines(judges: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Sum up the calls of judges in one line; none where nothing was asked."""
+    by_model: dict[str, list[Mapping[str, Any]]] = {}
+    for use in judges:
+        if use["calls"]:
+            by_model.setdefault(use["model"], []).append(use)
+    models = []
+    for model, uses in by_model.items():
+        parts = [f"{model}: {many(sum(use['calls'] for use in uses), 'answer')}"]
+        if tokens := sum(use["total_tokens"] for use in uses):
+            parts.append(many(tokens, "token"))
+        costs = [use["cost"] for use in uses]
+        if None not in costs:
+            parts.append(f"cost {sum(costs):.4g}")
+        slowest = max(use["latency_s"]["p95"] for use in uses)
+        models.append(", ".join([*parts, f"95 % within {slowest:.2g} s"]))
+    return [f"judges: {'; '.join(models)}"] if models else []
 
 
 def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Sum up what all benchmarks used."""
-    found = [u for u in usage if u]
-    if not found:
+    """Sum up the calls of all benchmarks in one line; none where nothing was called."""
+    uses = [use for use in usage if use]
+    if not uses:
         return []
-
-    def total(key: str) -> int:
-        return sum(u[key] for u in found)
-
-    parts = [f"{total('calls')} answered"]
-    if total("from_journal"):
-        parts[0] += f" ({total('from_journal')} by the journal)"
-    if total("failed"):
-        parts.append(f"{total('failed')} failed")
-    parts.append(f"{many(total('requests'), 'request')} sent")
-    if total("total_tokens"):
-        parts.append(many(total("total_tokens"), "token"))
-    costs = [u["cost_now"] for u in found]
-    if all(cost is not None for cost in costs):
-        paid = sum(costs)
-        parts.append(f"cost {paid:.4g}")
-        whole = [u["cost"] for u in found]
-        if total("from_journal") and all(cost is not None for cost in whole):
-            parts[-1] += f", saved {sum(whole) - paid:.4g}"
+    counted = ("calls", "from_journal", "failed", "requests", "total_tokens")
+    total = {key: sum(use[key] for use in uses) for key in counted}
+    journal = f" ({total['from_journal']} by the journal)" if total["from_journal"] else ""
+    parts = [f"{total['calls']} answered{journal}"]
+    if total["failed"]:
+        parts.append(f"{total['failed']} failed")
+    parts.append(f"{many(total['requests'], 'request')} sent")
+    if total["total_tokens"]:
+        parts.append(many(total["total_tokens"], "token"))
+    paid, worth = ([use[key] for use in uses] for key in ("cost_now", "cost"))
+    if None not in paid:
+        parts.append(f"cost {sum(paid):.4g}")
+        if total["from_journal"] and None not in worth:
+            parts.append(f"saved {sum(worth) - sum(paid):.4g}")
     return [f"calls: {', '.join(parts)}"]
 
+
+# -- baselines -------------------------------------------------------------------------------
 
 _NAMED = 8  # changed metrics of a benchmark; all of them are in the report
 
 
 def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
-    """Tell what one benchmark recorded; nothing where it recorded nothing."""
+    """Describe the baseline that a benchmark recorded; nothing where it recorded none."""
     if not recorded:
         return []
     metrics: Mapping[str, Sequence[float | None]] = recorded["metrics"]
-    changed = [(name, was, now) for name, (was, now) in metrics.items() if was != now]
+    changed = [f"    {n} {_change(*pair)}" for n, pair in metrics.items() if pair[0] != pair[1]]
     same = [name for name, (was, now) in metrics.items() if was == now]
     lines = [f"{'recorded' if recorded['written'] else 'unchanged'} {recorded['file']}"]
-    lines += [f"    {name} {_change(was, now)}" for name, was, now in changed[:_NAMED]]
-    if len(changed) > _NAMED:
-        lines.append(f"    ... and {len(changed) - _NAMED} more: see report.json")
+    lines += capped(changed, _NAMED, "    ... and {} more: see report.json")
     if same and recorded["written"]:
-        more = f" and {len(same) - _NAMED} more" if len(same) > _NAMED else ""
-        lines.append(f"    as before: {', '.join(same[:_NAMED])}{more}")
+        lines.append(f"    as before: {listed(same, _NAMED)}")
     return lines
 
 
-def recorded_count(recorded: Sequence[Mapping[str, Any]]) -> str:
-    """Count what all benchmarks recorded; empty where none did."""
-    told = [r["written"] for r in recorded if r]
-    parts = [(told.count(True), "recorded"), (told.count(False), "unchanged")]
-    counted = ", ".join(f"{n} {what}" for n, what in parts if n)
+def recorded_count(entries: Iterable[Mapping[str, Any]]) -> str:
+    """Count the baselines that all benchmarks recorded; empty where none did."""
+    written = [entry["recorded"]["written"] for entry in entries if entry["recorded"]]
+    parts = [(written.count(True), "recorded"), (written.count(False), "unchanged")]
+    counted = ", ".join(f"{count} {what}" for count, what in parts if count)
     return f"baselines: {counted}" if counted else ""
 
 
@@ -208,41 +229,39 @@ def _change(was: float | None, now: float | None) -> str:
     if now is None:
         return f"{number(was)} -> no longer recorded"
     old, new = number(was), number(now)
-    if old == new:  # the difference is in what is usually not shown
+    if old == new:  # the difference is in digits that are usually not shown
         old, new = f"{was:.12g}", f"{now:.12g}"
     return f"{old} -> {new}"
 
 
-def failed_row_notes(failures: Sequence[ScorerFailures]) -> Iterator[str]:
-    """Tell each kind in a line of its own, for a run that goes on without such rows."""
+# -- rows that could not be scored -----------------------------------------------------------
+
+
+def failed_row_notes(failures: Iterable[ScorerFailures]) -> Iterator[str]:
+    """Describe each kind in a line of its own, for a run that goes on without such rows."""
     for found in failures:
         for kind, count in found.kinds.items():
             yield f"{_rows(count, found)} ({kind}), {_example(count, found.examples[kind])}"
 
 
-def failed_row_groups(failures: Sequence[ScorerFailures]) -> list[str]:
-    """Tell them where they are why a benchmark fails: the sum first, then each kind."""
-    lines = []
+def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
+    """Describe the reason why a benchmark fails: the sum first, then each kind."""
     for found in failures:
-        lines.append(f"{_rows(found.count, found)}:")
-        lines += [
-            f"  {count} ({kind}), {_example(count, found.examples[kind])}"
-            for kind, count in found.kinds.items()
-        ]
-    return lines
+        yield f"{_rows(found.count, found)}:"
+        for kind, count in found.kinds.items():
+            yield f"  {count} ({kind}), {_example(count, found.examples[kind])}"
 
 
-def failed_row_cause(failures: Sequence[ScorerFailures], score: str) -> str:
-    """Say in one line why a score is missing; nothing where no scorer lacks it."""
+def failed_row_cause(failures: Iterable[ScorerFailures], score: str) -> str:
+    """Say in one line why a score is missing; empty where no scorer lacks it."""
     for found in failures:
         if score in found.scores:
-            kinds = ", ".join(
-                kind if len(found.kinds) == 1 else f"{kind}: {count}"
-                for kind, count in found.kinds.items()
+            kinds = [f"{kind}: {count}" for kind, count in found.kinds.items()]
+            first, count = next(iter(found.kinds.items()))
+            named = first if len(kinds) == 1 else ", ".join(kinds)
+            return (
+                f"{_rows(found.count, found)} ({named}), {_example(count, found.examples[first])}"
             )
-            first = next(iter(found.kinds))
-            told = _example(found.kinds[first], found.examples[first])
-            return f"{_rows(found.count, found)} ({kinds}), {told}"
     return ""
 
 

@@ -1,7 +1,7 @@
-"""What the GitHub action asks of GitHub: main's last run, and a comment on a pull request.
+"""The GitHub action's requests: find main's last run, and comment on a pull request.
 
 ``python -m pytest_evalmetrics.reports.pull_request last-run`` and ``... comment FOLDER``. Neither
-believes anything that a pull request's own run may have written, but as a report to be shown.
+trusts anything that a pull request's own run may have written; its report is only shown.
 """
 
 from __future__ import annotations
@@ -14,58 +14,47 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
-from itertools import count, groupby
+from itertools import accumulate, count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.layout import capped
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-__all__ = ["comment_of"]
-
-MOST: Final = 65_536  # characters of a comment, as GitHub counts them: in UTF-16
-_ROOM: Final = 400  # for what says that it was cut
+_MOST: Final = 65_536  # characters of a comment, as GitHub counts them: in UTF-16
+_ROOM: Final = 400  # for saying that it was cut
 _ROWS: Final = 42  # of a table, with its head
 _PAGE: Final = 100
 _SECONDS: Final = 30
 _API: Final = "https://api.github.com"
+_PERMISSIONS: Final = "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
 
 
 def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = "") -> str:
     """Write one comment about all reports of a workflow's run.
 
-    Parameters
-    ----------
-    reports
-        What each job's ``report.json`` holds, by the artifact's name; None for one that is none.
-    marker
-        The HTML comment by which a later run finds this one.
-    run_url, page_url
-        The workflow's run, and where report.html is published; empty where it is not.
-
-    Returns
-    -------
-    str
-        Markdown of at most 65,536 characters: failures come first, and what had to be left out
-        is said.
+    `reports` has each job's ``report.json`` by the artifact's name, None for one that can't be
+    read. By the HTML comment `marker` a later run finds this one. `page_url` is empty where
+    report.html is not published. The Markdown has at most 65,536 characters, failures first, and
+    says if something is left out.
     """
-    parts = [marker]
+    parts = []
     for name, report in sorted(reports.items()):
         try:
             text = summary(report)
         except Exception:  # noqa: BLE001 - a pull request may have written anything
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
-        text = _with_fewer_rows(text)
-        title, _, rest = text.partition("\n")
-        parts.append(f"{title} ({_name(name)})\n{rest}" if len(reports) > 1 else text)
+        title, _, rest = _with_fewer_rows(text).partition("\n")
+        of = f" ({_name(name)})" if len(reports) > 1 else ""
+        parts.append(f"{title}{of}\n{rest}")
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
-    links = [f"[run and artifacts]({run_url})", *([f"[report]({page_url})"] if page_url else [])]
-    end = "\n" + " · ".join(links)
-    most = (MOST - _ROOM - _length(end)) // max(1, len(reports)) - _length(marker)
-    return "\n".join([marker, *(_cut(part, most) for part in parts[1:])]) + end
+    end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page_url})" if page_url else "")
+    most = (_MOST - _ROOM - _length(end)) // len(parts) - _length(marker)
+    return "\n".join([marker, *(_cut(part, most) for part in parts)]) + end
 
 
 def _name(text: str) -> str:
@@ -82,10 +71,7 @@ def _with_fewer_rows(text: str) -> str:
     kept: list[str] = []
     for is_row, group in groupby(text.splitlines(), lambda line: line.startswith("|")):
         lines = list(group)
-        more = len(lines) - _ROWS
-        if is_row and more > 0:
-            lines = [*lines[:_ROWS], f"| | and {more} more rows |"]
-        kept += lines
+        kept += capped(lines, _ROWS, "| | and {} more rows |") if is_row else lines
     return "\n".join(kept) + "\n"
 
 
@@ -93,13 +79,9 @@ def _cut(text: str, most: int) -> str:
     """Leave out the last lines of a text that is too long, and close what they would close."""
     if _length(text) <= most:
         return text
-    kept: list[str] = []
-    room = most
-    for line in text.splitlines():
-        room -= _length(line) + 1
-        if room < 0:
-            break
-        kept.append(line)
+    lines = text.splitlines()
+    ends = accumulate(_length(line) + 1 for line in lines)
+    kept = [line for line, end in zip(lines, ends, strict=True) if end <= most]
     while kept and (kept[-1].startswith("<summary") or kept[-1] in ("", "<details>")):
         kept.pop()  # a section that only begins
     if kept.count("<details>") > kept.count("</details>"):
@@ -128,8 +110,9 @@ class _GitHub:
             with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
                 return json.load(answer)
         except urllib.error.HTTPError as error:
-            said = error.read(500).decode(errors="replace")
-            sys.exit(f"{method} {path}: GitHub answered {error.code}: {said}{_way_out(error.code)}")
+            answer = f"{error.code}: {error.read(500).decode(errors='replace')}"
+            hint = _PERMISSIONS if error.code in (401, 403) else ""
+            sys.exit(f"{method} {path}: GitHub answered {answer}{hint}")
         except (OSError, ValueError) as error:
             sys.exit(f"{method} {path}: GitHub did not answer: {error}")
 
@@ -140,12 +123,6 @@ class _GitHub:
             yield from entries
             if len(entries) < _PAGE:
                 return
-
-
-def _way_out(status: int) -> str:
-    if status in (401, 403):
-        return "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
-    return ""
 
 
 def _last_run(environ: Mapping[str, str], branch: str) -> str:
@@ -172,15 +149,14 @@ def _pull_of(github: _GitHub, run: Mapping[str, Any]) -> int | None:
     if run["event"] != "pull_request":
         return None
     head = run.get("head_repository") or {}
-    owner = (head.get("owner") or {}).get("login")
-    for pull in github.pages("pulls", state="open", head=f"{owner}:{run['head_branch']}"):
-        if pull["head"]["sha"] == run["head_sha"]:
-            return int(pull["number"])
-    return None
+    branch = f"{(head.get('owner') or {}).get('login')}:{run['head_branch']}"
+    pulls = github.pages("pulls", state="open", head=branch)
+    numbers = (int(pull["number"]) for pull in pulls if pull["head"]["sha"] == run["head_sha"])
+    return next(numbers, None)
 
 
 def _comment(environ: Mapping[str, str], folder: Path, page_url: str) -> str:
-    """Write the comment, or renew the one that is there; tell what was done."""
+    """Write the comment, or renew the one that is there; return a line about it."""
     event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     run = event.get("workflow_run")
     if run is None:
@@ -196,25 +172,25 @@ def _comment(environ: Mapping[str, str], folder: Path, page_url: str) -> str:
         if old["user"]["type"] == "Bot" and (old["body"] or "").startswith(marker):
             path = f"issues/comments/{old['id']}"
             return f"updated {github.ask(path, method='PATCH', body={'body': text})['html_url']}"
-    made = github.ask(f"issues/{number}/comments", method="POST", body={"body": text})
-    return f"wrote {made['html_url']}"
+    comment = github.ask(f"issues/{number}/comments", method="POST", body={"body": text})
+    return f"wrote {comment['html_url']}"
 
 
 def _reports(folder: Path) -> dict[str, Any]:
-    """Read the report of each artifact; None for what is none.
+    """Read the report of each artifact; None for one that can't be read.
 
     Several artifacts lie in a folder each, one alone in `folder` itself. An artifact's files lie
     below the least folder that holds all that was uploaded.
     """
-    found: dict[str, Any] = {}
+    reports: dict[str, Any] = {}
     for file in sorted(folder.rglob("report.json")):
         where = file.parent.relative_to(folder).parts
         try:
             report = json.loads(file.read_bytes())
         except (OSError, ValueError, RecursionError):
             report = None
-        found.setdefault(where[0] if where else "evalmetrics", report)
-    return found
+        reports.setdefault(where[0] if where else "evalmetrics", report)
+    return reports
 
 
 def main(argv: Sequence[str], environ: Mapping[str, str]) -> None:
@@ -228,9 +204,10 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> None:
     comment.add_argument("--page", default="", help="where report.html is published")
     given = parser.parse_args(argv)
     if given.command == "last-run":
-        sys.stdout.write(f"{_last_run(environ, given.branch)}\n")
+        line = _last_run(environ, given.branch)
     else:
-        sys.stdout.write(f"{_comment(environ, given.folder, given.page)}\n")
+        line = _comment(environ, given.folder, given.page)
+    sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Writing the artifacts: texts kept until the run's end, and the reporters that write them."""
+"""Reporters: the built-in ones, each named as its file, and how all of them are run."""
 
 from __future__ import annotations
 
@@ -6,233 +6,33 @@ import inspect
 import json
 import os
 import re
-import tempfile
 import uuid
-from contextlib import contextmanager, suppress
-from dataclasses import dataclass, field
+from contextlib import suppress
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
 
 import msgspec
 
+from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.registry import origin, reporters
-from pytest_evalmetrics.reports.html import PagePieces, write_other, write_page
-from pytest_evalmetrics.reports.payload import take
+from pytest_evalmetrics.reports.html.page import write_other, write_page
+from pytest_evalmetrics.reports.payload import GROUPS_FILE
+from pytest_evalmetrics.reports.summary import code_quality, summary
 from pytest_evalmetrics.results import Verdict, worst
 from pytest_evalmetrics.run_folder import temporary_name
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-    from typing import Self
 
-    from pytest_evalmetrics.reports.payload import Payload
+    from pytest_evalmetrics.reports.payload import Artifacts
 
-    _Place = tuple[int, int]  # where a text starts in the spool, and its length
-
-__all__ = [
-    "Artifacts",
-    "KeptReporter",
-    "Reporter",
-    "Written",
-    "atomically",
-    "chosen_reporters",
-    "write_reports",
-]
-
-
-def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
-    """Write a file beside its place, and put it there when it is whole.
-
-    Raises
-    ------
-    ArtifactError
-        If it can't be written; what was there is as it was.
-    """
-    temporary = None
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.parent / f".{temporary_name()}.tmp"
-        with temporary.open("xb") as file:
-            write(file)
-        temporary.replace(path)
-    except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                temporary.unlink()
-        raise ArtifactError(
-            f"can't be written: {error.strerror or error}",
-            file=str(path),
-            hint="choose another place with --evalmetrics-output, or free some room",
-        ) from error
-    return path
-
-
-def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
-    """Write the page of a calibration: of each benchmark lines of text and of charts, and a patch.
-
-    Raises
-    ------
-    ArtifactError
-        If it can't be written.
-    """
-    atomically(path, lambda file: write_other(file, "noise", data))
-
+    Files = dict[str, Callable[[BinaryIO], object]]  # the end of its path -> what writes a file
 
 REPORT_SCHEMA_VERSION = 1
-_FILES = {  # kind of text -> the payload's key of the file that holds it where it is large
-    "aggregate": "aggregate_file",
-    "groups": "groups_file",
-    "row_scores": "row_file",
-    "rollouts": "rollout_file",
-}
-_PIECE = 2**20
 _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
-# a float of MessagePack whose exponent is all ones; what looks like one is written by json
-_not_finite = re.compile(rb"\xcb[\x7f\xff][\xf0-\xff]").search
-
-
-class Artifacts:
-    """Keeps the large texts of finished benchmarks until the run's end.
-
-    They lie in a temporary file (`in_memory` bytes are kept without one), so that a run over many
-    benchmarks holds none in memory. The report names benchmark files relative to `root`.
-    """
-
-    def __init__(self, in_memory: int = 32 * 2**20, root: Path | None = None) -> None:
-        self.root = root
-        self.origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
-        self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
-        self._texts: dict[str, dict[str, _Place]] = {kind: {} for kind in _FILES}
-        self._task_scores: dict[str, list[_Place]] = {}
-        self._pages: dict[str, PagePieces] = {}
-
-    def add(self, item_id: str, payload: Payload) -> None:
-        """Keep one benchmark's texts; those of a rerun replace the earlier ones.
-
-        Raises
-        ------
-        ArtifactError
-            There is no room for them.
-        """
-        values: Mapping[str, Any] = payload
-        try:
-            places = {
-                kind: self._take(values[file]) if values[file] else self._keep([values[kind]])[0]
-                for kind, file in _FILES.items()
-            }
-            page, task_scores = self._keep(payload["page"]), self._keep(payload["task_scores"])
-        except OSError as error:
-            raise ArtifactError(
-                f"no artifact is written: what {item_id} came to can't be kept in "
-                f"{tempfile.gettempdir()}: {error.strerror or error}",
-                hint="free some room, or name another folder in the environment as TMPDIR",
-            ) from error
-        for kind, place in places.items():
-            self._texts[kind][item_id] = place
-        self._pages[item_id] = PagePieces(*page)
-        self._task_scores[item_id] = task_scores
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        with suppress(OSError):  # of a full disk was told where it was written
-            self._spool.close()
-
-    def ids(self, kind: str) -> list[str]:
-        """List the benchmarks with texts of a kind: ``aggregate``, ``groups``, ``rollouts`` ..."""
-        return sorted(item for item, (_, length) in self._texts[kind].items() if length)
-
-    def _keep(self, texts: Iterable[str]) -> list[_Place]:
-        at = self._spool.seek(0, os.SEEK_END)
-        places = []
-        for text in texts:  # one by one: those of a large benchmark take megabytes
-            data = text.encode()
-            if data:
-                self._spool.write(data)
-            places.append((at, len(data)))
-            at += len(data)
-        return places
-
-    def _take(self, path: str) -> _Place:
-        start = self._spool.seek(0, os.SEEK_END)
-        return start, take(path, self._spool)
-
-    def _read(self, place: _Place) -> bytes:
-        self._spool.seek(place[0])
-        return self._spool.read(place[1])
-
-    def _copy(self, place: _Place, file: BinaryIO) -> None:
-        start, length = place
-        self._spool.seek(start)
-        file.writelines(
-            self._spool.read(min(_PIECE, length - done)) for done in range(0, length, _PIECE)
-        )
-
-    def write_array(self, kind: str, file: BinaryIO) -> None:
-        """Write the entries of all benchmarks as one JSON array."""
-        file.write(b"[")
-        for i, item_id in enumerate(self.ids(kind)):
-            file.write(b",\n" if i else b"\n")
-            self._copy(self._texts[kind][item_id], file)
-        file.write(b"\n]\n" if self.ids(kind) else b"]\n")
-
-    def write_lines(self, kind: str, item_ids: Iterable[str], file: BinaryIO) -> None:
-        """Write the rows of some benchmarks."""
-        for item_id in item_ids:
-            self._copy(self._texts[kind][item_id], file)
-
-    def write_page(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
-        """Write the page that people look at."""
-        write_page(file, report, self._pages, self._read, self.origin())
-
-    def write_report(self, file: BinaryIO, report: Mapping[str, Any]) -> None:
-        """Write the report, with the scores of its tasks."""
-        # the tasks' scores are copied from the spool to where a mark stands for them
-        mark = uuid.uuid4().hex
-        benchmarks = [
-            {
-                **entry,
-                "agents": [agent | {"task_scores": mark} for agent in entry["agents"]],
-                "checks": [*_once(entry)],
-            }
-            for entry in report["benchmarks"]
-        ]
-        text = _indented({**report, "benchmarks": benchmarks})
-        places = [p for entry in benchmarks for p in self._task_scores[entry["id"]]]
-        first, *others = text.split(f'"{mark}"'.encode())
-        file.write(first)
-        for place, piece in zip(places, others, strict=True):
-            self._copy(place, file)
-            file.write(piece)
-        file.write(b"\n")
-
-
-def _once(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Leave out of checks the estimates that stand below their agent."""
-    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
-    if len(known) == 1:
-        known[""] = next(iter(known.values()))
-    for check in entry["checks"]:
-        same = check["estimate"] == known.get(check["agent"], {}).get(check["name"])
-        yield {**check, "estimate": None} if same else check
-
-
-def _indented(value: Mapping[str, Any]) -> bytes:
-    try:
-        if _is_finite(value):  # json takes eight times as long, and as much again to indent
-            text = msgspec.json.encode(value)
-            return text if len(text) > _LARGE else msgspec.json.format(text, indent=2)
-    except (OverflowError, TypeError, UnicodeEncodeError):
-        pass  # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
-    compact = json.dumps(value, allow_nan=False, separators=(",", ":"))
-    return (compact if len(compact) > _LARGE else json.dumps(value, indent=2)).encode()
-
-
-def _is_finite(value: Mapping[str, Any]) -> bool:
-    """Whether there is no NaN and no infinity in it, which would be written as null."""
-    return _not_finite(msgspec.msgpack.encode(value)) is None
 
 
 def report_document(
@@ -266,6 +66,140 @@ def report_document(
     }
 
 
+# -- the built-in reporters, in the order in which they write --------------------------------
+
+
+@dataclass(frozen=True)
+class FinishedRun:
+    """What the built-in reporters write."""
+
+    kept: Artifacts
+    report: Mapping[str, Any]
+    root: Path  # the report names benchmark files relative to it
+    origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
+    chosen: bool = False  # whether the user names the reporters: each writes then
+
+    def array(self, kind: str, file: BinaryIO) -> None:
+        """Write the texts of all benchmarks as one JSON array."""
+        ids = self.kept.ids(kind)
+        file.write(b"[")
+        for i, item_id in enumerate(ids):
+            file.write(b",\n" if i else b"\n")
+            file.writelines(self.kept.pieces(item_id, kind))
+        file.write(b"\n]\n" if ids else b"]\n")
+
+    def lines(self, kind: str, item_ids: Iterable[str], file: BinaryIO) -> None:
+        """Write the rows of some benchmarks."""
+        for item_id in item_ids:
+            file.writelines(self.kept.pieces(item_id, kind))
+
+
+def _aggregate_metrics(run: FinishedRun) -> Files:
+    """Write NeMo Gym's array: one entry per benchmark and agent, with one entry per task."""
+    return {"aggregate_metrics.json": partial(run.array, "aggregate")}
+
+
+def _group_level_metrics(run: FinishedRun) -> Files:
+    """Write the entries per task of benchmarks with more than 100,000 of them."""
+    wanted = run.chosen or run.kept.ids("groups")
+    return {GROUPS_FILE: partial(run.array, "groups")} if wanted else {}
+
+
+def _report(run: FinishedRun) -> Files:
+    """Write every check with its evidence, every estimate, and the scores of each task."""
+    return {"report.json": partial(_write_report, run)}
+
+
+def _summary(run: FinishedRun) -> Files:
+    """Write the run for the reviewer of a pull request, in Markdown."""
+    return {"summary.md": lambda file: file.write(summary(run.report).encode())}
+
+
+def _page(run: FinishedRun) -> Files:
+    """Write the run as a page to look into, in one file."""
+    return {"report.html": lambda file: write_page(file, run.report, run.kept, run.origin())}
+
+
+def _row_scores(run: FinishedRun) -> Files:
+    """Write the scores and the requests of each row, of benchmarks with scorers."""
+    scored = run.kept.ids("row_scores")
+    write = partial(run.lines, "row_scores", scored)
+    return {"row_scores.jsonl": write} if run.chosen or scored else {}
+
+
+def _rollouts(run: FinishedRun) -> Files:
+    """Write generated rollouts, to be read as ``rollouts:``; one file for each benchmark."""
+    generated = run.kept.ids("rollouts")
+    if len(generated) == 1:
+        return {"rollouts.jsonl": partial(run.lines, "rollouts", generated)}
+    names = {i: re.sub(r"[^\w.-]+", "-", i.replace("::", "_")).strip("-") for i in generated}
+    return {f"rollouts/{n}.jsonl": partial(run.lines, "rollouts", [i]) for i, n in names.items()}
+
+
+def _code_quality(run: FinishedRun) -> Files:
+    """Write what failed, for GitLab's Code Quality; by default only where GITLAB_CI is set."""
+    if not run.chosen and not os.environ.get("GITLAB_CI"):
+        return {}
+    violations = partial(code_quality, run.report, run.root)
+    return {"gl-code-quality-report.json": lambda file: file.write(violations())}
+
+
+_BUILTIN = {
+    "aggregate_metrics.json": _aggregate_metrics,
+    GROUPS_FILE: _group_level_metrics,
+    "report.json": _report,
+    "summary.md": _summary,
+    "report.html": _page,
+    "row_scores.jsonl": _row_scores,
+    "rollouts.jsonl": _rollouts,
+    "gl-code-quality-report.json": _code_quality,
+}
+for _name, _reporter in _BUILTIN.items():
+    register_reporter(_name)(_reporter)
+
+
+def _write_report(run: FinishedRun, file: BinaryIO) -> None:
+    # the tasks' scores are copied to where a mark stands for them
+    mark = uuid.uuid4().hex
+    benchmarks = [
+        {
+            **entry,
+            "agents": [agent | {"task_scores": mark} for agent in entry["agents"]],
+            "checks": [*_without_known_estimates(entry)],
+        }
+        for entry in run.report["benchmarks"]
+    ]
+    pieces = iter(as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode()))
+    for entry in benchmarks:
+        for scores in run.kept.read(entry["id"], "task_scores").splitlines():
+            file.writelines((next(pieces), scores))
+    file.writelines((*pieces, b"\n"))
+
+
+def _without_known_estimates(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
+    """Leave out of checks the estimates that stand below their agent."""
+    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
+    if len(known) == 1:
+        known[""] = next(iter(known.values()))
+    for check in entry["checks"]:
+        same = check["estimate"] == known.get(check["agent"], {}).get(check["name"])
+        yield {**check, "estimate": None} if same else check
+
+
+def as_json(value: Mapping[str, Any]) -> bytes:
+    """Write a report, indented if it is small; ValueError for NaN, which msgspec writes as null."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    try:
+        data = msgspec.json.encode(value)
+    except (OverflowError, TypeError, UnicodeEncodeError):
+        # a number of more than 64 bits; half of a surrogate pair, such as of a file's name
+        return (text if len(text) > _LARGE else json.dumps(value, indent=2)).encode()
+    return data if len(data) > _LARGE else msgspec.json.format(data, indent=2)
+
+
+# -- running reporters -----------------------------------------------------------------------
+
+
 class Reporter(Protocol):
     """Writes files of a whole run: a function, or a class with this as its ``write``."""
 
@@ -288,90 +222,81 @@ class Reporter(Protocol):
         ...
 
 
-class KeptReporter:
-    """A reporter of ours, which writes what was kept of the benchmarks."""
-
-    def __init__(
-        self, kept: Artifacts, report: Mapping[str, Any], environ: Mapping[str, str]
-    ) -> None:
-        self._kept, self._report, self._environ = kept, report, environ
-
-    def is_wanted(self) -> bool:
-        """Check whether there is anything to write where nobody asked for it by name."""
-        return True
-
-    def files(self) -> Mapping[str, Callable[[BinaryIO], object]]:
-        """Return what writes each file, by the end of its path."""
-        raise NotImplementedError
-
-
-@dataclass
-class Written:
-    """The files of a run, and why others are not there."""
-
-    paths: list[Path] = field(default_factory=list)
-    errors: list[EvalMetricsError] = field(default_factory=list)
-
-
 def chosen_reporters(names: Sequence[str] | None) -> list[str]:
     """List the reporters of a run: what was asked for, else all there are, ours first.
 
-    Raises
-    ------
-    RegistryError
-        There is no such reporter.
+    RegistryError says that there is no such reporter.
     """
     if names is not None:
         return [reporters.find(name).name for name in dict.fromkeys(names)]
-    from pytest_evalmetrics.reports.report_files import BUILTIN  # noqa: PLC0415 - which needs us
-
-    return [*BUILTIN, *(name for name in reporters.names() if name not in BUILTIN)]
+    return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
 
 
 def write_reports(
-    kept: Artifacts,
-    prefix: str,
-    report: Mapping[str, Any],
-    *,
-    names: Sequence[str] | None = None,
-    environ: Mapping[str, str],
-) -> Written:
-    """Let every reporter write; one that fails keeps no other from it.
+    run: FinishedRun, prefix: str, names: Sequence[str] | None
+) -> tuple[list[Path], list[EvalMetricsError]]:
+    """Let every reporter write; return the files, and why others are not there.
 
-    Every path starts with `prefix`; `names` are the reporters, None for all. `kept` is closed.
+    Every path starts with `prefix`; `names` are the reporters, None for all. The texts are let go.
     """
-    written = Written()
-    with kept:
+    paths: list[Path] = []
+    errors: list[EvalMetricsError] = []
+    with run.kept:
         for name in names or chosen_reporters(None):
             try:
                 target = reporters.find(name).target
-                with _explained(name, target):
-                    if inspect.isclass(target) and issubclass(target, KeptReporter):
-                        ours = target(kept, report, environ)
-                        if names or ours.is_wanted():
-                            for suffix, write in ours.files().items():
-                                written.paths.append(atomically(Path(f"{prefix}{suffix}"), write))
-                    else:
-                        Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
-                        made: Any = target() if inspect.isclass(target) else target
-                        paths = getattr(made, "write", made)(report, prefix)
-                        if isinstance(paths, str | os.PathLike):
-                            paths = (paths,)
-                        written.paths += [Path(path) for path in paths or ()]
+                try:
+                    paths += _written(target, run, prefix)
+                except EvalMetricsError:
+                    raise
+                except (Exception, SystemExit) as error:  # sys.exit() would end the session
+                    raise ArtifactError(
+                        f"the reporter {name!r} failed: {type(error).__name__}: {error}",
+                        hint=f"fix {origin(target)}, or skip it with --evalmetrics-reporters",
+                    ) from error
             except EvalMetricsError as error:
-                written.errors.append(error)
-    return written
+                errors.append(error)
+    return paths, errors
 
 
-@contextmanager
-def _explained(name: str, target: Any) -> Iterator[None]:
-    """Name the reporter in whatever it raises."""
+def _written(target: Any, run: FinishedRun, prefix: str) -> Iterator[Path]:
+    if target in _BUILTIN.values():
+        for suffix, write in target(run).items():
+            yield atomically(Path(f"{prefix}{suffix}"), write)
+        return
+    Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
+    reporter: Any = target() if inspect.isclass(target) else target
+    paths = getattr(reporter, "write", reporter)(run.report, prefix)
+    yield from map(Path, (paths,) if isinstance(paths, str | os.PathLike) else paths or ())
+
+
+def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
+    """Write the page of a calibration: of each benchmark lines of text and of charts, and a patch.
+
+    ArtifactError says that it can't be written.
+    """
+    atomically(path, lambda file: write_other(file, "noise", data))
+
+
+def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
+    """Write a file beside its place, and put it there when it is whole.
+
+    ArtifactError says that it can't be written; what was there is as it was.
+    """
+    temporary = None
     try:
-        yield
-    except EvalMetricsError:
-        raise
-    except (Exception, SystemExit) as error:  # sys.exit() would end the session half-way
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary = path.parent / f".{temporary_name()}.tmp"
+        with temporary.open("xb") as file:
+            write(file)
+        temporary.replace(path)
+    except OSError as error:
+        if temporary is not None:
+            with suppress(OSError):
+                temporary.unlink()
         raise ArtifactError(
-            f"the reporter {name!r} failed: {type(error).__name__}: {error}",
-            hint=f"fix {origin(target)}, or skip it with --evalmetrics-reporters",
+            f"can't be written: {error.strerror or error}",
+            file=str(path),
+            hint="choose another place with --evalmetrics-output, or free some room",
         ) from error
+    return path

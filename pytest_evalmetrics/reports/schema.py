@@ -14,120 +14,93 @@ from pydantic import TypeAdapter
 from pytest_evalmetrics.reports.reporters import REPORT_SCHEMA_VERSION
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 
-__all__ = ["report_schema"]
+_TEXT, _NUMBER, _WHOLE = ({"type": kind} for kind in ("string", "number", "integer"))
+_MAYBE = {"type": ["string", "null"]}
+_VERDICTS = [str(verdict) for verdict in Verdict]
 
 
 def report_schema() -> dict[str, Any]:
     """Return the schema."""
     entry = TypeAdapter(BenchmarkResult).json_schema(mode="serialization")
     definitions = entry.pop("$defs")
-    verdict = {"type": "string", "enum": [str(v) for v in Verdict]}
-    entry["properties"] = {"id": entry["properties"].pop("id"), "verdict": verdict} | entry[
-        "properties"
-    ]
+    verdict = {"type": "string", "enum": _VERDICTS}
+    properties = entry["properties"]
+    entry["properties"] = {"id": properties.pop("id"), "verdict": verdict} | properties
     entry["required"] = [*(name for name in entry["required"] if name != "flips"), "verdict"]
     agent = definitions["AgentResult"]  # its aggregate metrics are a file of their own
     del agent["properties"]["aggregate"]
     agent["required"].remove("aggregate")
     agent["properties"]["task_scores"] = {
         "description": "task -> column -> each rollout's number or label, null where it is missing",
-        "type": "object",
-        "additionalProperties": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "array",
-                "items": {"type": ["number", "string", "null"]},
-            },
-        },
+        **_mapping(_mapping(_list({"type": ["number", "string", "null"]}))),
     }
     agent["required"].append("task_scores")
-    definitions["BenchmarkResult"] = entry
-    definitions["Run"] = _run()
+    definitions |= {"BenchmarkResult": entry, "Run": _run()}
     for definition in definitions.values():
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
+    descriptions = {
+        "not_evaluated": "benchmarks that were collected and never judged",
+        "skipped": "benchmarks that a mark or their file skips, and why",
+        "deselected": "benchmarks that the run's selection leaves out (-k, -m, ...); of a file "
+        "that --lf passes over, the file",
+        "history": "benchmark -> its last runs, the oldest first and this one last; empty without "
+        "--evalmetrics-history",
+    }
+    parts: dict[str, dict[str, Any]] = {
+        "schema_version": {"const": REPORT_SCHEMA_VERSION},
+        "verdict": verdict,
+        "benchmarks": _list({"$ref": "#/$defs/BenchmarkResult"}),
+        "not_evaluated": _list(_TEXT),
+        "skipped": _list(_closed({"id": _TEXT, "reason": _TEXT})),
+        "deselected": _list(_TEXT),
+        "history": _mapping(_list({"$ref": "#/$defs/Run"})),
+    }
+    for name, description in descriptions.items():
+        parts[name] = {"description": description, **parts[name]}
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pytest-evalmetrics report",
-        "type": "object",
-        "properties": {
-            "schema_version": {"const": REPORT_SCHEMA_VERSION},
-            "verdict": verdict,
-            "benchmarks": {"type": "array", "items": {"$ref": "#/$defs/BenchmarkResult"}},
-            "not_evaluated": {
-                "description": "benchmarks that were collected and never judged",
-                "type": "array",
-                "items": {"type": "string"},
-            },
-            "skipped": {
-                "description": "benchmarks that a mark or their file skips, and why",
-                "type": "array",
-                "items": {
-                    "type": "object",
-                    "properties": {"id": {"type": "string"}, "reason": {"type": "string"}},
-                    "required": ["id", "reason"],
-                    "additionalProperties": False,
-                },
-            },
-            "deselected": {
-                "description": "benchmarks that the run's selection leaves out (-k, -m, ...); of "
-                "a file that --lf passes over, the file",
-                "type": "array",
-                "items": {"type": "string"},
-            },
-            "history": {
-                "description": "benchmark -> its last runs, the oldest first and this one last; "
-                "empty without --evalmetrics-history",
-                "type": "object",
-                "additionalProperties": {"type": "array", "items": {"$ref": "#/$defs/Run"}},
-            },
-        },
-        "required": [
-            "schema_version",
-            "verdict",
-            "benchmarks",
-            "not_evaluated",
-            "skipped",
-            "deselected",
-            "history",
-        ],
-        "additionalProperties": False,
+        **_closed(parts),
         "$defs": definitions,
     }
 
 
 def _run() -> dict[str, Any]:
     """Return the schema of a line of the history."""
-    number, whole, text = {"type": "number"}, {"type": "integer"}, {"type": "string"}
-    point = {"value": number, "low": number, "high": number, "tasks": whole, "rollouts": whole}
-    maybe = {"type": ["string", "null"]}
-    properties: dict[str, Any] = {
+    point = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "tasks": _WHOLE, "rollouts": _WHOLE}
+    properties = {
         "schema_version": {"const": 1},
-        "benchmark": text,
-        "time": text,
-        "commit": maybe,
-        "branch": maybe,
-        "url": maybe,
-        "verdict": {"enum": [str(v) for v in Verdict]},
+        "benchmark": _TEXT,
+        "time": _TEXT,
+        "commit": _MAYBE,
+        "branch": _MAYBE,
+        "url": _MAYBE,
+        "verdict": {"enum": _VERDICTS},
         "usable": {"type": "boolean"},
         "starts": {"type": "boolean"},
-        "agents": {
-            "type": "object",
-            "additionalProperties": {
-                "type": "object",
-                "additionalProperties": {
-                    "type": "object",
-                    "properties": point,
-                    "required": ["value", "tasks", "rollouts"],
-                    "additionalProperties": False,
-                },
-            },
-        },
+        "agents": _mapping(_mapping(_closed(point, optional=("low", "high")))),
+        "reason": _TEXT,
+        "drift": _list(_TEXT),
     }
-    required = list(properties)
-    properties["reason"] = text
-    properties["drift"] = {"type": "array", "items": text}
-    return {"type": "object", "properties": properties, "required": required}
+    return _closed(properties, optional=("reason", "drift"))
+
+
+def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": properties,
+        "required": [name for name in properties if name not in optional],
+        "additionalProperties": False,
+    }
+
+
+def _mapping(values: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "object", "additionalProperties": values}
+
+
+def _list(items: dict[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
 
 
 if __name__ == "__main__":

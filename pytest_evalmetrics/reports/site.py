@@ -17,30 +17,15 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-__all__ = ["build_site"]
-
 _RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
 
 
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
-    """Write the site of all runs below a folder.
+    """Write the site of all runs below a folder; return its first page, and notes for the user.
 
-    Parameters
-    ----------
-    folder
-        Holds the artifacts of runs, each in a folder of its own, at any depth.
-    output
-        Where the site is written: ``index.html``, and below ``runs`` each run's page.
-
-    Returns
-    -------
-    index, notes
-        The site's first page, and which runs were left out.
-
-    Raises
-    ------
-    ArtifactError
-        There is no run, or the site can't be written.
+    The artifacts of each run are in a folder of their own, at any depth; a run that can't be read
+    is left out with a note. Each run's page goes below ``runs``. ArtifactError says that there is
+    no run, or that the site can't be written.
     """
     runs, notes = [], []
     for file in sorted(folder.rglob("*report.json")):
@@ -108,7 +93,7 @@ def _benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             {
                 **{key: run[key] for key in ("time", "commit", "url", "href", "name")},
                 "verdict": own["verdict"],
-                "agents": {a["agent"]: dict(_points(a)) for a in own["agents"]},
+                "agents": {a["agent"]: _points(a) for a in own["agents"]},
             }
             for run in runs
             for own in run["report"]["benchmarks"]
@@ -120,24 +105,16 @@ def _benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
             starts = levels([line["values"][i] for i in known], len(history["lines"]))
             line["changes"] = [known[start] for start in starts[1:]]
         yield {
-            "id": entry["id"],
-            "name": entry["name"],
-            "file": entry["file"],
-            "verdict": entry["verdict"],
+            **{key: entry[key] for key in ("id", "name", "file", "verdict")},
             "in_last": any(e["id"] == entry["id"] for e in runs[-1]["report"]["benchmarks"]),
             **history,
         }
 
 
-def _points(agent: Mapping[str, Any]) -> Iterator[tuple[str, dict[str, Any]]]:
-    for name in agent["key_metrics"]:
-        if (estimate := agent["estimates"].get(name)) is not None:
-            interval = estimate["interval"] or {}
-            yield (
-                name,
-                {
-                    "value": estimate["value"],
-                    "low": interval.get("low"),
-                    "high": interval.get("high"),
-                },
-            )
+def _points(agent: Mapping[str, Any]) -> dict[str, Mapping[str, float | None]]:
+    estimates = {name: agent["estimates"].get(name) for name in agent["key_metrics"]}
+    return {
+        name: {"value": estimate["value"], **(estimate["interval"] or {})}
+        for name, estimate in estimates.items()
+        if estimate is not None
+    }

@@ -7,84 +7,100 @@ import os
 import re
 from functools import partial
 from hashlib import blake2b
-from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.layout import many, visible
-from pytest_evalmetrics.reports.failure import better_way, comparison_details
-from pytest_evalmetrics.reports.lines import false_alarms, lost_ones, number, sparkline, trends
+from pytest_evalmetrics.layout import capped, many, visible
+from pytest_evalmetrics.reports.failure import comparison_details
+from pytest_evalmetrics.reports.lines import (
+    expected,
+    false_alarms,
+    lost_ones,
+    number,
+    of_agent,
+    signed,
+    sparkline,
+    trends,
+)
 from pytest_evalmetrics.reports.triage import strength, triage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Callable, Iterator, Mapping
 
-    _Told: TypeAlias = tuple[Mapping[str, Any], Mapping[str, Any]]  # an entry, and a check of it
+    Told = tuple[Mapping[str, Any], Mapping[str, Any]]  # an entry, and a check of it
 
-__all__ = ["code_quality", "github_annotations", "in_repository", "summary", "tell_ci"]
+# -- escaping --------------------------------------------------------------------------------
 
-
-_SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
 _LIVE = re.compile(r"(\$|(?<!\w)@(?=\w))")  # GitHub's formulas and mentions: no backslash helps
-_PASSING_SHOWN = 50  # rows of passing metrics; a page has to open
-_SKIPPED_SHOWN = 100
-_TELLING_SHOWN = 500  # of the others; GitHub drops a summary of more than 1 MiB
-_DETAILS_SHOWN = 100
-_CHANGES_SHOWN = 100
+
+
+def plain(text: str) -> str:
+    """Escape what Markdown would interpret."""
+    return _LIVE.sub(r"<span>\1</span>", _SPECIAL.sub(r"\\\1", _one_line(text)))
+
+
+def _html(text: str) -> str:
+    escaped = _one_line(text)
+    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
+        escaped = escaped.replace(character, entity)
+    return _LIVE.sub(r"<span>\1</span>", escaped)
+
+
+def _one_line(text: str) -> str:
+    return visible(" ".join(str(text).split()))
+
+
+# -- summary.md ------------------------------------------------------------------------------
+
+_SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
+# a page has to open, and GitHub drops a summary of more than 1 MiB
+_PASSING_SHOWN = 50  # rows of passing metrics
+_OTHERS_SHOWN = 500  # of the others
+_SHOWN = 100  # skipped ones, details, changes
 _TRENDS_SHOWN = 50
 _LAST_VALUES = 5
+_HEAD = (
+    "| | benchmark | metric | value | 95 % interval | baseline | change | expected |",
+    "|---|---|---|---|---|---|---|---|",
+)
+_TRENDS_HEAD = (
+    *("### The last runs", ""),
+    *("| benchmark | metric | trend | last values |", "|---|---|---|---|"),
+)
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """Write the summary.
-
-    Parameters
-    ----------
-    report
-        The report's document.
-
-    Returns
-    -------
-    str
-        Markdown; nothing that a benchmark's file or its rows say is interpreted.
-    """
+    """Write Markdown; nothing that a benchmark's file or its rows say is interpreted."""
     benchmarks = report["benchmarks"]
-    lost, skipped = lost_ones(report), report.get("skipped", ())
-    title = f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}"
-    lines = [title, "", _counted(report), ""]
-    chance = false_alarms(benchmarks)
-    if chance:
+    lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", ""]
+    lines += [_counted(report), ""]
+    if chance := false_alarms(benchmarks):
         lines += [f"{chance}.", ""]
-    groups = triage(report)
-    for head, *rest in groups:
+    causes = triage(report)
+    for head, *rest in causes:
         lines += [f"- **{plain(head)}**", *(f"  - {plain(text)}" for text in rest if text)]
-    lines += [""] if groups else []
-    told = list(_telling(benchmarks))
-    if told:
-        lines += [
-            "| | benchmark | metric | value | 95 % interval | baseline | change | expected |",
-            "|---|---|---|---|---|---|---|---|",
-            *_shown(told),
-            "",
-        ]
-    lines += _changes(benchmarks)
-    details = [text for entry in benchmarks for text in _details(entry)]
-    lines += [line for text in details[:_DETAILS_SHOWN] for line in text]
-    if len(details) > _DETAILS_SHOWN:
-        lines += [f"{many(len(details) - _DETAILS_SHOWN, 'more reason', 'is')} in report.json.", ""]
-    lines += _trends(report)
-    not_evaluated = f"- {_SIGNS['INCONCLUSIVE']} "
-    lines += [f"{not_evaluated}{plain(item)} {why}" for item, why in lost[:_TELLING_SHOWN]]
-    if len(lost) > _TELLING_SHOWN:
-        lines.append(f"{not_evaluated}and {len(lost) - _TELLING_SHOWN} more were not evaluated")
-    lines += [
-        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}" for s in skipped[:_SKIPPED_SHOWN]
+    lines += [""] if causes else []
+    if rows := _rows([(entry, check) for entry in benchmarks for check in entry["checks"]]):
+        lines += [*_HEAD, *rows, ""]
+    changes = [
+        f"- {plain(e['name'])}: {plain(c)}" for e in benchmarks for c in e.get("changes", ())
     ]
-    if len(skipped) > _SKIPPED_SHOWN:
-        lines.append(f"- and {len(skipped) - _SKIPPED_SHOWN} more were skipped")
+    if changes:
+        lines += ["Changed since the baseline:", ""]
+        lines += [*capped(changes, _SHOWN, "- and {} more, in report.json"), ""]
+    details = [part for entry in benchmarks for part in _details(entry)]
+    more = many(len(details) - _SHOWN, "more reason", "is")
+    lines += capped(details, _SHOWN, f"{more} in report.json.\n")
+    lines += _trends(report)
+    lead = f"- {_SIGNS['INCONCLUSIVE']} "
+    lost = [f"{lead}{plain(item)} {why}" for item, why in lost_ones(report)]
+    lines += capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated")
+    skipped = [
+        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}" for s in report.get("skipped", ())
+    ]
+    lines += capped(skipped, _SHOWN, "- and {} more were skipped")
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -100,108 +116,67 @@ def _counted(report: Mapping[str, Any]) -> str:
     return ", ".join(parts)
 
 
-def _telling(benchmarks: Sequence[Mapping[str, Any]]) -> Iterator[_Told]:
-    """Yield each gated metric's check, and what else does not hold."""
-    for entry in benchmarks:
-        for check in entry["checks"]:
-            if check["verdict"] != "PASS" or check["gate"] not in ("expect", "data"):
-                yield entry, check
-
-
-def _shown(told: Sequence[_Told]) -> list[str]:
-    """Put what failed first, and leave out what passes beyond a page."""
-    telling = [each for each in told if each[1]["verdict"] != "PASS"]
-    if len(telling) > _TELLING_SHOWN:
-        telling.sort(key=lambda each: strength(each[1]))
-    passing = [each for each in told if each[1]["verdict"] == "PASS"]
-    return [*_first(telling, _TELLING_SHOWN, ""), *_first(passing, _PASSING_SHOWN, " that pass")]
-
-
-def _first(told: Sequence[_Told], most: int, what: str) -> list[str]:
-    more = len(told) - most
-    rows = [_row(entry, check) for entry, check in told[:most]]
-    return rows + ([f"| | and {more} more{what} |"] if more > 0 else [])
+def _rows(checks: list[Told]) -> list[str]:
+    """Write what does not hold, then each gated metric; both up to a limit."""
+    others = [pair for pair in checks if pair[1]["verdict"] != "PASS"]
+    if len(others) > _OTHERS_SHOWN:
+        others.sort(key=lambda pair: strength(pair[1]))
+    passing = [
+        (entry, check)
+        for entry, check in checks
+        if check["verdict"] == "PASS" and check["gate"] not in ("expect", "data")
+    ]
+    lines = []
+    for pairs, most, what in ((others, _OTHERS_SHOWN, ""), (passing, _PASSING_SHOWN, " that pass")):
+        rows = [_row(*pair) for pair in pairs[:most]]
+        lines += capped(rows, most, f"| | and {{}} more{what} |", len(pairs))
+    return lines
 
 
 def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
-    agent = check["agent"] or next(iter(known), "")
-    estimate = check["estimate"] or known.get(agent, {}).get(check["name"])
+    by_agent = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
+    agent = check["agent"] or next(iter(by_agent), "")
+    # report.json has an estimate once
+    estimate = check["estimate"] or by_agent.get(agent, {}).get(check["name"]) or {}
+    bounds = estimate.get("interval")
     evidence = check["evidence"]
+    was, now, p = (evidence.get(key) for key in ("baseline", "current", "p_adjusted"))
+    change = "" if was is None or now is None else signed(now - was)
     cells = (
         _SIGNS[check["verdict"]],
-        plain(_named(entry, check["agent"])),
+        plain(_named(entry, check)),
         plain(check["name"]),
-        number(estimate["value"] if estimate else check["value"]),
-        _interval(estimate),
-        number(evidence.get("baseline")),
-        _change(evidence),
-        plain(", ".join(filter(None, (check["bound"], better_way(evidence))))),
+        number(estimate.get("value", check["value"])),
+        f"{number(bounds['low'])} to {number(bounds['high'])}" if bounds else "",
+        number(was),
+        f"{change} (p = {p:.2g})" if change and p is not None else change,
+        plain(expected(check)),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _named(entry: Mapping[str, Any], agent: str) -> str:
+def _named(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
     known = " (xfail)" if entry["xfail"] else ""
-    return f"{entry['name']}{known}" + (f" / {agent}" if agent else "")
+    return f"{entry['name']}{known}" + (f" / {check['agent']}" if check["agent"] else "")
 
 
-def _details(entry: Mapping[str, Any]) -> Iterator[list[str]]:
-    """Yield the folded lines of each check that does not hold."""
+def _details(entry: Mapping[str, Any]) -> Iterator[str]:
+    """Write a folded section for each check that does not hold."""
     for check in entry["checks"]:
-        told = check["verdict"] != "PASS" or check["evidence"].get("task_list")
-        if not told or not check["reason"]:
+        shown = check["verdict"] != "PASS" or check["evidence"].get("task_list")
+        if not shown or not check["reason"]:
             continue
-        named = _html(_named(entry, check["agent"]))
-        yield [
-            "<details>",
-            f"<summary>{_SIGNS[check['verdict']]} {named}: {_html(check['reason'])}</summary>",
-            "",
-            *(f"- {plain(line)}" for line in comparison_details(check["evidence"])),
-            *([f"- {plain(check['hint'])}"] if check["hint"] else []),
-            f"- {plain(entry['file'])}, line {plain(str(check['line'] or entry['line']))}",
-            "",
-            "</details>",
-            "",
-        ]
-
-
-def _changes(benchmarks: Sequence[Mapping[str, Any]]) -> list[str]:
-    """List what differs from the baselines beside the numbers."""
-    found = [
-        f"- {plain(entry['name'])}: {plain(text)}"
-        for entry in benchmarks
-        for text in entry.get("changes", ())
-    ]
-    more = len(found) - _CHANGES_SHOWN
-    return [
-        *(["Changed since the baseline:", ""] if found else []),
-        *found[:_CHANGES_SHOWN],
-        *([f"- and {more} more, in report.json"] if more > 0 else []),
-        *([""] if found else []),
-    ]
-
-
-def _accepted(report: Mapping[str, Any]) -> list[str]:
-    """Tell why changes within the trend were accepted."""
-    lines = [
-        f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
-        for entry in report["benchmarks"]
-        for run in report.get("history", {}).get(entry["id"], ())
-        if run.get("reason")
-    ]
-    return ["", "Accepted changes:", "", *lines[-_TRENDS_SHOWN:]] if lines else []
-
-
-def _drift(report: Mapping[str, Any]) -> list[str]:
-    found = [text for runs in report["history"].values() for text in runs[-1].get("drift", ())]
-    more = len(found) - _TRENDS_SHOWN
-    lines = [f"- {plain(text)}" for text in found[:_TRENDS_SHOWN]]
-    lines += [f"- and {more} more, in report.json"] if more > 0 else []
-    return ["", "**Drift:**", "", *lines] if found else []
+        lines = [*comparison_details(check["evidence"]), *filter(None, [check["hint"]])]
+        lines.append(f"{entry['file']}, line {check['line'] or entry['line']}")
+        title = (
+            f"{_SIGNS[check['verdict']]} {_html(_named(entry, check))}: {_html(check['reason'])}"
+        )
+        opening = ["<details>", f"<summary>{title}</summary>", ""]
+        yield "\n".join([*opening, *(f"- {plain(x)}" for x in lines), "", "</details>", ""])
 
 
 def _trends(report: Mapping[str, Any]) -> list[str]:
+    """Draw the metrics over the last runs; say which drift, and why changes were accepted."""
     rows = [
         f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
         f"| {sparkline(values)} | {', '.join(map(number, values[-_LAST_VALUES:]))} |"
@@ -209,62 +184,33 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
     ]
     if not rows:
         return []
-    more = len(rows) - _TRENDS_SHOWN
-    return [
-        "### The last runs",
-        "",
-        "| benchmark | metric | trend | last values |",
-        "|---|---|---|---|",
-        *rows[:_TRENDS_SHOWN],
-        *([f"| and {more} more | | | |"] if more > 0 else []),
-        *_drift(report),
-        *_accepted(report),
-        "",
+    lines = [*_TRENDS_HEAD, *capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")]
+    runs = report["history"]
+    drift = [f"- {plain(text)}" for last in runs.values() for text in last[-1].get("drift", ())]
+    if drift:
+        lines += ["", "**Drift:**", ""]
+        lines += capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
+    accepted = [
+        f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
+        for entry in report["benchmarks"]
+        for run in runs.get(entry["id"], ())
+        if run.get("reason")
     ]
+    if accepted:
+        lines += ["", "Accepted changes:", "", *accepted[-_TRENDS_SHOWN:]]
+    return [*lines, ""]
 
 
-def _interval(estimate: Mapping[str, Any] | None) -> str:
-    found = estimate["interval"] if estimate else None
-    return f"{number(found['low'])} to {number(found['high'])}" if found else ""
+# -- GitHub ----------------------------------------------------------------------------------
 
-
-def _change(evidence: Mapping[str, Any]) -> str:
-    if evidence.get("baseline") is None or evidence.get("current") is None:
-        return ""
-    change = evidence["current"] - evidence["baseline"]
-    p = evidence.get("p_adjusted")
-    sure = "" if p is None else f" (p = {p:.2g})"
-    return ("+" if change > 0 else "") + number(change) + sure
-
-
-def plain(text: str) -> str:
-    """Escape what Markdown would interpret."""
-    return _inert(_SPECIAL.sub(r"\\\1", _one_line(text)))
-
-
-def _one_line(text: str) -> str:
-    return visible(" ".join(str(text).split()))
-
-
-def _html(text: str) -> str:
-    escaped = _one_line(text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        escaped = escaped.replace(character, entity)
-    return _inert(escaped)
-
-
-def _inert(text: str) -> str:
-    return _LIVE.sub(r"<span>\1</span>", text)
-
-
-_SHOWN = 10  # errors that GitHub shows of a step
+_ANNOTATIONS = 10  # errors, or warnings, that GitHub shows of a step
 _LEVELS = {"FAIL": "error", "INCONCLUSIVE": "error", "WARN": "warning"}
 
 
 def tell_ci(
     report: Mapping[str, Any], environ: Mapping[str, str], root: Path | None = None
 ) -> list[str]:
-    """Append the summary where the CI system wants it."""
+    """Append the summary where the CI system wants it; return the annotations that it reads."""
     target = environ.get("GITHUB_STEP_SUMMARY")
     if target:
         try:
@@ -278,7 +224,7 @@ def tell_ci(
             ) from error
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
-    place = partial(in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
+    place = partial(_in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
     return github_annotations(report, place)
 
 
@@ -288,36 +234,31 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
     GitHub shows at most ten errors and ten warnings of a step, so the failing come first:
     https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     """
-    found = []
-    for entry in report["benchmarks"]:
-        for check in entry["checks"]:
-            level = _LEVELS.get(check["verdict"])
-            if level is None or entry["xfail"] or not check["reason"]:
-                continue
-            title = f"{entry['name']}: {check['verdict']}"
-            file = place(entry["file"])
-            agent = f"{check['agent']}: " if check["agent"] else ""
-            line = (
-                f"::{level} file={_property(file)},line={check['line'] or entry['line']},"
-                f"title={_property(title)}::{_message(agent + check['reason'])}"
-            )
-            found.append((strength(check), line))
-    lost = lost_ones(report)
-    found.sort(key=itemgetter(0))
-    lines = [line for _, line in found]
-    for item, told in lost[:_SHOWN]:
-        file = place(item.partition("::")[0])
-        lines.append(f"::error file={_property(file)}::{_message(item)} {told}")
-    capped = []
-    for level in ("error", "warning"):
-        mine = [line for line in lines if line.startswith(f"::{level}")]
-        capped += mine[:_SHOWN]
-        if len(mine) > _SHOWN:
-            capped.append(f"::notice::{many(len(mine) - _SHOWN, f'more {level}')} in the summary")
-    return capped
+    failing = [
+        (entry, check)
+        for entry in report["benchmarks"]
+        for check in entry["checks"]
+        if check["verdict"] in _LEVELS and check["reason"] and not entry["xfail"]
+    ]
+    by_level: dict[str, list[str]] = {"error": [], "warning": []}
+    for entry, check in sorted(failing, key=lambda pair: strength(pair[1])):
+        level, title = _LEVELS[check["verdict"]], f"{entry['name']}: {check['verdict']}"
+        by_level[level].append(
+            f"::{level} file={_property(place(entry['file']))},"
+            f"line={check['line'] or entry['line']},title={_property(title)}"
+            f"::{_message(of_agent(check) + check['reason'])}"
+        )
+    for item, why in lost_ones(report):
+        file = _property(place(item.partition("::")[0]))
+        by_level["error"].append(f"::error file={file}::{_message(item)} {why}")
+    lines = []
+    for level, commands in by_level.items():
+        more = many(len(commands) - _ANNOTATIONS, f"more {level}")
+        lines += capped(commands, _ANNOTATIONS, f"::notice::{more} in the summary")
+    return lines
 
 
-def in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
+def _in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
     """Name a file as a CI system wants it, relative to what it checked out, if it lies there."""
     path = (root or Path()) / file
     if repository and path.exists():
@@ -336,64 +277,39 @@ def _property(text: str) -> str:
     return _message(text).replace(":", "%3A").replace(",", "%2C")
 
 
+# -- GitLab ----------------------------------------------------------------------------------
+
 # info, minor, major, critical and blocker are all there are
 _SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
 
 
 def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
     """Write one violation for each check that does not hold, as a JSON array."""
-    repository = os.environ.get("CI_PROJECT_DIR")
-    found = [*_violations(report), *_lost(report)]
-    for violation in found:
-        where = violation["location"]
-        where["path"] = in_repository(where["path"], root=root, repository=repository)
-    return json.dumps(found, indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def _violations(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+    place = partial(_in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR"))
+    violations = []
     for entry in report["benchmarks"]:
-        for check in entry["checks"]:
-            severity = _SEVERITIES.get(check["verdict"])
-            if severity is None:
-                continue
-            if entry["xfail"]:
-                severity = "info"
-            agent = f"{check['agent']}: " if check["agent"] else ""
-            yield _violation(
-                f"{entry['name']}: {agent}{check['reason'] or check['name']}",
-                f"evalmetrics-{check['gate']}",
-                # without the numbers: the same fault has to be known again in the next run
-                identity=(entry["id"], check["gate"], check["name"], check["agent"]),
-                severity=severity,
-                place=(entry["file"], check["line"] or entry["line"]),
-            )
-
-
-def _lost(report: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
-    for item, told in lost_ones(report):
-        file = item.partition("::")[0]
-        yield _violation(
-            f"{item} {told}",
-            "evalmetrics-not-evaluated",
-            identity=(item,),
-            severity="major",
-            place=(file, 1),
-        )
+        for check in (check for check in entry["checks"] if check["verdict"] in _SEVERITIES):
+            severity = "info" if entry["xfail"] else _SEVERITIES[check["verdict"]]
+            text = f"{entry['name']}: {of_agent(check)}{check['reason'] or check['name']}"
+            # without the numbers: the next run has to recognise the same fault
+            identity = (entry["id"], check["gate"], check["name"], check["agent"])
+            where = place(entry["file"]), check["line"] or entry["line"]
+            violations.append(_violation(text, check["gate"], identity, severity, where))
+    for item, why in lost_ones(report):
+        where = place(item.partition("::")[0]), 1
+        violations.append(_violation(f"{item} {why}", "not-evaluated", (item,), "major", where))
+    return json.dumps(violations, indent=2, ensure_ascii=False).encode() + b"\n"
 
 
 def _violation(
-    description: str,
-    name: str,
-    *,
-    identity: tuple[str, ...],
-    severity: str,
-    place: tuple[str, int],
+    text: str, kind: str, identity: tuple[str, ...], severity: str, where: tuple[str, int]
 ) -> dict[str, Any]:
+    name = f"evalmetrics-{kind}"
     digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
     return {
-        "description": description,
+        "description": text,
         "check_name": name,
         "fingerprint": digest.hexdigest(),
         "severity": severity,
-        "location": {"path": place[0], "lines": {"begin": place[1]}},
+        "location": {"path": where[0], "lines": {"begin": where[1]}},
     }

@@ -8,12 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-__all__ = ["FOLDED", "failing", "folded", "strength", "triage"]
+    from collections.abc import Iterable, Iterator, Mapping
 
 FOLDED = 10  # failing benchmarks that a log shows one by one
 _EXPLAINED = 2  # of more of them
@@ -25,31 +23,12 @@ _PLACE = re.compile(r"^\S+:\d+: ")
 _VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\w.%-]*")
 
 
-class _Cause(msgspec.Struct):
-    """What several benchmarks fail for."""
-
-    verdict: str
-    agent: str
-    metrics: list[str]
-    parts: list[str]
-    ids: list[str]  # of the benchmarks, the strongest evidence first
-    text: str  # the first one's reason
-
-    @property
-    def command(self) -> str:
-        """The command that evaluates the first benchmark alone, and explains it."""
-        return f"pytest {shlex.quote(self.ids[0])}"
-
-
 def strength(check: Mapping[str, Any]) -> tuple[int, float, float]:
     """Rank a check: the verdict, then the p value, then the loss."""
     evidence = check.get("evidence", {})
     p = evidence.get("p_adjusted")
-    return (
-        _RED.index(check["verdict"]) if check["verdict"] in _RED else len(_RED),
-        1.0 if p is None else p,
-        -(evidence.get("drop") or 0.0),
-    )
+    rank = _RED.index(check["verdict"]) if check["verdict"] in _RED else len(_RED)
+    return rank, 1.0 if p is None else p, -(evidence.get("drop") or 0.0)
 
 
 def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
@@ -58,51 +37,12 @@ def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     return sorted(red, key=lambda entry: min(map(strength, entry["checks"]), default=(2, 1.0, 0.0)))
 
 
-def _causes(report: Mapping[str, Any]) -> list[_Cause]:
-    """Group failing checks by verdict, agent and metric; without a number, by the reason."""
-    several = len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
-    groups: dict[tuple[str, ...], _Cause] = {}
-    found = [(entry, check) for entry in failing(report) for check in entry["checks"]]
-    for entry, check in sorted(found, key=lambda pair: strength(pair[1])):
-        if check["verdict"] not in _RED:
-            continue
-        agents = [a["agent"] for a in entry["agents"]]
-        agent = check["agent"] or (agents[0] if len(agents) == 1 else "")
-        metric, _, part = check["name"].partition("[")
-        reason = _PLACE.sub("", check["reason"])
-        kind = metric if check["verdict"] == "FAIL" else _VARYING.sub("_", reason)
-        key = (check["verdict"], agent, kind)
-        cause = groups.setdefault(
-            key, _Cause(check["verdict"], agent if several else "", [], [], [], reason)
-        )
-        for values, value in (
-            (cause.metrics, metric if check["verdict"] == "FAIL" else ""),
-            (cause.parts, part.removesuffix("]")),
-            (cause.ids, entry["id"]),
-        ):
-            if value and value not in values:
-                values.append(value)
-    return sorted(_joined(groups), key=lambda c: (_RED.index(c.verdict), -len(c.ids)))
-
-
 def folded(report: Mapping[str, Any]) -> set[str]:
     """Name the failing benchmarks whose explanation a log omits, where there are many."""
     red = {entry["id"] for entry in failing(report)}
     if len(red) <= FOLDED:
         return set()
-    return red - {cause.ids[0] for cause in _causes(report)[:_EXPLAINED]}
-
-
-def _joined(groups: Mapping[tuple[str, ...], _Cause]) -> Iterator[_Cause]:
-    """Make one cause of the metrics that the same benchmarks of an agent fail for."""
-    same: dict[tuple[str, str, frozenset[str]], _Cause] = {}
-    for cause in groups.values():
-        first = same.setdefault((cause.verdict, cause.agent, frozenset(cause.ids)), cause)
-        if first is not cause and cause.verdict == "FAIL":
-            first.metrics += cause.metrics
-            first.parts += [part for part in cause.parts if part not in first.parts]
-        else:
-            yield cause
+    return red - {next(iter(cause.ids)) for cause in _causes(report)[:_EXPLAINED]}
 
 
 def triage(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
@@ -110,17 +50,63 @@ def triage(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
     red = len(failing(report))
     if red < _GROUPED:
         return []
-    groups = _causes(report)
+    causes = _causes(report)
     lines = []
-    for cause in groups[:_CAUSES_SHOWN]:
-        where = ", ".join([*filter(None, [cause.agent]), *cause.metrics])
-        more = f" and {len(cause.parts) - _PARTS_SHOWN} more"
-        parts = ", ".join(cause.parts[:_PARTS_SHOWN])
-        parts += more if len(cause.parts) > _PARTS_SHOWN else ""
+    for cause in causes[:_CAUSES_SHOWN]:
+        where = ", ".join(filter(None, [cause.agent, *cause.metrics]))
         head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
-        head += (f": {where}" if where else "") + (f", in {parts}" if parts else "")
-        name = cause.ids[0].rpartition("::")[2]
-        lines.append((head, f"first {name}: {cause.text}", cause.command))
-    if len(groups) > _CAUSES_SHOWN:
-        lines.append((f"and {many(len(groups) - _CAUSES_SHOWN, 'more cause')}", "", ""))
+        head += f": {where}" if where else ""
+        head += f", in {listed(list(cause.parts), _PARTS_SHOWN)}" if cause.parts else ""
+        first = next(iter(cause.ids))
+        case = f"first {first.rpartition('::')[2]}: {cause.reason}"
+        lines.append((head, case, f"pytest {shlex.quote(first)}"))
+    if len(causes) > _CAUSES_SHOWN:
+        lines.append((f"and {many(len(causes) - _CAUSES_SHOWN, 'more cause')}", "", ""))
     return lines
+
+
+class _Cause(msgspec.Struct):
+    """A reason that several benchmarks fail for; the keys are in the order of their evidence."""
+
+    verdict: str
+    agent: str
+    reason: str  # of the first benchmark
+    metrics: dict[str, None] = {}
+    parts: dict[str, None] = {}  # of broken-down metrics
+    ids: dict[str, None] = {}  # of the benchmarks
+
+
+def _causes(report: Mapping[str, Any]) -> list[_Cause]:
+    """Group failing checks by verdict, agent and metric; without a number, by the reason."""
+    several = len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
+    causes: dict[tuple[str, ...], _Cause] = {}
+    checks = [(entry, check) for entry in failing(report) for check in entry["checks"]]
+    for entry, check in sorted(checks, key=lambda pair: strength(pair[1])):
+        verdict = check["verdict"]
+        if verdict not in _RED:
+            continue
+        agents = [a["agent"] for a in entry["agents"]]
+        agent = check["agent"] or (agents[0] if len(agents) == 1 else "")
+        metric, _, part = check["name"].partition("[")
+        reason = _PLACE.sub("", check["reason"])
+        kind = metric if verdict == "FAIL" else _VARYING.sub("_", reason)
+        new = _Cause(verdict, agent if several else "", reason)
+        cause = causes.setdefault((verdict, agent, kind), new)
+        cause.ids[entry["id"]] = None
+        if verdict == "FAIL":
+            cause.metrics[metric] = None
+        if part:
+            cause.parts[part.removesuffix("]")] = None
+    return sorted(_joined(causes.values()), key=lambda c: (_RED.index(c.verdict), -len(c.ids)))
+
+
+def _joined(causes: Iterable[_Cause]) -> Iterator[_Cause]:
+    """Make one cause of the metrics that the same benchmarks of an agent fail for."""
+    same: dict[tuple[str, str, frozenset[str]], _Cause] = {}
+    for cause in causes:
+        first = same.setdefault((cause.verdict, cause.agent, frozenset(cause.ids)), cause)
+        if first is not cause and cause.verdict == "FAIL":
+            first.metrics |= cause.metrics
+            first.parts |= cause.parts
+        else:
+            yield cause

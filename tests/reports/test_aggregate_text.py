@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from pytest_evalmetrics.errors import ArtifactError
-from pytest_evalmetrics.reports.payload import leave, remove_left, write_aggregates
+from pytest_evalmetrics.reports.payload import leave, write_aggregates
 
 
 class Groups(list[dict[str, Any]]):
@@ -39,7 +39,7 @@ def test_pieces_are_the_whole(tasks):
 
 def test_a_large_text_goes_to_a_file(tmp_path):
     (text, _) = write_aggregates("b", [aggregate(120_000, Groups)])
-    (empty, path) = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path, held=1)
+    (empty, path) = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path)
     assert empty == ""
     assert Path(path).parent == tmp_path
     assert Path(path).read_text(encoding="utf-8") == text
@@ -48,7 +48,7 @@ def test_a_large_text_goes_to_a_file(tmp_path):
 def test_what_is_no_json_leaves_no_file(tmp_path):
     bad = {"agent_metrics": object()}
     with pytest.raises(TypeError):
-        write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path, held=1)
+        write_aggregates("b", [aggregate(120_000, Groups), bad], tmp_path)
     assert not list(tmp_path.iterdir())
 
 
@@ -61,10 +61,3 @@ def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
         leave(full(), tmp_path / "own")
     assert "TMPDIR" in (raised.value.hint or "")
     assert not list((tmp_path / "own").iterdir())
-
-
-def test_what_a_worker_that_died_has_left_is_removed(tmp_path):
-    leave([b"x"], tmp_path / "own")
-    remove_left(tmp_path / "own")
-    assert not list(tmp_path.iterdir())
-    remove_left(tmp_path / "own")  # nothing was ever left there

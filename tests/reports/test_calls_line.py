@@ -1,6 +1,6 @@
 """The line about the calls of a run."""
 
-from pytest_evalmetrics.reports import calls_line
+from pytest_evalmetrics.reports.lines import calls_line
 from pytest_evalmetrics.transport import Usage
 
 

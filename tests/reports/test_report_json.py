@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.reports.reporters import _indented
+from pytest_evalmetrics.reports.reporters import as_json
 from pytest_evalmetrics.reports.schema import report_schema
 
 VALUES = st.recursive(
@@ -20,9 +20,9 @@ VALUES = st.recursive(
 @pytest.mark.parametrize("large", [10**30, 10**3])
 def test_it_is_what_json_writes(text, large):
     value = {text: [], "b": {}, "c": text, "d": [1e-05, 1e22, -0.0, large], "f": [[], {"a": None}]}
-    assert json.loads(_indented(value)) == value
+    assert json.loads(as_json(value)) == value
     lines = json.dumps(value, indent=2).splitlines()
-    assert [line.count(" ") for line in _indented(value).decode().splitlines()] == [
+    assert [line.count(" ") for line in as_json(value).decode().splitlines()] == [
         line.count(" ") for line in lines
     ]
 
@@ -34,9 +34,9 @@ def test_no_number_is_lost(value):
         expected = json.dumps(value, allow_nan=False)
     except ValueError:
         with pytest.raises(ValueError, match="not JSON compliant"):
-            _indented(value)
+            as_json(value)
     else:
-        assert json.loads(_indented(value)) == json.loads(expected)
+        assert json.loads(as_json(value)) == json.loads(expected)
 
 
 def test_the_shipped_schema_is_the_one_that_the_types_give():

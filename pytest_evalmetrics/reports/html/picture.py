@@ -15,99 +15,181 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, RowScores, SourceFile
+    from pytest_evalmetrics.data import RolloutTable, RowScores
 
-    _Floats = NDArray[np.float64]
-    _Ints = NDArray[np.int64]
-    _Bools = NDArray[np.bool_]
-    _Column = NDArray[np.float64]
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
-__all__ = [
-    "ByTask",
-    "Picture",
-    "RowPlaces",
-    "coded",
-    "first",
-    "histogram",
-    "means",
-    "numbers",
-    "pairs",
-    "picture_of",
-    "told_of_rows",
-]
+# -- numbers ---------------------------------------------------------------------------------
+
+_WHOLE = 1e15  # above it a float is written with an exponent
+_SAMPLE = 4096  # values
+
+
+def numbers(values: Floats) -> list[float | None]:
+    """Write numbers in six digits, whole ones as such; None where one is not finite."""
+    if (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
+        return [*values.astype(np.int64).tolist()]
+    return [_number(x) if math.isfinite(x) else None for x in values.tolist()]
+
+
+def _number(x: float) -> float:
+    return int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.6g}")
+
+
+def means(table: RolloutTable, score: str) -> Floats:
+    """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
+    column = table.scores[score]
+    finite = np.isfinite(column)
+    n = len(table.tasks)
+    sums = np.bincount(table.task, weights=np.where(finite, column, 0.0), minlength=n)
+    counts = np.bincount(table.task[finite], minlength=n)
+    averages: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
+    return averages
+
+
+def _levels(values: Floats, most: int) -> Floats | None:
+    """Return the distinct values; None where they are many, which a sample mostly shows."""
+    levels = np.unique(values[:_SAMPLE])
+    if len(levels) <= most:
+        levels = np.union1d(levels, values[~np.isin(values, levels)])
+    return levels if len(levels) <= most else None
+
+
+_STEPS = 24  # per axis, where tasks' values are too many to show each
+
+
+def _pairs(was: Floats, now: Floats) -> list[list[float | None]]:
+    """Count the tasks by (before, after); on a grid where the values are many."""
+    if not len(was):
+        return []
+    both = np.round(np.concatenate([was, now]), 9)
+    levels = _levels(both, _STEPS + 1)
+    if levels is None:
+        low, high = float(both.min()), float(both.max())
+        if not np.isfinite(high - low):
+            return []  # too far apart for floating-point numbers
+        levels = np.linspace(low, high, _STEPS + 1)
+        codes = np.round((both - low) / (high - low) * _STEPS).astype(np.int64)
+    else:
+        codes = levels.searchsorted(both)
+    before, after = codes.reshape(2, -1)
+    cells = np.bincount(before * len(levels) + after)
+    shown = numbers(levels)
+    return [
+        [shown[at // len(levels)], shown[at % len(levels)], int(cells[at])]
+        for at in np.flatnonzero(cells).tolist()
+    ]
+
+
+_BARS = 30
+_FEW = 12  # distinct values that get a bar each
+
+
+def histogram(now: Floats, was: Floats | None) -> dict[str, Any] | None:
+    """Count a score's values in bars of equal width, or by value where they are few."""
+    columns = [now, np.empty(0) if was is None else was]
+    sides = [column[np.isfinite(column)] for column in columns]
+    if not len(sides[0]):
+        return None
+    values = np.concatenate(sides)
+    at, width = _levels(values, _FEW), 0.0
+    if at is not None:
+        counts = [np.bincount(at.searchsorted(side), minlength=len(at)) for side in sides]
+    else:
+        low, high = float(values.min()), float(values.max())
+        edges = np.linspace(low, high, _BARS + 1)
+        if not (np.diff(edges) > 0).all():  # values that differ by less than floats can split
+            return None
+        at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
+        counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
+    return {
+        "at": numbers(at),
+        "width": _number(width),
+        "now": counts[0].tolist(),
+        "was": counts[1].tolist() if len(sides[1]) else None,
+        "now_is": _statistics(sides[0], len(now)),
+        "was_is": None if was is None else _statistics(sides[1], len(was)),
+    }
+
+
+def _statistics(values: Floats, count: int) -> dict[str, Any] | None:
+    if not len(values):
+        return None
+    places = np.multiply((0.0, 0.1, 0.5, 0.9, 1.0), len(values) - 1)
+    quantiles = np.interp(places, np.arange(len(values)), np.sort(values))
+    shown = numbers(np.append(quantiles, values.mean()))
+    named = zip(("min", "p10", "median", "p90", "max", "mean"), shown, strict=True)
+    return {"count": len(values), "missing": count - len(values), **dict(named)}
+
+
+# -- the rows of tasks -----------------------------------------------------------------------
+
+
+class _ByTask:
+    """The rows of some tasks, the first ones of each; a task may be -1, which is not there."""
+
+    def __init__(self, table: RolloutTable, tasks: Ints, most: int) -> None:
+        self._there = (tasks >= 0).tolist()
+        starts = table.offsets[np.maximum(tasks, 0)]
+        counts = np.where(tasks < 0, 0, table.offsets[np.maximum(tasks, 0) + 1] - starts)
+        ends = np.minimum(counts, most).cumsum()
+        counts = np.diff(ends, prepend=0)
+        self.rows: Ints = np.arange(counts.sum()) + (starts - (ends - counts)).repeat(counts)
+        self._bounds = [*pairwise([0, *ends.tolist()])]
+
+    def split(self, values: Sequence[Any]) -> list[Any]:
+        """Split what there is of each row by task; None for a task that is not there."""
+        return [
+            values[start:end] if there else None
+            for there, (start, end) in zip(self._there, self._bounds, strict=True)
+        ]
+
+
+def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[int]]:
+    """Return the sample, the file and the number there of each row; nothing without files."""
+    if table.read_as is None:
+        return []
+    read = table.read_as[rows]
+    if chosen is not None:
+        read = chosen[read]
+    ends = np.cumsum([source.rows for source in table.sources], dtype=np.int64)
+    file = np.searchsorted(ends, read, side="right")
+    places: list[list[int]] = np.stack(
+        (table.sample[rows], file, read - np.append(0, ends)[file] + 1), axis=1
+    ).tolist()
+    return places
+
 
 _NOTED = 300  # rows whose reasons and errors a page holds
 _LOOKED_AT = 20_000
-_CUT = 1_000  # characters of a reason
+_REASON = 1_000  # characters
 
 
-class RowPlaces:
-    """Finds a row of all files in its own file.
-
-    `chosen` gives the row of the files that each row which was read stands for: an online run
-    answers a row several times, and perhaps not all of them.
-    """
-
-    def __init__(
-        self, sources: Sequence[SourceFile], chosen: NDArray[np.int64] | None = None
-    ) -> None:
-        self._chosen = chosen
-        # the files: ``path``, and ``lines``: whether the number of a row is that of its
-        # line
-        self.files = [{"path": s.path, "lines": s.row_is_line} for s in sources]
-        self._ends = np.cumsum([s.rows for s in sources], dtype=np.int64)
-
-    def of(self, rows: NDArray[np.int64]) -> tuple[list[int], list[int]]:
-        """Return each one's file, by its index, and its number there, from 1."""
-        file, number = self._of(rows)
-        return file.tolist(), number.tolist()
-
-    def _of(self, rows: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        if len(self._ends) == 1:
-            return np.zeros(len(rows), np.int64), rows + 1
-        file = np.searchsorted(self._ends, rows, side="right")
-        starts = np.append(0, self._ends)[file]
-        return file, rows - starts + 1
-
-    def of_table(self, table: RolloutTable, rows: NDArray[np.int64]) -> list[list[int]]:
-        """Return the sample, the file and the number of a table's rows.
-
-        Nothing of rows that come from no file.
-        """
-        if table.read_as is None:
-            return []
-        read = table.read_as[rows]
-        file, number = self._of(read if self._chosen is None else self._chosen[read])
-        found = np.empty((len(rows), 3), np.int64)
-        for at, column in enumerate((table.sample[rows], file, number)):
-            found[:, at] = column
-        listed: list[list[int]] = found.tolist()
-        return listed
-
-
-def told_of_rows(
-    table: RolloutTable, rows: RowScores, order: NDArray[np.int64]
+def _row_notes(
+    table: RolloutTable, rows: RowScores | None, tasks: Ints
 ) -> dict[str, list[dict[str, Any]]]:
-    """Take what scorers said of the rows of some tasks."""
-    found: dict[str, list[dict[str, Any]]] = {}
-    if table.read_as is None:
-        return found
-    offsets, n = table.offsets, len(table.tasks)
+    """Take what scorers said of the rows of some tasks, by the task's place."""
+    notes: dict[str, list[dict[str, Any]]] = {}
+    if rows is None or table.read_as is None:
+        return notes
     noted = looked_at = 0
-    for position, task in enumerate(order.tolist()):
+    for place, task in enumerate(tasks.tolist()):
         if noted >= _NOTED or looked_at >= _LOOKED_AT:
             break
-        if task >= n:
+        if task < 0:
             continue
-        told: list[dict[str, Any]] = []
-        for at in range(int(offsets[task]), int(offsets[task + 1])):
-            looked_at += 1
-            sample = int(table.sample[at])
-            told += [{"sample": sample, **note} for note in _notes(rows, int(table.read_as[at]))]
-        if told:
-            found[str(position)] = told[: _NOTED - noted]
-            noted += len(told)
-    return found
+        span = range(int(table.offsets[task]), int(table.offsets[task + 1]))
+        looked_at += len(span)
+        own = [
+            {"sample": int(table.sample[at]), **note}
+            for at in span
+            for note in _notes(rows, int(table.read_as[at]))
+        ]
+        if own:
+            notes[str(place)] = own[: _NOTED - noted]
+            noted += len(own)
+    return notes
 
 
 def _notes(rows: RowScores, index: int) -> Iterator[dict[str, Any]]:
@@ -118,202 +200,10 @@ def _notes(rows: RowScores, index: int) -> Iterator[dict[str, Any]]:
 
 
 def _cut(text: str) -> str:
-    return text if len(text) <= _CUT else text[:_CUT] + " …"
+    return text if len(text) <= _REASON else text[:_REASON] + " …"
 
 
-_STEPS = 24  # per axis, where tasks' values are too many to show each
-_WHOLE = 1e15  # above it a float is written with an exponent
-_LOOKED_AT_COLUMN = 4096
-_REPEATED = 32  # values
-_DIGITS = 6
-_EXACT = 22  # powers of ten up to this one are exact as floats
-_NEAR = 1e-6  # of a half: many times what multiplying may be off by
-
-
-class ByTask:
-    """The rows of some tasks, one list per task."""
-
-    def __init__(self, table: RolloutTable, tasks: _Ints, most: int) -> None:
-        there = np.maximum(tasks, 0)
-        starts = table.offsets[there]
-        counts = np.minimum(table.offsets[there + 1] - starts, most) if len(tasks) else starts
-        counts = np.where(tasks < 0, 0, counts)
-        ends = counts.cumsum()
-        shift = (starts - (ends - counts)).repeat(counts)
-        self.rows: _Ints = np.arange(len(shift)) + shift
-        self._bounds = [0, *ends.tolist()]
-        self._there = (tasks >= 0).tolist()
-        same = len(counts) > 0 and bool((counts == counts[0]).all()) and all(self._there)
-        self._each = int(counts[0]) if same else 0  # rows of every task; 0 where they differ
-
-    def split(self, flat: Sequence[Any]) -> list[Any]:
-        """Split what there is of each row; None for a task that is not there."""
-        if self._each and len(flat) == self._bounds[-1]:
-            return list(map(list, zip(*[iter(flat)] * self._each, strict=True)))
-        return [
-            list(flat[a:b]) if there else None
-            for there, (a, b) in zip(self._there, pairwise(self._bounds), strict=True)
-        ]
-
-
-def means(table: RolloutTable, score: str) -> _Floats:
-    """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
-    column = table.scores[score]
-    known = np.isfinite(column)
-    n = len(table.tasks)
-    values = column if known.all() else np.where(known, column, 0.0)
-    sums = np.bincount(table.task, weights=values, minlength=n)
-    counts = np.bincount(table.task[known], minlength=n)
-    found: _Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return found
-
-
-def coded(values: _Floats, most: int) -> tuple[_Floats, _Ints] | None:
-    """Find the few values that there are, and which of them each one is."""
-    levels = np.unique(values[:_LOOKED_AT_COLUMN])
-    if len(values) > _LOOKED_AT_COLUMN and len(levels) <= most:
-        # of a million values a sort takes longer than this
-        codes = np.searchsorted(levels, values)
-        others = levels[np.minimum(codes, len(levels) - 1)] != values
-        if not others.any():
-            return levels, codes
-        levels = np.unique(np.append(levels, values[others]))
-    if len(levels) > most or not len(values):
-        return None
-    return levels, levels.searchsorted(values)
-
-
-def pairs(was: _Floats, now: _Floats) -> list[list[float | None]]:
-    """Count the tasks by (before, after); on a grid where the values are many."""
-    n = len(was)
-    if not n:
-        return []
-    both = np.round(np.concatenate([was, now]), 9)
-    found = coded(both, _STEPS + 1)
-    if found is None:
-        low, high = float(both.min()), float(both.max())
-        if not np.isfinite(high - low):
-            return []  # too far apart for floating-point numbers
-        codes = np.round((both - low) / (high - low) * _STEPS).astype(np.int64)
-        levels = np.linspace(low, high, _STEPS + 1)
-    else:
-        levels, codes = found
-    width = len(levels)
-    counts = np.bincount(codes[:n] * width + codes[n:], minlength=width * width)
-    shown = numbers(levels)
-    return [
-        [shown[at // width], shown[at % width], int(counts[at])]
-        for at in np.flatnonzero(counts).tolist()
-    ]
-
-
-def numbers(values: _Floats) -> list[float | None]:
-    """Write numbers in six digits, whole ones as such; None where one is not finite."""
-    finite = np.isfinite(values)
-    if finite.all() and (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
-        whole: list[float | None] = values.astype(np.int64).tolist()
-        return whole
-    if len(values) <= 2 * _REPEATED:
-        return [_number(x) for x in values.tolist()]
-    found = coded(values, _REPEATED) if finite.all() else None
-    if found is not None:  # such as the means of four rollouts: each is written once
-        written = numbers(found[0])
-        return [written[code] for code in found[1].tolist()]
-    rounded, sure = _in_six_digits(values)
-    listed: list[float | None] = rounded.tolist()
-    for at in np.flatnonzero(~sure).tolist():
-        listed[at] = _number(float(values[at]))
-    return listed
-
-
-def _number(x: float) -> float | None:
-    if not math.isfinite(x):
-        return None
-    return int(x) if x == int(x) and abs(x) < _WHOLE else float(f"{x:.{_DIGITS}g}")
-
-
-def _in_six_digits(values: _Floats) -> tuple[_Floats, _Bools]:
-    """Round as text does, and tell where that is sure: not of halves, whole or extreme numbers.
-
-    A whole number of at most 2**53 times or through an exact power of ten is the float next
-    to the decimal number: what reading the text gives.
-    """
-    with np.errstate(all="ignore"):
-        places = _DIGITS - 1 - np.floor(np.log10(np.abs(values)))
-        power = 10.0 ** np.minimum(np.abs(places), _EXACT)
-        scaled = np.where(places >= 0, values * power, values / power)
-        digits = np.rint(scaled)
-        rounded = np.where(places >= 0, digits / power, digits * power)
-        size, half = np.abs(digits), np.abs(np.abs(scaled - np.trunc(scaled)) - 0.5)
-        sure = (size >= 10 ** (_DIGITS - 1)) & (size <= 10**_DIGITS) & (half > _NEAR)
-    return rounded, sure & (np.abs(places) <= _EXACT) & (values != np.trunc(values))
-
-
-_BARS = 30
-_FEW = 12  # distinct values that get a bar each
-
-
-def histogram(now: _Column, was: _Column | None) -> dict[str, Any] | None:
-    """Count a score's values in bars of equal width, or by value where they are few."""
-    sides = [_finite(now), _finite(np.empty(0) if was is None else was)]
-    if not len(sides[0]):
-        return None
-    values = [side for side in sides if len(side)]
-    found = coded(values[0] if len(values) == 1 else np.concatenate(values), _FEW)
-    if found is not None:
-        at, codes = found
-        width, n, start = 0.0, len(at), len(sides[0])
-        counts = [np.bincount(codes[:start], minlength=n), np.bincount(codes[start:], minlength=n)]
-    else:
-        low, high = min(float(v.min()) for v in values), max(float(v.max()) for v in values)
-        edges = np.linspace(low, high, _BARS + 1)
-        if not (np.diff(edges) > 0).all():  # values that differ by less than floats can split
-            return None
-        at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
-        counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
-    return {
-        "at": [_short(x) for x in at.tolist()],
-        "width": _short(width),
-        "now": counts[0].tolist(),
-        "was": counts[1].tolist() if len(sides[1]) else None,
-        "now_is": _summed_up(sides[0], len(now)),
-        "was_is": None if was is None else _summed_up(sides[1], len(was)),
-    }
-
-
-def _finite(column: _Column) -> _Column:
-    known = np.isfinite(column)
-    return column if known.all() else column[known]
-
-
-def _summed_up(found: _Column, of: int) -> dict[str, Any] | None:
-    if not len(found):
-        return None
-    low, median, high = _quantiles(np.sort(found), (0.1, 0.5, 0.9))
-    return {
-        "count": len(found),
-        "missing": of - len(found),
-        "mean": _short(float(found.mean())),
-        "p10": _short(low),
-        "median": _short(median),
-        "p90": _short(high),
-        "min": _short(float(found.min())),
-        "max": _short(float(found.max())),
-    }
-
-
-def _quantiles(ordered: _Column, shares: tuple[float, ...]) -> list[float]:
-    """As `numpy.percentile`, which takes longer for few values than all the rest of a histogram."""
-    at = np.multiply(shares, len(ordered) - 1)
-    below = at.astype(np.int64)
-    low, high = ordered[below], ordered[np.minimum(below + 1, len(ordered) - 1)]
-    found: list[float] = (low + (high - low) * (at - below)).tolist()
-    return found
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
-
+# -- all tasks of an agent -------------------------------------------------------------------
 
 _SCORES = 12  # score columns that are shown
 _MOST = 10_000  # tasks
@@ -325,215 +215,188 @@ _FILES = 1_000  # that are listed whether or not a task that is shown has a row 
 _AGAINST = 500  # characters of the baseline's files
 
 
-class Picture(msgspec.Struct, frozen=True, dict=True):
-    """One agent's tasks on both sides."""
+def picture_of(
+    table: RolloutTable,
+    *,
+    reward: str,
+    lower: frozenset[str] = frozenset(),
+    compared: tuple[RolloutTable, Ints | None] | None = None,
+    rows: RowScores | None = None,
+    chosen: Ints | None = None,
+    against: str = "",
+) -> Mapping[str, Any]:
+    """Describe one agent's tasks for the page.
 
-    table: RolloutTable  # the run's rollouts
-    baseline: RolloutTable | None  # the baseline's; None where there is none
-    # each task's place in the baseline, -1 for a new one; None where all are alike
-    places: _Ints | None
-    lower: frozenset[str]  # the scores of which less is better
-    reward: str  # the score that tasks are compared by
-    rows: RowScores | None = None  # what scorers say of rows
-    chosen: _Ints | None = None  # see `RowPlaces`
+    `lower` names the scores of which less is better, `reward` the one that tasks are compared by.
+    `compared` is the baseline, and each task's place in it: -1 for a new one, None where all are
+    alike. `chosen` gives the row of the files that each row stands for: an online run answers a
+    row several times, and perhaps not all of them.
+    """
+    n = len(table.tasks)
+    baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)
+    if compared is not None:
+        baseline, places = compared
+        at = np.arange(n) if places is None else places
+        gone = np.flatnonzero(~np.isin(np.arange(len(baseline.tasks)), at))
+    was = _Side(baseline, np.concatenate([at, gone]))
+    now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
+    with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
+        picture = _Picture(table, was, now, lower, reward)
+        return {
+            "about": {**picture.about(), "against": against[:_AGAINST]},
+            "tasks": picture.tasks(rows, chosen),
+        }
+
+
+class _Side(msgspec.Struct, frozen=True):
+    """The run, or the baseline: its tasks, and those that only the other side has."""
+
+    table: RolloutTable | None  # None for a baseline that there is not
+    at: Ints  # each task's place in it; -1 if it is not there
+
+    def means(self, score: str) -> Floats:
+        """Return a score's mean of each task; NaN where there is none."""
+        if self.table is None or score not in self.table.scores:
+            return np.full(len(self.at), np.nan)
+        averages: Floats = np.append(means(self.table, score), np.nan)[self.at]
+        return averages
+
+    def values(self, score: str, order: Ints) -> list[Any]:
+        """Write the first values of some tasks; None for a task without any."""
+        if self.table is None or score not in self.table.scores:
+            return [None] * len(order)
+        tasks = _ByTask(self.table, self.at[order], _ATTEMPTS)
+        return tasks.split(numbers(self.table.scores[score][tasks.rows]))
+
+
+class _Picture(msgspec.Struct, frozen=True, dict=True):
+    """One agent's tasks on both sides: the run's, then those that only the baseline has."""
+
+    table: RolloutTable  # of the run
+    was: _Side
+    now: _Side
+    lower: frozenset[str]
+    reward: str
 
     def about(self) -> dict[str, Any]:
         """Sum all tasks up: a few kilobytes, however many there are."""
-        was, now = self._of(self.reward)
-        compared = None
-        if self.baseline is not None:
-            change = self._change
-            both = ~np.isnan(change)
-            compared = {
-                "worse": int((change < -_NOISE).sum()),
-                "better": int((change > _NOISE).sum()),
-                "same": int((np.abs(change) <= _NOISE).sum()),
-                "new": int((self._at < 0).sum()),
-                "gone": len(self._gone),
-                "pairs": pairs(was[both], now[both]),
-            }
+        was, now = self._means
+        both = ~np.isnan(self._change)
+        compared = {
+            **{kind: int(tasks.sum()) for kind, tasks in self._kinds.items()},
+            "new": int((self.was.at < 0).sum()),
+            "gone": int((self.now.at < 0).sum()),
+            "pairs": _pairs(was[both], now[both]),
+        }
+        is_compared = self.was.table is not None
+        before = {} if self.was.table is None else self.was.table.scores
+        columns = {name: (self.table.scores[name], before.get(name)) for name in self._scores}
+        histograms = {name: histogram(*sides) for name, sides in columns.items()}
         return {
             "reward": self.reward,
-            "tasks": len(self._at) + len(self._gone),
+            "tasks": len(was),
             "lower": sorted(self.lower.intersection(self._scores)),
-            "compared": compared,
-            "parts": [] if self.baseline is None else list(self._parts()),
+            "compared": compared if is_compared else None,
+            "parts": list(self._parts()) if is_compared else [],
             "distributions": [
-                {"score": name, **found}
-                for name in self._scores
-                if (found := self._distribution(name)) is not None
+                {"score": name, **bars} for name, bars in histograms.items() if bars is not None
             ],
         }
 
     def _parts(self) -> Iterator[dict[str, Any]]:
         """Compare the tasks of each value of a field that is broken down, the worst first."""
         n = len(self.table.tasks)
-        was, now = (side[:n] for side in self._of(self.reward))
         both = ~np.isnan(self._change[:n])
+        columns = {
+            **dict(zip(("was", "now"), self._means, strict=True)),
+            "change": self._change,
+            **{kind: self._kinds[kind] for kind in ("worse", "better")},
+        }
         for field, category in self.table.categories.items():
             if not 1 < len(category.labels) <= _LABELS:
                 continue
             codes = category.codes[self.table.offsets[:-1]][both]
-            sums = partial(np.bincount, codes, minlength=len(category.labels))
-            change, count = self._change[:n][both], sums()
-            with np.errstate(invalid="ignore"):
-                means = [sums(side[both]) / count for side in (was, now)]
-                order = np.argsort(sums(change) / count)
-            worse, better = sums(change < -_NOISE), sums(change > _NOISE)
+            count = partial(np.bincount, codes, minlength=len(category.labels))
+            tasks = count()
+            sums = {name: count(column[:n][both]) for name, column in columns.items()}
+            averages = {name: sums[name] / tasks for name in ("was", "now", "change")}
             rows = [
                 {
                     "value": category.labels[at],
-                    "tasks": int(count[at]),
-                    "was": _short(float(means[0][at])),
-                    "now": _short(float(means[1][at])),
-                    "worse": int(worse[at]),
-                    "better": int(better[at]),
+                    "tasks": int(tasks[at]),
+                    **{side: _number(float(averages[side][at])) for side in ("was", "now")},
+                    **{kind: int(sums[kind][at]) for kind in ("worse", "better")},
                 }
-                for at in order.tolist()
-                if count[at]
+                for at in np.argsort(averages["change"]).tolist()
+                if tasks[at]
             ]
             yield {"field": field, "values": rows}
 
-    def tasks(self, most: int = _MOST) -> dict[str, Any]:
+    def tasks(self, rows: RowScores | None, chosen: Ints | None) -> dict[str, Any]:
         """Describe the tasks, those that tell the most first."""
-        each = 2 * (len(self._scores) + min(_ATTEMPTS, self._attempts))
-        order = self._telling()[: max(1, min(most, _NUMBERS // each))]
-        ids, gone = self.table.tasks, () if self.baseline is None else self.baseline.tasks
-        n = len(ids)
-        names = [ids[i] if i < n else gone[int(self._gone[i - n])] for i in order.tolist()]
-        here = ByTask(self.table, np.where(order < n, order, -1), _ATTEMPTS)
-        there = RowPlaces(self.table.sources, self.chosen)
-        found = {
-            "of": n + len(self._gone),
-            "ids": [str(name) for name in names],
+        attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
+        most = max(1, min(_MOST, _NUMBERS // (2 * (len(self._scores) + attempts))))
+        order = self._order(rows)[:most]
+        here = self.now.at[order]
+        by_task = _ByTask(self.table, here, _ATTEMPTS)
+        gone = () if self.was.table is None else self.was.table.tasks
+        places = zip(here.tolist(), self.was.at[order].tolist(), strict=True)
+        was, now = ([side.means(name) for name in self._scores] for side in (self.was, self.now))
+        described = {
+            "of": len(self.now.at),
+            "ids": [str(self.table.tasks[i] if i >= 0 else gone[before]) for i, before in places],
             "scores": list(self._scores),
-            "now": [numbers(self._of(name)[1][order]) for name in self._scores],
-            "was": [
-                None if np.isnan(was := self._of(name)[0]).all() else numbers(was[order])
-                for name in self._scores
-            ],
-            "rewards_now": self._rewards(self.table, here),
-            "rewards_was": self._rewards_before(order),
+            "now": [numbers(side[order]) for side in now],
+            "was": [None if np.isnan(side).all() else numbers(side[order]) for side in was],
+            "rewards_now": self.now.values(self.reward, order),
+            "rewards_was": self.was.values(self.reward, order),
             "attempts": _ATTEMPTS,
-            "rows": here.split(there.of_table(self.table, here.rows)),
-            "files": there.files,
-            "notes": {} if self.rows is None else told_of_rows(self.table, self.rows, order),
+            "rows": by_task.split(_places(self.table, by_task.rows, chosen)),
+            "files": [{"path": s.path, "lines": s.row_is_line} for s in self.table.sources],
+            "notes": _row_notes(self.table, rows, here),
         }
-        return _with_its_files(found)
+        return _with_its_files(described)
 
     @cached_property
     def _scores(self) -> tuple[str, ...]:
-        found = sorted(self.table.scores, key=lambda name: (name != self.reward, name))
-        return tuple(found[:_SCORES])
+        names = sorted(self.table.scores, key=lambda name: (name != self.reward, name))
+        return tuple(names[:_SCORES])
 
     @cached_property
-    def _at(self) -> _Ints:
-        """Each task's place in the baseline."""
-        if self.baseline is None:
-            return np.full(len(self.table.tasks), -1)
-        return np.arange(len(self.table.tasks)) if self.places is None else self.places
+    def _means(self) -> tuple[Floats, Floats]:
+        """Each task's mean reward, in the baseline and in the run."""
+        return self.was.means(self.reward), self.now.means(self.reward)
 
     @cached_property
-    def _gone(self) -> _Ints:
-        """The baseline's tasks that the run does not have; they are counted behind the others."""
-        if self.baseline is None:
-            return np.empty(0, np.int64)
-        left = np.ones(len(self.baseline.tasks), bool)
-        left[self._at[self._at >= 0]] = False
-        return np.flatnonzero(left)
-
-    def _of(self, score: str) -> tuple[_Floats, _Floats]:
-        """Return a score's mean of each task, of the baseline and of the run."""
-        if score not in self._means:
-            n = len(self._at)
-            was = np.full(n + len(self._gone), np.nan)
-            now = was.copy()
-            if score in self.table.scores:
-                now[:n] = means(self.table, score)
-            if self.baseline is not None and score in self.baseline.scores:
-                before = means(self.baseline, score)
-                held = self._at >= 0
-                was[:n][held] = before[self._at[held]]
-                was[n:] = before[self._gone]
-            self._means[score] = was, now
-        return self._means[score]
-
-    @cached_property
-    def _means(self) -> dict[str, tuple[_Floats, _Floats]]:
-        return {}
-
-    @cached_property
-    def _change(self) -> _Floats:
-        was, now = self._of(self.reward)
+    def _change(self) -> Floats:
+        """How much better each task is than before; NaN without a mean on both sides."""
+        was, now = self._means
         return (was - now if self.reward in self.lower else now - was) + 0.0
 
-    def _telling(self) -> _Ints:
+    @cached_property
+    def _kinds(self) -> dict[str, NDArray[np.bool_]]:
+        change = self._change
+        worse, better = change < -_NOISE, change > _NOISE
+        return {"worse": worse, "better": better, "same": np.abs(change) <= _NOISE}
+
+    def _order(self, rows: RowScores | None) -> Ints:
         """Order the tasks: what got worse, what has no value, what got better, the lowest."""
-        change, (_, now) = self._change, self._of(self.reward)
+        change, (_, now) = self._change, self._means
         kind = np.full(len(change), 4)
         kind[np.isnan(now)] = 1
-        kind[self._failed] = 1
-        kind[np.isnan(change) & ~np.isnan(now)] = 3
-        kind[change > _NOISE] = 2
-        kind[change < -_NOISE] = 0
-        if self.baseline is None:
-            kind = np.where(kind == 3, 4, kind)  # noqa: PLR2004 - none is new then
-        good = -now if self.reward in self.lower else now
-        sizes = np.where(np.isnan(change), 0.0, np.abs(change))
-        order: _Ints = np.lexsort((np.where(np.isnan(good), 0.0, good), -sizes, kind))
+        if rows is not None and rows.failed and self.table.read_as is not None:
+            kind[self.table.task[np.isin(self.table.read_as, list(rows.failed))]] = 1
+        if self.was.table is not None:
+            kind[np.isnan(change) & ~np.isnan(now)] = 3
+        kind[self._kinds["better"]] = 2
+        kind[self._kinds["worse"]] = 0
+        good = np.nan_to_num(-now if self.reward in self.lower else now)
+        order: Ints = np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
         return order
-
-    @cached_property
-    def _failed(self) -> _Ints:
-        """The tasks with a row that a scorer could not score."""
-        if self.rows is None or not self.rows.failed or self.table.read_as is None:
-            return np.empty(0, np.int64)
-        failed = np.fromiter(self.rows.failed, np.int64, len(self.rows.failed))
-        return np.unique(self.table.task[np.isin(self.table.read_as, failed)])
-
-    @cached_property
-    def _attempts(self) -> int:
-        return int(self.table.counts.max(initial=1))
-
-    def _rewards(self, table: RolloutTable, tasks: ByTask) -> list[Any]:
-        column = table.scores.get(self.reward)
-        if column is None:
-            return [None for _ in tasks.split([])]
-        return tasks.split(numbers(column[tasks.rows]))
-
-    def _rewards_before(self, order: _Ints) -> list[Any]:
-        if self.baseline is None:
-            return [None] * len(order)
-        places = np.concatenate([self._at, self._gone])[order]
-        return self._rewards(self.baseline, ByTask(self.baseline, places, _ATTEMPTS))
-
-    def _distribution(self, name: str) -> dict[str, Any] | None:
-        was = None if self.baseline is None else self.baseline.scores.get(name)
-        return histogram(self.table.scores[name], was)
-
-
-def picture_of(
-    table: RolloutTable,
-    *,
-    reward: str,
-    lower: frozenset[str] = frozenset(),
-    compared: tuple[RolloutTable, NDArray[np.int64] | None] | None = None,
-    rows: RowScores | None = None,
-    chosen: NDArray[np.int64] | None = None,
-    against: str = "",
-) -> Mapping[str, Any]:
-    """Describe one agent's tasks for the page."""
-    baseline, places = (None, None) if compared is None else compared
-    picture = Picture(table, baseline, places, lower, reward, rows, chosen)
-    with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
-        return {
-            "about": {**picture.about(), "against": against[:_AGAINST]},
-            "tasks": picture.tasks(),
-        }
 
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Keep the first tasks of what `Picture.tasks` gives."""
+    """Keep the first tasks of those that a picture describes."""
     columns = ("ids", "rewards_now", "rewards_was", "rows")
     return _with_its_files(
         {
@@ -541,7 +404,7 @@ def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
             **{name: tasks[name][:most] for name in columns},
             "now": [column[:most] for column in tasks["now"]],
             "was": [None if column is None else column[:most] for column in tasks["was"]],
-            "notes": {at: told for at, told in tasks["notes"].items() if int(at) < most},
+            "notes": {at: notes for at, notes in tasks["notes"].items() if int(at) < most},
         }
     )
 

@@ -7,7 +7,8 @@ import tempfile
 
 from forked import Run
 
-from pytest_evalmetrics.reports.html import write_page
+from pytest_evalmetrics.reports.html.page import write_page
+from pytest_evalmetrics.reports.payload import Artifacts
 
 EVIL = '</script><script>window.pwned=1</script>"><img src=x onerror="window.pwned=1"><!--\u2028'
 
@@ -226,8 +227,8 @@ def judged(folder):
     ]
     agreement = {"alpha": 0.82, "level": "interval", "judges": 3, "rows": 50, "reason": ""}
     entry["agents"][0]["scores"][0]["agreement"] = agreement
-    with left.open("wb") as file:
-        write_page(file, report, {}, lambda _: b"")
+    with left.open("wb") as file, Artifacts() as kept:
+        write_page(file, report, kept)
     return left
 
 

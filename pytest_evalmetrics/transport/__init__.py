@@ -17,8 +17,6 @@ from pytest_evalmetrics.transport.endpoints import (
 from pytest_evalmetrics.transport.exchange import RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import (
-    Entry,
-    KeptFailure,
     clear_journal,
     export_journal,
     import_journal,
@@ -56,12 +54,10 @@ __all__ = [
     "Clock",
     "Endpoint",
     "EndpointError",
-    "Entry",
     "Forecast",
     "Journal",
     "JournalError",
     "JournalMode",
-    "KeptFailure",
     "Meter",
     "MissingExtraError",
     "Occurrences",

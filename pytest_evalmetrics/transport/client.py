@@ -9,12 +9,18 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 from pytest_evalmetrics.transport import wire
-from pytest_evalmetrics.transport.exchange import RetryingSender, Sent
+from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, redact
 from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
-from pytest_evalmetrics.transport.wire import Answer, CallError, EndpointError, SendFailure
+from pytest_evalmetrics.transport.wire import (
+    Answer,
+    CallError,
+    EndpointError,
+    PaidAnswer,
+    SendFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
@@ -130,10 +136,10 @@ class Transport:
     ) -> Answer:
         """Call a function in this process in place of a request, or look its answer up."""
 
-        async def send() -> Sent:
+        async def send() -> PaidAnswer:
             started = perf_counter()
             try:
-                return Sent(200, await make(), perf_counter() - started, 1)
+                return PaidAnswer(200, await make(), perf_counter() - started, 1)
             except CallError as error:
                 error.attempts = 1
                 raise
@@ -144,7 +150,7 @@ class Transport:
         self,
         asked: Call | Work,
         occurrence: int,
-        send: Callable[[], Awaitable[Sent]],
+        send: Callable[[], Awaitable[PaidAnswer]],
         check: Callable[[Any], None] | None,
         meter: Meter,
     ) -> Answer:
@@ -156,7 +162,7 @@ class Transport:
                 meter.admit()
                 sending = True
                 sent = await send()
-                text, attempts = sent.text, sent.attempts
+                text, attempts = sent.body, sent.attempts
                 body = wire.parse_json(text)
                 meter.paid(attempts, tokens_of(body), asked.price)
                 meter = Meter()  # it is counted
@@ -178,9 +184,7 @@ class Transport:
                 self._key_repeated = True
                 self._journal.release(key)
             else:
-                self._journal.put(
-                    key, status=sent.status, text=text, latency_s=sent.latency_s, attempts=attempts
-                )
+                self._journal.put(key, sent)
         self.usage.answered(asked.label, answer, asked.price)
         return answer
 
@@ -193,7 +197,7 @@ class Transport:
             mine = journal.claim(key)
             if (kept := journal.get(key)) is not None:
                 try:
-                    body = _checked(kept.text, check)
+                    body = _checked(kept.body, check)
                 except (SendFailure, CallError):  # by now it counts as a failure: asked again
                     if journal.replays:
                         raise

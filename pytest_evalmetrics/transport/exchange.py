@@ -23,6 +23,7 @@ from pytest_evalmetrics.transport.usage import duration
 from pytest_evalmetrics.transport.wire import (
     Clock,
     HttpRequest,
+    PaidAnswer,
     RawResponse,
     Sender,
     SendFailure,
@@ -174,16 +175,6 @@ _SPENT = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The outcome of a call that was sent."""
-
-    status: int
-    text: str  # the body
-    latency_s: float  # of the attempt that succeeded
-    attempts: int
-
-
 class RetryingSender:
     """Sends calls with retries and limits, without a journal.
 
@@ -201,7 +192,7 @@ class RetryingSender:
         # by URL and key: whether its first call has ended, and the failure that stops all
         self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
 
-    async def send(self, call: Call) -> Sent:
+    async def send(self, call: Call) -> PaidAnswer:
         """Send a call."""
         endpoint, payload = call.endpoint, call.payload
         of = endpoint.url, endpoint.secret
@@ -226,7 +217,7 @@ class RetryingSender:
             raise failed
         return await self._send(endpoint, payload)
 
-    async def _send(self, endpoint: Endpoint, payload: bytes | None) -> Sent:
+    async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         if self.sender is None:  # it takes its time to load, which is no latency
             self.sender = _AiohttpSender()
         request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
@@ -240,7 +231,7 @@ class RetryingSender:
             made += 1
             try:
                 raw, latency = await self._attempt(self.sender, request, endpoint, limit)
-                return Sent(raw.status, text_of(raw), latency, made)
+                return PaidAnswer(raw.status, text_of(raw), latency, made)
             except SendFailure as failure:
                 failure.attempts = made
                 if not failure.retry or made > endpoint.max_retries:

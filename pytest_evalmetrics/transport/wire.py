@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
 
 import msgspec
 
@@ -129,6 +129,22 @@ class RawResponse:
     status: int
     headers: Mapping[str, str]  # by their usual spelling (``Content-Type``)
     body: bytes  # the whole body, uncompressed; of an error page its beginning at least
+
+
+class PaidAnswer(NamedTuple):
+    """An answer that was paid for, as the journal keeps it; the fields are those of the table."""
+
+    status: int  # the HTTP status
+    body: str  # as it came, JSON
+    latency_s: float  # of the attempt that succeeded
+    attempts: int  # how many requests it took
+    created: float = 0.0  # when it was kept, and last used; seconds since 1970
+    used: float = 0.0
+
+    @property
+    def size(self) -> int:
+        """Its bytes, about."""
+        return len(self.body)
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,14 @@ import numpy as np
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import CallError, Price, Tokens, needs_extra, tokens_of
+from pytest_evalmetrics.transport import (
+    CallError,
+    Price,
+    Tokens,
+    needs_extra,
+    tokens_of,
+    written_body,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -27,7 +34,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.spec.model_keys import ModelSpec
-    from pytest_evalmetrics.transport import Endpoint, Terms
+    from pytest_evalmetrics.transport import Answer, Endpoint, Terms
 
 Message: TypeAlias = "Mapping[str, Any]"
 _T = TypeVar("_T")
@@ -351,10 +358,9 @@ def ask(
         name = kind.partition("/")[0].replace("-", "_")
         strict = {"name": name, "strict": True, "schema": dict(schema)}
         forms = {"type": "json_schema", "json_schema": strict}, {"type": "json_object"}, None
-    body = model.request(messages, response_format=forms[0])
-    ticket = calls.ticket(model.endpoint, body, kind=kind, versions=versions)
-    ticket.displayed = body
-    return _Question(calls, model, messages, kind, forms, versions).answered(ticket, read)
+    question = _Question(calls, model, messages, kind, forms, versions)
+    ticket = calls.ticket(model.endpoint, question.body(0), kind=kind, versions=versions)
+    return question.answered(ticket, read)
 
 
 async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
@@ -397,25 +403,30 @@ class _Question:
     forms: Sequence[Mapping[str, Any] | None]
     versions: Mapping[str, str] | None
 
+    def body(self, form: int) -> dict[str, Any]:
+        return self.model.request(self.messages, response_format=self.forms[form])
+
     async def answered(self, ticket: Ticket, read: Callable[[Reply], _T]) -> _T:
         """Ask, and ask once more where the answer can't be used."""
-        body = await self._send(ticket)
+        answer = await self._send(ticket)
         reply: Reply | None = None
         try:
-            reply = read_reply(body, self.model.end_token)
+            reply = read_reply(answer.body, self.model.end_token)
             return read(reply)
         except RowError as error:
-            left = self.model.endpoint.max_retries - ticket.attempts
+            left = self.model.endpoint.max_retries - answer.attempts
             if left < 0:
                 raise
             again = self._corrected(reply, error, left)
         # the second try is identified by the first one, in whatever order they come
-        identity = ["again", ticket.place, blake2b(ticket.identity, digest_size=20).hexdigest()]
+        digest = blake2b(ticket.payload or b"", digest_size=20).hexdigest()
         second = self.calls.ticket(
-            self.model.endpoint, identity, kind=self.kind, versions=self.versions
+            self.model.endpoint,
+            ["again", ticket.place, digest],
+            kind=self.kind,
+            versions=self.versions,
         )
-        second.place = ticket.place + 0.5  # shown right behind it
-        second.displayed = again.model.request(again.messages, response_format=self.forms[0])
+        second = second._replace(place=ticket.place + 0.5)  # shown right behind it
         answers: list[_T] = []
 
         def check(body: Any) -> None:
@@ -428,7 +439,7 @@ class _Question:
         await again._send(second, check)  # noqa: SLF001 - one of us
         return answers[-1]
 
-    async def _send(self, ticket: Ticket, check: Callable[[Any], None] | None = None) -> Any:
+    async def _send(self, ticket: Ticket, check: Callable[[Any], None] | None = None) -> Answer:
         """Send in the first form that the endpoint takes, which the first answer reveals."""
         if len(self.forms) == 1:
             return await self._post(ticket, 0, check)
@@ -443,10 +454,10 @@ class _Question:
 
     async def _send_in_turn(
         self, form: _Form, ticket: Ticket, check: Callable[[Any], None] | None
-    ) -> Any:
+    ) -> Answer:
         for index in range(len(self.forms)):
             try:
-                body = await self._post(ticket, index, check)
+                answer = await self._post(ticket, index, check)
             except CallError as error:
                 if error.status not in _FORM_REFUSED:
                     form.unreached = True
@@ -456,16 +467,16 @@ class _Question:
                     raise
             else:
                 # the journal knows questions, not the form in which they were sent
-                form.index = form.index if ticket.from_journal else index
-                return body
+                form.index = form.index if answer.from_journal else index
+                return answer
         raise AssertionError("there is always a form")
 
-    async def _post(self, ticket: Ticket, form: int, check: Callable[[Any], None] | None) -> Any:
-        body = self.model.request(self.messages, response_format=self.forms[form])
-        answer = await self.calls.post(
-            self.model.endpoint, body, kind=self.kind, check=check, ticket=ticket
+    async def _post(self, ticket: Ticket, form: int, check: Callable[[Any], None] | None) -> Answer:
+        endpoint, payload = self.model.endpoint, written_body(self.body(form))
+        answer = await self.calls.send(
+            ticket, endpoint, payload, self.body(0), kind=self.kind, check=check
         )
-        self.model.spending.add(ticket.attempts, ticket.latency_s, tokens_of(answer))
+        self.model.spending.add(answer.attempts, answer.latency_s, tokens_of(answer.body))
         return answer
 
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:

@@ -90,22 +90,13 @@ class Call:
     """One call, as the journal knows it."""
 
     endpoint: Endpoint
-    body: Any = None  # anything that JSON can write; None for no body
+    payload: bytes | None = None  # the body as `written_body` gives it; None for no body
     kind: str = "call/1"  # the caller and its version; after a change of it all is asked anew
     versions: Mapping[str, str] = field(default_factory=dict)  # of the model or the prompt, say
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     label: str = ""  # its usage is counted under it
     # its name in the journal in place of its body: a question may be sent in several forms
     identity: bytes | None = None
-    # the body as `written_body` gives it, where that is known already
-    written: bytes | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def payload(self) -> bytes | None:
-        """The body as it is sent."""
-        if self.body is None:
-            return None
-        return written_body(self.body) if self.written is None else self.written
 
     @property
     def price(self) -> Price | None:
@@ -165,10 +156,10 @@ class Work:
         )
 
 
-def written_body(body: Any) -> bytes:
-    """Write a body as it is sent."""
+def written_body(body: Any) -> bytes | None:
+    """Write a body as it is sent; None for no body."""
     try:
-        return _BODY.encode(body).encode("ascii")
+        return None if body is None else _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         place, fault = _culprit(body) or ("", str(error))
         raise CallError(

@@ -26,7 +26,7 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._helpers: ThreadPoolExecutor | None = None
+        self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine and return its result.
@@ -40,42 +40,30 @@ class LoopThread:
         loop = self._loop or self._start()
         # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
         # the loop's thread would wait for it for ever.
-        results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        ended: SimpleQueue[None] = SimpleQueue()  # also of a task that is cancelled before it began
-        tasks: list[asyncio.Task[None]] = []
-
-        async def supervised() -> None:
-            try:
-                results.put((await coroutine, None))
-            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                results.put((None, error))
+        ended: SimpleQueue[asyncio.Task[_T] | None] = SimpleQueue()
+        tasks: list[asyncio.Task[_T]] = []
 
         def start() -> None:
-            tasks.append(loop.create_task(supervised()))
-            tasks[0].add_done_callback(lambda _: ended.put(None))
+            tasks.append(loop.create_task(coroutine))
+            tasks[0].add_done_callback(ended.put)
 
         def cancel() -> None:
-            if tasks:
-                tasks[0].cancel()
-            else:
-                ended.put(None)
+            if not (tasks and tasks[0].cancel()):
+                ended.put(None)  # it never began, or has ended
 
+        task: asyncio.Task[_T] | None = None
         try:
             loop.call_soon_threadsafe(start)
-            while True:
+            while task is None:
                 with suppress(Empty):
-                    result, error = results.get(timeout=_POLL_S)
-                    break
+                    task = ended.get(timeout=_POLL_S)
         except BaseException:
             loop.call_soon_threadsafe(cancel)
             with suppress(Empty):
                 ended.get(timeout=_GRACE_S)
                 coroutine.close()  # where it never began
             raise
-        if error is not None:
-            raise error
-        value: _T = result
-        return value
+        return task.result()
 
     def close(self) -> None:
         """Cancel all that still runs, and end the thread."""
@@ -84,25 +72,23 @@ class LoopThread:
         self.run(_cancel_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        if self._helpers is not None:
-            self._helpers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
         self._loop.close()
-        self._loop = self._thread = self._helpers = None
+        self._loop = None
 
     def _start(self) -> asyncio.AbstractEventLoop:
         self._loop = loop = asyncio.new_event_loop()
-        self._helpers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
-        loop.set_default_executor(self._helpers)
+        loop.set_default_executor(self._resolvers)
 
-        def run() -> None:
+        def work() -> None:
             while True:
                 # a task's sys.exit() ends that task, and not the loop: the thread that waits
-                # for the task is handed the exception, and would wait for ever without the loop
+                # for the task would wait for ever
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
                     return
 
-        self._thread = threading.Thread(target=run, name="evalmetrics-loop", daemon=True)
+        self._thread = threading.Thread(target=work, name="evalmetrics-loop", daemon=True)
         self._thread.start()
         return loop
 

@@ -8,8 +8,11 @@ import sqlite3
 import time
 from collections import defaultdict, deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, astuple, replace
+from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.wire import Clock
@@ -47,8 +50,7 @@ class Price:
         return (tokens.prompt * self.prompt + tokens.completion * self.completion) / 1e6
 
 
-@record
-class Usage:
+class Usage(msgspec.Struct):
     """The usage of one label."""
 
     calls: int = 0  # answers, also those of the journal
@@ -70,7 +72,7 @@ class Usage:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as builtins, for a report."""
-        return asdict(self)
+        return structs.asdict(self)
 
 
 def tokens_of(body: Any) -> Tokens | None:
@@ -92,57 +94,56 @@ def tokens_of(body: Any) -> Tokens | None:
     return Tokens(prompt or 0, completion or 0, both if total is None else total)
 
 
-_COSTS = ("cost", "cost_now")
-
-
 class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._usage: defaultdict[str, dict[str, Any]] = defaultdict(lambda: asdict(Usage()))
-        self._unpriced: set[tuple[str, str]] = set()  # the costs that are unknown, by label
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)  # an unknown cost is NaN here
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         """Count an answer."""
-        now = not answer.from_journal
-        usage, given = self._usage[label], tokens_of(answer.body)
-        tokens = given or Tokens(0, 0, 0)
-        usage["calls"] += 1
-        usage["from_journal"] += answer.from_journal
-        usage["requests"] += answer.attempts * now
-        usage["latency_s"] += answer.latency_s
-        usage["max_latency_s"] = max(usage["max_latency_s"], answer.latency_s)
-        usage["without_tokens"] += given is None
-        usage["prompt_tokens"] += tokens.prompt
-        usage["completion_tokens"] += tokens.completion
-        usage["total_tokens"] += tokens.total
-        for name in _COSTS[: 1 + now]:
-            if given is None or price is None:
-                self._unpriced.add((label, name))
-            else:
-                usage[name] = (usage[name] or 0.0) + price.of(given)
+        usage, tokens, sent_now = (
+            self._usage[label],
+            tokens_of(answer.body),
+            not answer.from_journal,
+        )
+        usage.calls += 1
+        usage.from_journal += answer.from_journal
+        usage.requests += answer.attempts * sent_now
+        usage.latency_s += answer.latency_s
+        usage.max_latency_s = max(usage.max_latency_s, answer.latency_s)
+        if tokens is None:
+            usage.without_tokens += 1
+        else:
+            usage.prompt_tokens += tokens.prompt
+            usage.completion_tokens += tokens.completion
+            usage.total_tokens += tokens.total
+        cost = math.nan if tokens is None or price is None else price.of(tokens)
+        usage.cost = (usage.cost or 0.0) + cost
+        if sent_now or not math.isnan(cost):
+            usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
-        self._usage[label]["failed"] += 1
-        self._usage[label]["requests"] += requests
+        self._usage[label].failed += 1
+        self._usage[label].requests += requests
 
     def cost_now(self) -> float | None:
         """Return the cost of this run so far; None if some of it has no known price."""
-        costs = [usage.cost_now for usage in self.by_label().values()]
-        priced = [cost for cost in costs if cost is not None]
-        return math.fsum(priced) if priced and len(priced) == len(costs) else None
+        costs = [usage.cost_now for usage in self._usage.values()]
+        total = math.fsum(math.nan if cost is None else cost for cost in costs)
+        return total if costs and not math.isnan(total) else None
 
     def by_label(self) -> dict[str, Usage]:
         """Return the sums, per label."""
-        sums = {}
-        for label, counts in self._usage.items():
-            usage = Usage(**counts)
-            if usage.cost_now is None and usage.cost is not None:
-                usage = replace(usage, cost_now=0.0)  # all priced answers came from the journal
-            unknown: Any = {name: None for name in _COSTS if (label, name) in self._unpriced}
-            sums[label] = replace(usage, **unknown)
-        return sums
+        return {
+            label: structs.replace(usage, cost=_known(usage.cost), cost_now=_known(usage.cost_now))
+            for label, usage in self._usage.items()
+        }
+
+
+def _known(cost: float | None) -> float | None:
+    return None if cost is None or math.isnan(cost) else cost
 
 
 class Budget:
@@ -312,35 +313,25 @@ class Progress:
             self._report(self.text)
 
     @property
-    def rate(self) -> float | None:
-        """Rows per second that were called for, lately; None before there is one."""
-        now, (then, called) = self._now(), self._called[0]
-        recent = self.done - self.from_journal - called
-        return recent / (now - then) if recent > 0 and now > then else None
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds that are left at this rate; None where that is unknown."""
-        rate, total = self.rate, self.total
-        return None if total is None or rate is None else max(0, total - self.done) / rate
-
-    @property
     def text(self) -> str:
         """The progress in one line."""
+        now, (then, called) = self._now(), self._called[0]
+        recent = self.done - self.from_journal - called
+        rate = recent / (now - then) if recent > 0 and now > then else None
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        one = (self.total or self.done) == 1
-        parts = [f"{self.done}{whole} {self.unit.removesuffix('s') if one else self.unit}"]
+        unit = self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
+        parts = [f"{self.done}{whole} {unit}"]
         if self.from_journal:
             parts.append(f"{self.from_journal} from the journal")
         if self.failures:
             kinds = ", ".join(f"{kind} {count}" for kind, count in self.failures.items())
             parts.append(f"{sum(self.failures.values())} failed ({kinds})")
-        if (rate := self.rate) is not None:
+        if rate is not None:
             parts.append(f"{rate:.3g} {self.unit}/s")
-        if (left := self.left_s) is not None and self.done != self.total:
-            parts.append(f"{duration(left)} left")
+        if rate is not None and self.total is not None and self.done != self.total:
+            parts.append(f"{duration(max(0, self.total - self.done) / rate)} left")
         else:
-            parts.append(duration(self._now() - self._start))
+            parts.append(duration(now - self._start))
         if self._budget is not None:
             parts.append(self._budget.text)
         elif self._cost is not None and (cost := self._cost()) is not None:

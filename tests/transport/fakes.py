@@ -4,6 +4,7 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
 from pytest_evalmetrics.ext import Endpoint
 from pytest_evalmetrics.transport import (
@@ -17,6 +18,7 @@ from pytest_evalmetrics.transport import (
     SendFailure,
     Transport,
     run_bounded,
+    written_body,
 )
 
 JSON = {"Content-Type": "application/json"}
@@ -75,8 +77,9 @@ class FakeSender:
         self.in_flight = 0
         self.closed = False
 
-    async def send(self, request):
-        self.bodies.append(request.body)
+    async def send(self, _endpoint, payload):
+        request = SimpleNamespace(body=payload)
+        self.bodies.append(payload)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         self.in_flight += 1
         try:
@@ -123,7 +126,8 @@ class Client:
         return self
 
     def call(self, body=None, *, occurrence=0, check=None, url=URL, **settings):
-        call = Call(Endpoint(url, **settings), {"a": 1} if body is None else body, label="test")
+        payload = written_body({"a": 1} if body is None else body)
+        call = Call(Endpoint(url, **settings), payload, label="test")
         return self.transport.call(call, occurrence=occurrence, check=check)
 
     def ask(self, body=None, **more):

@@ -9,10 +9,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.chat import (
-        Calls,
+    from pytest_evalmetrics.chat.asking import (
         ChatModel,
-        Exchange,
         Message,
         Reply,
         ask,
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
         json_in,
         side_by_side,
     )
+    from pytest_evalmetrics.chat.row_calls import Calls, Exchange
     from pytest_evalmetrics.data import RolloutTable, Row, TaskId, TaskRewards, TaskRows
     from pytest_evalmetrics.data.content import content_hash, question_of
     from pytest_evalmetrics.engines.local import Engine, Workload
@@ -134,8 +133,9 @@ __all__ = [
 _HOMES = {
     name: module
     for module, names in {
-        "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
-        "compile_templates json_in side_by_side",
+        "chat.asking": "ChatModel Message Reply ask chat_model compile_prompt compile_templates "
+        "json_in side_by_side",
+        "chat.row_calls": "Calls Exchange",
         "data": "RolloutTable Row TaskId TaskRewards TaskRows",
         "data.content": "content_hash question_of",
         "engines.local": "Engine Workload",

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Any, NamedTuple, TypedDict
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
@@ -24,15 +25,6 @@ class Exchange(TypedDict):
 
     request: str  # the body that was sent
     answer: str | None  # the body that came back; None where none came that is JSON
-
-
-class Ticket(NamedTuple):
-    """A call's place among the calls of its row."""
-
-    place: float  # position among the row's calls, from 0; halves are second tries
-    payload: bytes | None  # the body it was taken for, as it is sent: its name in the journal
-    occurrence: int  # how many calls with the same content came before it
-    versions: Mapping[str, str]  # the answer depends on them too
 
 
 class Calls:
@@ -70,7 +62,7 @@ class Calls:
 
     def ticket(
         self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
-    ) -> Ticket:
+    ) -> Call:
         """Take a place for a call before anything is awaited, see `post`.
 
         Calls are counted in the order of the rows, so that a run that is started again finds
@@ -85,7 +77,17 @@ class Calls:
             depends_on["repeat"] = str(self._repeat)
         payload = written_body(body)
         place, self._taken = self._taken, self._taken + 1
-        return Ticket(place, payload, self._count(payload or b"", kind, endpoint.url), depends_on)
+        return Call(
+            endpoint,
+            payload,
+            kind=kind,
+            versions=depends_on,
+            sample=self._sample,
+            occurrence=self._count(payload or b"", kind, endpoint.url),
+            label=self._label,
+            identity=payload,
+            place=place,
+        )
 
     async def post(
         self,
@@ -95,7 +97,7 @@ class Calls:
         kind: str,
         check: Callable[[Any], object] | None = None,
         versions: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
+        ticket: Call | None = None,
     ) -> Any:
         """POST a body, and return the parsed JSON of the answer.
 
@@ -119,23 +121,15 @@ class Calls:
             All would fail.
         """
         if ticket is None:
-            ticket = self.ticket(endpoint, body, kind=kind, versions=versions)
-            payload = ticket.payload
+            call = self.ticket(endpoint, body, kind=kind, versions=versions)
         else:
-            payload = written_body(body)
-        return (await self.send(ticket, endpoint, payload, body, kind=kind, check=check)).body
+            call = replace(ticket, endpoint=endpoint, payload=written_body(body))
+        return (await self.send(call, body, check)).body
 
     async def send(
-        self,
-        ticket: Ticket,
-        endpoint: Endpoint,
-        payload: bytes | None,
-        displayed: Any,
-        *,
-        kind: str,
-        check: Callable[[Any], object] | None = None,
+        self, call: Call, displayed: Any, check: Callable[[Any], object] | None = None
     ) -> Answer:
-        """POST the payload of a ticket's call, see `post`; another body may be displayed."""
+        """Send a call that has a place, see `post`; another body may be displayed."""
         refused: dict[str, str] = {}  # answers, by the kind of the error
 
         def checked(body: Any) -> None:
@@ -146,19 +140,8 @@ class Calls:
                 refused[error.kind] = _written(body)
                 raise CallError(error.kind, error.message, hint=error.hint) from None
 
-        call = Call(
-            endpoint,
-            payload,
-            kind=kind,
-            versions=ticket.versions,
-            sample=self._sample,
-            label=self._label,
-            identity=ticket.payload or b"",
-        )
-        sending = self._transport.call(
-            call, occurrence=ticket.occurrence, check=checked, meter=self._meter
-        )
-        return await self._recorded(sending, ticket.place, _written(displayed), refused)
+        answering = self._transport.call(call, checked, self._meter)
+        return await self._recorded(answering, call.place, _written(displayed), refused)
 
     async def perform(
         self,
@@ -172,9 +155,9 @@ class Calls:
         request = _written(given)
         place, self._taken = self._taken, self._taken + 1
         count = self._count(request.encode("utf-8", "backslashreplace"), "perform/1", name)
-        work = Work(name, given, version, self._sample, self._label)
-        working = self._transport.perform(work, make, occurrence=count, meter=self._meter)
-        return await self._recorded(working, place, request, {})
+        work = Work(name, given, version, self._sample, count, self._label)
+        answering = self._transport.perform(work, make, self._meter)
+        return await self._recorded(answering, place, request, {})
 
     async def _recorded(
         self, answering: Awaitable[Answer], place: float, request: str, refused: Mapping[str, str]

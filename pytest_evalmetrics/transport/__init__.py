@@ -14,7 +14,6 @@ from pytest_evalmetrics.transport.endpoints import (
     Work,
     written_body,
 )
-from pytest_evalmetrics.transport.exchange import RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import (
     clear_journal,
@@ -22,7 +21,7 @@ from pytest_evalmetrics.transport.journal_store import (
     import_journal,
 )
 from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
-from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
+from pytest_evalmetrics.transport.secrets import redact
 from pytest_evalmetrics.transport.usage import (
     Budget,
     Forecast,
@@ -35,14 +34,8 @@ from pytest_evalmetrics.transport.usage import (
 from pytest_evalmetrics.transport.wire import (
     Answer,
     CallError,
-    Clock,
-    EndpointError,
     JournalError,
-    MissingExtraError,
-    RawResponse,
     SecretError,
-    SendFailure,
-    TransportError,
     needs_extra,
 )
 
@@ -51,32 +44,23 @@ __all__ = [
     "Budget",
     "Call",
     "CallError",
-    "Clock",
     "Endpoint",
-    "EndpointError",
     "Forecast",
     "Journal",
     "JournalError",
     "JournalMode",
     "Meter",
-    "MissingExtraError",
     "Occurrences",
     "Price",
     "Progress",
-    "RawResponse",
-    "RetryPolicy",
-    "Secret",
     "SecretError",
-    "SendFailure",
     "Terms",
     "Tokens",
     "Transport",
-    "TransportError",
     "Usage",
     "Work",
     "clear_journal",
     "export_journal",
-    "find_secret",
     "import_journal",
     "needs_extra",
     "redact",

@@ -104,12 +104,7 @@ class Transport:
         return redact(text, self._secrets) if self._secrets else text
 
     async def call(
-        self,
-        call: Call,
-        *,
-        occurrence: int = 0,
-        check: Callable[[Any], None] | None = None,
-        meter: Meter | None = None,
+        self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
     ) -> Answer:
         """Answer a call, from the journal if it is there.
 
@@ -118,15 +113,10 @@ class Transport:
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
         send = partial(self._exchange.send, call.endpoint, call.payload)
-        return await self._answered(call, occurrence, send, check, meter or Meter())
+        return await self._answered(call, send, check, meter or Meter())
 
     async def perform(
-        self,
-        work: Work,
-        make: Callable[[], Awaitable[str]],
-        *,
-        occurrence: int = 0,
-        meter: Meter | None = None,
+        self, work: Work, make: Callable[[], Awaitable[str]], meter: Meter | None = None
     ) -> Answer:
         """Call a function in this process in place of a request, or look its answer up."""
 
@@ -138,19 +128,18 @@ class Transport:
                 error.attempts = 1
                 raise
 
-        return await self._answered(work, occurrence, send, None, meter or Meter())
+        return await self._answered(work, send, None, meter or Meter())
 
     async def _answered(
         self,
         asked: Call | Work,
-        occurrence: int,
         send: Callable[[], Awaitable[PaidAnswer]],
         check: Callable[[Any], None] | None,
         meter: Meter,
     ) -> Answer:
         key, sent, tokens, is_sending = b"", None, None, False
         try:
-            key = asked.key(occurrence, self.hide)
+            key = asked.key(self.hide)
             answer = await self._kept(key, asked, check)
             if answer is None:
                 meter.admit()
@@ -207,7 +196,11 @@ class Transport:
             if failure is not None and failure.body is not None:
                 with suppress(SendFailure, CallError):
                     _checked(failure.body, check)  # the caller sees the refused answer
-            raise asked.lacking() if failure is None else failure.error()
+            if failure is not None:
+                raise failure.error()
+            message = f"the journal has no answer to this call: {asked.shown}"
+            version = "" if key else "give the target a version, and "  # its answers are not kept
+            raise CallError("not-in-journal", message, hint=f"{version}run once without replay")
         return None
 
     def _holds_secret(self, text: str) -> bool:

@@ -383,20 +383,17 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
     is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
     bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
-    length = response.content_length or 0
     body = bytearray()
-    if is_error or length <= bound:
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > bound:
-                break
-        else:
-            return bytes(body)
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > bound:
+            break
+    else:
+        return bytes(body)
     response.close()  # the rest is never read: the connection can't be used again
     if is_error:
         return bytes(body[:bound])
-    exactly = f" ({length / 2**20:.3g} MiB)" if length > bound else ""
-    raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB{exactly}")
+    raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB")
 
 
 def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:

@@ -23,9 +23,7 @@ _T = TypeVar("_T")
 _WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
-_UNCHECKED = 0.001  # of the bound: what is written before the size is checked again
-_OVERHEAD = 200  # bytes of an answer beside its text, about
-_HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
+_CHECKED_BYTES = 2**26  # of the bound: the size is checked after as many answers as it has of these
 _PAGE = 512  # bytes, the smallest
 _OPENING = bytes(20)  # in place of a call's key: the opening of the file
 _AGAIN_S = 0.05  # between two looks at what another process does
@@ -70,7 +68,7 @@ class Journal:
         self._waiting: dict[bytes, PaidAnswer | KeptFailure] = {}  # what the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
-        self._unchecked = max_bytes  # bytes since the size was checked
+        self._writes = -1  # so that the size is checked after the first one
 
     @property
     def replays(self) -> bool:
@@ -137,19 +135,14 @@ class Journal:
         """Write at once, so that a crash loses what is in flight alone.
 
         In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
-        If the disk refuses for long, the first that wait are dropped.
         """
         store = self._opened()
         if store is None or not self._is_writable:
             return
         with self._lock:
-            self._waiting.pop(key, None)
             self._waiting[key] = kept
             if time.monotonic() >= self._retry_at:
                 self._write(store, _WAIT_S)
-            held = sum(kept.size for kept in self._waiting.values())
-            while held > _HELD_BYTES and len(self._waiting) > 1:
-                held -= self._waiting.pop(next(iter(self._waiting))).size
 
     def _write(self, store: JournalStore, wait_s: float) -> None:
         used, self._used = self._used, {}
@@ -161,14 +154,12 @@ class Journal:
             if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
             return
-        for key, kept in self._waiting.items():
-            self._unchecked += kept.size + _OVERHEAD
-            if isinstance(kept, PaidAnswer):
-                self._claims.give(key)
+        for key in self._waiting:
+            self._claims.give(key)
         self._waiting.clear()
-        if self._unchecked <= self._max_bytes * _UNCHECKED:
+        self._writes += 1
+        if self._writes % max(1, self._max_bytes // _CHECKED_BYTES):
             return
-        self._unchecked = 0
         try:
             evicted = store.evict(self._max_bytes)
         except sqlite3.Error as error:

@@ -31,11 +31,6 @@ class KeptFailure(NamedTuple):
     body: str | None  # the JSON that was refused, where it is short and holds no secret
     created: float  # seconds since 1970
 
-    @property
-    def size(self) -> int:
-        """Its bytes, about."""
-        return len(self.message) + len(self.body or "")
-
     @classmethod
     def of(cls, error: CallError, body: str | None, created: float) -> KeptFailure:
         """Make it of an error without secrets."""
@@ -79,7 +74,6 @@ _TO_THIS_VERSION = {  # from each version; 0 is a new file
     ),
     1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
 }
-_INSERT = "INSERT OR {} INTO {} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
 _SELECT_FAILURE = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
 
 
@@ -163,7 +157,7 @@ class JournalStore:
         self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
         with self._db:
             for key, value in kept.items():
-                self._db.execute(_INSERT.format("REPLACE", _table_of(value)), _row(key, value))
+                self._insert(key, value)
             times = [(at, key) for key, at in used.items()]
             self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
 
@@ -172,8 +166,7 @@ class JournalStore:
         count = 0
         with self._db:
             for key, kept in entries:
-                insert = _INSERT.format("IGNORE", _table_of(kept))
-                added = self._db.execute(insert, _row(key, kept)).rowcount
+                added = self._insert(key, kept, "IGNORE")
                 count += added if isinstance(kept, PaidAnswer) else 0
         return count
 
@@ -183,9 +176,20 @@ class JournalStore:
             for key, answer in _answers_in(damaged):
                 kept = self.get(key)
                 if kept is None or kept.created < answer.created:
-                    self._db.execute(_INSERT.format("REPLACE", "answers"), _row(key, answer))
-        (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
-        return int(count)
+                    self._insert(key, answer)
+        return self._count()
+
+    def _insert(
+        self, key: bytes, kept: PaidAnswer | KeptFailure, otherwise: str = "REPLACE"
+    ) -> int:
+        table, row = "failures", (key, *kept)
+        if isinstance(kept, PaidAnswer):
+            table, row = "answers", (*row, _crc(kept.body))
+        insert = f"INSERT OR {otherwise} INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - words
+        return self._db.execute(insert, row).rowcount
+
+    def _count(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def evict(self, max_bytes: int) -> float | None:
         """Drop failures, then the least recently used answers, once a bound is passed.
@@ -198,9 +202,8 @@ class JournalStore:
         with self._db:
             self._db.execute("DELETE FROM failures")
         while self._size() > max_bytes * _LOW_WATER:
-            (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
             oldest = "SELECT used FROM answers ORDER BY used LIMIT 1 OFFSET ?"
-            row = self._db.execute(oldest, (count // 20,)).fetchone()
+            row = self._db.execute(oldest, (self._count() // 20,)).fetchone()
             if row is None:
                 break
             (latest,) = row
@@ -237,14 +240,6 @@ class JournalStore:
 
 def _crc(text: str) -> int:
     return zlib.crc32(text.encode())
-
-
-def _table_of(kept: PaidAnswer | KeptFailure) -> str:
-    return "answers" if isinstance(kept, PaidAnswer) else "failures"
-
-
-def _row(key: bytes, kept: PaidAnswer | KeptFailure) -> tuple[Any, ...]:
-    return (key, *kept, _crc(kept.body)) if isinstance(kept, PaidAnswer) else (key, *kept)
 
 
 def _answer(row: tuple[Any, ...]) -> PaidAnswer | None:

@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections import defaultdict, deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import astuple
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -155,32 +154,30 @@ class Budget:
         limits: Mapping[str, tuple[float, str]],
         path: Path | None = None,  # a SQLite file that the run's processes share
         started: float | None = None,  # of the seconds, since 1970; else with the first call
-        now: Callable[[], float] = time.time,
     ) -> None:
         self.limits = limits
         self.begun = 0  # rollouts that have sent nothing yet
-        self._spent = dict.fromkeys(("requests", "tokens", "cost"), 0.0)
-        self._started, self._now = started, now
+        self._spent = {"requests": 0.0, "tokens": 0.0, "cost": 0.0}
+        self._started = started
         self._db: sqlite3.Connection | None = None
         if path is not None:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._db = sqlite3.connect(
-                path, timeout=30, isolation_level=None, check_same_thread=False
-            )
+            options: Any = {"isolation_level": None, "check_same_thread": False}
+            self._db = sqlite3.connect(path, timeout=30, **options)
             self._db.execute("PRAGMA synchronous = OFF")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
-            )
+            columns = "run PRIMARY KEY, requests, tokens, cost"
+            self._db.execute(f"CREATE TABLE IF NOT EXISTS spent ({columns})")
             self._db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
 
     def spent(self) -> dict[str, float]:
         """Return what is used so far, by the names of the limits."""
+        now = time.time()
         if self._started is None:
-            self._started = self._now()
+            self._started = now
         if self._db is not None:
             row = self._db.execute("SELECT requests, tokens, cost FROM spent").fetchone()
             self._spent = dict(zip(self._spent, row, strict=True))
-        return {**self._spent, "seconds": self._now() - self._started}
+        return {**self._spent, "seconds": now - self._started}
 
     def used_up(self) -> str:
         """Return the limit that is reached, in words; empty while none is."""
@@ -235,11 +232,6 @@ class Forecast:
             usage.latency_s / usage.calls * calls / parallelism if usage.calls else None,
         )
 
-    def __add__(self, other: Forecast) -> Forecast:
-        """Expect both."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Forecast(*(None if a is None or b is None else a + b for a, b in pairs))  # type: ignore[arg-type] # calls are known
-
     @property
     def text(self) -> str:
         """In words: ``120 calls, about 34000 tokens, a cost of 0.12, 3 min 20 s``."""
@@ -254,8 +246,8 @@ class Forecast:
         return ", ".join(parts)
 
 
-_WINDOW_S = 30.0  # the rate is that of the last half minute
-_SAMPLES = 60
+_SAMPLE_S = 0.5
+_SAMPLES = 60  # the rate is that of the last half minute
 _TICK_S = 1.0
 
 
@@ -275,13 +267,12 @@ class Progress:
     ) -> None:
         self.label, self.total, self.unit = label, total, "rows"
         self.done = self.from_journal = 0
-        self.failures: dict[str, int] = {}  # rows that ended in an error, per category
+        self.failures: defaultdict[str, int] = defaultdict(int)  # rows with an error, by category
         self._report, self._every_s, self._cost, self._budget = report, every_s, cost, budget
         self._clock = clock or Clock()
-        self._now = self._clock.monotonic
-        self._start = self._reported = self._now()
-        # (when, rows called for until then), some of the last half minute
-        self._called: deque[tuple[float, int]] = deque([(self._start, 0)])
+        self._start = self._reported = self._clock.monotonic()
+        # when, and how many rows were called for until then
+        self._called = deque([(self._start, 0)], maxlen=_SAMPLES)
 
     def succeeded(self, *, from_journal: bool = False) -> None:
         """Count a row that has its scores."""
@@ -292,30 +283,22 @@ class Progress:
     def failed(self, kind: str) -> None:
         """Count a row that ended in an error."""
         self.done += 1
-        self.failures[kind] = self.failures.get(kind, 0) + 1
+        self.failures[kind] += 1
         self.tick()
 
     def tick(self) -> None:
         """Report if it is time."""
-        now = self._now()
-        if now - self._called[-1][0] >= _WINDOW_S / _SAMPLES:
+        now = self._clock.monotonic()
+        if now - self._called[-1][0] >= _SAMPLE_S:
             self._called.append((now, self.done - self.from_journal))
-            # one sample older than the window stays: the rate is always over all of it
-            while len(self._called) > 2 and now - self._called[1][0] > _WINDOW_S:  # noqa: PLR2004
-                self._called.popleft()
         if self._report is not None and now - self._reported >= self._every_s:
             self._reported = now
-            self._report(self.text)
-
-    def finish(self) -> None:
-        """Report the last state, if any was reported."""
-        if self._report is not None and self._reported > self._start:
             self._report(self.text)
 
     @property
     def text(self) -> str:
         """The progress in one line."""
-        now, (then, called) = self._now(), self._called[0]
+        now, (then, called) = self._clock.monotonic(), self._called[0]
         recent = self.done - self.from_journal - called
         rate = recent / (now - then) if recent > 0 and now > then else None
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
@@ -354,7 +337,8 @@ class Progress:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.finish()
+            if self._report is not None and self._reported > self._start:
+                self._report(self.text)  # the last state, if any was reported
 
 
 def duration(seconds: float) -> str:

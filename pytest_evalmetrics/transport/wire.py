@@ -22,17 +22,7 @@ if TYPE_CHECKING:
 
 
 class TransportError(EvalMetricsError):
-    """The root of the errors of this package.
-
-    ::
-
-        TransportError
-        ├── CallError           one row's call failed; the others go on
-        ├── EndpointError       no call to this endpoint can succeed; the benchmark stops
-        ├── JournalError        the journal can't be read, or a file of it is not one
-        ├── SecretError         a named secret is not in the environment
-        └── MissingExtraError   a part of the package that was not installed
-    """
+    """The root of the errors of calls; `errors` draws the tree."""
 
 
 class CallError(TransportError):
@@ -126,11 +116,6 @@ class PaidAnswer(NamedTuple):
     attempts: int  # how many requests it took
     created: float = 0.0  # when it was kept, and last used; seconds since 1970
     used: float = 0.0
-
-    @property
-    def size(self) -> int:
-        """Its bytes, about."""
-        return len(self.body)
 
 
 @dataclass(frozen=True, slots=True)

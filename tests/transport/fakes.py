@@ -9,17 +9,15 @@ from types import SimpleNamespace
 from pytest_evalmetrics.ext import Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    Clock,
     Journal,
     JournalMode,
-    RawResponse,
-    RetryPolicy,
-    Secret,
-    SendFailure,
     Transport,
     run_bounded,
     written_body,
 )
+from pytest_evalmetrics.transport.exchange import RetryPolicy
+from pytest_evalmetrics.transport.secrets import Secret
+from pytest_evalmetrics.transport.wire import Clock, RawResponse, SendFailure
 
 JSON = {"Content-Type": "application/json"}
 URL = "http://api.example/score"
@@ -127,8 +125,9 @@ class Client:
 
     def call(self, body=None, *, occurrence=0, check=None, url=URL, **settings):
         payload = written_body({"a": 1} if body is None else body)
-        call = Call(Endpoint(url, **settings), payload, label="test")
-        return self.transport.call(call, occurrence=occurrence, check=check)
+        endpoint = Endpoint(url, **settings)
+        call = Call(endpoint, payload, occurrence=occurrence, label="test")
+        return self.transport.call(call, check)
 
     def ask(self, body=None, **more):
         return self.run(self.call(body, **more))

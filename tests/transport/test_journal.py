@@ -116,14 +116,6 @@ def test_a_full_disk_loses_no_answer_of_this_run_and_gets_them_when_it_has_room(
     assert kept(path) == list(range(50))
 
 
-@pytest.mark.usefixtures("disk")
-def test_what_is_held_for_a_full_disk_is_bounded(path, monkeypatch):
-    monkeypatch.setattr("pytest_evalmetrics.transport.journal._HELD_BYTES", 50_000)
-    with closing(Journal(path)) as journal:
-        put(journal, *range(100), text=LARGE)
-        assert sum(e.size for e in journal._waiting.values()) <= 50_000
-
-
 @pytest.mark.parametrize("other_program", [True, False])
 def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(path, other_program):
     path.parent.mkdir()

@@ -158,21 +158,19 @@ def compile_prompt(
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
     """Compile a prompt: a text is one message of the user, whatever it is filled in with."""
     render = compile_templates(template, who)
+    is_text = isinstance(template, str)
 
-    def text(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def prompt(context: Mapping[str, Any]) -> list[dict[str, Any]]:
         value = render(context)
-        value = spaced(value) if isinstance(value, dict | list) else value
-        return [{"role": "user", "content": _content(value, "the prompt")}]
-
-    def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-        flat = [m for one in render(context) for m in (one if isinstance(one, list) else [one])]
+        if is_text:
+            value = spaced(value) if isinstance(value, dict | list) else value
+            return [{"role": "user", "content": _content(value, "the prompt")}]
+        flat = [m for one in value for m in (one if isinstance(one, list) else [one])]
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")
-        return [
-            _message(one, f"message {place} of the prompt") for place, one in enumerate(flat, 1)
-        ]
+        return [_message(one, f"message {n} of the prompt") for n, one in enumerate(flat, 1)]
 
-    return text if isinstance(template, str) else messages
+    return prompt
 
 
 def _message(value: Any, what: str) -> dict[str, Any]:
@@ -376,14 +374,10 @@ async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]
 class _Form:
     """The form that a model's endpoint takes, once it is known."""
 
-    index: int | None = None
+    index: int = 0
+    is_known: bool = False
     refused: int = 0
-    unreached: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def open(self) -> bool:
-        return self.index is None and self.refused < _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -430,35 +424,26 @@ class _Question:
 
     async def _send(self, call: Call, check: Callable[[Any], None] | None = None) -> Answer:
         """Send in the first form that the endpoint takes, which the first answer reveals."""
-        if len(self.forms) == 1:
-            return await self._post(call, 0, check)
+        last = len(self.forms) - 1
         name = ("form", self.model.endpoint.url, self.model.name)
-        form = self.calls.memory.setdefault(name, _Form())
+        form = self.calls.memory.setdefault(name, _Form()) if last else _Form(is_known=True)
         async with form.lock:
-            if form.open and not form.unreached:
-                return await self._send_in_turn(form, call, check)
-        if form.open:  # nobody waits for an endpoint that was not reached the first time
-            return await self._send_in_turn(form, call, check)
-        return await self._post(call, form.index or 0, check)
-
-    async def _send_in_turn(
-        self, form: _Form, call: Call, check: Callable[[Any], None] | None
-    ) -> Answer:
-        for index in range(len(self.forms)):
-            try:
-                answer = await self._post(call, index, check)
-            except CallError as error:
-                if error.status not in _FORM_REFUSED:
-                    form.unreached = True
-                    raise
-                if index == len(self.forms) - 1:
-                    form.refused += 1
-                    raise
-            else:
-                # the journal knows questions, not the form in which they were sent
-                form.index = form.index if answer.from_journal else index
-                return answer
-        raise AssertionError("there is always a form")
+            for index in () if form.is_known else range(last + 1):
+                try:
+                    answer = await self._post(call, index, check)
+                except CallError as error:
+                    if error.status not in _FORM_REFUSED:
+                        raise
+                    if index == last:
+                        form.refused += 1
+                        form.is_known = form.refused == _MOST_REFUSED
+                        raise
+                else:
+                    # the journal knows questions, not the form in which they were sent
+                    if not answer.from_journal:
+                        form.index, form.is_known = index, True
+                    return answer
+        return await self._post(call, form.index, check)
 
     async def _post(self, call: Call, form: int, check: Callable[[Any], None] | None) -> Answer:
         payload = written_body(self.body(form))

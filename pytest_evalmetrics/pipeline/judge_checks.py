@@ -85,7 +85,7 @@ class _LabelledRows:
             except RowError as error:
                 failed[row.index] = f"{row.where}: {transport.hide(error.message)}"
 
-        await run_bounded(score, iter(self._rows), parallelism, lambda _row, _none: None)
+        await run_bounded(score, iter(self._rows), parallelism)
         if failed:
             reason = f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
             reason += failed[min(failed)]

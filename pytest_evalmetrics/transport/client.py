@@ -216,22 +216,20 @@ class Transport:
     ) -> CallError | EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
         refused = None
-        if isinstance(failure, CallError):
-            error = failure.completed(self.hide, attempts)
-            if sent is not None and not self._holds_secret(sent.body):
-                refused = sent.body
-        else:
+        message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
+        if isinstance(failure, SendFailure):
             words = wire.own_words(failure.said, self.hide)
             said = f", and said: {words}" if words else ""
-            message = f"{asked.shown}: {self.hide(failure.message)}{said}"
+            message = f"{self.hide(asked.shown)}: {message}{said}"
             if failure.fatal:
-                return EndpointError(message, hint=failure.hint)
+                return EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
-            error = CallError(
-                failure.kind, message, status=failure.status, attempts=attempts, hint=failure.hint
-            )
-        if attempts and key:
-            self._journal.put_failure(key, error.completed(self.hide), refused)
+        elif sent is not None and not self._holds_secret(sent.body):
+            refused = sent.body
+        error = CallError(failure.kind, message, status=failure.status, hint=hint)
+        error.attempts = attempts or failure.attempts  # the latter of one that is replayed
+        if key and attempts:
+            self._journal.put_failure(key, error, refused)
         return error
 
 

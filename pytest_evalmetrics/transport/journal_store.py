@@ -288,19 +288,18 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
     Not with mode=ro at first: the last one to close could not clear away the files of WAL.
     The second try is for a folder in which they can't be made.
     """
+    error = sqlite3.Error()
     for options in ("mode=rw", "mode=ro&immutable=1"):
         db = _connect(f"{path.resolve().as_uri()}?{options}", uri=True)
         try:
             db.execute("PRAGMA query_only = ON")
             db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-        except sqlite3.OperationalError:
+        except sqlite3.Error as refusal:
             db.close()
-        except sqlite3.Error:  # it is no database at all
-            db.close()
-            raise
+            error = refusal
         else:
             return db
-    raise sqlite3.OperationalError("it can't be opened for reading")
+    raise error
 
 
 # Damaged files.

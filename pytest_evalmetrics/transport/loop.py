@@ -10,8 +10,6 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.transport.wire import CallError
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 
@@ -112,42 +110,29 @@ def was_cancelled() -> bool:
 
 
 _Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 _BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
 
 
 async def run_bounded(
-    call: Callable[[_Item], Awaitable[_Result]],
-    items: Iterable[_Item],
-    parallelism: int,
-    on_done: Callable[[_Item, _Result | CallError], None],
-) -> int:
-    """Call for each item, at most `parallelism` at once; return the number of items.
+    call: Callable[[_Item], Awaitable[None]], items: Iterable[_Item], parallelism: int
+) -> None:
+    """Call for each item, at most `parallelism` at once.
 
     There are never more tasks or pulled items than `parallelism`, however many items come.
     Items are pulled in their order, in the loop's thread, one when a place gets free.
     """
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
-    left, done = _pulled(items), 0
+    left = _pulled(items)
 
     async def work(begun: _Item) -> None:
-        nonlocal done
-        first = True
         try:
-            for item in itertools.chain((begun,), left):
-                outcome: _Result | CallError
-                try:
-                    outcome = await call(item)
-                except CallError as error:
-                    outcome = error
-                on_done(item, outcome)
-                done += 1
+            for done, item in enumerate(itertools.chain((begun,), left)):
+                await call(item)
                 # Where nothing has to be waited for, those that were pulled with the first one
                 # go before: items begin in their order, in which equal calls are counted. Never
                 # between an item's pull and its begin, for the same reason.
-                if first or done % _BREATHE == 0:
-                    first = False
+                if done % _BREATHE == 0:
                     await asyncio.sleep(0)
         except BaseException:
             left.close()  # the group cancels the others a moment later: they pull nothing more
@@ -165,7 +150,6 @@ async def run_bounded(
         raise error from None
     finally:
         left.close()
-    return done
 
 
 def _pulled(items: Iterable[_Item]) -> Generator[_Item]:

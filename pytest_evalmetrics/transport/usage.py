@@ -63,7 +63,6 @@ class Usage(msgspec.Struct):
     total_tokens: int = 0
     without_tokens: int = 0  # answers that don't give their tokens: the sums are without them
     latency_s: float = 0.0  # seconds, of the attempts that succeeded, when they were paid for
-    max_latency_s: float = 0.0
     # of all calls, and of those that were sent in this run; None without a price, or where an
     # answer doesn't give its tokens
     cost: float | None = None
@@ -101,16 +100,12 @@ class UsageTally:
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         """Count an answer."""
-        usage, tokens, sent_now = (
-            self._usage[label],
-            tokens_of(answer.body),
-            not answer.from_journal,
-        )
+        usage, tokens = self._usage[label], tokens_of(answer.body)
+        sent_now = not answer.from_journal
         usage.calls += 1
         usage.from_journal += answer.from_journal
         usage.requests += answer.attempts * sent_now
         usage.latency_s += answer.latency_s
-        usage.max_latency_s = max(usage.max_latency_s, answer.latency_s)
         if tokens is None:
             usage.without_tokens += 1
         else:

@@ -59,16 +59,6 @@ class CallError(TransportError):
         self.status = status
         self.attempts = attempts
 
-    def completed(self, hide: Callable[[str], str], attempts: int = 0) -> CallError:
-        """Copy it without secrets, with the number of requests."""
-        return CallError(
-            self.kind,
-            hide(self.message),
-            status=self.status,
-            attempts=self.attempts or attempts,
-            hint=None if self.hint is None else hide(self.hint),
-        )
-
 
 class EndpointError(TransportError):
     """No call to this endpoint can succeed: the benchmark stops at once."""
@@ -122,7 +112,6 @@ class PaidAnswer(NamedTuple):
 class Answer:
     """An endpoint's answer."""
 
-    status: int  # the HTTP status, 2xx
     body: Any  # the parsed JSON; every number in it is finite
     # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
     # the answer was paid for
@@ -133,7 +122,7 @@ class Answer:
     @classmethod
     def of(cls, paid: PaidAnswer, body: Any, *, from_journal: bool) -> Answer:
         """Make it of what was sent or kept, with its parsed body."""
-        return cls(paid.status, body, paid.latency_s, paid.attempts, from_journal)
+        return cls(body, paid.latency_s, paid.attempts, from_journal)
 
 
 @dataclass(eq=False)

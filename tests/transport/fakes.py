@@ -6,7 +6,7 @@ import sqlite3
 from contextlib import closing
 from types import SimpleNamespace
 
-from pytest_evalmetrics.ext import Endpoint
+from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
     Journal,
@@ -116,7 +116,10 @@ class Client:
     def __call__(self, *script, mode="off", network=False, max_bytes=2**30, **policy):
         """Start a run, after the end of the one before."""
         self.__exit__()
-        journal = self.path and Journal(self.path, JournalMode(mode), max_bytes=max_bytes)
+        wall = self.time.clock.wall
+        journal = self.path and Journal(
+            self.path, JournalMode(mode), max_bytes=max_bytes, wall=wall
+        )
         self.sender = None if network else FakeSender(*script)
         clock = None if network else self.time.clock
         policy = RetryPolicy(**policy)
@@ -137,9 +140,13 @@ class Client:
 
     def many(self, rows, parallelism, done=lambda *_: None, **settings):
         async def ask(row):
-            return await self.call({"row": row}, parallelism=parallelism, **settings)
+            try:
+                outcome = await self.call({"row": row}, parallelism=parallelism, **settings)
+            except CallError as error:
+                outcome = error
+            done(row, outcome)
 
-        return run_bounded(ask, rows, parallelism, done)
+        return run_bounded(ask, rows, parallelism)
 
     def ask_many(self, rows, parallelism, **settings):
         outcomes = {}

@@ -8,7 +8,7 @@ from transport.fakes import KEY, secret
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError, Endpoint
-from pytest_evalmetrics.transport import Call, Occurrences, written_body
+from pytest_evalmetrics.transport import Call, Occurrences
 
 URL = "http://localhost:8000/evaluate"
 
@@ -69,9 +69,9 @@ ENDLESS.append(ENDLESS)
     ],
     ids=["nan", "infinity", "a set", "an object", "endless"],
 )
-def test_a_body_that_json_can_not_write_is_that_rows_error(body, message):
+def test_a_body_that_json_can_not_write_is_that_rows_error(client, body, message):
     with pytest.raises(CallError, match=message) as error:
-        written_body(body)
+        client().ask(body)
     assert error.value.kind == "bad-request"
 
 

@@ -325,6 +325,7 @@ def _timestamp(date: str) -> float:
 
 
 _JSON = "application/json"
+_LARGE_BODY = 2**20  # from here on aiohttp wants a file: it would write the bytes in one go
 _ERROR_PAGE = 64 * 2**10  # the largest error page that is read
 _NO_SUCH_NAME = {
     getattr(socket, name, None) for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
@@ -356,8 +357,10 @@ class HttpSender:
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
         """Send a call and read the whole answer; SendFailure or TimeoutError without one."""
         aiohttp, secret, proxy = self._aiohttp, endpoint.secret, self._proxy_for(endpoint.url)
-        body = None
-        if payload is not None:  # aiohttp would write bytes in one go, however many
+        body: Any = None
+        if payload is not None and len(payload) < _LARGE_BODY:
+            body = aiohttp.BytesPayload(payload, content_type=_JSON)
+        elif payload is not None:
             body = aiohttp.BytesIOPayload(io.BytesIO(payload), content_type=_JSON)
         try:
             async with self._session.post(

@@ -13,7 +13,7 @@
     ├── EngineError      the place where work is done can't be reached, or is gone
     ├── CheckError       a test calls the fixture in a way that means nothing
     ├── RowError         a scorer can't score one row; the others go on
-    ├── TransportError   a call of an endpoint (`transport.errors` has its branch)
+    ├── TransportError   a call of an endpoint (see `transport.wire`)
     │   ├── CallError         one call failed; the others go on
     │   ├── EndpointError     every call would fail
     │   ├── JournalError      paid answers can't be read or kept

@@ -10,17 +10,17 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.chat import Calls as Calls
-    from pytest_evalmetrics.chat import ChatModel as ChatModel
-    from pytest_evalmetrics.chat import Exchange as Exchange
-    from pytest_evalmetrics.chat import Message as Message
-    from pytest_evalmetrics.chat import Reply as Reply
-    from pytest_evalmetrics.chat import ask as ask
-    from pytest_evalmetrics.chat import chat_model as chat_model
-    from pytest_evalmetrics.chat import compile_prompt as compile_prompt
-    from pytest_evalmetrics.chat import compile_templates as compile_templates
-    from pytest_evalmetrics.chat import json_in as json_in
-    from pytest_evalmetrics.chat import side_by_side as side_by_side
+    from pytest_evalmetrics.chat.asking import ChatModel as ChatModel
+    from pytest_evalmetrics.chat.asking import Message as Message
+    from pytest_evalmetrics.chat.asking import Reply as Reply
+    from pytest_evalmetrics.chat.asking import ask as ask
+    from pytest_evalmetrics.chat.asking import chat_model as chat_model
+    from pytest_evalmetrics.chat.asking import compile_prompt as compile_prompt
+    from pytest_evalmetrics.chat.asking import compile_templates as compile_templates
+    from pytest_evalmetrics.chat.asking import json_in as json_in
+    from pytest_evalmetrics.chat.asking import side_by_side as side_by_side
+    from pytest_evalmetrics.chat.row_calls import Calls as Calls
+    from pytest_evalmetrics.chat.row_calls import Exchange as Exchange
     from pytest_evalmetrics.data import RolloutTable as RolloutTable
     from pytest_evalmetrics.data import Row as Row
     from pytest_evalmetrics.data import TaskId as TaskId
@@ -79,8 +79,9 @@ if TYPE_CHECKING:
 _HOMES = {
     name: module
     for module, names in {
-        "chat": "Calls ChatModel Exchange Message Reply ask chat_model compile_prompt "
-        "compile_templates json_in side_by_side",
+        "chat.asking": "ChatModel Message Reply ask chat_model compile_prompt compile_templates "
+        "json_in side_by_side",
+        "chat.row_calls": "Calls Exchange",
         "data": "RolloutTable Row TaskId TaskRewards TaskRows content_hash question_of",
         "engines.local": "Engine Workload",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "

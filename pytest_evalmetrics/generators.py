@@ -17,8 +17,8 @@ from concurrent.futures import Future
 from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_evalmetrics import chat
-from pytest_evalmetrics.chat import Reply, read_reply, tool_calls_of
+from pytest_evalmetrics.chat import asking
+from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
@@ -27,7 +27,7 @@ from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
 
-    from pytest_evalmetrics.chat import Calls
+    from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.model_keys import TargetSpec
@@ -110,10 +110,10 @@ class _ModelGenerator:
     def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
         if spec.model is None:
             raise ValueError(f"the benchmark {spec.name} has no model")
-        self._model = chat.chat_model(spec.model, terms, spec.params)
-        self._prompt = chat.compile_prompt(spec.prompt_template)
+        self._model = asking.chat_model(spec.model, terms, spec.params)
+        self._prompt = asking.compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
-            key: chat.compile_templates(value, key, body=True)
+            key: asking.compile_templates(value, key, body=True)
             for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
             if value is not None
         }

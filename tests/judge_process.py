@@ -4,6 +4,7 @@ import json
 import subprocess
 import sys
 import urllib.request
+from contextlib import closing
 from pathlib import Path
 
 from pydantic import TypeAdapter
@@ -77,7 +78,7 @@ def row(**item):
 
 def run(work, path=None, of=None):
     """Do something with a row's calls; give what came out, and the calls."""
-    with Transport(None if path is None else Journal(path)) as transport:
+    with closing(Transport(None if path is None else Journal(path))) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
 

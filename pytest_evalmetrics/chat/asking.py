@@ -18,16 +18,23 @@ import numpy as np
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import CallError, Price, Tokens, needs_extra, tokens_of
+from pytest_evalmetrics.transport import (
+    CallError,
+    Price,
+    Tokens,
+    needs_extra,
+    tokens_of,
+    written_body,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from pytest_evalmetrics.chat.row_calls import Calls, Ticket
+    from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.spec.model_keys import ModelSpec
-    from pytest_evalmetrics.transport import Endpoint, Terms
+    from pytest_evalmetrics.transport import Answer, Call, Endpoint, Terms
 
 Message: TypeAlias = "Mapping[str, Any]"
 _T = TypeVar("_T")
@@ -111,23 +118,23 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
     kind, url = spec.format or in_path or "chat", spec.url
     if in_path is None and path.endswith("/v1"):  # the base, as the clients of OpenAI want it
         url = urlunsplit(parts._replace(path=path + _PATHS[kind]))
-    reasoning = spec.reasoning or (params.reasoning if params else None)
-    inference = dict(params.inference if params else {}) | dict(spec.inference)
+    reasoning, system_prompt = spec.reasoning, spec.system_prompt
+    inference = dict(spec.inference)
+    if params is not None:
+        reasoning = reasoning or params.reasoning
+        system_prompt = params.system_prompt if system_prompt is None else system_prompt
+        inference = {**params.inference, **inference}
     if reasoning and reasoning.effort:
         inference = {"reasoning_effort": reasoning.effort, **inference}
     price = Price(spec.price.input, spec.price.output) if spec.price else None
-    endpoint = terms.endpoint(
-        url,
-        secret=spec.api_key_secret,
-        timeout_s=spec.timeout_seconds,
-        max_retries=spec.max_retries,
-    )
+    limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
+    endpoint = terms.endpoint(url, secret=spec.api_key_secret, **limits)
     return ChatModel(
         replace(endpoint, price=price),
         spec.name,
         kind == "completions",
         inference,
-        params.system_prompt if spec.system_prompt is None and params else spec.system_prompt,
+        system_prompt,
         reasoning.end_token if reasoning else None,
         price,
     )
@@ -151,41 +158,37 @@ def compile_prompt(
 ) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
     """Compile a prompt: a text is one message of the user, whatever it is filled in with."""
     render = compile_templates(template, who)
+    is_text = isinstance(template, str)
 
-    def text(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def prompt(context: Mapping[str, Any]) -> list[dict[str, Any]]:
         value = render(context)
-        value = spaced(value) if isinstance(value, dict | list) else value
-        return [{"role": "user", "content": _content(value, "the prompt")}]
-
-    def messages(context: Mapping[str, Any]) -> list[dict[str, Any]]:
-        flat = [m for one in render(context) for m in (one if isinstance(one, list) else [one])]
+        if is_text:
+            value = spaced(value) if isinstance(value, dict | list) else value
+            return [{"role": "user", "content": _content(value, "the prompt")}]
+        flat = [m for one in value for m in (one if isinstance(one, list) else [one])]
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")
-        return [
-            _message(one, f"message {place} of the prompt") for place, one in enumerate(flat, 1)
-        ]
+        return [_message(one, f"message {n} of the prompt") for n, one in enumerate(flat, 1)]
 
-    return text if isinstance(template, str) else messages
+    return prompt
 
 
 def _message(value: Any, what: str) -> dict[str, Any]:
     if isinstance(value, str):
         return {"role": "user", "content": value}
-    if not isinstance(value, dict):
-        raise RowError("bad-prompt", f"{what} is {value!r:.60}")
-    role = value.get("role")
-    if role is None and value.get("type") in _ROLES:
-        role = _ROLES[value["type"]]
-        value = {"role": role, **{k: v for k, v in value.items() if k != "type"}}
-    if not isinstance(role, str) or not role:
+    message = dict(value) if isinstance(value, dict) else {}
+    if message.get("role") is None and message.get("type") in _ROLES:
+        rest = {key: item for key, item in message.items() if key not in ("type", "role")}
+        message = {"role": _ROLES[message["type"]], **rest}
+    if not isinstance(message.get("role"), str) or not message["role"]:
         raise RowError(
             "bad-prompt",
-            f"{what} has no role",
+            f"{what} is {value!r:.60}, without a role",
             hint="a message has a role, such as user, and a content",
         )
-    if "content" in value and not isinstance(value["content"], str | list | type(None)):
-        return {**value, "content": _content(value["content"], what)}
-    return dict(value)
+    if not isinstance(message.get("content"), str | list | None):
+        message["content"] = _content(message["content"], what)
+    return message
 
 
 def _content(value: Any, what: str) -> str:
@@ -275,12 +278,8 @@ def json_in(reply: Reply) -> Any:
     """Extract the JSON of a reply: the whole text, else a fenced block, else the last object."""
     text = reply.text.strip()
     for candidate in (text, *reversed(_FENCED.findall(text))):
-        try:
-            value = json.loads(candidate)
-        except (ValueError, RecursionError):
-            continue
-        _refuse_infinite(value)
-        return value
+        with suppress(ValueError, RecursionError):
+            return _finite(json.loads(candidate))
     objects: list[Any] = []  # the outermost ones
     at = text.find("{")
     while at >= 0:
@@ -290,18 +289,18 @@ def json_in(reply: Reply) -> Any:
             objects.append(value)
         at = text.find("{", end)
     if objects:
-        _refuse_infinite(objects[-1])
-        return objects[-1]
+        return _finite(objects[-1])
     cut = ", and was cut off at max_tokens" if reply.finish_reason == "length" else ""
     raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {_short(text)}")
 
 
-def _refuse_infinite(value: Any) -> None:
+def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         raise RowError("no-number", f"the model's answer holds {value}, no finite number")
     if isinstance(value, dict | list):
         for child in value.values() if isinstance(value, dict) else value:
-            _refuse_infinite(child)
+            _finite(child)
+    return value
 
 
 def _text(content: Any) -> str | None:
@@ -351,10 +350,9 @@ def ask(
         name = kind.partition("/")[0].replace("-", "_")
         strict = {"name": name, "strict": True, "schema": dict(schema)}
         forms = {"type": "json_schema", "json_schema": strict}, {"type": "json_object"}, None
-    body = model.request(messages, response_format=forms[0])
-    ticket = calls.ticket(model.endpoint, body, kind=kind, versions=versions)
-    ticket.displayed = body
-    return _Question(calls, model, messages, kind, forms, versions).answered(ticket, read)
+    question = _Question(calls, model, messages, forms)
+    call = calls.ticket(model.endpoint, question.body(0), kind=kind, versions=versions)
+    return question.answered(call, read)
 
 
 async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
@@ -376,14 +374,10 @@ async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]
 class _Form:
     """The form that a model's endpoint takes, once it is known."""
 
-    index: int | None = None
+    index: int = 0
+    is_known: bool = False
     refused: int = 0
-    unreached: bool = False
     lock: asyncio.Lock = field(default_factory=asyncio.Lock)
-
-    @property
-    def open(self) -> bool:
-        return self.index is None and self.refused < _MOST_REFUSED
 
 
 @dataclass(frozen=True, slots=True)
@@ -393,29 +387,29 @@ class _Question:
     calls: Calls
     model: ChatModel
     messages: Sequence[Message]
-    kind: str
     forms: Sequence[Mapping[str, Any] | None]
-    versions: Mapping[str, str] | None
 
-    async def answered(self, ticket: Ticket, read: Callable[[Reply], _T]) -> _T:
+    def body(self, form: int) -> dict[str, Any]:
+        return self.model.request(self.messages, response_format=self.forms[form])
+
+    async def answered(self, call: Call, read: Callable[[Reply], _T]) -> _T:
         """Ask, and ask once more where the answer can't be used."""
-        body = await self._send(ticket)
+        answer = await self._send(call)
         reply: Reply | None = None
         try:
-            reply = read_reply(body, self.model.end_token)
+            reply = read_reply(answer.body, self.model.end_token)
             return read(reply)
         except RowError as error:
-            left = self.model.endpoint.max_retries - ticket.attempts
+            left = self.model.endpoint.max_retries - answer.attempts
             if left < 0:
                 raise
             again = self._corrected(reply, error, left)
         # the second try is identified by the first one, in whatever order they come
-        identity = ["again", ticket.place, blake2b(ticket.identity, digest_size=20).hexdigest()]
+        identity = ["again", call.place, blake2b(call.identity or b"", digest_size=20).hexdigest()]
         second = self.calls.ticket(
-            self.model.endpoint, identity, kind=self.kind, versions=self.versions
+            self.model.endpoint, identity, kind=call.kind, versions=call.versions
         )
-        second.place = ticket.place + 0.5  # shown right behind it
-        second.displayed = again.model.request(again.messages, response_format=self.forms[0])
+        second = replace(second, place=call.place + 0.5)  # shown right behind it
         answers: list[_T] = []
 
         def check(body: Any) -> None:
@@ -428,44 +422,34 @@ class _Question:
         await again._send(second, check)  # noqa: SLF001 - one of us
         return answers[-1]
 
-    async def _send(self, ticket: Ticket, check: Callable[[Any], None] | None = None) -> Any:
+    async def _send(self, call: Call, check: Callable[[Any], None] | None = None) -> Answer:
         """Send in the first form that the endpoint takes, which the first answer reveals."""
-        if len(self.forms) == 1:
-            return await self._post(ticket, 0, check)
+        last = len(self.forms) - 1
         name = ("form", self.model.endpoint.url, self.model.name)
-        form = self.calls.memory.setdefault(name, _Form())
+        form = self.calls.memory.setdefault(name, _Form()) if last else _Form(is_known=True)
         async with form.lock:
-            if form.open and not form.unreached:
-                return await self._send_in_turn(form, ticket, check)
-        if form.open:  # nobody waits for an endpoint that was not reached the first time
-            return await self._send_in_turn(form, ticket, check)
-        return await self._post(ticket, form.index or 0, check)
+            for index in () if form.is_known else range(last + 1):
+                try:
+                    answer = await self._post(call, index, check)
+                except CallError as error:
+                    if error.status not in _FORM_REFUSED:
+                        raise
+                    if index == last:
+                        form.refused += 1
+                        form.is_known = form.refused == _MOST_REFUSED
+                        raise
+                else:
+                    # the journal knows questions, not the form in which they were sent
+                    if not answer.from_journal:
+                        form.index, form.is_known = index, True
+                    return answer
+        return await self._post(call, form.index, check)
 
-    async def _send_in_turn(
-        self, form: _Form, ticket: Ticket, check: Callable[[Any], None] | None
-    ) -> Any:
-        for index in range(len(self.forms)):
-            try:
-                body = await self._post(ticket, index, check)
-            except CallError as error:
-                if error.status not in _FORM_REFUSED:
-                    form.unreached = True
-                    raise
-                if index == len(self.forms) - 1:
-                    form.refused += 1
-                    raise
-            else:
-                # the journal knows questions, not the form in which they were sent
-                form.index = form.index if ticket.from_journal else index
-                return body
-        raise AssertionError("there is always a form")
-
-    async def _post(self, ticket: Ticket, form: int, check: Callable[[Any], None] | None) -> Any:
-        body = self.model.request(self.messages, response_format=self.forms[form])
-        answer = await self.calls.post(
-            self.model.endpoint, body, kind=self.kind, check=check, ticket=ticket
-        )
-        self.model.spending.add(ticket.attempts, ticket.latency_s, tokens_of(answer))
+    async def _post(self, call: Call, form: int, check: Callable[[Any], None] | None) -> Answer:
+        payload = written_body(self.body(form))
+        call = replace(call, endpoint=self.model.endpoint, payload=payload)
+        answer = await self.calls.send(call, self.body(0), check)
+        self.model.spending.add(answer.attempts, answer.latency_s, tokens_of(answer.body))
         return answer
 
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -25,20 +25,6 @@ class Exchange(TypedDict):
 
     request: str  # the body that was sent
     answer: str | None  # the body that came back; None where none came that is JSON
-
-
-@dataclass(slots=True)
-class Ticket:
-    """A call's place among the calls of its row; `Calls.post` adds how it went."""
-
-    place: float  # position among the row's calls, from 0; halves are second tries
-    identity: bytes  # the body it was taken for, as it is sent: its name in the journal
-    occurrence: int  # how many calls with the same content came before it
-    versions: Mapping[str, str]  # the answer depends on them too
-    displayed: Any = None  # the request to show where it is sent in several forms
-    attempts: int = 0  # requests it took when it was paid for
-    latency_s: float = 0.0  # seconds of the attempt that succeeded
-    from_journal: bool = False
 
 
 class Calls:
@@ -76,7 +62,7 @@ class Calls:
 
     def ticket(
         self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
-    ) -> Ticket:
+    ) -> Call:
         """Take a place for a call before anything is awaited, see `post`.
 
         Calls are counted in the order of the rows, so that a run that is started again finds
@@ -85,13 +71,23 @@ class Calls:
         """
         depends_on = dict(versions or {})
         if self._first is not None:  # the later calls of a row are identified by its first one
-            payload, count = self._first
-            depends_on["after"] = f"{blake2b(payload, digest_size=20).hexdigest()}/{count}"
+            first, count = self._first
+            depends_on["after"] = f"{blake2b(first, digest_size=20).hexdigest()}/{count}"
         if self._repeat:
             depends_on["repeat"] = str(self._repeat)
-        identity = b"" if body is None else written_body(body)
+        payload = written_body(body)
         place, self._taken = self._taken, self._taken + 1
-        return Ticket(place, identity, self._count(identity, kind, endpoint.url), depends_on)
+        return Call(
+            endpoint,
+            payload,
+            kind=kind,
+            versions=depends_on,
+            sample=self._sample,
+            occurrence=self._count(payload or b"", kind, endpoint.url),
+            label=self._label,
+            identity=payload,
+            place=place,
+        )
 
     async def post(
         self,
@@ -101,7 +97,7 @@ class Calls:
         kind: str,
         check: Callable[[Any], object] | None = None,
         versions: Mapping[str, str] | None = None,
-        ticket: Ticket | None = None,
+        ticket: Call | None = None,
     ) -> Any:
         """POST a body, and return the parsed JSON of the answer.
 
@@ -124,45 +120,28 @@ class Calls:
         EndpointError
             All would fail.
         """
-        written = None
         if ticket is None:
-            ticket = self.ticket(endpoint, body, kind=kind, versions=versions)
-            written = ticket.identity
-        call = Call(
-            endpoint,
-            body,
-            kind=kind,
-            versions=ticket.versions,
-            sample=self._sample,
-            label=self._label,
-            identity=ticket.identity,
-            written=written,
-        )
-        request = _written(body if ticket.displayed is None else ticket.displayed)
-        refused: list[tuple[str, Any]] = []
+            call = self.ticket(endpoint, body, kind=kind, versions=versions)
+        else:
+            call = replace(ticket, endpoint=endpoint, payload=written_body(body))
+        return (await self.send(call, body, check)).body
+
+    async def send(
+        self, call: Call, displayed: Any, check: Callable[[Any], object] | None = None
+    ) -> Answer:
+        """Send a call that has a place, see `post`; another body may be displayed."""
+        refused: dict[str, str] = {}  # answers, by the kind of the error
 
         def checked(body: Any) -> None:
             try:
                 if check is not None:
                     check(body)
             except RowError as error:
-                refused.append((error.kind, body))
+                refused[error.kind] = _written(body)
                 raise CallError(error.kind, error.message, hint=error.hint) from None
 
-        try:
-            answer = await self._transport.call(
-                call, occurrence=ticket.occurrence, check=checked, meter=self._meter
-            )
-        except CallError as error:
-            bodies = [_written(body) for kind, body in refused if kind == error.kind]
-            self._record(ticket.place, request, bodies[-1] if bodies else None)
-            raise
-        # of a question that is sent in several forms the last one stays
-        self._record(ticket.place, request, _written(answer.body))
-        ticket.attempts, ticket.latency_s = answer.attempts, answer.latency_s
-        self.from_journal = ticket.from_journal = answer.from_journal
-        self.latency_s = answer.latency_s
-        return answer.body
+        answering = self._transport.call(call, checked, self._meter)
+        return await self._recorded(answering, call.place, _written(displayed), refused)
 
     async def perform(
         self,
@@ -176,15 +155,27 @@ class Calls:
         request = _written(given)
         place, self._taken = self._taken, self._taken + 1
         count = self._count(request.encode("utf-8", "backslashreplace"), "perform/1", name)
-        work = Work(name, given, version, self._sample, self._label)
+        work = Work(name, given, version, self._sample, count, self._label)
+        answering = self._transport.perform(work, make, self._meter)
+        return await self._recorded(answering, place, request, {})
+
+    async def _recorded(
+        self, answering: Awaitable[Answer], place: float, request: str, refused: Mapping[str, str]
+    ) -> Answer:
+        """Await an answer, and record the exchange; of a question in several forms the last."""
         try:
-            answer = await self._transport.perform(work, make, occurrence=count, meter=self._meter)
-        except CallError:
-            self._record(place, request, None)
+            answer = await answering
+        except CallError as error:
+            self._record(place, request, refused.get(error.kind))
             raise
         self._record(place, request, _written(answer.body))
         self.from_journal, self.latency_s = answer.from_journal, answer.latency_s
         return answer
+
+    def _record(self, place: float, request: str, answer: str | None) -> None:
+        hide = self._transport.hide  # which knows the endpoint's key by now
+        shown = None if answer is None else shown_text(answer, hide)
+        self._exchanges[place] = {"request": shown_text(request, hide), "answer": shown}
 
     def following(self) -> Calls:
         """Return the calls that depend on these: the scorers' after the answer that they score.
@@ -208,13 +199,6 @@ class Calls:
             calls._repeat = number  # noqa: SLF001 - the same
             self._repeated.append(calls)
         return [self, *self._repeated]
-
-    def _record(self, place: float, request: str, answer: str | None) -> None:
-        hide = self._transport.hide  # which knows the endpoint's key by now
-        self._exchanges[place] = {
-            "request": shown_text(request, hide),
-            "answer": None if answer is None else shown_text(answer, hide),
-        }
 
     def _count(self, payload: bytes, kind: str, url: str) -> int:
         if self._first is not None:

@@ -155,7 +155,7 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
             )
             answering.attempted(row, attempted)
 
-    await run_bounded(do, work.jobs, at_once, lambda _job, _none: None)
+    await run_bounded(do, work.jobs, at_once)
 
 
 def score_without_calls(

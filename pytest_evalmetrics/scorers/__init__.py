@@ -6,7 +6,7 @@ its registration, and the dataclass of its keys in ``spec``.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.chat import Calls, Exchange, shown_text
+from pytest_evalmetrics.chat.row_calls import Calls, Exchange, shown_text
 from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, make_scorers, score_row
 from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Scorer

@@ -11,7 +11,7 @@ from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics import errors
-from pytest_evalmetrics.chat import shown_text
+from pytest_evalmetrics.chat.row_calls import shown_text
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, register_scorer, scorers
 from pytest_evalmetrics.scorers.interface import Explained
@@ -22,7 +22,7 @@ from pytest_evalmetrics.transport import CallError, was_cancelled
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from pytest_evalmetrics.chat import Calls
+    from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.scorers.judge import Judge
     from pytest_evalmetrics.scorers.score_summary import About

@@ -11,7 +11,7 @@ from pytest_evalmetrics.spec.scorer_keys import spellings
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from pytest_evalmetrics.chat import Calls
+    from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.data import Row
 
 _T = TypeVar("_T")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
 
 from pydantic import Field
 
-from pytest_evalmetrics.chat import ask, chat_model, json_in, side_by_side
+from pytest_evalmetrics.chat.asking import ask, chat_model, json_in, side_by_side
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
 from pytest_evalmetrics.records import record
@@ -24,7 +24,8 @@ from pytest_evalmetrics.spec.sources import RolloutsField
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
 
-    from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
+    from pytest_evalmetrics.chat.asking import ChatModel, Message, Reply
+    from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.transport import Terms
 
@@ -132,7 +133,7 @@ class Judge:
         read: Callable[[Reply], _T],
         schema: Mapping[str, Any] | None = None,
     ) -> Coroutine[Any, Any, _T]:
-        """Ask one question, see `chat.ask`; a text is a message of the user."""
+        """Ask one question, see `chat.asking.ask`; a text is a message of the user."""
         if isinstance(question, str):
             question = [{"role": "user", "content": question}]
         kind, versions = f"{self.kind}/1", self.versions

@@ -14,17 +14,14 @@ from pytest_evalmetrics.transport.endpoints import (
     Work,
     written_body,
 )
-from pytest_evalmetrics.transport.exchange import RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import (
-    Entry,
-    KeptFailure,
     clear_journal,
     export_journal,
     import_journal,
 )
 from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
-from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
+from pytest_evalmetrics.transport.secrets import redact
 from pytest_evalmetrics.transport.usage import (
     Budget,
     Forecast,
@@ -37,14 +34,8 @@ from pytest_evalmetrics.transport.usage import (
 from pytest_evalmetrics.transport.wire import (
     Answer,
     CallError,
-    Clock,
-    EndpointError,
     JournalError,
-    MissingExtraError,
-    RawResponse,
     SecretError,
-    SendFailure,
-    TransportError,
     needs_extra,
 )
 
@@ -53,34 +44,23 @@ __all__ = [
     "Budget",
     "Call",
     "CallError",
-    "Clock",
     "Endpoint",
-    "EndpointError",
-    "Entry",
     "Forecast",
     "Journal",
     "JournalError",
     "JournalMode",
-    "KeptFailure",
     "Meter",
-    "MissingExtraError",
     "Occurrences",
     "Price",
     "Progress",
-    "RawResponse",
-    "RetryPolicy",
-    "Secret",
     "SecretError",
-    "SendFailure",
     "Terms",
     "Tokens",
     "Transport",
-    "TransportError",
     "Usage",
     "Work",
     "clear_journal",
     "export_journal",
-    "find_secret",
     "import_journal",
     "needs_extra",
     "redact",

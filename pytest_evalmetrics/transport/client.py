@@ -4,23 +4,30 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.transport import wire
-from pytest_evalmetrics.transport.exchange import RetryingSender, Sent
+from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, redact
 from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
-from pytest_evalmetrics.transport.wire import Answer, CallError, EndpointError, SendFailure
+from pytest_evalmetrics.transport.wire import (
+    Answer,
+    CallError,
+    EndpointError,
+    PaidAnswer,
+    SendFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.endpoints import Call, Work
-    from pytest_evalmetrics.transport.exchange import RetryPolicy
+    from pytest_evalmetrics.transport.exchange import HttpSender, RetryPolicy
 
 _T = TypeVar("_T")
 _AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
@@ -39,7 +46,7 @@ class Meter:
 class Transport:
     """Calls endpoints: each call once, whatever happens to the run.
 
-    One per run, used as a context manager; `run` is its way in from ordinary code. A
+    One per run, to be closed at its end; `run` is its way in from ordinary code. A
     redirect is never followed: a POST would become a GET, or a key would go elsewhere.
     `memory` holds the callers' facts about endpoints, for the whole run.
     """
@@ -48,7 +55,7 @@ class Transport:
         self,
         journal: Journal | None = None,
         *,
-        sender: wire.Sender | None = None,
+        sender: HttpSender | None = None,
         policy: RetryPolicy | None = None,
         clock: wire.Clock | None = None,
     ) -> None:
@@ -59,12 +66,6 @@ class Transport:
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
         self._loop = LoopThread()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -103,12 +104,7 @@ class Transport:
         return redact(text, self._secrets) if self._secrets else text
 
     async def call(
-        self,
-        call: Call,
-        *,
-        occurrence: int = 0,
-        check: Callable[[Any], None] | None = None,
-        meter: Meter | None = None,
+        self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
     ) -> Answer:
         """Answer a call, from the journal if it is there.
 
@@ -116,71 +112,63 @@ class Transport:
         """
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
-        return await self._answered(
-            call, occurrence, lambda: self._exchange.send(call), check, meter or Meter()
-        )
+        send = partial(self._exchange.send, call.endpoint, call.payload)
+        return await self._answered(call, send, check, meter or Meter())
 
     async def perform(
-        self,
-        work: Work,
-        make: Callable[[], Awaitable[str]],
-        *,
-        occurrence: int = 0,
-        meter: Meter | None = None,
+        self, work: Work, make: Callable[[], Awaitable[str]], meter: Meter | None = None
     ) -> Answer:
         """Call a function in this process in place of a request, or look its answer up."""
 
-        async def send() -> Sent:
+        async def send() -> PaidAnswer:
             started = perf_counter()
             try:
-                return Sent(200, await make(), perf_counter() - started, 1)
+                return PaidAnswer(200, await make(), perf_counter() - started, 1)
             except CallError as error:
                 error.attempts = 1
                 raise
 
-        return await self._answered(work, occurrence, send, None, meter or Meter())
+        return await self._answered(work, send, None, meter or Meter())
 
     async def _answered(
         self,
         asked: Call | Work,
-        occurrence: int,
-        send: Callable[[], Awaitable[Sent]],
+        send: Callable[[], Awaitable[PaidAnswer]],
         check: Callable[[Any], None] | None,
         meter: Meter,
     ) -> Answer:
-        key, text, attempts, sending = b"", None, 0, False
+        key, sent, tokens, is_sending = b"", None, None, False
         try:
-            key = asked.key(occurrence, self.hide)
+            key = asked.key(self.hide)
             answer = await self._kept(key, asked, check)
             if answer is None:
                 meter.admit()
-                sending = True
+                is_sending = True
                 sent = await send()
-                text, attempts = sent.text, sent.attempts
-                body = wire.parse_json(text)
-                meter.paid(attempts, tokens_of(body), asked.price)
-                meter = Meter()  # it is counted
+                body = wire.parse_json(sent.body)
+                tokens = tokens_of(body)
                 if check is not None:
                     check(body)
-                answer = Answer(sent.status, body, sent.latency_s, attempts, from_journal=False)
+                answer = Answer.of(sent, body, from_journal=False)
         except (SendFailure, CallError) as error:
-            if sending:
-                attempts = attempts or error.attempts
-                meter.paid(attempts, None, asked.price)
+            attempts = 0
+            if is_sending:
+                attempts = error.attempts if sent is None else sent.attempts
+                meter.paid(attempts, tokens, asked.price)
             self.usage.failed(asked.label, attempts)
             self._journal.release(key)
-            raise self._failed(error, asked, attempts, key, text) from None
+            raise self._failed(error, asked, attempts, key, sent) from None
         except BaseException:
             self._journal.release(key)
             raise
-        if key and text is not None and self._journal.mode is not JournalMode.OFF:
-            if self._holds_secret(text):
-                self._key_repeated = True
-                self._journal.release(key)
-            else:
-                self._journal.put(
-                    key, status=sent.status, text=text, latency_s=sent.latency_s, attempts=attempts
-                )
+        if sent is not None:
+            meter.paid(sent.attempts, tokens, asked.price)
+            if key and self._journal.mode is not JournalMode.OFF:
+                if self._holds_secret(sent.body):
+                    self._key_repeated = True
+                    self._journal.release(key)
+                else:
+                    self._journal.put(key, sent)
         self.usage.answered(asked.label, answer, asked.price)
         return answer
 
@@ -190,18 +178,17 @@ class Transport:
         """Look a call up, once no other process makes it; without an answer it is this one's."""
         journal = self._journal
         while key:
-            mine = journal.claim(key)
+            is_ours = journal.claim(key)
             if (kept := journal.get(key)) is not None:
                 try:
-                    body = _checked(kept.text, check)
+                    body = _checked(kept.body, check)
                 except (SendFailure, CallError):  # by now it counts as a failure: asked again
                     if journal.replays:
                         raise
                 else:
                     journal.release(key)
-                    latency, attempts = kept.latency_s, kept.attempts
-                    return Answer(kept.status, body, latency, attempts, from_journal=True)
-            if mine:
+                    return Answer.of(kept, body, from_journal=True)
+            if is_ours:
                 break
             await asyncio.sleep(_AGAIN_S)
         if journal.replays:
@@ -209,7 +196,11 @@ class Transport:
             if failure is not None and failure.body is not None:
                 with suppress(SendFailure, CallError):
                     _checked(failure.body, check)  # the caller sees the refused answer
-            raise asked.lacking() if failure is None else failure.error()
+            if failure is not None:
+                raise failure.error()
+            message = f"the journal has no answer to this call: {asked.shown}"
+            version = "" if key else "give the target a version, and "  # its answers are not kept
+            raise CallError("not-in-journal", message, hint=f"{version}run once without replay")
         return None
 
     def _holds_secret(self, text: str) -> bool:
@@ -221,25 +212,24 @@ class Transport:
         asked: Call | Work,
         attempts: int,
         key: bytes,
-        text: str | None,
+        sent: PaidAnswer | None,
     ) -> CallError | EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
-        if isinstance(failure, CallError):
-            error = failure.completed(self.hide, attempts)
-        else:
-            text = None
+        refused = None
+        message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
+        if isinstance(failure, SendFailure):
             words = wire.own_words(failure.said, self.hide)
             said = f", and said: {words}" if words else ""
-            message = f"{asked.shown}: {self.hide(failure.message)}{said}"
+            message = f"{self.hide(asked.shown)}: {message}{said}"
             if failure.fatal:
-                return EndpointError(message, hint=failure.hint)
+                return EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
-            error = CallError(
-                failure.kind, message, status=failure.status, attempts=attempts, hint=failure.hint
-            )
-        if attempts and key:
-            refused = None if text is None or self._holds_secret(text) else text
-            self._journal.put_failure(key, error.completed(self.hide), refused)
+        elif sent is not None and not self._holds_secret(sent.body):
+            refused = sent.body
+        error = CallError(failure.kind, message, status=failure.status, hint=hint)
+        error.attempts = attempts or failure.attempts  # the latter of one that is replayed
+        if key and attempts:
+            self._journal.put_failure(key, error, refused)
         return error
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
@@ -90,22 +91,15 @@ class Call:
     """One call, as the journal knows it."""
 
     endpoint: Endpoint
-    body: Any = None  # anything that JSON can write; None for no body
+    payload: bytes | None = None  # the body as `written_body` gives it; None for no body
     kind: str = "call/1"  # the caller and its version; after a change of it all is asked anew
     versions: Mapping[str, str] = field(default_factory=dict)  # of the model or the prompt, say
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
+    occurrence: int = 0  # how many calls with the same content came before it
     label: str = ""  # its usage is counted under it
     # its name in the journal in place of its body: a question may be sent in several forms
     identity: bytes | None = None
-    # the body as `written_body` gives it, where that is known already
-    written: bytes | None = field(default=None, repr=False, compare=False)
-
-    @property
-    def payload(self) -> bytes | None:
-        """The body as it is sent."""
-        if self.body is None:
-            return None
-        return written_body(self.body) if self.written is None else self.written
+    place: float = 0.0  # position among the calls of its row; halves are second tries
 
     @property
     def price(self) -> Price | None:
@@ -117,22 +111,14 @@ class Call:
         """What messages call it."""
         return f"POST {self.endpoint.shown}"
 
-    def key(self, occurrence: int, hide: Callable[[str], str]) -> bytes:
+    def key(self, hide: Callable[[str], str]) -> bytes:
         """Name it for the journal: by its question, never by the asker."""
         start = _CANONICAL.encode(["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url])
         versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
-        head = f"{start[:-1]},{versions},{self.sample},{occurrence}]"
+        head = f"{start[:-1]},{versions},{self.sample},{self.occurrence}]"
         identity = self.payload if self.identity is None else self.identity
         body = (identity or b"").decode("ascii")
         return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
-
-    def lacking(self) -> CallError:
-        """Make the error of a replay that has no answer."""
-        return CallError(
-            "not-in-journal",
-            f"the journal has no answer to this call of {self.endpoint.shown}",
-            hint="run once without replay, so that it is called and kept",
-        )
 
 
 @dataclass(frozen=True)
@@ -140,35 +126,28 @@ class Work:
     """One call of a function of the user's."""
 
     shown: str  # the function: ``package.module:function``
-    given: Mapping[str, Any] = field(default_factory=dict)  # its arguments
+    given: Mapping[str, Any]  # its arguments
     # the function's version; None where it has none: then its answers are not kept, because a
     # change of the function could not be noticed
-    version: str | None = None
-    sample: int = 0  # the attempt's number
-    label: str = ""  # its usage is counted under it
+    version: str | None
+    sample: int  # the attempt's number
+    occurrence: int  # how many calls with the same arguments came before it
+    label: str  # its usage is counted under it
     price: ClassVar[None] = None
 
-    def key(self, occurrence: int, hide: Callable[[str], str]) -> bytes:
+    def key(self, hide: Callable[[str], str]) -> bytes:
         """Name it for the journal; empty where it is not kept."""
         if self.version is None:
             return b""
-        name = ["evalmetrics-work/1", self.shown, self.version, self.sample, occurrence]
+        name = ["evalmetrics-work/1", self.shown, self.version, self.sample, self.occurrence]
         text = hide(_WORK.encode([*name, self.given]))
         return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
 
-    def lacking(self) -> CallError:
-        """Make the error of a replay that has no answer."""
-        return CallError(
-            "not-in-journal",
-            f"the journal has no answer of {self.shown} to this row",
-            hint="give the target a version, and run once without replay",
-        )
 
-
-def written_body(body: Any) -> bytes:
-    """Write a body as it is sent."""
+def written_body(body: Any) -> bytes | None:
+    """Write a body as it is sent; None for no body."""
     try:
-        return _BODY.encode(body).encode("ascii")
+        return None if body is None else _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:
         place, fault = _culprit(body) or ("", str(error))
         raise CallError(
@@ -181,21 +160,17 @@ class Occurrences:
     """Counts repetitions of the same content, so that each is a call of its own.
 
     Count in the order of the rows, never in the order of the answers: a run that is started
-    again must give the same call the same number. It remembers 8 bytes of each content.
+    again must give the same call the same number.
     """
 
     def __init__(self) -> None:
-        self._seen: set[int] = set()
-        self._repeats: dict[int, int] = {}
+        self._counts: defaultdict[int, int] = defaultdict(int)  # by a hash, which is small
 
     def next(self, content: bytes | None, *of: Hashable) -> int:
         """Count one; return how many came before it."""
         digest = hash((content or b"", of))
-        if digest not in self._seen:
-            self._seen.add(digest)
-            return 0
-        self._repeats[digest] = self._repeats.get(digest, 0) + 1
-        return self._repeats[digest]
+        self._counts[digest] += 1
+        return self._counts[digest] - 1
 
 
 def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:

@@ -22,9 +22,8 @@ from urllib.parse import urlsplit
 from pytest_evalmetrics.transport.usage import duration
 from pytest_evalmetrics.transport.wire import (
     Clock,
-    HttpRequest,
+    PaidAnswer,
     RawResponse,
-    Sender,
     SendFailure,
     needs_extra,
     status_text,
@@ -36,9 +35,9 @@ if TYPE_CHECKING:
 
     import aiohttp
 
-    from pytest_evalmetrics.transport.endpoints import Call, Endpoint
+    from pytest_evalmetrics.transport.endpoints import Endpoint
 
-_NEVER_THERE = frozenset({"refused", "dns", "unreachable"})
+_NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})  # the last is a login, say
 _LATER = "run again later: what was paid for is kept"
 
 
@@ -158,13 +157,12 @@ class _AdaptiveLimit:
                 free -= 1
 
 
-_FATAL = {
+_FATAL = {  # statuses that stop a benchmark, and the way out
     402: "the account has no credit: add some, and run again; what was paid for is kept",
     401: "the endpoint wants a key: name it with api_key_secret",
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
     404: "nothing answers there: check the path of the URL, and the names in the request",
 }
-
 
 # what endpoints call a spent quota, in `code`, `type` or `status` of a 429's error object
 _SPENT = re.compile(
@@ -172,16 +170,6 @@ _SPENT = re.compile(
     r'|billing_not_active|credit_balance_too_low|insufficient_(?:credits?|balance|funds))"',
     re.IGNORECASE,
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Sent:
-    """The outcome of a call that was sent."""
-
-    status: int
-    text: str  # the body
-    latency_s: float  # of the attempt that succeeded
-    attempts: int
 
 
 class RetryingSender:
@@ -192,7 +180,7 @@ class RetryingSender:
     """
 
     def __init__(
-        self, sender: Sender | None, policy: RetryPolicy | None, clock: Clock | None
+        self, sender: HttpSender | None, policy: RetryPolicy | None, clock: Clock | None
     ) -> None:
         self.sender = sender  # made with the first call
         self._policy = policy or RetryPolicy()
@@ -201,9 +189,8 @@ class RetryingSender:
         # by URL and key: whether its first call has ended, and the failure that stops all
         self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
 
-    async def send(self, call: Call) -> Sent:
+    async def send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         """Send a call."""
-        endpoint, payload = call.endpoint, call.payload
         of = endpoint.url, endpoint.secret
         first = self._first.get(of)
         if first is None:
@@ -212,8 +199,7 @@ class RetryingSender:
             try:
                 return await self._send(endpoint, payload)
             except SendFailure as failure:
-                # never there, with all its retries; or a page, such as a login's
-                if failure.kind in _NEVER_THERE or failure.kind == "html":
+                if failure.kind in _NEVER_THERE:
                     failure.fatal = True
                 if failure.fatal:
                     ended = failure
@@ -226,89 +212,78 @@ class RetryingSender:
             raise failed
         return await self._send(endpoint, payload)
 
-    async def _send(self, endpoint: Endpoint, payload: bytes | None) -> Sent:
+    async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         if self.sender is None:  # it takes its time to load, which is no latency
-            self.sender = _AiohttpSender()
-        request = HttpRequest(endpoint.url, payload, endpoint.secret, endpoint.max_response_bytes)
+            self.sender = HttpSender()
         limit = self._limits.get(endpoint.origin)
         if limit is None:
             limit = _AdaptiveLimit(endpoint.parallelism, self._clock, self._policy)
             self._limits[endpoint.origin] = limit
         limit.allow(endpoint.parallelism)
-        made = 0
+        attempts = 0
         while True:
-            made += 1
+            attempts += 1
             try:
-                raw, latency = await self._attempt(self.sender, request, endpoint, limit)
-                return Sent(raw.status, text_of(raw), latency, made)
+                raw, latency_s = await self._attempt(self.sender, endpoint, payload, limit)
+                return PaidAnswer(raw.status, text_of(raw), latency_s, attempts)
             except SendFailure as failure:
-                failure.attempts = made
-                if not failure.retry or made > endpoint.max_retries:
+                failure.attempts = attempts
+                if not failure.retry or attempts > endpoint.max_retries:
                     raise
-                wait = self._policy.wait_s(made, failure.retry_after_s, self._clock.random())
+                wait = self._policy.wait_s(attempts, failure.retry_after_s, self._clock.random())
             await self._clock.sleep(wait)
 
     async def _attempt(
-        self, sender: Sender, request: HttpRequest, endpoint: Endpoint, limit: _AdaptiveLimit
+        self, sender: HttpSender, endpoint: Endpoint, payload: bytes | None, limit: _AdaptiveLimit
     ) -> tuple[RawResponse, float]:
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
             async with asyncio.timeout(endpoint.timeout_s):
-                raw = await sender.send(request)
+                raw = await sender.send(endpoint, payload)
             if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
                 raise self._refusal(raw, endpoint)
-        except TimeoutError:
-            limit.overloaded(sent_in)
-            what = f"no whole answer within {endpoint.timeout_s:g} s"
-            raise self._counted(limit, SendFailure("timeout", what, retry=True)) from None
-        except SendFailure as failure:
-            if failure.status in (429, 503):
+        except (TimeoutError, SendFailure) as error:
+            failure = error
+            if isinstance(failure, TimeoutError):
+                what = f"no whole answer within {endpoint.timeout_s:g} s"
+                failure = SendFailure("timeout", what, retry=True)
+            if failure.kind == "timeout" or failure.status in (429, 503):
                 limit.overloaded(sent_in, failure.retry_after_s or 0.0)
-            raise self._counted(limit, failure) from None
+            limit.count(failed=failure.retry)
+            if failure.retry and limit.is_failing:
+                share = f"{100 * self._policy.failing:.0f} %"
+                failure.message += (
+                    f"; over {share} of the attempts of the last {self._policy.window_s:.0f} s "
+                    "failed, so that the endpoint is given up"
+                )
+                failure.hint = failure.hint or _LATER
+                failure.fatal, failure.retry = True, False
+            raise failure from None
         finally:
             limit.release()
         limit.succeeded()
         return raw, self._clock.monotonic() - started
 
-    def _counted(self, limit: _AdaptiveLimit, failure: SendFailure) -> SendFailure:
-        """Count a failed attempt; where nearly all fail for some time, the endpoint is given up."""
-        limit.count(failed=failure.retry)
-        if failure.retry and limit.is_failing:
-            share = f"{100 * self._policy.failing:.0f} %"
-            failure.message += (
-                f"; over {share} of the attempts of the last {self._policy.window_s:.0f} s failed, "
-                "so that the endpoint is given up"
-            )
-            failure.hint = failure.hint or _LATER
-            failure.fatal, failure.retry = True, False
-        return failure
-
     def _refusal(self, raw: RawResponse, endpoint: Endpoint) -> SendFailure:
         """Make the failure of a status other than 2xx."""
-        status = raw.status
+        status, secret = raw.status, endpoint.secret
+        message, hint = f"answered {status_text(status)}", _FATAL.get(status)
         if 300 <= status < 400:  # noqa: PLR2004 - HTTP
             to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"
-            return SendFailure(
-                f"http-{status}",
-                f"answered {status_text(status)}, a redirect to {to}; redirects are not followed",
-                fatal=True,
-                status=status,
-                hint="write the URL that answers itself",
-            )
-        said = raw.body.decode("utf-8", errors="replace")
-        hint, secret = _FATAL.get(status), endpoint.secret
-        asked = _asked_wait(raw.headers, self._clock.wall())
+            message += f", a redirect to {to}; redirects are not followed"
+            hint = "write the URL that answers itself"
+            return SendFailure(f"http-{status}", message, fatal=True, status=status, hint=hint)
+        body = raw.body.decode("utf-8", errors="replace")
+        wait_s = _asked_wait(raw.headers, self._clock.wall())
         longest = endpoint.longest_wait_s or self._policy.retry_after_cap_s
-        message = f"answered {status_text(status)}"
-        fatal = status in _FATAL
         may_pass = status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
-        if status == 429 and _SPENT.search(said):  # noqa: PLR2004 - HTTP
-            fatal, hint = True, _FATAL[402]
-        elif may_pass and asked is not None and asked > longest:
-            fatal, hint = True, f"{_LATER}; or wait longer with params: {{max_wait: {asked:.0f}}}"
-            message += f" and asked to wait {duration(asked)}, over the {longest:g} s of max_wait"
-        if status in (401, 403) and secret is not None:
+        if status == 429 and _SPENT.search(body):  # noqa: PLR2004 - HTTP
+            hint = _FATAL[402]
+        elif may_pass and wait_s is not None and wait_s > longest:
+            hint = f"{_LATER}; or wait longer with params: {{max_wait: {wait_s:.0f}}}"
+            message += f" and asked to wait {duration(wait_s)}, over the {longest:g} s of max_wait"
+        elif status in (401, 403) and secret is not None:
             hint = (
                 f"the key came from the environment variable {secret.variable} "
                 f"(secret {secret.name!r})"
@@ -316,12 +291,12 @@ class RetryingSender:
         return SendFailure(
             f"http-{status}",
             message,
-            retry=may_pass and not fatal,
-            fatal=fatal,
+            retry=may_pass and hint is None,
+            fatal=hint is not None,
             status=status,
-            retry_after_s=asked,
+            retry_after_s=wait_s,
             hint=hint,
-            said=said,
+            said=body,
         )
 
 
@@ -357,8 +332,10 @@ _NO_SUCH_NAME = {
 }
 
 
-class _AiohttpSender:
-    """Sends requests over one session of aiohttp, on one event loop; see `Sender`.
+class HttpSender:
+    """Sends a call once: no retries, no limits, no journal, no redirects.
+
+    The caller bounds the time by cancelling.
 
     aiohttp because it keeps up with the network at a third of a millisecond per call, and
     because the httpx family brings anyio, whose pytest plugin slows every pytest start.
@@ -368,65 +345,58 @@ class _AiohttpSender:
         with needs_extra("remote", "calling an endpoint"):
             import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
         self._aiohttp = aiohttp
-        self._session: aiohttp.ClientSession | None = None
+        self._session = aiohttp.ClientSession(
+            # the limits are ours, and so is the time
+            connector=aiohttp.TCPConnector(limit=0, resolver=aiohttp.ThreadedResolver()),
+            timeout=aiohttp.ClientTimeout(total=None),
+            cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not change the next one
+            headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
+        )
         self._proxy_for = lru_cache(_proxy_for)
 
-    async def send(self, request: HttpRequest) -> RawResponse:
-        aiohttp = self._aiohttp
-        if self._session is None:
-            self._session = aiohttp.ClientSession(
-                # the limits are ours, and so is the time
-                connector=aiohttp.TCPConnector(limit=0, resolver=aiohttp.ThreadedResolver()),
-                timeout=aiohttp.ClientTimeout(total=None),
-                cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not change the next one
-                headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
-            )
-        body: Any = request.body
-        if body is not None and len(body) >= _LARGE_BODY:
-            body = aiohttp.BytesIOPayload(io.BytesIO(body), content_type=_JSON)
-        elif body is not None:
-            body = aiohttp.BytesPayload(body, content_type=_JSON)
-        secret, proxy = request.secret, self._proxy_for(request.url)
+    async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
+        """Send a call and read the whole answer; SendFailure or TimeoutError without one."""
+        aiohttp, secret, proxy = self._aiohttp, endpoint.secret, self._proxy_for(endpoint.url)
+        body: Any = None
+        if payload is not None and len(payload) < _LARGE_BODY:
+            body = aiohttp.BytesPayload(payload, content_type=_JSON)
+        elif payload is not None:
+            body = aiohttp.BytesIOPayload(io.BytesIO(payload), content_type=_JSON)
         try:
             async with self._session.post(
-                request.url,
+                endpoint.url,
                 data=body,
                 headers={"Authorization": f"Bearer {secret.reveal()}"} if secret else None,
                 allow_redirects=False,
                 proxy=proxy,
             ) as response:
-                return RawResponse(
-                    response.status, response.headers, await _read(response, request.max_bytes)
-                )
+                answer = await _read(response, endpoint.max_response_bytes)
+                return RawResponse(response.status, response.headers, answer)
         except (aiohttp.ClientError, OSError, ssl.SSLError) as error:
             if isinstance(error, TimeoutError):
                 raise TimeoutError from None
-            raise _failure(aiohttp, error, request.url, proxy) from None
+            raise _failure(aiohttp, error, endpoint.url, proxy) from None
 
     async def close(self) -> None:
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        """Close the connections."""
+        await self._session.close()
 
 
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
     is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
     bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
-    length = response.content_length or 0
     body = bytearray()
-    if is_error or length <= bound:
-        async for chunk in response.content.iter_any():
-            body += chunk
-            if len(body) > bound:
-                break
-        else:
-            return bytes(body)
+    async for chunk in response.content.iter_any():
+        body += chunk
+        if len(body) > bound:
+            break
+    else:
+        return bytes(body)
     response.close()  # the rest is never read: the connection can't be used again
     if is_error:
         return bytes(body[:bound])
-    exactly = f" ({length / 2**20:.3g} MiB)" if length > bound else ""
-    raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB{exactly}")
+    raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB")
 
 
 def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:

@@ -7,17 +7,11 @@ import sqlite3
 import sys
 import threading
 import time
-from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pytest_evalmetrics.transport.journal_store import (
-    Entry,
-    JournalStore,
-    KeptFailure,
-    set_aside,
-)
-from pytest_evalmetrics.transport.wire import JournalError
+from pytest_evalmetrics.transport.journal_store import JournalStore, KeptFailure, set_aside
+from pytest_evalmetrics.transport.wire import JournalError, PaidAnswer
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,11 +23,9 @@ _T = TypeVar("_T")
 _WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
-_UNCHECKED = 0.001  # of the bound: what is written before the size is checked again
-_OVERHEAD = 200  # bytes of an answer beside its text, about
-_HELD_BYTES = 32 * 2**20  # most bytes of answers that wait because the disk refuses them
+_CHECKED_BYTES = 2**26  # of the bound: the size is checked after as many answers as it has of these
 _PAGE = 512  # bytes, the smallest
-_REPAIR = bytes(20)  # in place of a call's key: the repair of the file
+_OPENING = bytes(20)  # in place of a call's key: the opening of the file
 _AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
 
@@ -62,48 +54,46 @@ class Journal:
         *,
         max_bytes: int = 2**30,
         wall: Callable[[], float] = time.time,
-        open_store: Callable[..., JournalStore] = JournalStore,
     ) -> None:
         self.path, self.mode = path, mode
         self.warnings: list[str] = []
-        self._max_bytes, self._wall, self._open_store = max_bytes, wall, open_store
-        self._reader: JournalStore | None = None
-        self._writer: JournalStore | None = None  # None where nothing can be written
+        self._max_bytes, self._wall = max_bytes, wall
+        self._store: JournalStore | None = None
+        self._is_writable = False
         self._unusable = mode is JournalMode.OFF or (
             mode is JournalMode.PLAN and not path.is_file()
         )
         self._claims = _Claims(path.with_name(f"{path.name}.lock"))
         self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
-        self._waiting: dict[bytes, Entry | KeptFailure] = {}  # what the disk refused
+        self._waiting: dict[bytes, PaidAnswer | KeptFailure] = {}  # what the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
-        self._unchecked = max_bytes  # bytes since the size was checked
+        self._writes = -1  # so that the size is checked after the first one
 
     @property
     def replays(self) -> bool:
         """Whether nothing is called: answers are the journal's alone."""
         return self.mode in (JournalMode.REPLAY, JournalMode.PLAN)
 
-    def get(self, key: bytes) -> Entry | None:
+    def get(self, key: bytes) -> PaidAnswer | None:
         """Look an answer up; in refresh mode and without a journal there is none."""
-        if self._unusable or self.mode is JournalMode.REFRESH:
+        if self.mode is JournalMode.REFRESH or (store := self._opened()) is None:
             return None
-        waiting = self._waiting.get(key)
-        entry = waiting if isinstance(waiting, Entry) else None
-        if entry is None and (reader := self._opened()) is not None:
-            entry = self._tried("be read", lambda: reader.get(key))
-        if entry is not None and self._writer is not None:
+        answer = self._waiting.get(key)
+        if not isinstance(answer, PaidAnswer):
+            answer = self._tried("be read", lambda: store.get(key))
+        if answer is not None and self._is_writable:
             now = self._wall()
-            if now - entry.used > _FRESH_S:
+            if now - answer.used > _FRESH_S:
                 self._used[key] = now
-        return entry
+        return answer
 
     def claim(self, key: bytes) -> bool:
         """Take a call; False while another process makes it.
 
         A claim ends when its answer is on disk, with `release`, or with the process.
         """
-        if self._unusable or self.mode is not JournalMode.NORMAL or self._opened() is None:
+        if self.mode is not JournalMode.NORMAL or self._opened() is None:
             return True
         return self._claims.take(key)
 
@@ -111,16 +101,16 @@ class Journal:
         """Give a call up that has no answer to keep."""
         self._claims.give(key)
 
-    def put(self, key: bytes, *, status: int, text: str, latency_s: float, attempts: int) -> None:
+    def put(self, key: bytes, answer: PaidAnswer) -> None:
         """Write an answer; where the disk refuses, later ones and `flush` try again."""
         now = self._wall()
-        self._put(key, Entry(status, text, latency_s, attempts, now, now))
+        self._put(key, answer._replace(created=now, used=now))
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer; None but in replay mode."""
-        if self.mode is not JournalMode.REPLAY or (reader := self._opened()) is None:
+        if self.mode is not JournalMode.REPLAY or (store := self._opened()) is None:
             return None
-        return self._tried("be read", lambda: reader.failure(key))
+        return self._tried("be read", lambda: store.failure(key))
 
     def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
         """Keep the failure of a call, and the body that came; neither holds a secret."""
@@ -129,35 +119,30 @@ class Journal:
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
         with self._lock:
-            if self._writer is not None and (self._waiting or self._used):
-                self._write(self._writer, _FLUSH_WAIT_S)
+            if self._store is not None and (self._waiting or self._used):
+                self._write(self._store, _FLUSH_WAIT_S)
 
     def close(self) -> None:
         """Write what waits, and close the file."""
         self.flush()
-        for store in (self._writer, self._reader):
-            if store is not None:
-                store.close()
-        self._reader = self._writer = None
+        if self._store is not None:
+            self._store.close()
+            self._store = None
         self._unusable = True
         self._claims.close()
 
-    def _put(self, key: bytes, kept: Entry | KeptFailure) -> None:
+    def _put(self, key: bytes, kept: PaidAnswer | KeptFailure) -> None:
         """Write at once, so that a crash loses what is in flight alone.
 
         In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
-        If the disk refuses for long, the first that wait are dropped.
         """
-        if self._opened() is None or self._writer is None:
+        store = self._opened()
+        if store is None or not self._is_writable:
             return
         with self._lock:
-            self._waiting.pop(key, None)
             self._waiting[key] = kept
             if time.monotonic() >= self._retry_at:
-                self._write(self._writer, _WAIT_S)
-            held = sum(kept.size for kept in self._waiting.values())
-            while held > _HELD_BYTES and len(self._waiting) > 1:
-                held -= self._waiting.pop(next(iter(self._waiting))).size
+                self._write(store, _WAIT_S)
 
     def _write(self, store: JournalStore, wait_s: float) -> None:
         used, self._used = self._used, {}
@@ -169,14 +154,12 @@ class Journal:
             if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
             return
-        for key, kept in self._waiting.items():
-            self._unchecked += kept.size + _OVERHEAD
-            if isinstance(kept, Entry):
-                self._claims.give(key)
+        for key in self._waiting:
+            self._claims.give(key)
         self._waiting.clear()
-        if self._unchecked <= self._max_bytes * _UNCHECKED:
+        self._writes += 1
+        if self._writes % max(1, self._max_bytes // _CHECKED_BYTES):
             return
-        self._unchecked = 0
         try:
             evicted = store.evict(self._max_bytes)
         except sqlite3.Error as error:
@@ -190,9 +173,9 @@ class Journal:
 
     def _opened(self) -> JournalStore | None:
         """Open the file at the first use; None where it can't be used."""
-        if self._reader is None and not self._unusable:
-            self._reader = self._tried("be opened", self._open)
-        return None if self._unusable else self._reader
+        if self._store is None and not self._unusable:
+            self._store = self._tried("be opened", self._open)
+        return None if self._unusable else self._store
 
     def _open(self) -> JournalStore:
         if self.replays:
@@ -201,43 +184,40 @@ class Journal:
                     f"there is no journal to replay at {self.path}",
                     hint="run once without replay, or import a journal that was exported",
                 )
-            return self._open_store(self.path, readonly=True)
+            return JournalStore(self.path, readonly=True)
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
-            store = self._checked_store()
+            store = self._open_to_write()
         except (sqlite3.Error, OSError) as error:
             if not self.path.is_file():
                 raise
             try:
-                reader = self._open_store(self.path, readonly=True)  # it may be read all the same
+                store = JournalStore(self.path, readonly=True)  # it may be read all the same
             except JournalError:  # it was never made, on a full disk say
                 raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
-            return reader
-        self._writer, self._started = store, self._wall()
-        return self._open_store(self.path)
+        else:
+            self._is_writable, self._started = True, self._wall()
+        return store
 
-    def _checked_store(self) -> JournalStore:
+    def _open_to_write(self) -> JournalStore:
         """Open the file; a damaged one is set aside, and what can be read of it is kept."""
+        while not self._claims.take(_OPENING):  # one process alone repairs it
+            time.sleep(_AGAIN_S)
         try:
-            return self._open_store(self.path, check=True)
+            return JournalStore(self.path, check=True)
         except sqlite3.DatabaseError as error:
             # a page at least: what is shorter was never written, on a full disk say
             if isinstance(error, sqlite3.OperationalError) or self.path.stat().st_size < _PAGE:
                 raise
-        while not self._claims.take(_REPAIR):  # another process may have found the same
-            time.sleep(_AGAIN_S)
-        try:
-            return self._open_store(self.path, check=True)
-        except sqlite3.DatabaseError as error:
             damaged, count = set_aside(self.path)
             self._warn(
                 f"was damaged ({error})",
                 f"{count} answers of it are used on, and the damaged file is {damaged.name}",
             )
-            return self._open_store(self.path)
+            return JournalStore(self.path)
         finally:
-            self._claims.give(_REPAIR)
+            self._claims.give(_OPENING)
 
     def _tried(self, what: str, do: Callable[[], _T]) -> _T | None:
         """Use the file; go on without it after an error, or not at all in replay mode."""
@@ -273,29 +253,23 @@ class _Claims:
     def __init__(self, path: Path) -> None:
         self._path = path
         self._file: int | None = None
-        self._held: set[bytes] = set()
 
     def take(self, key: bytes) -> bool:
-        if key in self._held:
-            return True
         if self._file is None:
-            with suppress(OSError):  # a folder that can't be written to: nothing is claimed
+            try:
                 self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-        if self._file is None or _lock(self._file, key, take=True):
-            self._held.add(key)
-        return key in self._held
+            except OSError:  # a folder that can't be written to: nothing is claimed
+                return True
+        return _lock(self._file, key, take=True)
 
     def give(self, key: bytes) -> None:
-        if key in self._held:
-            self._held.discard(key)
-            if self._file is not None:
-                _lock(self._file, key, take=False)
+        if self._file is not None:
+            _lock(self._file, key, take=False)
 
     def close(self) -> None:
         if self._file is not None:
             os.close(self._file)
             self._file = None
-        self._held.clear()
 
 
 if sys.platform == "win32":

@@ -9,43 +9,18 @@ import sqlite3
 import tempfile
 import zlib
 from contextlib import closing, contextmanager, suppress
-from dataclasses import asdict, astuple, dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pytest_evalmetrics.transport.salvage import rows_in
-from pytest_evalmetrics.transport.wire import CallError, JournalError
+from pytest_evalmetrics.transport.wire import CallError, JournalError, PaidAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping
+    from collections.abc import Iterator, Mapping
 
 
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """An answer as it is kept; the fields are those of the table."""
-
-    status: int  # the HTTP status
-    text: str  # the body as it came, JSON
-    latency_s: float  # seconds
-    attempts: int  # how many requests it took
-    created: float  # when it was paid for, and last used; seconds since 1970
-    used: float
-
-    @property
-    def size(self) -> int:
-        """Its bytes, about."""
-        return len(self.text)
-
-    def values(self) -> tuple[Any, ...]:
-        """Return the columns of its row behind the key."""
-        kept = (self.status, self.text, self.latency_s, self.attempts, self.created, self.used)
-        return (*kept, _crc(self.text))
-
-
-@dataclass(frozen=True, slots=True)
-class KeptFailure:
+class KeptFailure(NamedTuple):
     """The last failure of a call, without secrets; the fields are those of the table."""
 
     kind: str  # see `CallError`
@@ -53,13 +28,8 @@ class KeptFailure:
     hint: str | None
     status: int | None
     attempts: int
-    body: str | None  # the JSON that was refused; None where there was none, or none to be kept
+    body: str | None  # the JSON that was refused, where it is short and holds no secret
     created: float  # seconds since 1970
-
-    @property
-    def size(self) -> int:
-        """Its bytes, about."""
-        return len(self.message) + len(self.body or "")
 
     @classmethod
     def of(cls, error: CallError, body: str | None, created: float) -> KeptFailure:
@@ -67,8 +37,8 @@ class KeptFailure:
         if body is not None and len(body) > 65_536:  # noqa: PLR2004 - an error needs no more
             body = None
         hint = None if error.hint is None else _cut(error.hint)
-        reason = _cut(error.message)
-        return cls(_cut(error.kind), reason, hint, error.status, error.attempts, body, created)
+        message = _cut(error.message)
+        return cls(_cut(error.kind), message, hint, error.status, error.attempts, body, created)
 
     def error(self) -> CallError:
         """Make the error again."""
@@ -79,178 +49,147 @@ class KeptFailure:
 def _cut(text: str) -> str:
     text = text if len(text) <= 16_384 else f"{text[:16_383]}…"  # noqa: PLR2004 - for people
     # half a surrogate pair is no text for SQLite
-    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 _APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for ours
 _VERSION = 2
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
-_CHECKED = 2**28  # bytes of a file that is checked for damage when it is opened
+_CHECKED = 2**28  # bytes of the largest file that is checked for damage when it is opened
+_LEAF_PAGE = 13  # the first byte of a page that holds rows of a table
 
 # crc: of the body, so that a damaged byte never becomes another answer
-_SCHEMA = (
-    """CREATE TABLE IF NOT EXISTS answers (
+_ANSWERS = """CREATE TABLE answers (
     key BLOB PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL, latency REAL NOT NULL,
-    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER)""",
-    "CREATE INDEX IF NOT EXISTS by_use ON answers (used)",
-    f"PRAGMA application_id = {_APPLICATION}",
-    f"PRAGMA user_version = {_VERSION}",
-)
-_ANSWERS = "SELECT key, status, body, latency, attempts, created, used, {} FROM answers"
-_INSERT = "INSERT OR {} INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
-_MIGRATIONS = {  # from a version to the next one
-    1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
-}
-_FAILURES = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
-# made with the first failure: most journals never have one
-_FAILURES_SCHEMA = """CREATE TABLE IF NOT EXISTS failures (
+    attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER)"""
+_FAILURES = """CREATE TABLE IF NOT EXISTS failures (
     key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
     attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)"""
+_TO_THIS_VERSION = {  # from each version; 0 is a new file
+    0: (
+        _ANSWERS,
+        "CREATE INDEX by_use ON answers (used)",
+        f"PRAGMA application_id = {_APPLICATION}",
+    ),
+    1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
+}
+_SELECT_FAILURE = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
 
 
 class JournalStore:
-    """One connection to the file; used by one thread at a time."""
+    """One connection to the file."""
 
     def __init__(self, path: Path, *, readonly: bool = False, check: bool = False) -> None:
         if not readonly:
             _make_private(path)
-        self._wait_s = _BUSY_S
         self._db = _open_readonly(path) if readonly else _connect(path)
         try:
-            self._db.execute("BEGIN")  # one view of the file: another process may be making it
-            (application,) = self._db.execute("PRAGMA application_id").fetchone()
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()
-            tables, failures = self._db.execute(
-                "SELECT count(*), total(name = 'failures') FROM sqlite_master"
-            ).fetchone()
-            self._has_failures = bool(failures)
-            self._db.execute("COMMIT")
+            # the tables first: who makes them writes all that follows in the same transaction
+            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
+            version = self._pragma("user_version")
             if tables or readonly:
-                _accept(path, application, version)
+                _accept(path, self._pragma("application_id"), version)
             if check and tables and path.stat().st_size <= _CHECKED:
-                (state,) = self._db.execute("PRAGMA quick_check(1)").fetchone()
+                state = self._pragma("quick_check(1)")
                 if state != "ok":
                     raise sqlite3.DatabaseError(f"it is malformed: {state}")  # noqa: TRY301 - closed
             if not readonly:
-                self._prepare(new=not tables, version=version)
-            self._answers = _ANSWERS.format("NULL" if readonly and version == 1 else "crc")
+                self._prepare(version)
+            self._has_failures = not readonly or "failures" in tables
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, *, new: bool, version: int) -> None:
-        if new:
-            self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")
+    def _prepare(self, version: int) -> None:
+        """Set the connection up; make the tables, or bring them to this version."""
+        self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file
         # A reader never waits for a writer; where the file system can't, SQLite stays as it is.
         with suppress(sqlite3.OperationalError):  # another process is at it
             self._db.execute("PRAGMA journal_mode = WAL")
         # Survives kill -9; a loss of power may take the last moments, never the file.
         self._db.execute("PRAGMA synchronous = NORMAL")
-        if new:
-            with self._writing():
-                for statement in _SCHEMA:
+        if version < _VERSION:
+            self._db.create_function("crc32", 1, _crc, deterministic=True)
+            with self._db:
+                self._db.execute("BEGIN IMMEDIATE")
+                # read again: another process may have been faster
+                for statement in _TO_THIS_VERSION.get(self._pragma("user_version"), ()):
                     self._db.execute(statement)
-        elif version < _VERSION:
-            self._migrate()
+                self._db.execute(f"PRAGMA user_version = {_VERSION}")
+        self._db.execute(_FAILURES)
 
-    def _migrate(self) -> None:
-        self._db.create_function("crc32", 1, _crc, deterministic=True)
-        with self._writing():
-            (version,) = self._db.execute("PRAGMA user_version").fetchone()  # another may be faster
-            for old in range(version, _VERSION):
-                for statement in _MIGRATIONS[old]:
-                    self._db.execute(statement)
-            self._db.execute(f"PRAGMA user_version = {_VERSION}")
-
-    def get(self, key: bytes) -> Entry | None:
+    def get(self, key: bytes) -> PaidAnswer | None:
         """Look an answer up; one whose bytes are damaged is none."""
         try:
-            row = self._db.execute(self._answers + " WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
             return None
-        return Entry(*row[1:7]) if row and row[7] in (None, _crc(row[2])) else None
+        return None if row is None else _answer(row)
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
         if not self._has_failures:
             return None
-        row = self._db.execute(_FAILURES + " WHERE key = ?", (key,)).fetchone()
+        row = self._db.execute(f"{_SELECT_FAILURE} WHERE key = ?", (key,)).fetchone()
         return KeptFailure(*row[1:]) if row else None
 
-    def all(self) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
-        """Yield every answer in the order of the keys, then every failure."""
-        for key, *entry, crc in self._db.execute(self._answers + " ORDER BY key"):
-            if crc in (None, _crc(entry[1])):
-                yield key, Entry(*entry)
+    def all(self) -> Iterator[tuple[bytes, PaidAnswer | KeptFailure]]:
+        """Yield every answer in the order of the keys, then every failure without one."""
+        for row in self._db.execute("SELECT * FROM answers ORDER BY key"):
+            if (answer := _answer(row)) is not None:
+                yield row[0], answer
         if self._has_failures:
-            for key, *failure in self._db.execute(_FAILURES + " ORDER BY key"):
+            unanswered = "WHERE key NOT IN (SELECT key FROM answers) ORDER BY key"
+            for key, *failure in self._db.execute(f"{_SELECT_FAILURE} {unanswered}"):
                 yield key, KeptFailure(*failure)
 
     def write(
         self,
-        kept: Mapping[bytes, Entry | KeptFailure],
+        kept: Mapping[bytes, PaidAnswer | KeptFailure],
         used: Mapping[bytes, float],
         *,
         wait_s: float = _BUSY_S,
     ) -> None:
         """Write answers, failures and times of use in one transaction."""
-        if wait_s != self._wait_s:
-            self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
-            self._wait_s = wait_s
-        rows = [(key, *one.values()) for key, one in kept.items() if isinstance(one, Entry)]
-        failed = [(key, one) for key, one in kept.items() if isinstance(one, KeptFailure)]
-        if len(rows) == 1 and not (used or failed or self._has_failures):
-            self._db.execute(_INSERT.format("REPLACE"), rows[0])  # a transaction by itself
-            return
-        with self._writing():
-            self._db.executemany(_INSERT.format("REPLACE"), rows)
+        self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
+        with self._db:
+            for key, value in kept.items():
+                self._insert(key, value)
             times = [(at, key) for key, at in used.items()]
             self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
-            if self._has_failures:
-                keys = ((row[0],) for row in rows)
-                self._db.executemany("DELETE FROM failures WHERE key = ?", keys)
-            self._write_failures("REPLACE", failed)
 
-    def add_new(self, entries: Iterator[tuple[bytes, Entry | KeptFailure]]) -> int:
+    def add_new(self, entries: Iterator[tuple[bytes, PaidAnswer | KeptFailure]]) -> int:
         """Add what is missing, all or none; return the number of answers."""
-        failed: list[tuple[bytes, KeptFailure]] = []
-
-        def answers() -> Iterator[tuple[Any, ...]]:
-            for key, entry in entries:
-                if isinstance(entry, KeptFailure):
-                    failed.append((key, entry))
-                else:
-                    yield key, *entry.values()
-
-        with self._writing():
-            count = self._db.executemany(_INSERT.format("IGNORE"), answers()).rowcount
-            self._write_failures("IGNORE", failed)
-            return count
+        count = 0
+        with self._db:
+            for key, kept in entries:
+                added = self._insert(key, kept, "IGNORE")
+                count += added if isinstance(kept, PaidAnswer) else 0
+        return count
 
     def salvage(self, damaged: Path) -> int:
         """Take the answers of a damaged file, of several versions the newest; return how many."""
-        with self._writing():
-            self._db.executemany(
-                "INSERT INTO answers VALUES (?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (key) DO UPDATE "
-                "SET status = excluded.status, body = excluded.body, latency = excluded.latency, "
-                "attempts = excluded.attempts, created = excluded.created, used = excluded.used, "
-                "crc = excluded.crc WHERE excluded.created > created",
-                ((*row[:7], _crc(row[2])) for row in rows_in(damaged)),
-            )
-            (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
-        return int(count)
+        with self._db:
+            for key, answer in _answers_in(damaged):
+                kept = self.get(key)
+                if kept is None or kept.created < answer.created:
+                    self._insert(key, answer)
+        return self._count()
 
-    def _write_failures(self, conflict: str, failed: Collection[tuple[bytes, KeptFailure]]) -> None:
-        if failed:
-            self._db.execute(_FAILURES_SCHEMA)
-            self._has_failures = True
-            self._db.executemany(
-                f"INSERT OR {conflict} INTO failures VALUES (?, ?, ?, ?, ?, ?, ?, ?)",  # noqa: S608 - a word
-                [(key, *astuple(failure)) for key, failure in failed],
-            )
+    def _insert(
+        self, key: bytes, kept: PaidAnswer | KeptFailure, otherwise: str = "REPLACE"
+    ) -> int:
+        table, row = "failures", (key, *kept)
+        if isinstance(kept, PaidAnswer):
+            table, row = "answers", (*row, _crc(kept.body))
+        insert = f"INSERT OR {otherwise} INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - words
+        return self._db.execute(insert, row).rowcount
+
+    def _count(self) -> int:
+        return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def evict(self, max_bytes: int) -> float | None:
         """Drop failures, then the least recently used answers, once a bound is passed.
@@ -260,29 +199,23 @@ class JournalStore:
         if self._size() <= max_bytes:
             return None
         latest = None
-        if self._has_failures:
-            with self._writing():
-                self._db.execute("DELETE FROM failures")
+        with self._db:
+            self._db.execute("DELETE FROM failures")
         while self._size() > max_bytes * _LOW_WATER:
-            with self._writing():
-                (count,) = self._db.execute("SELECT count(*) FROM answers").fetchone()
-                oldest = self._db.execute(
-                    "SELECT rowid, used FROM answers ORDER BY used LIMIT ?", (max(1, count // 20),)
-                ).fetchall()
-                self._db.executemany(
-                    "DELETE FROM answers WHERE rowid = ?", [(row,) for row, _ in oldest]
-                )
-            if not oldest:
+            oldest = "SELECT used FROM answers ORDER BY used LIMIT 1 OFFSET ?"
+            row = self._db.execute(oldest, (self._count() // 20,)).fetchone()
+            if row is None:
                 break
-            latest = oldest[-1][1]
+            (latest,) = row
+            with self._db:
+                self._db.execute("DELETE FROM answers WHERE used <= ?", row)
         self._shrink()
         return latest
 
     def clear(self) -> int:
         """Drop all and give the disk its space back; return the number of answers."""
-        with self._writing():
-            if self._has_failures:
-                self._db.execute("DELETE FROM failures")
+        with self._db:
+            self._db.execute("DELETE FROM failures")
             count = self._db.execute("DELETE FROM answers").rowcount
         self._shrink()
         return count
@@ -291,48 +224,28 @@ class JournalStore:
         """Close the connection; the last one to close leaves a single file."""
         self._db.close()
 
+    def _pragma(self, name: str) -> Any:
+        return self._db.execute(f"PRAGMA {name}").fetchone()[0]
+
     def _size(self) -> int:
         """Return the bytes in use: whole pages, without those that are free again."""
-        pages, free, page = (
-            self._db.execute(f"PRAGMA {name}").fetchone()[0]
-            for name in ("page_count", "freelist_count", "page_size")
-        )
-        return int((pages - free) * page)
+        pages = self._pragma("page_count") - self._pragma("freelist_count")
+        return int(pages * self._pragma("page_size"))
 
     def _shrink(self) -> None:
         """Give free pages back to the disk."""
         self._db.executescript("PRAGMA incremental_vacuum")  # execute() would stop at the first
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-            self._db.execute("COMMIT")
-        except BaseException:
-            if self._db.in_transaction:  # a full disk has rolled back already
-                self._db.execute("ROLLBACK")
-            raise
+
+def _crc(text: str) -> int:
+    return zlib.crc32(text.encode())
 
 
-def set_aside(path: Path) -> tuple[Path, int]:
-    """Move a damaged journal away, and make a new one of its answers.
-
-    Return where the damaged file is now, and how many answers there were. A file that has none,
-    and is no journal by its first bytes, is somebody else's: it stays, and is a `JournalError`.
-    """
-    if not path.read_bytes()[:16].startswith(b"SQLite format 3") and not any(rows_in(path)):
-        raise _no_journal(path)
-    number = 1
-    while (damaged := path.with_name(f"{path.name}.damaged-{number}")).exists():
-        number += 1
-    path.replace(damaged)
-    for end in ("-wal", "-shm"):
-        with suppress(OSError):
-            path.with_name(path.name + end).replace(damaged.with_name(damaged.name + end))
-    with closing(JournalStore(path)) as store:
-        return damaged, store.salvage(damaged)
+def _answer(row: tuple[Any, ...]) -> PaidAnswer | None:
+    """Read a row of answers; version 1 had no checksums."""
+    answer, crc = PaidAnswer(*row[1:7]), row[7:]
+    return answer if crc in ((), (None,), (_crc(answer.body),)) else None
 
 
 def _accept(path: Path, application: int, version: int) -> None:
@@ -354,10 +267,6 @@ def _no_journal(path: Path) -> JournalError:
     )
 
 
-def _crc(text: str) -> int:
-    return zlib.crc32(text.encode())
-
-
 def _make_private(path: Path) -> None:
     """Let the owner alone read answers; SQLite gives the files beside it the same mode."""
     with suppress(OSError):
@@ -367,9 +276,9 @@ def _make_private(path: Path) -> None:
 
 
 def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
-    # isolation_level None: the transactions are ours. The thread changes: see `JournalStore`.
+    """Connect to a file; the loop's thread uses the connection, and the run's flushes it."""
     return sqlite3.connect(
-        path, uri=uri, timeout=_BUSY_S, isolation_level=None, check_same_thread=False
+        path, uri=uri, timeout=_BUSY_S, isolation_level="IMMEDIATE", check_same_thread=False
     )
 
 
@@ -379,26 +288,107 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
     Not with mode=ro at first: the last one to close could not clear away the files of WAL.
     The second try is for a folder in which they can't be made.
     """
+    error = sqlite3.Error()
     for options in ("mode=rw", "mode=ro&immutable=1"):
         db = _connect(f"{path.resolve().as_uri()}?{options}", uri=True)
         try:
             db.execute("PRAGMA query_only = ON")
-            with closing(db.execute("SELECT count(*) FROM sqlite_master")) as rows:
-                rows.fetchone()
-        except sqlite3.OperationalError:
+            db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+        except sqlite3.Error as refusal:
             db.close()
-        except sqlite3.Error:  # it is no database at all
-            db.close()
-            raise
+            error = refusal
         else:
             return db
-    raise sqlite3.OperationalError("it can't be opened for reading")
+    raise error
+
+
+# Damaged files.
+
+
+def set_aside(path: Path) -> tuple[Path, int]:
+    """Move a damaged journal away, and make a new one of its answers.
+
+    Return where the damaged file is now, and how many answers there were. A file that has none,
+    and is no journal by its first bytes, is somebody else's: it stays, and is a `JournalError`.
+    """
+    if not path.read_bytes().startswith(b"SQLite format 3") and not any(_answers_in(path)):
+        raise _no_journal(path)
+    number = 1
+    while (damaged := path.with_name(f"{path.name}.damaged-{number}")).exists():
+        number += 1
+    path.replace(damaged)
+    for end in ("-wal", "-shm"):
+        with suppress(OSError):
+            path.with_name(path.name + end).replace(damaged.with_name(damaged.name + end))
+    with closing(JournalStore(path)) as store:
+        return damaged, store.salvage(damaged)
+
+
+def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
+    """Yield the answers of a damaged file whose checksums hold, some in several versions.
+
+    In a copy with a new first page, each page of rows becomes a table of its own. SQLite reads
+    it without the pages above it, which damage makes unreadable. See sqlite.org/fileformat2.
+    """
+    with tempfile.TemporaryDirectory() as folder:
+        copy = Path(folder, "journal")
+        with closing(sqlite3.connect(copy)) as db:
+            db.execute(_ANSWERS)
+            db.commit()
+            (size,) = db.execute("PRAGMA page_size").fetchone()
+        first_page = bytearray(copy.read_bytes()[:size])
+        first_page[28:32] = bytes(4)  # SQLite asks the file for its size
+        pages = bytearray(damaged.read_bytes())
+        pages[:size] = first_page
+        for at, page in _logged_pages(damaged, size):
+            pages += bytes(max(0, at + size - len(pages)))
+            pages[at : at + size] = page
+        pages += bytes(-len(pages) % size)
+        copy.write_bytes(pages)
+        leaves = [n + 1 for n in range(1, len(pages) // size) if pages[n * size] == _LEAF_PAGE]
+        del pages
+        with closing(sqlite3.connect(copy)) as db:
+            db.execute("PRAGMA writable_schema = ON")
+            db.executemany(
+                "INSERT INTO sqlite_master SELECT type, 'page' || :leaf, 'page' || :leaf, :leaf, "
+                "replace(replace(sql, 'answers', 'page' || :leaf), 'PRIMARY KEY', '') "
+                "FROM sqlite_master WHERE name = 'answers'",
+                [{"leaf": leaf} for leaf in leaves],
+            )
+            db.commit()
+        with closing(sqlite3.connect(copy)) as db:
+            db.text_factory = lambda text: text.decode(errors="replace")
+            for leaf in leaves:
+                for order in ("ASC", "DESC"):  # from both ends up to what can't be read
+                    with suppress(sqlite3.DatabaseError):
+                        for row in db.execute(f"SELECT * FROM page{leaf} ORDER BY rowid {order}"):  # noqa: S608 - a number
+                            if isinstance(row[2], str) and row[7] == _crc(row[2]):
+                                yield row[0], PaidAnswer(*row[1:7])
+
+
+def _logged_pages(path: Path, size: int) -> Iterator[tuple[int, bytes]]:
+    """Yield the newer pages that a run which was killed left in SQLite's log, and their places."""
+    log = path.with_name(f"{path.name}-wal")
+    frames = log.read_bytes() if log.is_file() else b""
+    for at in range(32, len(frames) - 24 - size + 1, 24 + size):
+        number = int.from_bytes(frames[at : at + 4])
+        # of this log, not of one before it; the first page is new
+        if number > 1 and frames[at + 8 : at + 16] == frames[16:24]:
+            yield (number - 1) * size, frames[at + 24 : at + 24 + size]
 
 
 # Copies.
 
 _HEAD = {"format": "evalmetrics-journal", "version": 1}
-_FAULTS = (OSError, ValueError, EOFError, zlib.error, sqlite3.Error)
+_EXPORTED = ("status", "latency_s", "attempts", "created", "body")
+
+
+@contextmanager
+def _reported(problem: str, hint: str | None = None) -> Iterator[None]:
+    try:
+        yield
+    except (OSError, ValueError, EOFError, zlib.error, sqlite3.Error) as error:
+        raise JournalError(f"{problem}: {error}", hint=hint) from None
 
 
 def export_journal(journal: Path, to: Path) -> int:
@@ -408,21 +398,21 @@ def export_journal(journal: Path, to: Path) -> int:
     as a whole or not at all.
     """
     count = 0
-    try:
-        with closing(JournalStore(journal, readonly=True)) as store, _replacing(to) as file:
-            file.write(_line(_HEAD))
-            for key, kept in store.all():
-                line: dict[str, Any] = {"key": key.hex()}
-                if isinstance(kept, KeptFailure):
-                    line["failure"] = asdict(kept)
-                else:
-                    count += 1
-                    for name in ("status", "latency_s", "attempts", "created"):
-                        line[name] = getattr(kept, name)
-                    line["body"] = kept.text  # as text: a number keeps the endpoint's digits
-                file.write(_line(line))
-    except _FAULTS as error:
-        raise JournalError(f"the journal {journal} can't be exported to {to}: {error}") from None
+    with (
+        _reported(f"the journal {journal} can't be exported to {to}"),
+        closing(JournalStore(journal, readonly=True)) as store,
+        _replacing(to) as file,
+    ):
+        file.write(_line(_HEAD))
+        for key, kept in store.all():
+            line: dict[str, Any] = {"key": key.hex()}
+            if isinstance(kept, KeptFailure):
+                line["failure"] = kept._asdict()
+            else:
+                count += 1
+                # the body as text: a number keeps the endpoint's digits
+                line |= {name: getattr(kept, name) for name in _EXPORTED}
+            file.write(_line(line))
     return count
 
 
@@ -431,25 +421,21 @@ def import_journal(journal: Path, source: Path) -> int:
 
     The journal's own answers stay. All are added or, after an error, none.
     """
-    try:
+    with _reported(f"{source} can't be imported into {journal}"):
         journal.parent.mkdir(parents=True, exist_ok=True)
         with closing(JournalStore(journal)) as store:
             return store.add_new(_entries(source))
-    except _FAULTS as error:
-        raise JournalError(f"{source} can't be imported into {journal}: {error}") from None
 
 
 def clear_journal(journal: Path) -> int:
     """Empty a journal and give the disk its space back; return the number of its answers."""
     if not journal.exists():
         return 0
-    try:
-        with closing(JournalStore(journal)) as store:
-            return store.clear()
-    except _FAULTS as error:
-        raise JournalError(
-            f"the journal {journal} can't be emptied: {error}", hint="delete the file"
-        ) from None
+    with (
+        _reported(f"the journal {journal} can't be emptied", hint="delete the file"),
+        closing(JournalStore(journal)) as store,
+    ):
+        return store.clear()
 
 
 @contextmanager
@@ -476,15 +462,16 @@ def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _entries(source: Path) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
+def _entries(source: Path) -> Iterator[tuple[bytes, PaidAnswer | KeptFailure]]:
+    number = 0
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
-        number = 0
         for number, line in enumerate(file, start=1):
-            try:
+            value = entry = None
+            with suppress(
+                msgspec.ValidationError, LookupError, TypeError, ValueError, RecursionError
+            ):
                 value = json.loads(line)
-            except (ValueError, RecursionError):
-                value = None
-            entry = _entry(value) if number > 1 else None
+                entry = None if number == 1 else _entry(value)
             if entry is not None:
                 yield entry
             elif number > 1 or value != _HEAD:
@@ -495,28 +482,14 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Entry | KeptFailure]]:
                     line=number,
                     hint="nothing was imported; export the journal again",
                 )
-        if not number:
-            raise ValueError("it is empty")
+    if not number:
+        raise ValueError("it is empty")
 
 
-class _Answer(msgspec.Struct):
-    status: int
-    latency_s: float
-    attempts: int
-    created: float
-    body: str
-
-
-def _entry(value: Any) -> tuple[bytes, Entry | KeptFailure] | None:
-    """Read a line; None where it is neither an answer nor a failure."""
-    try:
-        key = bytes.fromhex(value["key"])
-        if "failure" in value:
-            return key, msgspec.convert(value["failure"], KeptFailure)
-        answer = msgspec.convert(value, _Answer)
-    except (msgspec.ValidationError, LookupError, TypeError, ValueError):
-        return None
-    created = answer.created
-    return key, Entry(
-        answer.status, answer.body, answer.latency_s, answer.attempts, created, created
-    )
+def _entry(value: Any) -> tuple[bytes, PaidAnswer | KeptFailure]:
+    key = bytes.fromhex(value["key"])
+    if "failure" in value:
+        fields = [value["failure"][name] for name in KeptFailure._fields]
+        return key, msgspec.convert(fields, KeptFailure)
+    fields = [value["created" if name == "used" else name] for name in PaidAnswer._fields]
+    return key, msgspec.convert(fields, PaidAnswer)

@@ -10,8 +10,6 @@ from contextlib import suppress
 from queue import Empty, SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.transport.wire import CallError
-
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Iterable
 
@@ -26,7 +24,7 @@ class LoopThread:
     def __init__(self) -> None:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: threading.Thread | None = None
-        self._helpers: ThreadPoolExecutor | None = None
+        self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine and return its result.
@@ -40,42 +38,30 @@ class LoopThread:
         loop = self._loop or self._start()
         # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
         # the loop's thread would wait for it for ever.
-        results: SimpleQueue[tuple[Any, BaseException | None]] = SimpleQueue()
-        ended: SimpleQueue[None] = SimpleQueue()  # also of a task that is cancelled before it began
-        tasks: list[asyncio.Task[None]] = []
-
-        async def supervised() -> None:
-            try:
-                results.put((await coroutine, None))
-            except BaseException as error:  # noqa: BLE001 - handed to the thread that waits
-                results.put((None, error))
+        ended: SimpleQueue[asyncio.Task[_T] | None] = SimpleQueue()
+        tasks: list[asyncio.Task[_T]] = []
 
         def start() -> None:
-            tasks.append(loop.create_task(supervised()))
-            tasks[0].add_done_callback(lambda _: ended.put(None))
+            tasks.append(loop.create_task(coroutine))
+            tasks[0].add_done_callback(ended.put)
 
         def cancel() -> None:
-            if tasks:
-                tasks[0].cancel()
-            else:
-                ended.put(None)
+            if not (tasks and tasks[0].cancel()):
+                ended.put(None)  # it never began, or has ended
 
+        task: asyncio.Task[_T] | None = None
         try:
             loop.call_soon_threadsafe(start)
-            while True:
+            while task is None:
                 with suppress(Empty):
-                    result, error = results.get(timeout=_POLL_S)
-                    break
+                    task = ended.get(timeout=_POLL_S)
         except BaseException:
             loop.call_soon_threadsafe(cancel)
             with suppress(Empty):
                 ended.get(timeout=_GRACE_S)
                 coroutine.close()  # where it never began
             raise
-        if error is not None:
-            raise error
-        value: _T = result
-        return value
+        return task.result()
 
     def close(self) -> None:
         """Cancel all that still runs, and end the thread."""
@@ -84,25 +70,23 @@ class LoopThread:
         self.run(_cancel_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        if self._helpers is not None:
-            self._helpers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
         self._loop.close()
-        self._loop = self._thread = self._helpers = None
+        self._loop = None
 
     def _start(self) -> asyncio.AbstractEventLoop:
         self._loop = loop = asyncio.new_event_loop()
-        self._helpers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
-        loop.set_default_executor(self._helpers)
+        loop.set_default_executor(self._resolvers)
 
-        def run() -> None:
+        def work() -> None:
             while True:
                 # a task's sys.exit() ends that task, and not the loop: the thread that waits
-                # for the task is handed the exception, and would wait for ever without the loop
+                # for the task would wait for ever
                 with suppress(SystemExit, KeyboardInterrupt):
                     loop.run_forever()
                     return
 
-        self._thread = threading.Thread(target=run, name="evalmetrics-loop", daemon=True)
+        self._thread = threading.Thread(target=work, name="evalmetrics-loop", daemon=True)
         self._thread.start()
         return loop
 
@@ -126,42 +110,29 @@ def was_cancelled() -> bool:
 
 
 _Item = TypeVar("_Item")
-_Result = TypeVar("_Result")
 _BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
 
 
 async def run_bounded(
-    call: Callable[[_Item], Awaitable[_Result]],
-    items: Iterable[_Item],
-    parallelism: int,
-    on_done: Callable[[_Item, _Result | CallError], None],
-) -> int:
-    """Call for each item, at most `parallelism` at once; return the number of items.
+    call: Callable[[_Item], Awaitable[None]], items: Iterable[_Item], parallelism: int
+) -> None:
+    """Call for each item, at most `parallelism` at once.
 
     There are never more tasks or pulled items than `parallelism`, however many items come.
     Items are pulled in their order, in the loop's thread, one when a place gets free.
     """
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
-    left, done = _pulled(items), 0
+    left = _pulled(items)
 
     async def work(begun: _Item) -> None:
-        nonlocal done
-        first = True
         try:
-            for item in itertools.chain((begun,), left):
-                outcome: _Result | CallError
-                try:
-                    outcome = await call(item)
-                except CallError as error:
-                    outcome = error
-                on_done(item, outcome)
-                done += 1
+            for done, item in enumerate(itertools.chain((begun,), left)):
+                await call(item)
                 # Where nothing has to be waited for, those that were pulled with the first one
                 # go before: items begin in their order, in which equal calls are counted. Never
                 # between an item's pull and its begin, for the same reason.
-                if first or done % _BREATHE == 0:
-                    first = False
+                if done % _BREATHE == 0:
                     await asyncio.sleep(0)
         except BaseException:
             left.close()  # the group cancels the others a moment later: they pull nothing more
@@ -179,7 +150,6 @@ async def run_bounded(
         raise error from None
     finally:
         left.close()
-    return done
 
 
 def _pulled(items: Iterable[_Item]) -> Generator[_Item]:

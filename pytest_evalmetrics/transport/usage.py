@@ -8,8 +8,10 @@ import sqlite3
 import time
 from collections import defaultdict, deque
 from contextlib import asynccontextmanager, suppress
-from dataclasses import asdict, astuple, replace
 from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.wire import Clock
@@ -47,8 +49,7 @@ class Price:
         return (tokens.prompt * self.prompt + tokens.completion * self.completion) / 1e6
 
 
-@record
-class Usage:
+class Usage(msgspec.Struct):
     """The usage of one label."""
 
     calls: int = 0  # answers, also those of the journal
@@ -62,7 +63,6 @@ class Usage:
     total_tokens: int = 0
     without_tokens: int = 0  # answers that don't give their tokens: the sums are without them
     latency_s: float = 0.0  # seconds, of the attempts that succeeded, when they were paid for
-    max_latency_s: float = 0.0
     # of all calls, and of those that were sent in this run; None without a price, or where an
     # answer doesn't give its tokens
     cost: float | None = None
@@ -70,7 +70,7 @@ class Usage:
 
     def as_dict(self) -> dict[str, Any]:
         """Return it as builtins, for a report."""
-        return asdict(self)
+        return structs.asdict(self)
 
 
 def tokens_of(body: Any) -> Tokens | None:
@@ -92,57 +92,52 @@ def tokens_of(body: Any) -> Tokens | None:
     return Tokens(prompt or 0, completion or 0, both if total is None else total)
 
 
-_COSTS = ("cost", "cost_now")
-
-
 class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._usage: defaultdict[str, dict[str, Any]] = defaultdict(lambda: asdict(Usage()))
-        self._unpriced: set[tuple[str, str]] = set()  # the costs that are unknown, by label
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)  # an unknown cost is NaN here
 
     def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
         """Count an answer."""
-        now = not answer.from_journal
-        usage, given = self._usage[label], tokens_of(answer.body)
-        tokens = given or Tokens(0, 0, 0)
-        usage["calls"] += 1
-        usage["from_journal"] += answer.from_journal
-        usage["requests"] += answer.attempts * now
-        usage["latency_s"] += answer.latency_s
-        usage["max_latency_s"] = max(usage["max_latency_s"], answer.latency_s)
-        usage["without_tokens"] += given is None
-        usage["prompt_tokens"] += tokens.prompt
-        usage["completion_tokens"] += tokens.completion
-        usage["total_tokens"] += tokens.total
-        for name in _COSTS[: 1 + now]:
-            if given is None or price is None:
-                self._unpriced.add((label, name))
-            else:
-                usage[name] = (usage[name] or 0.0) + price.of(given)
+        usage, tokens = self._usage[label], tokens_of(answer.body)
+        sent_now = not answer.from_journal
+        usage.calls += 1
+        usage.from_journal += answer.from_journal
+        usage.requests += answer.attempts * sent_now
+        usage.latency_s += answer.latency_s
+        if tokens is None:
+            usage.without_tokens += 1
+        else:
+            usage.prompt_tokens += tokens.prompt
+            usage.completion_tokens += tokens.completion
+            usage.total_tokens += tokens.total
+        cost = math.nan if tokens is None or price is None else price.of(tokens)
+        usage.cost = (usage.cost or 0.0) + cost
+        if sent_now or not math.isnan(cost):
+            usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
 
     def failed(self, label: str, requests: int) -> None:
         """Count a call that ended in an error after so many requests."""
-        self._usage[label]["failed"] += 1
-        self._usage[label]["requests"] += requests
+        self._usage[label].failed += 1
+        self._usage[label].requests += requests
 
     def cost_now(self) -> float | None:
         """Return the cost of this run so far; None if some of it has no known price."""
-        costs = [usage.cost_now for usage in self.by_label().values()]
-        priced = [cost for cost in costs if cost is not None]
-        return math.fsum(priced) if priced and len(priced) == len(costs) else None
+        costs = [usage.cost_now for usage in self._usage.values()]
+        total = math.fsum(math.nan if cost is None else cost for cost in costs)
+        return total if costs and not math.isnan(total) else None
 
     def by_label(self) -> dict[str, Usage]:
         """Return the sums, per label."""
-        sums = {}
-        for label, counts in self._usage.items():
-            usage = Usage(**counts)
-            if usage.cost_now is None and usage.cost is not None:
-                usage = replace(usage, cost_now=0.0)  # all priced answers came from the journal
-            unknown: Any = {name: None for name in _COSTS if (label, name) in self._unpriced}
-            sums[label] = replace(usage, **unknown)
-        return sums
+        return {
+            label: structs.replace(usage, cost=_known(usage.cost), cost_now=_known(usage.cost_now))
+            for label, usage in self._usage.items()
+        }
+
+
+def _known(cost: float | None) -> float | None:
+    return None if cost is None or math.isnan(cost) else cost
 
 
 class Budget:
@@ -154,32 +149,30 @@ class Budget:
         limits: Mapping[str, tuple[float, str]],
         path: Path | None = None,  # a SQLite file that the run's processes share
         started: float | None = None,  # of the seconds, since 1970; else with the first call
-        now: Callable[[], float] = time.time,
     ) -> None:
         self.limits = limits
         self.begun = 0  # rollouts that have sent nothing yet
-        self._spent = dict.fromkeys(("requests", "tokens", "cost"), 0.0)
-        self._started, self._now = started, now
+        self._spent = {"requests": 0.0, "tokens": 0.0, "cost": 0.0}
+        self._started = started
         self._db: sqlite3.Connection | None = None
         if path is not None:
             path.parent.mkdir(mode=0o700, exist_ok=True)
-            self._db = sqlite3.connect(
-                path, timeout=30, isolation_level=None, check_same_thread=False
-            )
+            options: Any = {"isolation_level": None, "check_same_thread": False}
+            self._db = sqlite3.connect(path, timeout=30, **options)
             self._db.execute("PRAGMA synchronous = OFF")
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
-            )
+            columns = "run PRIMARY KEY, requests, tokens, cost"
+            self._db.execute(f"CREATE TABLE IF NOT EXISTS spent ({columns})")
             self._db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
 
     def spent(self) -> dict[str, float]:
         """Return what is used so far, by the names of the limits."""
+        now = time.time()
         if self._started is None:
-            self._started = self._now()
+            self._started = now
         if self._db is not None:
             row = self._db.execute("SELECT requests, tokens, cost FROM spent").fetchone()
             self._spent = dict(zip(self._spent, row, strict=True))
-        return {**self._spent, "seconds": self._now() - self._started}
+        return {**self._spent, "seconds": now - self._started}
 
     def used_up(self) -> str:
         """Return the limit that is reached, in words; empty while none is."""
@@ -234,11 +227,6 @@ class Forecast:
             usage.latency_s / usage.calls * calls / parallelism if usage.calls else None,
         )
 
-    def __add__(self, other: Forecast) -> Forecast:
-        """Expect both."""
-        pairs = zip(astuple(self), astuple(other), strict=True)
-        return Forecast(*(None if a is None or b is None else a + b for a, b in pairs))  # type: ignore[arg-type] # calls are known
-
     @property
     def text(self) -> str:
         """In words: ``120 calls, about 34000 tokens, a cost of 0.12, 3 min 20 s``."""
@@ -253,8 +241,8 @@ class Forecast:
         return ", ".join(parts)
 
 
-_WINDOW_S = 30.0  # the rate is that of the last half minute
-_SAMPLES = 60
+_SAMPLE_S = 0.5
+_SAMPLES = 60  # the rate is that of the last half minute
 _TICK_S = 1.0
 
 
@@ -274,13 +262,12 @@ class Progress:
     ) -> None:
         self.label, self.total, self.unit = label, total, "rows"
         self.done = self.from_journal = 0
-        self.failures: dict[str, int] = {}  # rows that ended in an error, per category
+        self.failures: defaultdict[str, int] = defaultdict(int)  # rows with an error, by category
         self._report, self._every_s, self._cost, self._budget = report, every_s, cost, budget
         self._clock = clock or Clock()
-        self._now = self._clock.monotonic
-        self._start = self._reported = self._now()
-        # (when, rows called for until then), some of the last half minute
-        self._called: deque[tuple[float, int]] = deque([(self._start, 0)])
+        self._start = self._reported = self._clock.monotonic()
+        # when, and how many rows were called for until then
+        self._called = deque([(self._start, 0)], maxlen=_SAMPLES)
 
     def succeeded(self, *, from_journal: bool = False) -> None:
         """Count a row that has its scores."""
@@ -291,56 +278,38 @@ class Progress:
     def failed(self, kind: str) -> None:
         """Count a row that ended in an error."""
         self.done += 1
-        self.failures[kind] = self.failures.get(kind, 0) + 1
+        self.failures[kind] += 1
         self.tick()
 
     def tick(self) -> None:
         """Report if it is time."""
-        now = self._now()
-        if now - self._called[-1][0] >= _WINDOW_S / _SAMPLES:
+        now = self._clock.monotonic()
+        if now - self._called[-1][0] >= _SAMPLE_S:
             self._called.append((now, self.done - self.from_journal))
-            # one sample older than the window stays: the rate is always over all of it
-            while len(self._called) > 2 and now - self._called[1][0] > _WINDOW_S:  # noqa: PLR2004
-                self._called.popleft()
         if self._report is not None and now - self._reported >= self._every_s:
             self._reported = now
             self._report(self.text)
 
-    def finish(self) -> None:
-        """Report the last state, if any was reported."""
-        if self._report is not None and self._reported > self._start:
-            self._report(self.text)
-
-    @property
-    def rate(self) -> float | None:
-        """Rows per second that were called for, lately; None before there is one."""
-        now, (then, called) = self._now(), self._called[0]
-        recent = self.done - self.from_journal - called
-        return recent / (now - then) if recent > 0 and now > then else None
-
-    @property
-    def left_s(self) -> float | None:
-        """Seconds that are left at this rate; None where that is unknown."""
-        rate, total = self.rate, self.total
-        return None if total is None or rate is None else max(0, total - self.done) / rate
-
     @property
     def text(self) -> str:
         """The progress in one line."""
+        now, (then, called) = self._clock.monotonic(), self._called[0]
+        recent = self.done - self.from_journal - called
+        rate = recent / (now - then) if recent > 0 and now > then else None
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        one = (self.total or self.done) == 1
-        parts = [f"{self.done}{whole} {self.unit.removesuffix('s') if one else self.unit}"]
+        unit = self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
+        parts = [f"{self.done}{whole} {unit}"]
         if self.from_journal:
             parts.append(f"{self.from_journal} from the journal")
         if self.failures:
             kinds = ", ".join(f"{kind} {count}" for kind, count in self.failures.items())
             parts.append(f"{sum(self.failures.values())} failed ({kinds})")
-        if (rate := self.rate) is not None:
+        if rate is not None:
             parts.append(f"{rate:.3g} {self.unit}/s")
-        if (left := self.left_s) is not None and self.done != self.total:
-            parts.append(f"{duration(left)} left")
+        if rate is not None and self.total is not None and self.done != self.total:
+            parts.append(f"{duration(max(0, self.total - self.done) / rate)} left")
         else:
-            parts.append(duration(self._now() - self._start))
+            parts.append(duration(now - self._start))
         if self._budget is not None:
             parts.append(self._budget.text)
         elif self._cost is not None and (cost := self._cost()) is not None:
@@ -363,7 +332,8 @@ class Progress:
             task.cancel()
             with suppress(asyncio.CancelledError):
                 await task
-            self.finish()
+            if self._report is not None and self._reported > self._start:
+                self._report(self.text)  # the last state, if any was reported
 
 
 def duration(seconds: float) -> str:

@@ -13,30 +13,16 @@ from contextlib import contextmanager
 from dataclasses import KW_ONLY, dataclass
 from functools import lru_cache
 from http import HTTPStatus
-from typing import TYPE_CHECKING, Any, NoReturn, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_evalmetrics.errors import EvalMetricsError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
 
-    from pytest_evalmetrics.transport.secrets import Secret
-
 
 class TransportError(EvalMetricsError):
-    """The root of the errors of this package.
-
-    ::
-
-        TransportError
-        ├── CallError           one row's call failed; the others go on
-        ├── EndpointError       no call to this endpoint can succeed; the benchmark stops
-        ├── JournalError        the journal can't be read, or a file of it is not one
-        ├── SecretError         a named secret is not in the environment
-        └── MissingExtraError   a part of the package that was not installed
-    """
+    """The root of the errors of calls; `errors` draws the tree."""
 
 
 class CallError(TransportError):
@@ -73,16 +59,6 @@ class CallError(TransportError):
         self.status = status
         self.attempts = attempts
 
-    def completed(self, hide: Callable[[str], str], attempts: int = 0) -> CallError:
-        """Copy it without secrets, with the number of requests."""
-        return CallError(
-            self.kind,
-            hide(self.message),
-            status=self.status,
-            attempts=self.attempts or attempts,
-            hint=None if self.hint is None else hide(self.hint),
-        )
-
 
 class EndpointError(TransportError):
     """No call to this endpoint can succeed: the benchmark stops at once."""
@@ -113,16 +89,6 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class HttpRequest:
-    """One HTTP POST, ready to be sent."""
-
-    url: str
-    body: bytes | None  # encoded JSON
-    secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
-    max_bytes: int = 16 * 2**20  # the largest body that is read
-
-
-@dataclass(frozen=True, slots=True)
 class RawResponse:
     """A response, unread."""
 
@@ -131,17 +97,32 @@ class RawResponse:
     body: bytes  # the whole body, uncompressed; of an error page its beginning at least
 
 
+class PaidAnswer(NamedTuple):
+    """An answer that was paid for, as the journal keeps it; the fields are those of the table."""
+
+    status: int  # the HTTP status
+    body: str  # as it came, JSON
+    latency_s: float  # of the attempt that succeeded
+    attempts: int  # how many requests it took
+    created: float = 0.0  # when it was kept, and last used; seconds since 1970
+    used: float = 0.0
+
+
 @dataclass(frozen=True, slots=True)
 class Answer:
     """An endpoint's answer."""
 
-    status: int  # the HTTP status, 2xx
     body: Any  # the parsed JSON; every number in it is finite
     # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
     # the answer was paid for
     latency_s: float
     attempts: int  # how many requests it took when it was paid for
     from_journal: bool
+
+    @classmethod
+    def of(cls, paid: PaidAnswer, body: Any, *, from_journal: bool) -> Answer:
+        """Make it of what was sent or kept, with its parsed body."""
+        return cls(body, paid.latency_s, paid.attempts, from_journal)
 
 
 @dataclass(eq=False)
@@ -158,21 +139,6 @@ class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leav
     hint: str | None = None
     said: str = ""  # the endpoint's own words
     attempts: int = 0
-
-
-class Sender(Protocol):
-    """Sends one request, once: no retries, no limits, no journal, no redirects.
-
-    The caller bounds the time by cancelling. It raises a `SendFailure` or a `TimeoutError`.
-    """
-
-    async def send(self, request: HttpRequest) -> RawResponse:
-        """Send a request and read the whole answer."""
-        ...
-
-    async def close(self) -> None:
-        """Close the connections."""
-        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -244,19 +210,24 @@ def _content_type(header: str) -> tuple[str, bool, str]:
 def parse_json(text: str) -> Any:
     """Parse an answer; every number in it is finite."""
     try:
-        return msgspec.json.decode(text)
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        pass
-    try:  # accepts half surrogate pairs too, and words the errors better
         return _DECODER.decode(text)
-    except _NotFiniteError as error:
-        raise SendFailure(
-            "not-finite", f"the answer holds {error}, which is no finite number", said=text
-        ) from None
+    except SendFailure as failure:
+        failure.said = text
+        raise
     except RecursionError:
         raise SendFailure("invalid-json", "the answer is nested too deeply") from None
     except ValueError as error:
         raise SendFailure("invalid-json", f"the answer is no JSON: {error}", said=text) from None
+
+
+def _finite(text: str) -> float:
+    value = float(text)
+    if not math.isfinite(value):
+        raise SendFailure("not-finite", f"the answer holds {text}, which is no finite number")
+    return value
+
+
+_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 def own_words(said: str, hide: Callable[[str], str]) -> str:
@@ -281,21 +252,3 @@ def own_words(said: str, hide: Callable[[str], str]) -> str:
             words = title.group(1) if title else _TAGS.sub(" ", words)
     words = " ".join("".join(c if c.isprintable() else " " for c in words[:_LOOKED_AT]).split())
     return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"
-
-
-class _NotFiniteError(Exception):
-    """A number that JSON has no word for, or that no float can hold."""
-
-
-def _refuse(word: str) -> NoReturn:
-    raise _NotFiniteError(word)
-
-
-def _finite(text: str) -> float:
-    value = float(text)
-    if math.isinf(value):
-        raise _NotFiniteError(text)
-    return value
-
-
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_refuse)

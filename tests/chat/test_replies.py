@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.chat import read_reply
+from pytest_evalmetrics.chat.asking import read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply, json_in
 

@@ -4,20 +4,20 @@ import asyncio
 import json
 import sqlite3
 from contextlib import closing
+from types import SimpleNamespace
 
-from pytest_evalmetrics.ext import Endpoint
+from pytest_evalmetrics.ext import CallError, Endpoint
 from pytest_evalmetrics.transport import (
     Call,
-    Clock,
     Journal,
     JournalMode,
-    RawResponse,
-    RetryPolicy,
-    Secret,
-    SendFailure,
     Transport,
     run_bounded,
+    written_body,
 )
+from pytest_evalmetrics.transport.exchange import RetryPolicy
+from pytest_evalmetrics.transport.secrets import Secret
+from pytest_evalmetrics.transport.wire import Clock, RawResponse, SendFailure
 
 JSON = {"Content-Type": "application/json"}
 URL = "http://api.example/score"
@@ -75,8 +75,9 @@ class FakeSender:
         self.in_flight = 0
         self.closed = False
 
-    async def send(self, request):
-        self.bodies.append(request.body)
+    async def send(self, _endpoint, payload):
+        request = SimpleNamespace(body=payload)
+        self.bodies.append(payload)
         step = self.script.pop(0) if len(self.script) > 1 else self.script[0]
         self.in_flight += 1
         try:
@@ -115,7 +116,10 @@ class Client:
     def __call__(self, *script, mode="off", network=False, max_bytes=2**30, **policy):
         """Start a run, after the end of the one before."""
         self.__exit__()
-        journal = self.path and Journal(self.path, JournalMode(mode), max_bytes=max_bytes)
+        wall = self.time.clock.wall
+        journal = self.path and Journal(
+            self.path, JournalMode(mode), max_bytes=max_bytes, wall=wall
+        )
         self.sender = None if network else FakeSender(*script)
         clock = None if network else self.time.clock
         policy = RetryPolicy(**policy)
@@ -123,8 +127,10 @@ class Client:
         return self
 
     def call(self, body=None, *, occurrence=0, check=None, url=URL, **settings):
-        call = Call(Endpoint(url, **settings), {"a": 1} if body is None else body, label="test")
-        return self.transport.call(call, occurrence=occurrence, check=check)
+        payload = written_body({"a": 1} if body is None else body)
+        endpoint = Endpoint(url, **settings)
+        call = Call(endpoint, payload, occurrence=occurrence, label="test")
+        return self.transport.call(call, check)
 
     def ask(self, body=None, **more):
         return self.run(self.call(body, **more))
@@ -134,9 +140,13 @@ class Client:
 
     def many(self, rows, parallelism, done=lambda *_: None, **settings):
         async def ask(row):
-            return await self.call({"row": row}, parallelism=parallelism, **settings)
+            try:
+                outcome = await self.call({"row": row}, parallelism=parallelism, **settings)
+            except CallError as error:
+                outcome = error
+            done(row, outcome)
 
-        return run_bounded(ask, rows, parallelism, done)
+        return run_bounded(ask, rows, parallelism)
 
     def ask_many(self, rows, parallelism, **settings):
         outcomes = {}

@@ -26,13 +26,9 @@ def test_every_item_is_called_once_in_order_and_few_are_in_memory(delays, parall
         most_tasks = max(most_tasks, len(asyncio.all_tasks()) - 1)
         for _ in range(pair[1]):
             await asyncio.sleep(0)
-        return pair[0] * 2
+        outcomes[pair[0]] = pair[0] * 2
 
-    def done(pair, outcome):
-        outcomes[pair[0]] = outcome
-
-    count = asyncio.run(run_bounded(call, items(), parallelism, done))
-    assert count == len(delays)
+    asyncio.run(run_bounded(call, items(), parallelism))
     assert begun == list(range(len(delays)))
     assert outcomes == {index: index * 2 for index in range(len(delays))}
     assert most <= parallelism
@@ -58,12 +54,12 @@ class Watched:
         finally:
             self.ended.append(n)
 
-    def run(self, call, items=None, done=lambda *_: None):
-        return run_bounded(call, self.items() if items is None else items, 4, done)
+    def run(self, call, items=None):
+        return run_bounded(call, self.items() if items is None else items, 4)
 
 
-async def at_once(n):
-    return n
+async def at_once(_n):
+    pass
 
 
 def test_a_fatal_error_stops_all_the_others_and_comes_out_alone():
@@ -90,11 +86,11 @@ def test_an_error_of_the_source_or_the_taker_stops_them_too():
     with pytest.raises(OSError, match="ended badly"):
         asyncio.run(watched.run(watched.hang, broken()))
 
-    def done(_item, _outcome):
+    async def broken_call(_n):
         raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        asyncio.run(watched.run(at_once, done=done))
+        asyncio.run(watched.run(broken_call))
     assert watched.closed
 
 
@@ -116,6 +112,6 @@ def test_cancelling_it_cancels_the_calls_and_closes_the_source(waits):
 
 
 def test_nothing_to_do_and_nobody_to_do_it():
-    assert asyncio.run(run_bounded(at_once, [], 3, print)) == 0
+    asyncio.run(run_bounded(at_once, [], 3))
     with pytest.raises(ValueError, match="parallelism is 0, expected 1 or more"):
-        asyncio.run(run_bounded(at_once, [], 0, print))
+        asyncio.run(run_bounded(at_once, [], 0))

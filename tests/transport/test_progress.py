@@ -41,10 +41,14 @@ def test_a_run_that_stands_still_says_so(time):
 def test_reports_come_as_often_as_is_asked(time, every_s, count):
     lines = []
     progress = Progress("b", 100, report=lines.append, every_s=every_s, clock=time.clock)
-    for _ in range(100):
-        time.now += 0.1 + 1e-9
-        progress.succeeded()
-    progress.finish()
+
+    async def work():
+        async with progress.ticking():
+            for _ in range(100):
+                time.now += 0.1 + 1e-9
+                progress.succeeded()
+
+    asyncio.run(work())
     assert len(lines) == count
     assert lines[-1] == "b: 100/100 (100%) rows, 10 rows/s, 10 s"
 

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport import Secret, find_secret, redact
+from pytest_evalmetrics.transport.secrets import Secret, find_secret, redact
 
 VALUE = "sk-s3cr3t/with+more=="
 

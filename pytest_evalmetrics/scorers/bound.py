@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import SimpleNamespace
@@ -15,6 +14,7 @@ from pytest_evalmetrics.chat import shown_text
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, register_scorer, scorers
 from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.row_reading import as_number
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 from pytest_evalmetrics.transport import CallError, was_cancelled
@@ -87,23 +87,21 @@ class BoundScorer:
         reason = ""
         if isinstance(given, Explained):
             given, reason = given.scores, str(given.reason or "")
-        if not isinstance(given, Mapping):
-            if len(self.scores) != 1:
-                raise RowError(
-                    "no-score", f"the scorer gave {given!r:.60}, expected {', '.join(self.scores)}"
+        if not isinstance(given, Mapping) and len(self.scores) == 1:
+            if inspect.iscoroutine(given):
+                given.close()
+                raise RegistryError(
+                    f"the scorer {self.type!r} gives a coroutine: write it as `async def`"
                 )
             given = {self.scores[0]: given}
-        return Scores({name: _finite(name, given.get(name)) for name in self.scores}, reason)
-
-
-def _finite(name: str, value: Any) -> float:
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise RowError("no-number", f"{name} is {value!r:.60}, expected a finite number")
-    return number
+        if not isinstance(given, Mapping) or any(name not in given for name in self.scores):
+            gave = ", ".join(map(str, given)) if isinstance(given, Mapping) else f"{given!r:.60}"
+            raise RowError(
+                "no-score",
+                f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
+                hint="list under scores what it gives",
+            )
+        return Scores({name: as_number(given[name], name) for name in self.scores}, reason)
 
 
 async def score_row(
@@ -146,18 +144,18 @@ def make_scorers(
 
 def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
     target = registered = scorers.find(spec.type).target
-    if not isinstance(spec, CustomScorerSpec):
-        target = registered(spec, terms)
-        if getattr(spec, "judge_repeats", 1) > 1:
-            from pytest_evalmetrics.scorers.judge import RepeatedJudge  # noqa: PLC0415 - asked for
+    if getattr(spec, "judgements", ()):
+        from pytest_evalmetrics.scorers.judge import Panel  # noqa: PLC0415 - few files need it
 
-            target = RepeatedJudge(target, spec)
-    elif _scores_rows(registered):
+        target = Panel(spec, registered, terms)
+    elif not isinstance(spec, CustomScorerSpec):
+        target = registered(spec, terms)
+    elif inspect.isroutine(registered) and _parameters(registered)[:1] == ["item"]:
         target = function_scorer(registered, spec.options, name=spec.type)
     elif inspect.isclass(registered) or inspect.isroutine(registered):
+        more = {"terms": terms} if "terms" in _parameters(registered) else {}
         try:
-            takes_terms = "terms" in inspect.signature(registered).parameters
-            target = registered(**spec.options, **({"terms": terms} if takes_terms else {}))
+            target = registered(**spec.options, **more)
         except EvalMetricsError:
             raise
         except Exception as error:
@@ -181,27 +179,24 @@ def _make(spec: ScorerSpec, terms: Terms) -> BoundScorer:
     return BoundScorer(spec.type, target, tuple(names), is_async, foreign, **more)
 
 
+def _parameters(target: Any) -> list[str]:
+    """List the names of a callable's parameters; none where C hides them."""
+    try:
+        return list(inspect.signature(target).parameters)
+    except ValueError:
+        return []
+
+
 @register_scorer("python")
-def python(spec: PythonScorerSpec, terms: Terms) -> Any:
+def python(spec: PythonScorerSpec, _terms: Terms) -> Any:
     """Make a scorer of the function that a benchmark file names."""
-    del terms
     function = scorers.find(spec.function).target
     if inspect.isclass(function) or not callable(function):
         raise RegistryError(
             f"{spec.function!r} is no function: {origin(function)}",
             hint=f"a class is named by its type: `type: {spec.function}`",
         )
-    return function_scorer(function, spec.options, name=spec.function, names=spec.score_names)
-
-
-def _scores_rows(target: Any) -> bool:
-    """Whether this is a function that scores (its first argument is ``item``), and makes none."""
-    try:
-        return inspect.isroutine(target) and (
-            next(iter(inspect.signature(target).parameters), None) == "item"
-        )
-    except ValueError:  # one of C, without a signature
-        return False
+    return function_scorer(function, spec.options, name=spec.function, names=spec.scores)
 
 
 def function_scorer(
@@ -209,15 +204,15 @@ def function_scorer(
     options: Mapping[str, Any],
     *,
     name: str,
-    names: tuple[str, ...] = (),
+    names: tuple[str, ...] | None = None,
 ) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
+    takes_sample = "sample" in _parameters(function) and "sample" not in options
     try:
-        parameters = inspect.signature(function).parameters
-        takes_sample = "sample" in parameters and "sample" not in options
-        inspect.signature(function).bind({}, **options, **({"sample": {}} if takes_sample else {}))
+        sample = {"sample": {}} if takes_sample else {}
+        inspect.signature(function).bind({}, **sample, **options)
     except ValueError:  # one of C, without a signature
-        takes_sample = False
+        pass
     except TypeError as error:
         raise DataError(
             f"{name!r} can't be called with a row and its keys: {error}",
@@ -226,30 +221,12 @@ def function_scorer(
     # by default its own name, where that names a module too
     names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
 
-    def called(row: Row) -> Any:
+    def score(row: Row) -> Any:
         sample = {"sample": row.sample_data} if takes_sample else {}
         return function(row.item, **sample, **options)
 
-    def complete(given: Any) -> Any:
-        values = given.scores if isinstance(given, Explained) else given
-        if isinstance(values, Mapping) and (missing := set(names).difference(values)):
-            raise RowError(
-                "no-score",
-                f"{name} gave {', '.join(map(str, values)) or 'nothing'}, and no "
-                f"{', '.join(sorted(missing))}",
-                hint="list under scores what it gives",
-            )
-        return given
-
-    def score(row: Row) -> Any:
-        given = called(row)
-        if inspect.iscoroutine(given):
-            given.close()
-            raise RegistryError(f"{name!r} gives a coroutine: write it as `async def`")
-        return complete(given)
-
     async def score_async(row: Row, _calls: Calls) -> Any:
-        return complete(await called(row))
+        return await score(row)
 
     call = function if inspect.isroutine(function) else type(function).__call__
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)

@@ -16,15 +16,7 @@ from pydantic import BeforeValidator, Field, WithJsonSchema
 from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, side_by_side
 from pytest_evalmetrics.layout import untrusted
 from pytest_evalmetrics.scorers.interface import builtin
-from pytest_evalmetrics.scorers.judge import (
-    BOOLEAN,
-    TEXT,
-    JudgeKeys,
-    array,
-    choice,
-    closed,
-    judge_of,
-)
+from pytest_evalmetrics.scorers.judge import BOOLEAN, TEXT, JudgeKeys, choice, closed, judge_of
 from pytest_evalmetrics.scorers.row_reading import (
     column_of,
     conversation_of,
@@ -201,9 +193,11 @@ class TopicAdherence(_JudgeScorer):
     """
 
     KIND = "topic-adherence"
-    _TOPICS = closed(topics=array(TEXT))
+    _TOPICS = closed(topics={"type": "array", "items": TEXT})
     _REFUSED = closed(reasoning=TEXT, refused=BOOLEAN)
-    _MATCHES = closed(matches=array(closed(topic=TEXT, on_topic=BOOLEAN)))
+    _MATCHES = closed(
+        matches={"type": "array", "items": closed(topic=TEXT, on_topic=BOOLEAN)}
+    )
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
@@ -231,11 +225,11 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
         matched, *refusals = await side_by_side(
             [
-                self._ask(calls, prompt, self._MATCHES, count=len(topics)),
+                self._ask(calls, prompt, self._MATCHES, length=len(topics)),
                 *(self._ask(calls, _refusal(beginning, t), self._REFUSED) for t in topics),
             ]
         )
-        on_topic = matched["matches"]
+        on_topic = [match["on_topic"] for match in matched["matches"]]
         answered = [not each["refused"] for each in refusals]
         reasons = "; ".join(
             f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"

@@ -12,8 +12,8 @@ from pytest_evalmetrics.scorers.row_reading import (
     AGENT,
     ToolCall,
     made_calls,
+    response_calls,
     response_of,
-    response_tool_calls,
     shown,
     speaker_of,
     wanted_calls,
@@ -102,7 +102,7 @@ def _calls_of(row: Row) -> list[ToolCall]:
         if response is None:
             what = "no user_input" if messages is None else "no message of the agent in user_input"
             raise RowError("no-response", f"the row has {what}, and no response")
-    return made_calls(response_tool_calls(response), "response.tool_calls")
+    return response_calls(response)
 
 
 def _calls_in(messages: list[Any]) -> list[ToolCall] | None:
@@ -180,8 +180,7 @@ class ToolCalling:
         response = response_of(row)
         if response is None:
             raise RowError("no-response", "the row has no response")
-        calls = made_calls(response_tool_calls(response), "response.tool_calls")
-        made = [call for call in calls if call.name]
+        made = [call for call in response_calls(response) if call.name]
         same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
         whole = same and _can_be_paired(made, wanted)
         scores = dict(zip(self.scores, (float(same), float(whole)), strict=True))

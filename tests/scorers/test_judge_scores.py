@@ -85,7 +85,7 @@ def test_what_is_no_score(parser, text, kind):
 def test_a_json_path_and_a_named_group():
     deep = reader_of(spec(parser={"json_path": "$.result[0].score"}))
     assert deep(Reply('{"result": [{"score": 0.5}]}')) == 0.5
-    with pytest.raises(RowError, match="nothing at"):
+    with pytest.raises(RowError, match="has no"):
         deep(Reply('{"result": []}'))
     named = {"pattern": r"(\w+) is (?P<n>\d)", "group": "n"}
     assert reader_of(spec(parser=named))(Reply("it is 4")) == 4

@@ -22,7 +22,7 @@ from pytest_evalmetrics.errors import RegistryError, did_you_mean
 from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
     from types import FrameType
     from typing import Self
@@ -114,26 +114,23 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The names of one kind of thing, such as ``metric``.
 
-    `group` is the entry-point group of third-party packages, `builtins` the module whose import
-    registers the built-in ones, and `reserved` are built-in names without a registration, which
-    can't be replaced.
+    `group` is the entry-point group of third-party packages; `builtins` the module whose import
+    registers the built-in ones, or a function that returns that of a name, or all; `reserved` are
+    built-in names without a registration, which can't be replaced.
     """
 
     def __init__(
         self,
         kind: str,
         group: str,
-        builtins: str = "",
+        builtins: str | Callable[[str | None], Mapping[str, Any]] = "",
         reserved: Sequence[str] = (),
-        module_of: Callable[[str], str] | None = None,  # that registers one; else `builtins`
     ) -> None:
         self.kind = kind
         self.group = group
         self._builtins = builtins
-        self._module_of = module_of
         self._reserved = reserved
         self._entries: list[_Entry] = []
-        self._loaded = not builtins
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a class or function under `name`: in a conftest.py for its folder.
@@ -228,12 +225,11 @@ class Registry:
         return None if entry is None or entry.level == 0 else entry.target
 
     def _here(self, name: str | None = None) -> list[_Entry]:
-        if name is not None and self._module_of is not None:
-            if module := self._module_of(name):
-                importlib.import_module(module)
-        elif not self._loaded:
+        if callable(self._builtins):
+            for known, target in self._builtins(name).items():
+                self._add(_Entry(known, target, 0))
+        elif self._builtins:
             importlib.import_module(self._builtins)
-            self._loaded = True
         scope = Scope.active
         return self._entries if scope is None else [e for e in self._entries if scope.holds(e)]
 

@@ -8,8 +8,15 @@ from __future__ import annotations
 
 from pytest_evalmetrics.chat import Calls, Exchange, shown_text
 from pytest_evalmetrics.data import Row
-from pytest_evalmetrics.scorers.bound import BoundScorer, Scores, make_scorers, score_row
-from pytest_evalmetrics.scorers.interface import AsyncScorer, Explained, Scorer
+from pytest_evalmetrics.scorers.interface import (
+    AsyncScorer,
+    BoundScorer,
+    Explained,
+    Scorer,
+    Scores,
+    make_scorers,
+    score_row,
+)
 from pytest_evalmetrics.scorers.row_reading import shown
 from pytest_evalmetrics.scorers.score_summary import About, summarise, summarise_all
 from pytest_evalmetrics.transport import Terms

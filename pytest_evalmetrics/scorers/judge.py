@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Callable, Coroutine
 from dataclasses import field, replace
+from functools import partial
 from itertools import count
 from statistics import fmean
+from types import SimpleNamespace
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
@@ -23,12 +26,14 @@ from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_evalmetrics.chat import Calls, ChatModel, Message, Reply
     from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.transport import Terms
 
+# asks a question, see `Judge.ask_fields`
+AskFields = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 _T = TypeVar("_T")
 
 
@@ -99,6 +104,9 @@ class Repeatable(JudgedScores, NamedScores):
 class JudgeKeys(Repeatable):
     """The judge of a scorer with a fixed prompt."""
 
+    kind: ClassVar[str]  # of its calls
+    version: ClassVar[str] = "2"  # of its prompts
+
     judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
     judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
     judge_check: JudgeCheck = None
@@ -113,10 +121,18 @@ class JudgeKeys(Repeatable):
                 else "judge_model and judge say the same: write one of them"
             )
 
-    @property
-    def model(self) -> Any:
-        """The model that judges."""
-        return self.judge.model if self.judge else self.judge_model
+    def make(self, terms: Terms) -> SimpleNamespace:
+        """Make the scorer of one judgement."""
+        model: Any = self.judge.model if self.judge else self.judge_model
+        judge = judge_of(model, terms, self.kind, self.version)
+
+        async def score(row: Row, calls: Calls) -> Explained:
+            return await self._judged(row, partial(judge.ask_fields, calls))
+
+        return SimpleNamespace(score=score, judges=(judge,))
+
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
+        raise NotImplementedError
 
 
 @record
@@ -145,9 +161,10 @@ class Judge:
         )
 
     def ask_fields(
-        self, calls: Calls, question: str, form: Mapping[str, Any], *, length: int | None = None
+        self, calls: Calls, question: str, *, length: int | None = None, **forms: dict[str, Any]
     ) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Ask for a JSON object of a form, see `read_fields`."""
+        """Ask for a JSON object with fields of these forms; `length` is that of a list."""
+        form = closed(**forms)
         return self.ask(
             calls, question, lambda reply: read_fields(json_in(reply), form, length), form
         )
@@ -170,17 +187,16 @@ def majority(values: Sequence[float]) -> float:
 class Panel:
     """Several judgements of each row: of several judges, or of one that is asked repeatedly.
 
-    Each score is the mean of the judgements', or the majority's, and each single one is a score too.
+    Each score is the mean of the judgements', or the majority's; each single one is a score too.
     """
 
-    def __init__(self, spec: Any, make: Callable[[Any, Terms], Any], terms: Terms) -> None:
+    def __init__(self, spec: Any, terms: Terms) -> None:
         models = getattr(spec, "judges", None)
         each = [replace(spec, judges=None, model=model) for model in models] if models else [spec]
-        self.scores: tuple[str, ...] = spec.score_names
-        self._members = [make(single, terms) for single in each]
+        self._members = [single.make(terms) for single in each]
         self.judges = tuple(judge for member in self._members for judge in member.judges)
         self.notes = getattr(self._members[0], "notes", ())
-        self._repeats, self._columns = spec.judge_repeats, spec.columns
+        self.repeats, self._columns = spec.judge_repeats, spec.columns
         by_majority = getattr(spec, "combine", "mean") == "majority"
         self._combine = majority if by_majority else fmean
         self.about: dict[str, About] = {}
@@ -194,7 +210,7 @@ class Panel:
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
-        each = calls.repeated(self._repeats)
+        each = calls.repeated(self.repeats)
         answers = await side_by_side(
             [member.score(row, own) for member in self._members for own in each]
         )
@@ -203,7 +219,7 @@ class Panel:
         for name, columns in self._columns.items():
             values = [a.scores[name] if isinstance(a.scores, dict) else a.scores for a in answers]
             scores |= {name: self._combine(values), **dict(zip(columns, values, strict=True))}
-        who = [judge.model.name for judge in self.judges] if self._repeats == 1 else count(1)
+        who = [judge.model.name for judge in self.judges] if self.repeats == 1 else count(1)
         reasons = (f"{name}: {a.reason}" for name, a in zip(who, answers, strict=False) if a.reason)
         return Explained(scores, "; ".join(reasons))
 
@@ -218,6 +234,11 @@ def choice(*values: int | str) -> dict[str, Any]:
     """Return the schema of one of some values, all of one type."""
     kind = "integer" if isinstance(values[0], int) else "string"
     return {"type": kind, "enum": list(values)}
+
+
+def array(of: dict[str, Any]) -> dict[str, Any]:
+    """Return the schema of a list."""
+    return {"type": "array", "items": of}
 
 
 def closed(**properties: dict[str, Any]) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 import re
 from contextlib import suppress
 from dataclasses import asdict, replace
@@ -15,7 +14,6 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import compact, untrusted
 from pytest_evalmetrics.scorers import judge as judging
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec import scorer_keys as shared
@@ -132,7 +130,11 @@ class JudgeScoreSpec:
 
 @keys
 class LlmJudgeSpec(judging.JudgedScores):
-    """One or several judges with a prompt and scores of the user's own."""
+    """Ask one judge or several the user's own question, and read scores in the answers.
+
+    Several judges are asked side by side. Each score is then the mean of theirs, or the
+    majority's; and each judge's own is a score too.
+    """
 
     type: Annotated[
         Literal["llm-judge", "llm_judge"], doc("a judge with a prompt and scores of your own")
@@ -194,17 +196,16 @@ class LlmJudgeSpec(judging.JudgedScores):
             names.append(next(name for name in spellings if name not in names))
         return tuple(names)
 
+    def make(self, terms: ext.Terms) -> LlmJudge:
+        """Make the scorer of one judgement."""
+        return LlmJudge(self, terms)
 
-@builtin("llm-judge")
+
 class LlmJudge:
-    """Ask one judge or several the user's own question, and read scores in the answers.
-
-    Several judges are asked side by side. Each score is then the mean of theirs, or the
-    majority's; and each judge's own is a score too.
-    """
+    """One judge with a prompt and scores of the user's own."""
 
     def __init__(self, spec: LlmJudgeSpec, terms: ext.Terms) -> None:
-        self.scores, self._listed = spec.score_names, spec.scores
+        self._scores = spec.scores
         version, digest, self._prompt = _VERSION, "", None
         self.notes: tuple[str, ...] = ()
         if spec.prompt_template is not None:
@@ -213,9 +214,7 @@ class LlmJudge:
             self._prompt = ext.compile_prompt(spec.prompt_template, f"the scorer {spec.type}")
             self.notes = _bare(spec.prompt_template)
         model: Any = spec.model or spec.judge_model
-        self._judge = replace(
-            judging.judge_of(model, terms, "llm-judge", version), prompt=digest
-        )
+        self._judge = replace(judging.judge_of(model, terms, "llm-judge", version), prompt=digest)
         self.judges = (self._judge,)
         self._in_templates = _in_templates(spec.scores)
         self._readers = {score.name: reader_of(score) for score in spec.scores}
@@ -238,7 +237,7 @@ class LlmJudge:
             return self._prompt({"scores": self._in_templates, **row.context})
         generated = row.sample_data is not row.item and row.sample_data.get("output_text")
         answer = generated if isinstance(generated, str) else None
-        prompt = _default_prompt(self._listed, row.item, answer)
+        prompt = _default_prompt(self._scores, row.item, answer)
         return [{"role": "user", "content": prompt}]
 
     def _read(self, reply: ext.Reply) -> ext.Explained:

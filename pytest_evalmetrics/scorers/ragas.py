@@ -13,7 +13,6 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc, keys
@@ -30,9 +29,10 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @keys
 class RagasSpec(Repeatable):
-    """A metric of ``ragas.metrics.collections``."""
+    """Run a metric of ``ragas.metrics.collections``."""
 
     more_is_better = False
+    limits = (None, None)
     type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
     metric: Annotated[Name, doc("the class: Faithfulness")]
     arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
@@ -49,10 +49,9 @@ class RagasSpec(Repeatable):
         """The metric's name in snake case."""
         return (_WORDS.sub("_", self.metric).lower(),)
 
-    @property
-    def limits(self) -> tuple[None, None]:
-        """Unknown."""
-        return None, None
+    def make(self, terms: ext.Terms) -> RagasScorer:
+        """Make the scorer of one judgement."""
+        return RagasScorer(self, terms)
 
 
 @dataclass
@@ -66,9 +65,8 @@ class _Context:
 _CONTEXT: ContextVar[_Context] = ContextVar("ragas")
 
 
-@builtin("ragas")
 class RagasScorer:
-    """Run a metric of ``ragas.metrics.collections``."""
+    """A metric of RAGAS, and the judge that it asks."""
 
     def __init__(self, spec: RagasSpec, terms: ext.Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported
@@ -78,7 +76,6 @@ class RagasScorer:
             self._messages = import_module("ragas.messages")
             base = import_module("ragas.llms.base").InstructorBaseRagasLLM
             version = str(import_module("ragas").__version__)
-        self.scores = spec.score_names
         self.judges: tuple[Judge, ...] = ()
         metric = _metric(collections, spec.metric)
         wanted = inspect.signature(metric.__init__).parameters

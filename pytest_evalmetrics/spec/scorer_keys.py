@@ -156,7 +156,7 @@ def _function_name(value: str) -> str:
 
 @keys
 class PythonScorerSpec:
-    """A function; its further keys are arguments, checked when its scorer is made."""
+    """Call a function of the project; its further keys are arguments."""
 
     type: Literal["python"]
     function: Annotated[Name, AfterValidator(_function_name)]
@@ -205,15 +205,6 @@ def spellings(kind: str) -> tuple[str, ...]:
 
 
 _TAGS: Final = {name: kind for kind in BUILTIN for name in spellings(kind)} | {"python": _PYTHON}
-
-
-def module_of(kind: str) -> str:
-    """Name the module that registers a built-in type; empty for any other."""
-    tag = _TAGS.get(kind)
-    if tag is None:
-        return ""
-    module = "bound" if tag == _PYTHON else BUILTIN[tag].partition(":")[0]
-    return f"pytest_evalmetrics.scorers.{module}"
 
 
 _OWN: Final[dict[str, Any]] = {
@@ -267,6 +258,12 @@ def _form(tag: str) -> Any:
         return _OWN[tag]
     module, _, name = BUILTIN[tag].partition(":")
     return getattr(import_module(f"pytest_evalmetrics.scorers.{module}"), name)
+
+
+def builtin_types(name: str | None) -> dict[str, Any]:
+    """Return the keys of each built-in type, or of that with a name, by every spelling of it."""
+    tags = _TAGS if name is None else {key: tag for key, tag in _TAGS.items() if key == name}
+    return {key: PythonScorerSpec if tag == _PYTHON else _form(tag) for key, tag in tags.items()}
 
 
 @cache

@@ -101,8 +101,8 @@ def test_every_form_of_a_call(form):
 )
 def test_arguments_that_are_none_are_the_models_fault(arguments, said):
     broken = {"function": {"name": "book", "arguments": arguments}}
-    found = made(STRICT).target.score(recorded(talk(ai(broken), reference=[B])))
-    assert found.scores == 0
+    found = made(STRICT).score(recorded(talk(ai(broken), reference=[B])))
+    assert found == {"tool_call_accuracy": 0}
     assert found.reason.startswith("the arguments of 'book' are ")
     assert said in found.reason
     assert len(found.reason) < 400

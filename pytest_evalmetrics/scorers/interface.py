@@ -124,21 +124,22 @@ class BoundScorer:
         reason = ""
         if isinstance(given, Explained):
             given, reason = given.scores, str(given.reason or "")
-        if not isinstance(given, Mapping) and len(self.scores) == 1:
+        if len(self.scores) == 1 and not isinstance(given, Mapping):
             if inspect.iscoroutine(given):
                 given.close()
                 raise RegistryError(
                     f"the scorer {self.type!r} gives a coroutine: write it as `async def`"
                 )
             given = {self.scores[0]: given}
-        if not isinstance(given, Mapping) or any(name not in given for name in self.scores):
+        try:
+            return Scores({name: as_number(given[name], name) for name in self.scores}, reason)
+        except (KeyError, TypeError):  # a name that is missing, or no mapping
             gave = ", ".join(map(str, given)) if isinstance(given, Mapping) else f"{given!r:.60}"
             raise RowError(
                 "no-score",
                 f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
                 hint="list under scores what it gives",
-            )
-        return Scores({name: as_number(given[name], name) for name in self.scores}, reason)
+            ) from None
 
 
 async def score_row(

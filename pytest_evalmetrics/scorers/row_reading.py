@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -94,10 +94,7 @@ def response_in(row: Row, hint: str | None = None) -> Any:
 
 def response_calls(response: Any) -> list[ToolCall]:
     """Return the tool calls of a response."""
-    calls = _message_of(response).get("tool_calls") or []
-    if not isinstance(calls, list):
-        raise _bad_response(f"its tool_calls are {shown(calls)}, expected a list")
-    return made_calls(calls, "response.tool_calls")
+    return made_calls(_message_of(response), "response")
 
 
 def _message_of(response: Any) -> Mapping[str, Any]:
@@ -153,9 +150,12 @@ class ToolCall(NamedTuple):
     has_args: bool = True
 
 
-def made_calls(values: Sequence[Any], what: str) -> list[ToolCall]:
-    """Read the calls that a model made; invalid arguments are the model's fault."""
-    return [_tool_call(value, what, at) for at, value in enumerate(values)]
+def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
+    """Read the calls of a model's message; invalid arguments are the model's fault."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise RowError("bad-call", f"{where}.tool_calls is {shown(calls)}, expected a list")
+    return [_tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)]
 
 
 def wanted_calls(value: Any, what: str) -> list[ToolCall]:
@@ -169,14 +169,11 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
             ) from None
     if not isinstance(value, list):
         raise RowError("bad-reference", f"{what} is {shown(value)}, expected a list of tool calls")
-    calls = made_calls(value, what)
+    calls = [_tool_call(call, what, at) for at, call in enumerate(value)]
     for at, call in enumerate(calls):
         if call.name is None or not call.has_args:
-            raise RowError(
-                "bad-reference",
-                f"{what}[{at}] is {shown(value[at])}, expected a call with name and arguments: "
-                f"{_FORMS}",
-            )
+            fault = f" is {shown(value[at])}, expected a call with name and arguments: {_FORMS}"
+            raise RowError("bad-reference", f"{what}[{at}]{fault}")
         if call.fault:
             raise RowError("bad-reference", f"{what}[{at}]: {call.fault}")
     return calls
@@ -235,18 +232,16 @@ _SPEAKERS = {
 }
 
 
-def speaker_of(message: Any, where: str, kind: str) -> str:
-    """Return the speaker of a message: ``User``, `AGENT` ..."""
+def speaker_of(message: Any, at: int) -> str:
+    """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
         for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
             role = message.get(key)
             if isinstance(role, str) and role in _SPEAKERS:
                 return _SPEAKERS[role]
-    raise RowError(
-        kind,
-        f"{where} is {shown(message)}, expected a message with a type (human, ai or tool) or a "
-        "role (user, assistant, tool, system)",
-    )
+    expected = "a type (human, ai or tool) or a role (user, assistant, tool, system)"
+    what = f"user_input[{at}] is {shown(message)}, expected a message with {expected}"
+    raise RowError("bad-user_input", what)
 
 
 def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
@@ -266,11 +261,11 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
 
 
 def _lines(message: Any, at: int) -> Iterator[dict[str, Any]]:
-    speaker = speaker_of(message, f"user_input[{at}]", "bad-user_input")
+    speaker = speaker_of(message, at)
     content = message.get("content")
     text = "" if content is None else _content(message)
     if text:
         yield {"from": speaker, "text": text}
-    for call in made_calls(message.get("tool_calls") or (), f"user_input[{at}].tool_calls"):
+    for call in made_calls(message, f"user_input[{at}]"):
         args = call.fault if call.args is None else dict(call.args)
         yield {"from": AGENT, "calls": call.name, "arguments": args}

@@ -81,35 +81,20 @@ def _with_faults(scores: _Scores, made: list[ToolCall]) -> _Scores | Explained:
 
 def _calls_of(row: Row) -> list[ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
-    response = None if row.sample_data is row.item else row.sample_data.get("response")
+    response, messages = response_of(row), row.item.get("user_input")
+    generated = row.sample_data is not row.item and row.sample_data.get("response") is not None
+    if not generated and isinstance(messages, list):
+        spoken = [(at, m) for at, m in enumerate(messages) if speaker_of(m, at) == AGENT]
+        if spoken:
+            return [call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")]
+    elif not generated and not isinstance(messages, str | None):
+        raise RowError(
+            "bad-user_input", f"user_input is {shown(messages)}, expected a list of messages"
+        )
     if response is None:
-        messages = row.item.get("user_input")
-        if isinstance(messages, list):
-            calls = _calls_in(messages)
-            if calls is not None:
-                return calls
-        elif messages is not None and not isinstance(messages, str):
-            raise RowError(
-                "bad-conversation", f"user_input is {shown(messages)}, expected a list of messages"
-            )
-        response = response_of(row)
-        if response is None:
-            what = "no user_input" if messages is None else "no message of the agent in user_input"
-            raise RowError("no-response", f"the row has {what}, and no response")
+        what = "no user_input" if messages is None else "no message of the agent in user_input"
+        raise RowError("no-response", f"the row has {what}, and no response")
     return response_calls(response)
-
-
-def _calls_in(messages: list[Any]) -> list[ToolCall] | None:
-    """Join the calls of the agent's messages; None where there is no such message."""
-    calls: list[ToolCall] | None = None
-    for at, message in enumerate(messages):
-        if speaker_of(message, f"user_input[{at}]", "bad-conversation") != AGENT:
-            continue
-        values, where = message.get("tool_calls"), f"user_input[{at}].tool_calls"
-        if values is not None and not isinstance(values, list):
-            raise RowError("bad-conversation", f"{where} is {shown(values)}, expected a list")
-        calls = [*(calls or ()), *made_calls(values or (), where)]
-    return calls
 
 
 def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:

@@ -167,7 +167,11 @@ class TopicAdherenceSpec(JudgeKeys):
         return (f"topic_adherence(mode={self.metric_mode})",)
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
-        references = _reference_topics(row)
+        references = column_of(row, "reference_topics")
+        texts = references if isinstance(references, list) else []
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            what = f"reference_topics is {shown(references)}, expected a list of texts"
+            raise RowError("bad-reference_topics", what)
         beginning = _about_conversation(conversation_of(row))
         prompt = f"""\
 {beginning}
@@ -228,17 +232,6 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     recall = hits / (hits + lost + epsilon)
     f1 = 2 * precision * recall / (precision + recall + epsilon)
     return {"precision": precision, "recall": recall, "f1": f1}[mode]
-
-
-def _reference_topics(row: Row) -> list[str]:
-    topics = column_of(row, "reference_topics")
-    if not isinstance(topics, list) or not all(isinstance(t, str) and t.strip() for t in topics):
-        raise RowError(
-            "bad-reference_topics", f"reference_topics is {shown(topics)}, expected a list of texts"
-        )
-    if not topics:
-        raise RowError("no-reference_topics", "reference_topics is empty: nothing is on topic then")
-    return topics
 
 
 def _tools(value: Any) -> Any:
@@ -321,13 +314,12 @@ def _steps(steps: Any) -> list[dict[str, Any]]:
         if not isinstance(payload, Mapping) or "event_type" not in payload:
             raise _bad_steps(f"[{at}] is {shown(step)}, expected payload.event_type")
         who = {"LLM_END": "model", "TOOL_END": "tool"}.get(str(payload["event_type"]))
-        if who is None:
-            continue
-        data = payload.get("data")
-        if not isinstance(data, Mapping):
-            raise _bad_steps(f"[{at}].payload has no data: {shown(payload)}")
-        given = {key: data[key] for key in ("input", "output") if key in data}
-        ended.append({who: payload.get("name") or "", **given})
+        if who is not None:
+            data = payload.get("data")
+            if not isinstance(data, Mapping):
+                raise _bad_steps(f"[{at}].payload has no data: {shown(payload)}")
+            exchanged = {key: data[key] for key in ("input", "output") if key in data}
+            ended.append({who: payload.get("name") or "", **exchanged})
     if not ended:
         raise _bad_steps(" has no step that ends a call of a model (LLM_END) or a tool (TOOL_END)")
     return ended

@@ -204,7 +204,7 @@ BROKEN = {
     "topic_adherence": [
         (TOPIC, "user_input", None, "no-user_input"),
         (TOPIC, "reference_topics", None, "no-reference_topics"),
-        (TOPIC, "reference_topics", [], "no-reference_topics"),
+        (TOPIC, "reference_topics", [], "bad-reference_topics"),
         (TOPIC, "reference_topics", "a", "bad-reference_topics"),
         (TOPIC, "reference_topics", [1], "bad-reference_topics"),
         (TOPIC, "user_input", [], "bad-user_input"),

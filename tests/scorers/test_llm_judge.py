@@ -52,13 +52,32 @@ def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
     assert scorer.judges[0].versions == {"prompts": "2"}
 
 
+FORM = {
+    "type": "object",
+    "properties": {
+        "quality": {"type": "number", "description": "how good"},
+        "tone": {"type": "string", "enum": ["kind", "cold"]},
+        "fit": {"type": "number", "description": "from 1 to 5"},
+    },
+    "required": ["quality", "tone", "fit"],
+    "additionalProperties": False,
+}
+PATTERN = {"name": "quality", "parser": {"pattern": r"(\d)", "method": "search"}}
+AT_PATH = {"name": "quality", "parser": {"json_path": "$.quality"}}
+
+
 @pytest.mark.parametrize(
-    ("structured_output", "form"),
-    [(False, None), ({"schema": {"type": "object"}}, {"type": "object"})],
+    ("more", "form"),
+    [
+        ({"structured_output": False}, None),
+        ({"structured_output": {"schema": {"type": "object"}}}, {"type": "object"}),
+        ({"scores": [QUALITY, TONE, {"name": "fit", "minimum": 1, "maximum": 5}]}, FORM),
+        ({"scores": [{"name": "fit"}, PATTERN]}, None),
+        ({"scores": [AT_PATH]}, None),
+    ],
 )
-def test_the_form_that_is_asked_for(judge_server, structured_output, form):
-    scorer = made(model=judge_server.entry(), structured_output=structured_output)
-    judged(scorer, said(quality=4))
+def test_the_form_that_is_asked_for(judge_server, more, form):
+    judged(made(model=judge_server.entry(), **more), said(quality=4, tone="kind", fit=2))
     asked = judge_server.bodies[0].get("response_format")
     assert (asked and asked["json_schema"]["schema"]) == form
 

@@ -45,13 +45,14 @@ def _identity(target: Any) -> tuple[Any, ...]:
 
 
 def _codes(target: Any) -> list[CodeType]:
-    """List the code of a function, or of a class's methods.
+    """List the code of a function, or of a class's own methods.
 
     Code knows its file; of a module only the name is known, and each conftest.py without a
     package is the module ``conftest``.
     """
     parts = vars(target).values() if inspect.isclass(target) else (target,)
-    return [part.__code__ for part in parts if inspect.isfunction(part)]
+    functions = [part for part in parts if inspect.isfunction(part)]
+    return [part.__code__ for part in functions if part.__module__ == target.__module__]
 
 
 def module_of(target: Any) -> str:

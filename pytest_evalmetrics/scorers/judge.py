@@ -124,7 +124,7 @@ class JudgeKeys(Repeatable):
     def make(self, terms: Terms) -> SimpleNamespace:
         """Make the scorer of one judgement."""
         model: Any = self.judge.model if self.judge else self.judge_model
-        judge = judge_of(model, terms, self.kind, self.version)
+        judge = judge_of(model, terms, self.kind, prompts=self.version)
 
         async def score(row: Row, calls: Calls) -> Explained:
             return await self._judged(row, partial(judge.ask_fields, calls))
@@ -170,10 +170,11 @@ class Judge:
         )
 
 
-def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Judge:
+def judge_of(
+    spec: ModelSpec, terms: Terms, kind: str, *, prompt: str = "", **versions: str
+) -> Judge:
     """Make the judge of a scorer."""
-    versions = {"prompts": version} if version else {}
-    return Judge(chat_model(spec, terms, terms.judging), kind, versions)
+    return Judge(chat_model(spec, terms, terms.judging), kind, versions, prompt)
 
 
 def majority(values: Sequence[float]) -> float:

@@ -69,7 +69,7 @@ class AgentGoalAccuracySpec(JudgeKeys):
     """
 
     kind = "agent-goal-accuracy"
-    default_names = ("agent_goal_accuracy",)
+    own_names = ("agent_goal_accuracy",)
     type: Annotated[
         Literal["agent_goal_accuracy", "agent-goal-accuracy"],
         doc("whether the conversation ends as the user wanted"),
@@ -112,7 +112,7 @@ class AnswerAccuracySpec(JudgeKeys):
     """
 
     kind = "answer-accuracy"
-    default_names = ("nv_accuracy",)
+    own_names = ("nv_accuracy",)
     type: Annotated[
         Literal["answer_accuracy", "answer-accuracy"],
         doc("whether the response says what the reference says"),
@@ -251,7 +251,7 @@ class TrajectoryEvaluationSpec(JudgeKeys):
     """
 
     kind = "trajectory-evaluation"
-    default_names = ("trajectory_evaluation",)
+    own_names = ("trajectory_evaluation",)
     type: Annotated[
         Literal["trajectory_evaluation", "trajectory-evaluation", "system/trajectory-evaluation"],
         doc("whether an agent's steps and tools were the right ones"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from hashlib import blake2b
 from itertools import chain, count
 from types import SimpleNamespace
@@ -199,15 +199,15 @@ class LlmJudgeSpec(judging.JudgedScores):
 
     def make(self, terms: ext.Terms) -> SimpleNamespace:
         """Make the scorer of one judgement."""
-        version, digest, prompt = _VERSION, "", None
+        versions, digest, prompt = {"prompts": _VERSION}, "", None
         notes: tuple[str, ...] = ()
         if self.prompt_template is not None:
-            version = ""
+            versions = {}
             digest = blake2b(compact(self.prompt_template).encode(), digest_size=6).hexdigest()
             prompt = ext.compile_prompt(self.prompt_template, f"the scorer {self.type}")
             notes = _bare(self.prompt_template)
         model: Any = self.model or self.judge_model
-        judge = replace(judging.judge_of(model, terms, "llm-judge", version), prompt=digest)
+        judge = judging.judge_of(model, terms, "llm-judge", prompt=digest, **versions)
         readers = {score.name: reader_of(score) for score in self.scores}
         in_templates, schema = _in_templates(self.scores), _schema(self)
 

@@ -7,7 +7,7 @@ import math
 import os
 import re
 import warnings
-from dataclasses import field, replace
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
@@ -75,8 +75,7 @@ class RagasScorer:
                     f"the metric {spec.metric} of RAGAS asks a judge",
                     hint="write judge_model: {url, name, api_key_secret}",
                 )
-            judge = replace(judge_of(spec.judge_model, terms, "ragas"), versions={"ragas": version})
-            self.judges = (judge,)
+            self.judges = (judge_of(spec.judge_model, terms, "ragas", ragas=version),)
         try:
             metric = self._made(None, [])
         except (TypeError, ValueError) as error:

@@ -89,15 +89,10 @@ def response_in(row: Row, hint: str | None = None) -> Any:
     if (response := response_of(row)) is None:
         what = "the row has no response, and nothing was generated for it"
         raise RowError("no-response", what, hint=hint)
-    return response if isinstance(response, str) else _content(_message_of(response))
+    return response if isinstance(response, str) else _content(message_of(response))
 
 
-def response_calls(response: Any) -> list[ToolCall]:
-    """Return the tool calls of a response."""
-    return made_calls(_message_of(response), "response")
-
-
-def _message_of(response: Any) -> Mapping[str, Any]:
+def message_of(response: Any) -> Mapping[str, Any]:
     """Return the message of a response, as chat completions have it."""
     expected = "expected choices[0].message, as in an answer of chat completions, or a message"
     if not isinstance(response, dict):

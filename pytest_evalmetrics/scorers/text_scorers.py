@@ -80,7 +80,7 @@ def _normalised(text: str) -> str:
 class ExactMatchSpec(PairKeys):
     """1 where reference and candidate are the same once normalised, else 0."""
 
-    default_names = ("exact-match",)
+    own_names = ("exact-match",)
     type: Annotated[
         Literal["exact-match", "exact_match"],
         doc("the same text, but for case, punctuation and articles"),
@@ -99,7 +99,7 @@ class F1Spec(PairKeys):
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).
     """
 
-    default_names = ("f1",)
+    own_names = ("f1",)
     type: Annotated[Literal["f1"], doc("the words that two texts share")]
 
     def _comparison(self) -> Callable[[str, str], float]:
@@ -116,7 +116,7 @@ class F1Spec(PairKeys):
 class RougeSpec(PairKeys):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1."""
 
-    default_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
+    own_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
     type: Annotated[Literal["rouge"], doc("ROUGE-1, -2, -3 and -L")]
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
@@ -142,7 +142,7 @@ class BleuSpec(NamedScores):
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 
-    default_names = ("sentence",)
+    own_names = ("sentence",)
     limits = (0.0, 100.0)
     type: Annotated[Literal["bleu"], doc("sentence BLEU, from 0 to 100")]
     references: Annotated[
@@ -223,7 +223,7 @@ class SidesKeys(NamedScores):
 class StringCheckSpec(SidesKeys):
     """1 where the left text compares as it should with the right one, else 0."""
 
-    default_names = ("string-check",)
+    own_names = ("string-check",)
     read = staticmethod(as_text)
     type: Annotated[Literal["string-check", "string_check"], doc("a comparison of two texts")]
     operation: Annotated[
@@ -263,7 +263,7 @@ class NumberCheckSpec(SidesKeys):
     number already is used as it is.
     """
 
-    default_names = ("number-check",)
+    own_names = ("number-check",)
     read = staticmethod(_as_last_number)
     type: Annotated[
         Literal["number-check", "number_check"],

@@ -11,7 +11,7 @@ from pytest_evalmetrics.scorers.row_reading import (
     AGENT,
     ToolCall,
     made_calls,
-    response_calls,
+    message_of,
     response_of,
     shown,
     speaker_of,
@@ -40,7 +40,7 @@ class ToolCallAccuracySpec(NamedScores):
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
-    default_names = ("tool_call_accuracy",)
+    own_names = ("tool_call_accuracy",)
     type: Annotated[
         Literal["tool_call_accuracy", "tool-call-accuracy"],
         doc("the agent's tool calls against the row's reference_tool_calls"),
@@ -94,7 +94,7 @@ def _calls_of(row: Row) -> list[ToolCall]:
     if response is None:
         what = "no user_input" if messages is None else "no message of the agent in user_input"
         raise RowError("no-response", f"the row has {what}, and no response")
-    return response_calls(response)
+    return made_calls(message_of(response), "response")
 
 
 def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
@@ -135,7 +135,7 @@ class ToolCallingSpec(NamedScores):
     names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
     """
 
-    default_names = ("function_name_accuracy", "function_name_and_args_accuracy")
+    own_names = ("function_name_accuracy", "function_name_and_args_accuracy")
     type: Annotated[
         Literal["tool-calling", "tool_calling"],
         doc("the tool calls of a response against a reference, in any order"),
@@ -154,7 +154,7 @@ class ToolCallingSpec(NamedScores):
             response = response_of(row)
             if response is None:
                 raise RowError("no-response", "the row has no response")
-            made = [call for call in response_calls(response) if call.name]
+            made = [call for call in made_calls(message_of(response), "response") if call.name]
             same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
             whole = same and _can_be_paired(made, wanted)
             scores = dict(zip(names, (float(same), float(whole)), strict=True))

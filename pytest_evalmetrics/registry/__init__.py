@@ -7,8 +7,13 @@ with the numbers in the name.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from pytest_evalmetrics.registry.names import Found, Registry, Scope
 from pytest_evalmetrics.registry.origins import is_ours, origin, same, source_hash
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
 
 __all__ = [
     "Found",
@@ -42,18 +47,13 @@ loaders = Registry(
 register_loader = loaders.register
 
 
-def _module_of_scorer(name: str) -> str:
-    from pytest_evalmetrics.spec.scorer_keys import module_of  # noqa: PLC0415 - few files need it
+def _types_of_scorers(name: str | None) -> Mapping[str, Any]:
+    from pytest_evalmetrics.spec.scorer_keys import builtin_types  # noqa: PLC0415 - few need it
 
-    return module_of(name)
+    return builtin_types(name)
 
 
-scorers = Registry(
-    "scorer",
-    "pytest_evalmetrics.scorers",
-    "pytest_evalmetrics.scorers.builtin_scorers",
-    module_of=_module_of_scorer,
-)
+scorers = Registry("scorer", "pytest_evalmetrics.scorers", _types_of_scorers)
 register_scorer = scorers.register
 
 reporters = Registry(

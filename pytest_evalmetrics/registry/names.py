@@ -22,7 +22,7 @@ from pytest_evalmetrics.errors import RegistryError, did_you_mean
 from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
     from types import FrameType
     from typing import Self
@@ -52,25 +52,21 @@ class _Entry(msgspec.Struct, frozen=True):
     folder: str = ""  # valid below; empty for everywhere
     module: Any = None  # the globals of the module that registered it
 
-    def overlaps(self, other: _Entry) -> bool:
-        """Check whether a name means both: ``pass@1`` is one of ``pass@{k}``."""
-        one, two = self.name, other.name
-        return one == two or bool(numbers_in(one, two) or numbers_in(two, one))
-
     @property
     def origin(self) -> str:
         """The target and the place; two classes of one file may have one name."""
         whole = origin(self.target)
         return f"{whole.partition(' (')[0]} ({self.file}:{self.line})" if self.file else whole
 
-    def shown(self, root: Path | None) -> str:
-        if self.level == 0:
-            return "the built-in one"
-        if not self.file:
-            return origin(self.target)
+    @property
+    def place(self) -> str:
+        """The place alone, below the root folder of the run."""
+        if self.level == 0 or not self.file:
+            return origin(self.target) if self.level else "the built-in one"
         path = Path(self.file)
-        below = root is not None and path.is_relative_to(root)
-        return f"{path.relative_to(root).as_posix() if below and root else path}:{self.line}"
+        if Scope.active and path.is_relative_to(Scope.active.root):
+            path = path.relative_to(Scope.active.root)
+        return f"{path.as_posix()}:{self.line}"
 
 
 class Scope:
@@ -114,26 +110,23 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The names of one kind of thing, such as ``metric``.
 
-    `group` is the entry-point group of third-party packages, `builtins` the module whose import
-    registers the built-in ones, and `reserved` are built-in names without a registration, which
-    can't be replaced.
+    `group` is the entry-point group of third-party packages; `builtins` the module whose import
+    registers the built-in ones, or a function that returns that of a name, or all; `reserved` are
+    built-in names without a registration, which can't be replaced.
     """
 
     def __init__(
         self,
         kind: str,
         group: str,
-        builtins: str = "",
+        builtins: str | Callable[[str | None], Mapping[str, Any]] = "",
         reserved: Sequence[str] = (),
-        module_of: Callable[[str], str] | None = None,  # that registers one; else `builtins`
     ) -> None:
         self.kind = kind
         self.group = group
         self._builtins = builtins
-        self._module_of = module_of
         self._reserved = reserved
         self._entries: list[_Entry] = []
-        self._loaded = not builtins
 
     def register(self, name: str) -> Callable[[T], T]:
         """Register a class or function under `name`: in a conftest.py for its folder.
@@ -148,9 +141,8 @@ class Registry:
                 hint=f'write {self._decorator}("a_name")',
             )
         if name in self._reserved:
-            raise RegistryError(
-                f"the {self.kind} {name!r} is built in", hint="give yours another name"
-            )
+            built_in = f"the {self.kind} {name!r} is built in"
+            raise RegistryError(built_in, hint="give yours another name")
         if not name or name != name.strip() or _RESERVED.search(name):
             raise RegistryError(
                 f"{name!r} can't be the name of a {self.kind}: it is empty, has a space at an "
@@ -185,7 +177,7 @@ class Registry:
         if self.is_builtin(name):
             return "built-in"
         if entry is not None and entry.folder:
-            return entry.shown(Scope.active.root if Scope.active else None)
+            return entry.place
         if name in self._entry_points:
             packages = dict.fromkeys(map(_package_of, self._entry_points[name]))
             return f"entry point of {' and '.join(packages)}"
@@ -228,12 +220,11 @@ class Registry:
         return None if entry is None or entry.level == 0 else entry.target
 
     def _here(self, name: str | None = None) -> list[_Entry]:
-        if name is not None and self._module_of is not None:
-            if module := self._module_of(name):
-                importlib.import_module(module)
-        elif not self._loaded:
+        if callable(self._builtins):
+            for known, target in self._builtins(name).items():
+                self._add(_Entry(known, target, 0))
+        elif self._builtins:
             importlib.import_module(self._builtins)
-            self._loaded = True
         scope = Scope.active
         return self._entries if scope is None else [e for e in self._entries if scope.holds(e)]
 
@@ -249,24 +240,25 @@ class Registry:
         if len(matches) == 1:
             return matches[0][2]
         best = max(matches, key=lambda match: match[:2])[2]
-        root = Scope.active.root if Scope.active else None
         for level, _, other in matches:
             if other.folder and other.folder not in _chain(best.folder):
                 raise RegistryError(
-                    f"the {self.kind} {name!r} is registered twice in this run: in "
-                    f"{other.shown(root)} and in {best.shown(root)}",
+                    f"the {self.kind} {name!r} is registered twice in this run: in {other.place} "
+                    f"and in {best.place}",
                     hint="give one of them another name",
                 )
             if Scope.active and level < best.level and not same(other.target, best.target):
-                Scope.active.notes[
-                    f"the {self.kind} {name!r} is the one of {best.shown(root)}, "
-                    f"which replaces {'' if level == 0 else 'that of '}{other.shown(root)}"
-                ] = None
+                replaced = other.place if level == 0 else f"that of {other.place}"
+                note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
+                Scope.active.notes[note + replaced] = None
         return best
 
     def _add(self, new: _Entry) -> None:
         for entry in list(self._entries):
-            if entry.level != new.level or entry.folder != new.folder or not entry.overlaps(new):
+            if entry.level != new.level or entry.folder != new.folder:
+                continue
+            pair = entry.name, new.name  # pass@1 is one of pass@{k}
+            if not (entry.name == new.name or numbers_in(*pair) or numbers_in(*reversed(pair))):
                 continue
             twin = same(entry.target, new.target)
             # the file was imported once more, perhaps under another module name
@@ -332,13 +324,11 @@ def _imported(kind: str, reference: str) -> Any:
         missing = error.name if isinstance(error, ModuleNotFoundError) else None
         if missing and f"{module_name}.".startswith(f"{missing}."):
             why = f"there is no module {missing!r}"
-            hint = "install it, or let pytest find it: `pythonpath = .` in the configuration file "
-            hint += "of pytest"
+            hint = "install it, or write `pythonpath = .` in the configuration file of pytest"
         else:
             why, hint = f"{type(error).__name__}: {error}", ""
-        raise RegistryError(
-            f"the {kind} {reference!r} can't be imported: {why}", hint=hint
-        ) from error
+        message = f"the {kind} {reference!r} can't be imported: {why}"
+        raise RegistryError(message, hint=hint) from error
     for part in path.split("."):
         if not hasattr(target, part):
             public = [n for n in dir(target) if not n.startswith("_")]
@@ -357,15 +347,7 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
     """Return ``{"k": 3}`` for ``pass@3`` of the family ``pass@{k}``; None if it is not of it."""
     if "{" not in pattern:
         return None
-    match = _members(pattern).fullmatch(name)
-    return None if match is None else {k: int(v) for k, v in match.groupdict().items()}
-
-
-@lru_cache(maxsize=64)  # each benchmark asks for the same
-def _members(pattern: str) -> re.Pattern[str]:
-    parts = _PLACE.split(pattern)
-    return re.compile(
-        "".join(
-            f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in enumerate(parts)
-        )
-    )
+    parts = enumerate(_PLACE.split(pattern))
+    groups = [f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts]
+    match = re.fullmatch("".join(groups), name)
+    return None if match is None else {key: int(value) for key, value in match.groupdict().items()}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from contextlib import suppress
 from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
@@ -16,15 +17,12 @@ if TYPE_CHECKING:
 def origin(target: Any) -> str:
     """Return where a thing is defined: ``pkg.module.Class (file:line)``."""
     thing = _defined(target)
-    name = f"{thing.__module__}.{thing.__qualname__}"
-    codes = _codes(thing)
-    try:
+    places = [f"{code.co_filename}:{code.co_firstlineno}" for code in _codes(thing)]
+    with suppress(OSError, TypeError):
         file = inspect.getsourcefile(thing)
-        if not codes or codes[0].co_filename == file:
-            return f"{name} ({file}:{inspect.getsourcelines(thing)[1]})"
-    except (OSError, TypeError):
-        pass
-    return f"{name} ({codes[0].co_filename}:{codes[0].co_firstlineno})" if codes else name
+        if not places or places[0].startswith(f"{file}:"):
+            places = [f"{file}:{inspect.getsourcelines(thing)[1]}"]
+    return f"{thing.__module__}.{thing.__qualname__}{f' ({places[0]})' if places else ''}"
 
 
 def _defined(target: Any) -> Any:
@@ -47,13 +45,14 @@ def _identity(target: Any) -> tuple[Any, ...]:
 
 
 def _codes(target: Any) -> list[CodeType]:
-    """List the code of a function, or of a class's methods.
+    """List the code of a function, or of a class's own methods.
 
     Code knows its file; of a module only the name is known, and each conftest.py without a
     package is the module ``conftest``.
     """
     parts = vars(target).values() if inspect.isclass(target) else (target,)
-    return [part.__code__ for part in parts if inspect.isfunction(part)]
+    functions = [part for part in parts if inspect.isfunction(part)]
+    return [part.__code__ for part in functions if part.__module__ == target.__module__]
 
 
 def module_of(target: Any) -> str:
@@ -91,19 +90,14 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
     for statement in body:
         for defined in _names_defined(statement):
             defining.setdefault(defined, []).append(statement)
-    used, waiting = dict[int, ast.stmt](), [name]
-    visited = set[str]()
-    while waiting:
-        one = waiting.pop()
-        if one in visited:
-            continue
-        visited.add(one)
-        for statement in defining.get(one, ()):
-            used[id(statement)] = statement
-            waiting += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    used, names = set[ast.stmt](), [name]
+    for each in names:  # grows by the names that are used
+        for statement in defining.pop(each, ()):
+            used.add(statement)
+            names += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
     if not used:
         return ""
-    dumped = "\n".join(_dumped(s) for s in body if id(s) in used)
+    dumped = "\n".join(_dumped(statement) for statement in body if statement in used)
     return blake2b(dumped.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
 
 

@@ -1,31 +1,32 @@
-"""The interface of a scorer: the row it is given, and the scores it returns."""
+"""The interface of a scorer; scorers made from a benchmark file, and checked as they score."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol, TypeVar
+import asyncio
+import inspect
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Any, Protocol
 
-from pytest_evalmetrics.registry import register_scorer
-from pytest_evalmetrics.spec.scorer_keys import spellings
+from pytest_evalmetrics import errors
+from pytest_evalmetrics.chat.row_calls import shown_text
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.registry import origin, scorers
+from pytest_evalmetrics.scorers.row_reading import as_number
+from pytest_evalmetrics.spec.benchmark import rename_hint
+from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.transport import CallError, was_cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Sequence
 
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.data import Row
-
-_T = TypeVar("_T")
-
-
-def builtin(kind: str) -> Callable[[_T], _T]:
-    """Register a built-in scorer by each spelling of its type, see `scorer_keys.BUILTIN`."""
-
-    def decorate(scorer: _T) -> _T:
-        for name in spellings(kind):
-            register_scorer(name)(scorer)
-        return scorer
-
-    return decorate
+    from pytest_evalmetrics.scorers.judge import Judge
+    from pytest_evalmetrics.scorers.score_summary import About
+    from pytest_evalmetrics.spec import ScorerSpec
+    from pytest_evalmetrics.transport import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +65,211 @@ class AsyncScorer(Protocol):
     async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
         """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
         ...
+
+
+class Scores(dict[str, float]):
+    """A row's scores by name, and their reason, which may be empty."""
+
+    __slots__ = ("reason",)
+
+    def __init__(self, scores: Mapping[str, float], reason: str = "") -> None:
+        super().__init__(scores)
+        self.reason = reason
+
+
+@dataclass(frozen=True, slots=True)
+class BoundScorer:
+    """A scorer that is ready to score."""
+
+    type: str  # as it is written
+    target: Any  # the scorer
+    scores: tuple[str, ...]
+    calls: bool  # whether it asks endpoints
+    foreign: bool  # whether it is the user's own code, which may take its time
+    judges: tuple[Judge, ...] = ()  # the judges that it asks
+    notes: tuple[str, ...] = ()  # remarks on how it is set up, for the report
+    # the meaning of its scores beyond their numbers, by name
+    about: Mapping[str, About] = field(default_factory=dict)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
+
+    def score(self, row: Row) -> Scores:
+        """Score a row without calls."""
+        try:
+            return self._checked(self.target.score(row))
+        except EvalMetricsError:
+            raise
+        # a scorer's sys.exit() would end the loop on which all others run
+        except (Exception, SystemExit) as error:
+            raise RowError(*errors.raised_words(error, "the scorer")) from error
+
+    async def score_with(self, row: Row, calls: Calls) -> Scores:
+        """Score a row."""
+        if not self.calls:
+            if not self.foreign:
+                return self.score(row)
+            async with self._turn:  # beside the loop, whose calls go on; never two at once
+                return await asyncio.to_thread(self.score, row)
+        try:
+            return self._checked(await self.target.score(row, calls))
+        except CallError as error:
+            raise RowError(error.kind, error.message, hint=error.hint) from None
+        except EvalMetricsError:
+            raise
+        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+            if isinstance(error, asyncio.CancelledError) and was_cancelled():
+                raise
+            raise RowError(*errors.raised_words(error, "the scorer")) from error
+
+    def _checked(self, given: Any) -> Scores:
+        reason = ""
+        if isinstance(given, Explained):
+            given, reason = given.scores, str(given.reason or "")
+        if len(self.scores) == 1 and not isinstance(given, Mapping):
+            if inspect.iscoroutine(given):
+                given.close()
+                raise RegistryError(
+                    f"the scorer {self.type!r} gives a coroutine: write it as `async def`"
+                )
+            given = {self.scores[0]: given}
+        try:
+            return Scores({name: as_number(given[name], name) for name in self.scores}, reason)
+        except (KeyError, TypeError):  # a name that is missing, or no mapping
+            gave = ", ".join(map(str, given)) if isinstance(given, Mapping) else f"{given!r:.60}"
+            raise RowError(
+                "no-score",
+                f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
+                hint="list under scores what it gives",
+            ) from None
+
+
+async def score_row(
+    row: Row, scorer: BoundScorer, calls: Calls, sink: Any, hide: Callable[[str], str]
+) -> None:
+    """Score a row by one scorer, and give the result to the sink, see `pipeline`'s `Board`."""
+    try:
+        scores = await scorer.score_with(row, calls)
+    except RowError as error:
+        sink.lacks(row, scorer, error, hide(error.message))
+    else:
+        sink.scored(row, scorer, scores, from_journal=calls.from_journal)
+        if scores.reason:
+            sink.explained(row, scorer, shown_text(scores.reason, hide))
+    sink.asked(row, scorer, calls.exchanges)
+
+
+def make_scorers(
+    specs: Sequence[ScorerSpec], terms: Terms, line_of: Callable[..., int]
+) -> tuple[BoundScorer, ...]:
+    """Make the scorers of a benchmark."""
+    made: list[BoundScorer] = []
+    for index, spec in enumerate(specs):
+        try:
+            scorer = _make(spec, terms)
+            taken = {name: i for i, other in enumerate(made) for name in other.scores}
+            for name in scorer.scores:
+                if name in taken:
+                    raise DataError(
+                        f"the score {name!r} is given by scorer {taken[name] + 1} already",
+                        hint=rename_hint(spec),
+                    )
+        except EvalMetricsError as error:
+            if error.line is None and error.file is None:
+                error.line = line_of("scorers", index)
+            raise
+        made.append(scorer)
+    return tuple(made)
+
+
+def _make(spec: Any, terms: Terms) -> BoundScorer:
+    registered: Any = scorers.find(spec.type).target
+    if isinstance(spec, CustomScorerSpec):
+        target = _made_of_options(registered, spec, terms)
+    elif isinstance(spec, PythonScorerSpec):
+        function = scorers.find(spec.function).target
+        if inspect.isclass(function) or not callable(function):
+            raise RegistryError(
+                f"{spec.function!r} is no function: {origin(function)}",
+                hint=f"a class is named by its type: `type: {spec.function}`",
+            )
+        target = _function_scorer(function, spec.options, spec.function, spec.scores)
+    elif type(spec) is not registered:  # the user's own in place of a built-in one
+        target = registered(spec, terms)
+    elif getattr(spec, "judgements", ()):
+        from pytest_evalmetrics.scorers.judge import Panel  # noqa: PLC0415 - few files need it
+
+        target = Panel(spec, terms)
+    else:
+        made = spec.make(terms)  # the function that scores, or what has it
+        target = SimpleNamespace(score=made) if inspect.isroutine(made) else made
+    score, names = getattr(target, "score", None), getattr(target, "scores", spec.score_names)
+    if not callable(score):
+        raise RegistryError(f"the scorer {spec.type!r} has no method score: {origin(target)}")
+    if isinstance(names, str) or not names or not all(isinstance(n, str) and n for n in names):
+        raise RegistryError(
+            f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
+            hint='write scores = ("accuracy",) in its class',
+        )
+    is_async = inspect.iscoroutinefunction(score)
+    foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
+    optional = ("judges", "notes", "about")
+    more = {key: getattr(target, key) for key in optional if hasattr(target, key)}
+    return BoundScorer(spec.type, target, tuple(names), is_async, foreign, **more)
+
+
+def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> Any:
+    """Make a scorer of the user's own from the keys of its entry."""
+    if not inspect.isclass(registered) and not inspect.isroutine(registered):
+        return registered
+    parameters = _parameters(registered)
+    if inspect.isroutine(registered) and parameters[:1] == ["item"]:
+        return _function_scorer(registered, spec.options, spec.type)
+    try:
+        return registered(**spec.options, **({"terms": terms} if "terms" in parameters else {}))
+    except EvalMetricsError:
+        raise
+    except Exception as error:
+        raise DataError(
+            f"the scorer {spec.type!r} can't be made of its keys: {type(error).__name__}: {error}",
+            hint=f"its keys are the arguments of {origin(registered)}",
+        ) from error
+
+
+def _parameters(target: Any) -> list[str]:
+    """List the names of a callable's parameters; none where C hides them."""
+    try:
+        return list(inspect.signature(target).parameters)
+    except ValueError:
+        return []
+
+
+def _function_scorer(
+    function: Callable[..., Any],
+    options: Mapping[str, Any],
+    name: str,
+    names: tuple[str, ...] | None = None,
+) -> SimpleNamespace:
+    """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
+    takes_sample = "sample" in _parameters(function) and "sample" not in options
+    try:
+        sample: dict[str, Any] = {"sample": {}} if takes_sample else {}
+        inspect.signature(function).bind({}, **sample, **options)
+    except ValueError:  # one of C, without a signature
+        pass
+    except TypeError as error:
+        raise DataError(
+            f"{name!r} can't be called with a row and its keys: {error}",
+            hint=f"its keys are the arguments of {origin(function)}",
+        ) from None
+    # by default its own name, where that names a module too
+    names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
+
+    def score(row: Row) -> Any:
+        sample = {"sample": row.sample_data} if takes_sample else {}
+        return function(row.item, **sample, **options)
+
+    async def score_async(row: Row, _calls: Calls) -> Any:
+        return await score(row)
+
+    call = function if inspect.isroutine(function) else type(function).__call__
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    return SimpleNamespace(scores=names, score=score_async if is_async else score)

@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import field
+from collections.abc import Callable, Coroutine
+from dataclasses import field, replace
+from functools import partial
+from itertools import count
 from statistics import fmean
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, TypeVar
+from types import SimpleNamespace
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal, TypeVar
 
 from pydantic import Field
 
@@ -22,15 +26,16 @@ from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from pytest_evalmetrics.chat.asking import ChatModel, Message, Reply
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.transport import Terms
 
+# asks a question, see `Judge.ask_fields`
+AskFields = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 _T = TypeVar("_T")
-_WORDS = {"true": True, "false": False} | {str(number): number for number in range(-9, 101)}
 
 
 @keys
@@ -57,16 +62,24 @@ JudgeRepeats = Annotated[
 ]
 
 
-def repeat_columns(names: Sequence[str], repeats: int) -> dict[str, tuple[str, ...]]:
-    """Name the scores of each single judgement, by score; empty where there is only one."""
-    numbers = range(1, repeats + 1) if repeats > 1 else ()
-    return {name: tuple(f"{name}@{number}" for number in numbers) for name in names}
-
-
 class JudgedScores:
-    """Scores, each followed by its columns of the single judges or judgements."""
+    """Scores, each followed by its columns: the scores of the single judgements."""
 
-    columns: ClassVar[Any]  # score -> these columns; empty where there is one judgement alone
+    judge_repeats: int
+    base_names: ClassVar[Any]  # the scores of one judgement
+
+    @property
+    def judgements(self) -> tuple[str, ...]:
+        """Names of the judgements of a row; empty where there is one alone."""
+        return tuple(map(str, range(1, self.judge_repeats + 1))) if self.judge_repeats > 1 else ()
+
+    @property
+    def columns(self) -> dict[str, tuple[str, ...]]:
+        """Score -> its columns, one for each judgement."""
+        return {
+            score: tuple(f"{score}@{judgement}" for judgement in self.judgements)
+            for score in self.base_names
+        }
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -82,17 +95,18 @@ class JudgedScores:
 class Repeatable(JudgedScores, NamedScores):
     """A scorer that may judge each row several times."""
 
-    judge_repeats: int
-
     @property
-    def columns(self) -> dict[str, tuple[str, ...]]:
-        """See `JudgedScores`."""
-        return repeat_columns(super(JudgedScores, self).score_names, self.judge_repeats)
+    def base_names(self) -> tuple[str, ...]:
+        """Names of the scores of one judgement."""
+        return super(JudgedScores, self).score_names
 
 
 @keys
 class JudgeKeys(Repeatable):
     """The judge of a scorer with a fixed prompt."""
+
+    kind: ClassVar[str]  # of its calls
+    version: ClassVar[str] = "2"  # of its prompts
 
     judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
     judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
@@ -108,12 +122,18 @@ class JudgeKeys(Repeatable):
                 else "judge_model and judge say the same: write one of them"
             )
 
-    @property
-    def model(self) -> ModelSpec:
-        """The model that judges."""
-        model = self.judge.model if self.judge else self.judge_model
-        assert model is not None  # noqa: S101 - no benchmark file with neither is ever accepted
-        return model
+    def make(self, terms: Terms) -> SimpleNamespace:
+        """Make the scorer of one judgement."""
+        model: Any = self.judge.model if self.judge else self.judge_model
+        judge = judge_of(model, terms, self.kind, prompts=self.version)
+
+        async def score(row: Row, calls: Calls) -> Explained:
+            return await self._judged(row, partial(judge.ask_fields, calls))
+
+        return SimpleNamespace(score=score, judges=(judge,))
+
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
+        raise NotImplementedError
 
 
 @record
@@ -142,16 +162,20 @@ class Judge:
         )
 
     def ask_fields(
-        self, calls: Calls, question: str, schema: Mapping[str, Any], *, count: int | None = None
+        self, calls: Calls, question: str, *, length: int | None = None, **forms: dict[str, Any]
     ) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Ask for a JSON object, and read what its schema names, see `fields_of`."""
-        return self.ask(calls, question, lambda reply: fields_of(reply, schema, count), schema)
+        """Ask for a JSON object with fields of these forms; `length` is that of a list."""
+        form = closed(**forms)
+        return self.ask(
+            calls, question, lambda reply: read_fields(json_in(reply), form, length), form
+        )
 
 
-def judge_of(spec: ModelSpec, terms: Terms, kind: str, version: str = "") -> Judge:
+def judge_of(
+    spec: ModelSpec, terms: Terms, kind: str, *, prompt: str = "", **versions: str
+) -> Judge:
     """Make the judge of a scorer."""
-    versions = {"prompts": version} if version else {}
-    return Judge(chat_model(spec, terms, terms.judging), kind, versions)
+    return Judge(chat_model(spec, terms, terms.judging), kind, versions, prompt)
 
 
 def majority(values: Sequence[float]) -> float:
@@ -162,86 +186,47 @@ def majority(values: Sequence[float]) -> float:
     return counted[0][0]
 
 
-class RepeatedJudge:
-    """Asks a judge about each row several times, which also shows its agreement with itself."""
+class Panel:
+    """Several judgements of each row: of several judges, or of one that is asked repeatedly.
 
-    def __init__(self, target: Any, spec: Any) -> None:
-        self.scores: tuple[str, ...] = spec.score_names
-        self.judges, self.notes = target.judges, getattr(target, "notes", ())
-        self.repeats: int = spec.judge_repeats
-        self.about: Mapping[str, About] = getattr(target, "about", {}) or {
-            name: About((), columns) for name, columns in spec.columns.items()
-        }
-        self._target, self._columns = target, spec.columns
-        self._combine = majority if getattr(spec, "combine", "mean") == "majority" else fmean
+    Each score is the mean of the judgements', or the majority's; each single one is a score too.
+    """
+
+    def __init__(self, spec: Any, terms: Terms) -> None:
+        models = getattr(spec, "judges", None)
+        each = [replace(spec, judges=None, model=model) for model in models] if models else [spec]
+        self._members = [single.make(terms) for single in each]
+        self.judges = tuple(judge for member in self._members for judge in member.judges)
+        self.notes = getattr(self._members[0], "notes", ())
+        self.repeats, self._columns = spec.judge_repeats, spec.columns
+        by_majority = getattr(spec, "combine", "mean") == "majority"
+        self._combine = majority if by_majority else fmean
+        self.about: dict[str, About] = {}
+        about = getattr(self._members[0], "about", {})
+        for name, columns in spec.columns.items():
+            single = about.get(name, About())
+            level: Literal["nominal", "interval"] = "nominal" if single.labels else "interval"
+            # the mean of labels is none
+            self.about[name] = About(single.labels if by_majority else (), columns, level)
+            self.about |= dict.fromkeys(columns, single)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         each = calls.repeated(self.repeats)
-        answers = await side_by_side([self._target.score(row, one) for one in each])
-        calls.from_journal = all(one.from_journal for one in each)
+        answers = await side_by_side(
+            [member.score(row, own) for member in self._members for own in each]
+        )
+        calls.from_journal = all(own.from_journal for own in each)
         scores: dict[str, float] = {}
         for name, columns in self._columns.items():
             values = [a.scores[name] if isinstance(a.scores, dict) else a.scores for a in answers]
             scores |= {name: self._combine(values), **dict(zip(columns, values, strict=True))}
-        reasons = (f"{number}: {a.reason}" for number, a in enumerate(answers, 1) if a.reason)
+        who = [judge.model.name for judge in self.judges] if self.repeats == 1 else count(1)
+        reasons = (f"{name}: {a.reason}" for name, a in zip(who, answers, strict=False) if a.reason)
         return Explained(scores, "; ".join(reasons))
 
 
-def fields_of(reply: Reply, schema: Mapping[str, Any], count: int | None = None) -> dict[str, Any]:
-    """Read the fields of the JSON object that a judge answered; `count` is the length of a list.
-
-    A reasoning is for people, and may be missing.
-    """
-    answer = json_in(reply)
-    fields: dict[str, Any] = {}
-    for key, form in schema["properties"].items():
-        if key == "reasoning":
-            reasoning = answer.get(key) if isinstance(answer, dict) else None
-            fields[key] = " ".join(reasoning.split()) if isinstance(reasoning, str) else ""
-            continue
-        if not isinstance(answer, dict) or key not in answer:
-            raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
-        value = fields[key] = _value(answer[key], form)
-        if value is None or (count is not None and isinstance(value, list) and len(value) != count):
-            what = _expected(form) + ("" if count is None else f" of {count}")
-            raise RowError(
-                "bad-answer", f"the judge's {key!r} is {shown(answer[key])}, expected {what}"
-            )
-    return fields
-
-
-def _value(value: Any, form: Mapping[str, Any]) -> Any:
-    """Read a value that has a form; None where it has another."""
-    match form["type"]:
-        case "string":
-            return value.strip() or None if isinstance(value, str) else None
-        case "array":
-            if not isinstance(value, list):
-                return None
-            items = [_value(each, form["items"]) for each in value]
-            return None if None in items else items
-        case "object":  # of which one field matters, the last
-            key, inner = list(form["properties"].items())[-1]
-            return _value(value.get(key) if isinstance(value, dict) else value, inner)
-    # 1.0 and "1" can mean 1 alone, and "true" true
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    elif isinstance(value, str):
-        value = _WORDS.get(value.strip().lower())
-    kind = bool if form["type"] == "boolean" else int
-    return value if type(value) is kind and value in form.get("enum", (value,)) else None
-
-
-def _expected(form: Mapping[str, Any]) -> str:
-    if "enum" in form:
-        *most, last = map(str, form["enum"])
-        return f"{', '.join(most)} or {last}"
-    words = {"string": "text that is not empty", "array": "a list", "boolean": "true or false"}
-    return words[form["type"]]
-
-
-# JSON Schemas of answers, in the strict form: closed objects, all of whose keys are required.
+# The forms of answers: JSON Schemas in the strict form, of closed objects with required keys.
 
 TEXT: dict[str, Any] = {"type": "string"}
 BOOLEAN: dict[str, Any] = {"type": "boolean"}
@@ -266,3 +251,41 @@ def closed(**properties: dict[str, Any]) -> dict[str, Any]:
         "required": list(properties),
         "additionalProperties": False,
     }
+
+
+def read_fields(answer: Any, form: Mapping[str, Any], length: int | None = None) -> dict[str, Any]:
+    """Read an object that a judge answered, see `closed`; `length` is that of a list in it.
+
+    A reasoning is for people, and may be missing.
+    """
+    fields: dict[str, Any] = {}
+    for key, inner in form["properties"].items():
+        value = answer.get(key) if isinstance(answer, dict) else None
+        if key == "reasoning":
+            fields[key] = " ".join(value.split()) if isinstance(value, str) else ""
+        elif value is None:
+            raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
+        else:
+            fields[key] = _read(value, inner, key, length)
+    return fields
+
+
+def _read(value: Any, form: Mapping[str, Any], key: str, length: int | None) -> Any:
+    match form["type"]:
+        case "object":
+            return read_fields(value, form)
+        case "array":
+            if isinstance(value, list) and length in (None, len(value)):
+                return [_read(item, form["items"], key, None) for item in value]
+            expected = "a list" if length is None else f"a list of {length}"
+        case "string":
+            if isinstance(value, str) and value.strip():
+                return value.strip()
+            expected = "text that is not empty"
+        case _:  # 1.0 and "1" can mean 1 alone, and "true" true
+            options = {str(option).lower(): option for option in form.get("enum", (True, False))}
+            text = str(value).strip().lower().removesuffix(".0")
+            if text in options:
+                return options[text]
+            expected = " or ".join(", ".join(options).rsplit(", ", 1))
+    raise RowError("bad-answer", f"the judge's {key!r} is {shown(value)}, expected {expected}")

@@ -9,21 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Literal
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, side_by_side
 from pytest_evalmetrics.layout import untrusted
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import (
     BOOLEAN,
     TEXT,
+    AskFields,
     JudgeKeys,
     array,
     choice,
     closed,
-    judge_of,
 )
 from pytest_evalmetrics.scorers.row_reading import (
     column_of,
@@ -37,19 +36,7 @@ from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expecte
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.ext import Calls, Row, Terms
-
-
-class _JudgeScorer:
-    """A scorer that asks one judge."""
-
-    KIND: ClassVar[str]
-    VERSION: ClassVar[str] = "2"  # of the prompts
-
-    def __init__(self, spec: Any, terms: Terms) -> None:
-        self.scores, self._spec = spec.score_names, spec
-        judge = judge_of(spec.model, terms, self.KIND, self.VERSION)
-        self.judges, self._ask = (judge,), judge.ask_fields
+    from pytest_evalmetrics.ext import Row
 
 
 # What is judged stands in a prompt as JSON on lines of its own, whose texts can't end.
@@ -75,9 +62,14 @@ def _about(**texts: Any) -> str:
 
 @keys
 class AgentGoalAccuracySpec(JudgeKeys):
-    """The end of a conversation, against the reference or the user's goal."""
+    """1 where a conversation ends as the user wanted, else 0.
 
-    default_names = ("agent_goal_accuracy",)
+    One call extracts the user's goal and how the conversation ends; another one compares that
+    end with the row's ``reference``, or without one with the goal.
+    """
+
+    kind = "agent-goal-accuracy"
+    own_names = ("agent_goal_accuracy",)
     type: Annotated[
         Literal["agent_goal_accuracy", "agent-goal-accuracy"],
         doc("whether the conversation ends as the user wanted"),
@@ -86,22 +78,8 @@ class AgentGoalAccuracySpec(JudgeKeys):
         bool, doc("compare with the row's reference; else with the goal in what was said")
     ] = True
 
-
-@builtin("agent_goal_accuracy")
-class AgentGoalAccuracy(_JudgeScorer):
-    """1 where a conversation ends as the user wanted, else 0.
-
-    One call extracts the user's goal and how the conversation ends; another one compares that
-    end with the row's ``reference``, or without one with the goal.
-    """
-
-    KIND = "agent-goal-accuracy"
-    _OUTCOME = closed(user_goal=TEXT, end_state=TEXT)
-    _VERDICT = closed(reasoning=TEXT, verdict=choice(0, 1))
-
-    async def score(self, row: Row, calls: Calls) -> Explained:
-        """Score one row."""
-        reference = text_in(row, "reference") if self._spec.use_reference else None
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
+        reference = text_in(row, "reference") if self.use_reference else None
         prompt = f"""\
 {_about_conversation(conversation_of(row))}
 
@@ -110,7 +88,7 @@ things is at the end of the conversation: what was done, and what was not. Keep 
 conversation shows; that the agent announces something does not mean that it was done.
 
 Answer with a JSON object and nothing else: {{"user_goal": "...", "end_state": "..."}}"""
-        outcome = await self._ask(calls, prompt, self._OUTCOME)
+        outcome = await ask(prompt, user_goal=TEXT, end_state=TEXT)
         goal, end = outcome["user_goal"], outcome["end_state"]
         prompt = f"""\
 {_about(wanted=goal if reference is None else reference, arrived_at=end)}
@@ -120,42 +98,34 @@ that was wanted has been arrived at, in whatever words, and 0 if something of it
 different or undone.
 
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
-        answer = await self._ask(calls, prompt, self._VERDICT)
+        answer = await ask(prompt, reasoning=TEXT, verdict=choice(0, 1))
         reason = f"goal: {goal}; end: {end}; {answer['reasoning']}".rstrip("; ")
         return Explained(float(answer["verdict"]), reason)
 
 
 @keys
 class AnswerAccuracySpec(JudgeKeys):
-    """The response against the reference, rated both ways round."""
-
-    default_names = ("nv_accuracy",)
-    type: Annotated[
-        Literal["answer_accuracy", "answer-accuracy"],
-        doc("whether the response says what the reference says"),
-    ]
-
-
-@builtin("answer_accuracy")
-class AnswerAccuracy(_JudgeScorer):
     """The mean of two ratings: of the response by the reference, and the other way round.
 
     Each rating is 0, 2 or 4; the score is their mean over 4. The formula of
     ``AnswerAccuracy`` in RAGAS 0.4, whose score is called ``nv_accuracy``.
     """
 
-    KIND = "answer-accuracy"
-    _SCHEMA = closed(reasoning=TEXT, rating=choice(0, 2, 4))
+    kind = "answer-accuracy"
+    own_names = ("nv_accuracy",)
+    type: Annotated[
+        Literal["answer_accuracy", "answer-accuracy"],
+        doc("whether the response says what the reference says"),
+    ]
 
-    async def score(self, row: Row, calls: Calls) -> Explained:
-        """Score one row."""
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
         question: Any = column_of(row, "user_input")
         if not isinstance(question, str):
             question = conversation_of(row, answered=False)
         reference, response = text_in(row, "reference"), response_in(row)
         both = await side_by_side(
             [
-                self._ask(calls, self._prompt(question, *answers), self._SCHEMA)
+                ask(self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4))
                 for answers in ((response, reference), (reference, response))
             ]
         )
@@ -178,8 +148,13 @@ Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rati
 
 @keys
 class TopicAdherenceSpec(JudgeKeys):
-    """Answers and refusals, against ``reference_topics``."""
+    """Compare what an agent answered and refused with ``reference_topics``.
 
+    One call lists the topics of the conversation; then, side by side, one call for each of
+    them asks whether the agent refused it, and one which of them are on topic.
+    """
+
+    kind = "topic-adherence"
     type: Annotated[
         Literal["topic_adherence", "topic-adherence"],
         doc("whether the agent answers on its topics, and on no others"),
@@ -191,23 +166,12 @@ class TopicAdherenceSpec(JudgeKeys):
         """One score, named for the mode."""
         return (f"topic_adherence(mode={self.metric_mode})",)
 
-
-@builtin("topic_adherence")
-class TopicAdherence(_JudgeScorer):
-    """Compare what an agent answered and refused with ``reference_topics``.
-
-    One call lists the topics of the conversation; then, side by side, one call for each of
-    them asks whether the agent refused it, and one which of them are on topic.
-    """
-
-    KIND = "topic-adherence"
-    _TOPICS = closed(topics=array(TEXT))
-    _REFUSED = closed(reasoning=TEXT, refused=BOOLEAN)
-    _MATCHES = closed(matches=array(closed(topic=TEXT, on_topic=BOOLEAN)))
-
-    async def score(self, row: Row, calls: Calls) -> Explained:
-        """Score one row."""
-        references = _reference_topics(row)
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
+        references = column_of(row, "reference_topics")
+        texts = references if isinstance(references, list) else []
+        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
+            what = f"reference_topics is {shown(references)}, expected a list of texts"
+            raise RowError("bad-reference_topics", what)
         beginning = _about_conversation(conversation_of(row))
         prompt = f"""\
 {beginning}
@@ -216,7 +180,8 @@ List the topics that the user brings up in the conversation: each question or re
 one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
 
 Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
-        topics = list(dict.fromkeys((await self._ask(calls, prompt, self._TOPICS))["topics"]))
+        listed = await ask(prompt, topics=array(TEXT))
+        topics = list(dict.fromkeys(listed["topics"]))
         if not topics:
             what = "the judge found no topic in the conversation, so there is nothing to adhere to"
             raise RowError("no-topics", what)
@@ -229,19 +194,17 @@ part of it, or an instance of it.
 
 Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
-        matched, *refusals = await side_by_side(
-            [
-                self._ask(calls, prompt, self._MATCHES, count=len(topics)),
-                *(self._ask(calls, _refusal(beginning, t), self._REFUSED) for t in topics),
-            ]
-        )
-        on_topic = matched["matches"]
+        match = closed(topic=TEXT, on_topic=BOOLEAN)
+        matching = ask(prompt, length=len(topics), matches=array(match))
+        refusing = [ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics]
+        matched, *refusals = await side_by_side([matching, *refusing])
+        on_topic = [match["on_topic"] for match in matched["matches"]]
         answered = [not each["refused"] for each in refusals]
         reasons = "; ".join(
             f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"
             for topic, a, on in zip(topics, answered, on_topic, strict=True)
         )
-        return Explained(_adherence(answered, on_topic, self._spec.metric_mode), reasons)
+        return Explained(_adherence(answered, on_topic, self.metric_mode), reasons)
 
 
 def _refusal(beginning: str, topic: str) -> str:
@@ -271,17 +234,6 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     return {"precision": precision, "recall": recall, "f1": f1}[mode]
 
 
-def _reference_topics(row: Row) -> list[str]:
-    topics = column_of(row, "reference_topics")
-    if not isinstance(topics, list) or not all(isinstance(t, str) and t.strip() for t in topics):
-        raise RowError(
-            "bad-reference_topics", f"reference_topics is {shown(topics)}, expected a list of texts"
-        )
-    if not topics:
-        raise RowError("no-reference_topics", "reference_topics is empty: nothing is on topic then")
-    return topics
-
-
 def _tools(value: Any) -> Any:
     """Read ``a, b`` as a list."""
     if isinstance(value, str):
@@ -293,9 +245,13 @@ def _tools(value: Any) -> Any:
 
 @keys
 class TrajectoryEvaluationSpec(JudgeKeys):
-    """The steps of an agent of the NeMo Agent Toolkit."""
+    """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
 
-    default_names = ("trajectory_evaluation",)
+    The score is (grade - 1) / 4.
+    """
+
+    kind = "trajectory-evaluation"
+    own_names = ("trajectory_evaluation",)
     type: Annotated[
         Literal["trajectory_evaluation", "trajectory-evaluation", "system/trajectory-evaluation"],
         doc("whether an agent's steps and tools were the right ones"),
@@ -318,24 +274,12 @@ class TrajectoryEvaluationSpec(JudgeKeys):
                 guess = did_you_mean(name, self.trajectory_used_tools, what="trajectory_used_tools")
                 raise refuse(f"trajectory_custom_tools describes {name!r}: {guess}")
 
-
-@builtin("trajectory_evaluation")
-class TrajectoryEvaluation(_JudgeScorer):
-    """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
-
-    The score is (grade - 1) / 4.
-    """
-
-    KIND = "trajectory-evaluation"
-    _SCHEMA = closed(reasoning=TEXT, score=choice(1, 2, 3, 4, 5))
-
-    async def score(self, row: Row, calls: Calls) -> Explained:
-        """Score one row."""
+    async def _judged(self, row: Row, ask: AskFields) -> Explained:
         right = {} if row.item.get("answer") is None else {"right_answer": text_in(row, "answer")}
-        about_tools = self._spec.trajectory_custom_tools
+        about_tools = self.trajectory_custom_tools
         about = _about(
             question=text_in(row, "question"),
-            tools={name: about_tools.get(name, "") for name in self._spec.trajectory_used_tools},
+            tools={name: about_tools.get(name, "") for name in self.trajectory_used_tools},
             steps=_steps(column_of(row, "intermediate_steps")),
             final_answer=text_in(row, "generated_answer"),
             **right,
@@ -356,7 +300,7 @@ from them.
 
 Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "score": 1, 2, 3, \
 4 or 5}}"""
-        grade = await self._ask(calls, prompt, self._SCHEMA)
+        grade = await ask(prompt, reasoning=TEXT, score=choice(1, 2, 3, 4, 5))
         return Explained((grade["score"] - 1) / 4, grade["reasoning"])
 
 
@@ -370,13 +314,12 @@ def _steps(steps: Any) -> list[dict[str, Any]]:
         if not isinstance(payload, Mapping) or "event_type" not in payload:
             raise _bad_steps(f"[{at}] is {shown(step)}, expected payload.event_type")
         who = {"LLM_END": "model", "TOOL_END": "tool"}.get(str(payload["event_type"]))
-        if who is None:
-            continue
-        data = payload.get("data")
-        if not isinstance(data, Mapping):
-            raise _bad_steps(f"[{at}].payload has no data: {shown(payload)}")
-        given = {key: data[key] for key in ("input", "output") if key in data}
-        ended.append({who: payload.get("name") or "", **given})
+        if who is not None:
+            data = payload.get("data")
+            if not isinstance(data, Mapping):
+                raise _bad_steps(f"[{at}].payload has no data: {shown(payload)}")
+            exchanged = {key: data[key] for key in ("input", "output") if key in data}
+            ended.append({who: payload.get("name") or "", **exchanged})
     if not ended:
         raise _bad_steps(" has no step that ends a call of a model (LLM_END) or a tool (TOOL_END)")
     return ended

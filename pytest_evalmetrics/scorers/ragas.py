@@ -7,13 +7,11 @@ import math
 import os
 import re
 import warnings
-from contextvars import ContextVar
-from dataclasses import dataclass, field, replace
+from dataclasses import field
 from importlib import import_module
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc, keys
@@ -30,9 +28,10 @@ _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 @keys
 class RagasSpec(Repeatable):
-    """A metric of ``ragas.metrics.collections``."""
+    """Run a metric of ``ragas.metrics.collections``."""
 
     more_is_better = False
+    limits = (None, None)
     type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
     metric: Annotated[Name, doc("the class: Faithfulness")]
     arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
@@ -49,26 +48,13 @@ class RagasSpec(Repeatable):
         """The metric's name in snake case."""
         return (_WORDS.sub("_", self.metric).lower(),)
 
-    @property
-    def limits(self) -> tuple[None, None]:
-        """Unknown."""
-        return None, None
+    def make(self, terms: ext.Terms) -> RagasScorer:
+        """Make the scorer of one judgement."""
+        return RagasScorer(self, terms)
 
 
-@dataclass
-class _Context:
-    """The calls of the row that is scored, and the error of one of them."""
-
-    calls: ext.Calls
-    error: ext.EvalMetricsError | None = None
-
-
-_CONTEXT: ContextVar[_Context] = ContextVar("ragas")
-
-
-@builtin("ragas")
 class RagasScorer:
-    """Run a metric of ``ragas.metrics.collections``."""
+    """A metric of RAGAS, and the judge that it asks."""
 
     def __init__(self, spec: RagasSpec, terms: ext.Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported
@@ -76,13 +62,11 @@ class RagasScorer:
             warnings.simplefilter("ignore")
             collections = import_module("ragas.metrics.collections")
             self._messages = import_module("ragas.messages")
-            base = import_module("ragas.llms.base").InstructorBaseRagasLLM
+            self._base = import_module("ragas.llms.base").InstructorBaseRagasLLM
             version = str(import_module("ragas").__version__)
-        self.scores = spec.score_names
         self.judges: tuple[Judge, ...] = ()
-        metric = _metric(collections, spec.metric)
-        wanted = inspect.signature(metric.__init__).parameters
-        arguments = dict(spec.arguments)
+        self._metric, self._arguments = _metric(collections, spec.metric), spec.arguments
+        wanted = inspect.signature(self._metric.__init__).parameters
         if "embeddings" in wanted and wanted["embeddings"].default is inspect.Parameter.empty:
             raise ext.DataError(f"{spec.metric} of RAGAS needs embeddings: only judges are asked")
         if "llm" in wanted:
@@ -91,35 +75,37 @@ class RagasScorer:
                     f"the metric {spec.metric} of RAGAS asks a judge",
                     hint="write judge_model: {url, name, api_key_secret}",
                 )
-            judge = replace(judge_of(spec.judge_model, terms, "ragas"), versions={"ragas": version})
-            self.judges = (judge,)
-            arguments["llm"] = _llm(base, judge)
+            self.judges = (judge_of(spec.judge_model, terms, "ragas", ragas=version),)
         try:
-            self._metric = metric(**arguments)
+            metric = self._made(None, [])
         except (TypeError, ValueError) as error:
             raise ext.DataError(
                 f"the metric {spec.metric} of RAGAS can't be made of its arguments: {error}"
             ) from None
-        self._columns = inspect.signature(self._metric.ascore).parameters
+        self._columns = inspect.signature(metric.ascore).parameters
+
+    def _made(self, calls: Any, errors: list[ext.EvalMetricsError]) -> Any:
+        """Make the metric of a row, whose judge is asked by its calls."""
+        if not self.judges:
+            return self._metric(**self._arguments)
+        llm = _llm(self._base, self.judges[0], calls, errors)
+        return self._metric(**self._arguments, llm=llm)
 
     async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
         """Score one row."""
-        context = _Context(calls)
+        errors: list[ext.EvalMetricsError] = []
         columns = {
             name: self._column(row, name)
             for name, parameter in self._columns.items()
             if parameter.default is inspect.Parameter.empty or row.item.get(name) is not None
         }
-        token = _CONTEXT.set(context)
         try:
-            result = await self._metric.ascore(**columns)
+            result = await self._made(calls, errors).ascore(**columns)
         except Exception:
-            if context.error is None:
+            if not errors:
                 raise
-        finally:
-            _CONTEXT.reset(token)
-        if context.error is not None:  # RAGAS may have turned it into NaN
-            raise context.error
+        if errors:  # RAGAS may have turned the first one into NaN
+            raise errors[0]
         value = float(result.value)
         if not math.isfinite(value):
             raise ext.RowError("not-finite", f"RAGAS gave {value} and no reason")
@@ -157,13 +143,12 @@ def _metric(collections: Any, name: str) -> Any:
     return getattr(collections, match)
 
 
-def _llm(base: Any, judge: Judge) -> Any:
-    """Make an LLM of RAGAS that asks our judge."""
+def _llm(base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetricsError]) -> Any:
+    """Make an LLM of RAGAS that asks our judge, and keeps the errors of its answers."""
 
     async def agenerate(_self: Any, prompt: str, response_model: Any) -> Any:
-        context = _CONTEXT.get()
-        if context.error is not None:  # a row that failed costs nothing more
-            raise context.error
+        if errors:  # a row that failed costs nothing more
+            raise errors[0]
 
         def read(reply: ext.Reply) -> Any:
             answer = ext.json_in(reply)
@@ -175,10 +160,9 @@ def _llm(base: Any, judge: Judge) -> Any:
 
         try:
             schema = _strict(response_model.model_json_schema())
-            return await judge.ask(context.calls, prompt, read, schema)
+            return await judge.ask(calls, prompt, read, schema)
         except ext.EvalMetricsError as error:
-            if context.error is None:  # another call of the row may have failed meanwhile
-                context.error = error
+            errors.append(error)
             raise
 
     def generate(*_: Any) -> Any:

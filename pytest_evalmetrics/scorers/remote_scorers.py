@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Awaitable, Callable
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import (
@@ -22,6 +22,8 @@ from pytest_evalmetrics.spec.field_types import (
     doc,
     keys,
 )
+
+_Score = Callable[[ext.Row, ext.Calls], Awaitable[Any]]
 
 
 def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: ext.Terms) -> ext.Endpoint:
@@ -59,7 +61,7 @@ class RemoteScoreSpec:
 
 @keys
 class RemoteScorerSpec:
-    """An endpoint of the user's own: any request, any JSON response."""
+    """POST a body made of the row, and read scores from the answer."""
 
     type: Annotated[Literal["remote"], doc("an endpoint of your own")]
     url: Url
@@ -80,45 +82,49 @@ class RemoteScorerSpec:
         """Names of its scores."""
         return tuple(score.name for score in self.scores)
 
-
-@builtin("remote")
-class RemoteScorer:
-    """POST a body made of the row, and read scores from the answer."""
-
-    def __init__(self, spec: RemoteScorerSpec, terms: ext.Terms) -> None:
-        with ext.needs_extra("remote", f"the scorer {spec.type}"):
+    def make(self, terms: ext.Terms) -> _Score:
+        """Make the function that scores a row."""
+        with ext.needs_extra("remote", f"the scorer {self.type}"):
             from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
                 JsonPath,
             )
 
-            self._parsers = [(score, JsonPath(score.parser.json_path)) for score in spec.scores]
-        self.scores = spec.score_names
-        self._endpoint = _endpoint(spec, terms)
-        self._body = ext.compile_templates(spec.body, f"the scorer {spec.type}", body=True)
+            paths = [JsonPath(score.parser.json_path) for score in self.scores]
+        endpoint = _endpoint(self, terms)
+        body = ext.compile_templates(self.body, f"the scorer {self.type}", body=True)
 
-    async def score(self, row: ext.Row, calls: ext.Calls) -> dict[str, float]:
-        """Score one row."""
-        scores: dict[str, float] = {}
-        body = self._body(row.context)
-        await calls.post(
-            self._endpoint, body, kind="remote/1", check=lambda a: scores.update(self._read(a))
-        )
-        return scores
+        def read(answer: Any) -> dict[str, float]:
+            scores = {}
+            for score, path in zip(self.scores, paths, strict=True):
+                matches, value = path.first(answer)
+                if not matches:
+                    raise _no_score(f"has nothing at {path.query}: {shown(answer)}")
+                number = as_number(value, f"{path.query} of the answer")
+                scores[score.name] = within(score.name, number, score.minimum, score.maximum)
+            return scores
 
-    def _read(self, answer: Any) -> dict[str, float]:
-        scores = {}
-        for score, path in self._parsers:
-            matches, value = path.first(answer)
-            if not matches:
-                raise _no_score(f"has nothing at {path.query}: {shown(answer)}")
-            number = as_number(value, f"{path.query} of the answer")
-            scores[score.name] = within(score.name, number, score.minimum, score.maximum)
-        return scores
+        async def score(row: ext.Row, calls: ext.Calls) -> dict[str, float]:
+            return read(await calls.post(endpoint, body(row.context), kind="remote/1", check=read))
+
+        return score
+
+
+# how the toolkit's evaluators begin a text instead of a reasoning when they crash
+_CRASHED = re.compile(
+    r"\s*(traceback \(most recent|(evaluator|evaluation) (error|failed)\b"
+    r"|error (in|during|from|while) (the )?(evaluat|scor|pars)|\w*(Error|Exception): )",
+    re.IGNORECASE,
+)
 
 
 @keys
 class NatScorerSpec(shared.NamedScores):
-    """An evaluator of a NeMo Agent Toolkit server."""
+    """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
+
+    A server of the NeMo Agent Toolkit answers 200 also where it could not evaluate:
+    ``success: false``, a score of null, and a score of 0.0 with an error in ``reasoning`` are
+    failed rows.
+    """
 
     more_is_better = False
     type: Annotated[
@@ -147,34 +153,15 @@ class NatScorerSpec(shared.NamedScores):
         """What the benchmark file says."""
         return self.minimum, self.maximum
 
+    def make(self, terms: ext.Terms) -> _Score:
+        """Make the function that scores a row."""
+        endpoint, kind = _endpoint(self, terms), "nemo-agent-toolkit-remote/1"
 
-# how the toolkit's evaluators begin a text instead of a reasoning when they crash
-_CRASHED = re.compile(
-    r"\s*(traceback \(most recent|(evaluator|evaluation) (error|failed)\b"
-    r"|error (in|during|from|while) (the )?(evaluat|scor|pars)|\w*(Error|Exception): )",
-    re.IGNORECASE,
-)
+        async def score(row: ext.Row, calls: ext.Calls) -> float:
+            body = {"evaluator_name": self.evaluator_name, "item": row.item}
+            return self._read(await calls.post(endpoint, body, kind=kind, check=self._read))
 
-
-@builtin("nemo-agent-toolkit-remote")
-class NatScorer:
-    """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
-
-    A server of the NeMo Agent Toolkit answers 200 also where it could not evaluate:
-    ``success: false``, a score of null, and a score of 0.0 with an error in ``reasoning`` are
-    failed rows.
-    """
-
-    def __init__(self, spec: NatScorerSpec, terms: ext.Terms) -> None:
-        self.scores = spec.score_names
-        self._spec = spec
-        self._endpoint = _endpoint(spec, terms)
-
-    async def score(self, row: ext.Row, calls: ext.Calls) -> float:
-        """Score one row."""
-        body = {"evaluator_name": self._spec.evaluator_name, "item": row.item}
-        kind = "nemo-agent-toolkit-remote/1"
-        return self._read(await calls.post(self._endpoint, body, kind=kind, check=self._read))
+        return score
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
@@ -197,7 +184,7 @@ class NatScorer:
         if crash:
             words = f"the evaluator crashed and said 0.0: {_words(crash)}"
             raise ext.RowError("evaluator-crashed", words)
-        return within(self.scores[0], score, self._spec.minimum, self._spec.maximum)
+        return within(self.score_names[0], score, self.minimum, self.maximum)
 
 
 def _no_score(what: str) -> ext.RowError:

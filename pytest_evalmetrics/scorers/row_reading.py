@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 
@@ -28,10 +28,10 @@ def as_number(value: Any, what: str) -> float:
     """Read a finite number: ``0.25``, ``"0.25"`` and ``true`` are accepted."""
     if value is None:
         raise RowError("no-score", f"{what} is null")
-    number = math.nan
-    if isinstance(value, bool | int | float | str):
-        with suppress(ValueError, OverflowError):
-            number = float(value)
+    try:
+        number = float(value)
+    except (TypeError, ValueError, OverflowError):
+        number = math.nan
     if not math.isfinite(number):
         raise RowError("no-number", f"{what} is {shown(value)}, expected a finite number")
     return number
@@ -74,8 +74,6 @@ def text_in(row: Row, name: str) -> str:
 
 # A response: a body of OpenAI's APIs (chat completions or responses), one message, or text.
 
-_EXPECTED = "expected choices[0].message, as in an answer of chat completions, or a message"
-
 
 def response_of(row: Row) -> Any:
     """Return the response: ``sample.response``, else ``item.response``; None for none."""
@@ -91,63 +89,42 @@ def response_in(row: Row, hint: str | None = None) -> Any:
     if (response := response_of(row)) is None:
         what = "the row has no response, and nothing was generated for it"
         raise RowError("no-response", what, hint=hint)
-    return text_of(response)
+    return response if isinstance(response, str) else _content(message_of(response))
 
 
-def response_tool_calls(response: Any) -> list[Any]:
-    """Return the tool calls of a response as they are written."""
-    items = _output_items(response)
-    if items is not None:
-        return [item for item in items if item.get("type") == "function_call"]
-    calls = _message_of(response).get("tool_calls") or []
-    if not isinstance(calls, list):
-        raise _bad_response(f"its tool_calls are {shown(calls)}, expected a list")
-    return calls
+def message_of(response: Any) -> Mapping[str, Any]:
+    """Return the message of a response, as chat completions have it."""
+    expected = "expected choices[0].message, as in an answer of chat completions, or a message"
+    if not isinstance(response, dict):
+        raise _bad_response(f"it is {shown(response)}, {expected}")
+    if "choices" in response:
+        choices = response["choices"]
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = first.get("message") if isinstance(first, dict) else None
+        if not isinstance(message, dict):
+            raise _bad_response(f"its choices are {shown(choices)}, {expected}")
+        return message
+    if "output" in response:
+        items = response["output"]
+        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
+            raise _bad_response(f"its output is {shown(items)}, expected a list of items")
+        texts = [_content(item) for item in items if item.get("type") == "message"]
+        calls = [item for item in items if item.get("type") == "function_call"]
+        return {"content": "".join(texts), "tool_calls": calls}
+    if response.keys().isdisjoint(("role", "content", "tool_calls")):
+        raise _bad_response(f"it has no choices, {expected}: {shown(response)}")
+    return response
 
 
-def text_of(response: Any) -> str:
-    """Return the text of a response."""
-    if isinstance(response, str):
-        return response
-    items = _output_items(response)
-    if items is None:
-        return _joined(_message_of(response).get("content"))
-    return "".join(_joined(item.get("content")) for item in items if item.get("type") == "message")
-
-
-def _joined(content: Any) -> str:
+def _content(message: Mapping[str, Any]) -> str:
     """Return a message's content, which may be a list of parts, as one text."""
+    content = message.get("content")
     if isinstance(content, list):
         parts = [part.get("text") for part in content if isinstance(part, dict)]
         return "".join(part for part in parts if isinstance(part, str))
     if isinstance(content, str):
         return content
     raise _bad_response(f"its content is {shown(content)}, expected text")
-
-
-def _output_items(response: Any) -> list[Mapping[str, Any]] | None:
-    if not isinstance(response, dict) or "choices" in response or "output" not in response:
-        return None
-    items = response["output"]
-    if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-        raise _bad_response(f"its output is {shown(items)}, expected a list of items")
-    return items
-
-
-def _message_of(response: Any) -> Mapping[str, Any]:
-    if not isinstance(response, dict):
-        raise _bad_response(f"it is {shown(response)}, {_EXPECTED}")
-    if "choices" not in response:
-        if response.keys().isdisjoint(("role", "content", "tool_calls")):
-            raise _bad_response(f"it has no choices, {_EXPECTED}: {shown(response)}")
-        return response
-    choices = response["choices"]
-    if not isinstance(choices, list) or not choices:
-        raise _bad_response(f"its choices are {shown(choices)}, expected a list that is not empty")
-    message = choices[0].get("message") if isinstance(choices[0], dict) else None
-    if not isinstance(message, dict):
-        raise _bad_response(f"choices[0] is {shown(choices[0])}, {_EXPECTED}")
-    return message
 
 
 def _bad_response(what: str) -> RowError:
@@ -165,11 +142,15 @@ class ToolCall(NamedTuple):
     name: str | None
     args: Mapping[str, Any] | None  # None where they are no JSON object
     fault: str = ""  # the defect of the arguments; empty for none
+    has_args: bool = True
 
 
-def made_calls(values: Sequence[Any], what: str) -> list[ToolCall]:
-    """Read the calls that a model made; invalid arguments are the model's fault."""
-    return [_tool_call(value, what, at)[0] for at, value in enumerate(values)]
+def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
+    """Read the calls of a model's message; invalid arguments are the model's fault."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise RowError("bad-call", f"{where}.tool_calls is {shown(calls)}, expected a list")
+    return [_tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)]
 
 
 def wanted_calls(value: Any, what: str) -> list[ToolCall]:
@@ -183,22 +164,17 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
             ) from None
     if not isinstance(value, list):
         raise RowError("bad-reference", f"{what} is {shown(value)}, expected a list of tool calls")
-    calls = []
-    for at, item in enumerate(value):
-        call, has_args = _tool_call(item, what, at)
-        if call.name is None or not has_args:
-            raise RowError(
-                "bad-reference",
-                f"{what}[{at}] is {shown(item)}, expected a call with name and arguments: {_FORMS}",
-            )
-        if call.args is None:
+    calls = [_tool_call(call, what, at) for at, call in enumerate(value)]
+    for at, call in enumerate(calls):
+        if call.name is None or not call.has_args:
+            fault = f" is {shown(value[at])}, expected a call with name and arguments: {_FORMS}"
+            raise RowError("bad-reference", f"{what}[{at}]{fault}")
+        if call.fault:
             raise RowError("bad-reference", f"{what}[{at}]: {call.fault}")
-        calls.append(call)
     return calls
 
 
-def _tool_call(value: Any, what: str, at: int) -> tuple[ToolCall, bool]:
-    """Read a call, and whether it has arguments."""
+def _tool_call(value: Any, what: str, at: int) -> ToolCall:
     inner = value["function"] if isinstance(value, dict) and "function" in value else value
     key = "arguments" if isinstance(inner, dict) and "arguments" in inner else "args"
     # {} and {"not_function": ...} are no calls
@@ -208,34 +184,36 @@ def _tool_call(value: Any, what: str, at: int) -> tuple[ToolCall, bool]:
         raise RowError(
             "bad-call", f"{what}[{at}] is {shown(value)}, expected a tool call: {_FORMS}"
         )
-    name, given = inner.get("name"), inner.get(key)
-    if type(given) is dict:
-        return ToolCall(name, given), True
-    if given is None:
-        return ToolCall(name, {}), key in inner
-    args, reason = given, "they are no JSON object"
-    if isinstance(given, str):
+    name, args = inner.get("name"), inner.get(key)
+    if type(args) is dict:
+        return ToolCall(name, args)
+    if args is None:
+        return ToolCall(name, {}, has_args=key in inner)
+    reason = "they are no JSON object"
+    if isinstance(args, str):
         try:
-            args = _decoded(given)
+            args = _decoded(args)
         except ValueError as error:
-            args, reason = None, f"they are no JSON: {error}"
+            reason = f"they are no JSON: {error}"
     if isinstance(args, dict):
-        return ToolCall(name, args), True
-    return ToolCall(name, None, f"the arguments of {name!r} are {shown(given)}: {reason}"), True
-
-
-def _decoded(text: str) -> Any:
-    """Parse JSON; raise ValueError where it is none."""
-    with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return msgspec.json.decode(text)
-    try:  # accepts numbers and escapes that msgspec refuses, and words the errors better
-        return json.loads(text, parse_constant=_refuse_constant)
-    except RecursionError:
-        raise ValueError("nested too deep") from None
+        return ToolCall(name, args)
+    return ToolCall(name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}")
 
 
 def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is no JSON")
+
+
+_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
+
+
+def _decoded(text: str) -> Any:
+    with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return msgspec.json.decode(text)
+    try:  # accepts numbers and escapes that msgspec refuses
+        return _DECODER.decode(text)
+    except RecursionError:
+        raise ValueError("nested too deep") from None
 
 
 # Conversations, written out for a judge.
@@ -249,18 +227,16 @@ _SPEAKERS = {
 }
 
 
-def speaker_of(message: Any, where: str, kind: str) -> str:
-    """Return the speaker of a message: ``User``, `AGENT` ..."""
+def speaker_of(message: Any, at: int) -> str:
+    """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
         for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
             role = message.get(key)
             if isinstance(role, str) and role in _SPEAKERS:
                 return _SPEAKERS[role]
-    raise RowError(
-        kind,
-        f"{where} is {shown(message)}, expected a message with a type (human, ai or tool) or a "
-        "role (user, assistant, tool, system)",
-    )
+    expected = "a type (human, ai or tool) or a role (user, assistant, tool, system)"
+    what = f"user_input[{at}] is {shown(message)}, expected a message with {expected}"
+    raise RowError("bad-user_input", what)
 
 
 def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
@@ -280,11 +256,11 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
 
 
 def _lines(message: Any, at: int) -> Iterator[dict[str, Any]]:
-    speaker = speaker_of(message, f"user_input[{at}]", "bad-user_input")
+    speaker = speaker_of(message, at)
     content = message.get("content")
-    text = "" if content is None else text_of({"content": content})
+    text = "" if content is None else _content(message)
     if text:
         yield {"from": speaker, "text": text}
-    for call in made_calls(message.get("tool_calls") or (), f"user_input[{at}].tool_calls"):
+    for call in made_calls(message, f"user_input[{at}]"):
         args = call.fault if call.args is None else dict(call.args)
         yield {"from": AGENT, "calls": call.name, "arguments": args}

@@ -38,21 +38,18 @@ def summarise_all(
     """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
     summaries = []
     for name in names:
-        column, meaning = columns[name], (about or {}).get(name)
-        summary = summarise(name, column)
-        if meaning is not None:
-            counts = tuple(
-                RubricCount(label, value, int((column == value).sum()))
-                for label, value in meaning.labels
-            )
-            most = max((one.count for one in counts), default=0)
-            modes = (one.label for one in counts if one.count == most)
-            summary = replace(
-                summary,
-                rubric_distribution=counts,
-                mode_category=min(modes) if most else None,
-                agreement=_agreement(columns, meaning) if meaning.judges else None,
-            )
+        meaning = (about or {}).get(name, About())
+        counts = tuple(
+            RubricCount(label, value, int((columns[name] == value).sum()))
+            for label, value in meaning.labels
+        )
+        most = max((each.count for each in counts), default=0)
+        summary = replace(
+            summarise(name, columns[name]),
+            rubric_distribution=counts,
+            mode_category=min(c.label for c in counts if c.count == most) if most else None,
+            agreement=_agreement(columns, meaning) if meaning.judges else None,
+        )
         summaries.append(summary)
     return tuple(summaries)
 

@@ -7,13 +7,12 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
 
 from pytest_evalmetrics.ext import Explained, RowError, compile_templates
-from pytest_evalmetrics.scorers.interface import builtin
 from pytest_evalmetrics.scorers.row_reading import (
     AGENT,
     ToolCall,
     made_calls,
+    message_of,
     response_of,
-    response_tool_calls,
     shown,
     speaker_of,
     wanted_calls,
@@ -22,7 +21,7 @@ from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from pytest_evalmetrics.ext import Row, Terms
 
@@ -32,18 +31,6 @@ _REFERENCE = "reference_tool_calls"
 
 @keys
 class ToolCallAccuracySpec(NamedScores):
-    """Tool calls in their order, with partial credit for arguments."""
-
-    default_names = ("tool_call_accuracy",)
-    type: Annotated[
-        Literal["tool_call_accuracy", "tool-call-accuracy"],
-        doc("the agent's tool calls against the row's reference_tool_calls"),
-    ]
-    strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
-
-
-@builtin("tool_call_accuracy")
-class ToolCallAccuracy:
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
     1 where there are no calls on both sides, 0 where there are on one. Else 0 unless the
@@ -53,12 +40,18 @@ class ToolCallAccuracy:
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
-    def __init__(self, spec: ToolCallAccuracySpec, _terms: Terms) -> None:
-        self.scores = spec.score_names
-        self._strict = spec.strict_order
+    own_names = ("tool_call_accuracy",)
+    type: Annotated[
+        Literal["tool_call_accuracy", "tool-call-accuracy"],
+        doc("the agent's tool calls against the row's reference_tool_calls"),
+    ]
+    strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
 
-    def score(self, row: Row) -> float | Explained:
-        """Score one row."""
+    def make(self, _terms: Terms) -> Callable[[Row], float | Explained]:
+        """Make the function that scores a row."""
+        return self._score
+
+    def _score(self, row: Row) -> float | Explained:
         if _REFERENCE not in row.item:
             raise RowError("no-reference", f"the row has no {_REFERENCE}")
         wanted = wanted_calls(row.item[_REFERENCE], _REFERENCE)
@@ -71,12 +64,13 @@ class ToolCallAccuracy:
     def _compare(self, made: list[ToolCall], wanted: list[ToolCall]) -> float:
         if not made or not wanted:
             return 0.0 if made or wanted else 1.0
-        if not self._strict:
+        if not self.strict_order:
             made, wanted = sorted(made, key=_sort_key), sorted(wanted, key=_sort_key)
         if [call.name for call in made] != [call.name for call in wanted]:
             return 0.0
         pairs = zip(made, wanted, strict=True)
-        return math.fsum(_share(one.args, other.args or {}) for one, other in pairs) / len(wanted)
+        shares = [_share(call.args, reference.args or {}) for call, reference in pairs]
+        return math.fsum(shares) / len(wanted)
 
 
 def _with_faults(scores: _Scores, made: list[ToolCall]) -> _Scores | Explained:
@@ -87,35 +81,20 @@ def _with_faults(scores: _Scores, made: list[ToolCall]) -> _Scores | Explained:
 
 def _calls_of(row: Row) -> list[ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
-    response = None if row.sample_data is row.item else row.sample_data.get("response")
+    response, messages = response_of(row), row.item.get("user_input")
+    generated = row.sample_data is not row.item and row.sample_data.get("response") is not None
+    if not generated and isinstance(messages, list):
+        spoken = [(at, m) for at, m in enumerate(messages) if speaker_of(m, at) == AGENT]
+        if spoken:
+            return [call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")]
+    elif not generated and not isinstance(messages, str | None):
+        raise RowError(
+            "bad-user_input", f"user_input is {shown(messages)}, expected a list of messages"
+        )
     if response is None:
-        messages = row.item.get("user_input")
-        if isinstance(messages, list):
-            calls = _calls_in(messages)
-            if calls is not None:
-                return calls
-        elif messages is not None and not isinstance(messages, str):
-            raise RowError(
-                "bad-conversation", f"user_input is {shown(messages)}, expected a list of messages"
-            )
-        response = response_of(row)
-        if response is None:
-            what = "no user_input" if messages is None else "no message of the agent in user_input"
-            raise RowError("no-response", f"the row has {what}, and no response")
-    return made_calls(response_tool_calls(response), "response.tool_calls")
-
-
-def _calls_in(messages: list[Any]) -> list[ToolCall] | None:
-    """Join the calls of the agent's messages; None where there is no such message."""
-    calls: list[ToolCall] | None = None
-    for at, message in enumerate(messages):
-        if speaker_of(message, f"user_input[{at}]", "bad-conversation") != AGENT:
-            continue
-        values, where = message.get("tool_calls"), f"user_input[{at}].tool_calls"
-        if values is not None and not isinstance(values, list):
-            raise RowError("bad-conversation", f"{where} is {shown(values)}, expected a list")
-        calls = [*(calls or ()), *made_calls(values or (), where)]
-    return calls
+        what = "no user_input" if messages is None else "no message of the agent in user_input"
+        raise RowError("no-response", f"the row has {what}, and no response")
+    return made_calls(message_of(response), "response")
 
 
 def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
@@ -149,9 +128,14 @@ def _sorted_keys(value: Any) -> Any:
 
 @keys
 class ToolCallingSpec(NamedScores):
-    """Tool calls of a response in any order, right or wrong."""
+    """Compare the tool calls of a response with a reference, as multisets.
 
-    default_names = ("function_name_accuracy", "function_name_and_args_accuracy")
+    ``function_name_accuracy`` is 1 where the names are the same, each as often, and 0
+    otherwise; ``function_name_and_args_accuracy`` is 1 where the calls can be paired so that
+    names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
+    """
+
+    own_names = ("function_name_accuracy", "function_name_and_args_accuracy")
     type: Annotated[
         Literal["tool-calling", "tool_calling"],
         doc("the tool calls of a response against a reference, in any order"),
@@ -160,32 +144,23 @@ class ToolCallingSpec(NamedScores):
         TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
     ]
 
+    def make(self, _terms: Terms) -> Callable[[Row], Mapping[str, float] | Explained]:
+        """Make the function that scores a row."""
+        reference = compile_templates(self.reference, f"the scorer {self.type}")
+        names = self.score_names
 
-@builtin("tool-calling")
-class ToolCalling:
-    """Compare the tool calls of a response with a reference, as multisets.
+        def score(row: Row) -> Mapping[str, float] | Explained:
+            wanted = wanted_calls(reference(row.context), "the reference")
+            response = response_of(row)
+            if response is None:
+                raise RowError("no-response", "the row has no response")
+            made = [call for call in made_calls(message_of(response), "response") if call.name]
+            same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
+            whole = same and _can_be_paired(made, wanted)
+            scores = dict(zip(names, (float(same), float(whole)), strict=True))
+            return _with_faults(scores, made)
 
-    ``function_name_accuracy`` is 1 where the names are the same, each as often, and 0
-    otherwise; ``function_name_and_args_accuracy`` is 1 where the calls can be paired so that
-    names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
-    """
-
-    def __init__(self, spec: ToolCallingSpec, _terms: Terms) -> None:
-        self.scores = spec.score_names
-        self._reference = compile_templates(spec.reference, f"the scorer {spec.type}")
-
-    def score(self, row: Row) -> Mapping[str, float] | Explained:
-        """Score one row."""
-        wanted = wanted_calls(self._reference(row.context), "the reference")
-        response = response_of(row)
-        if response is None:
-            raise RowError("no-response", "the row has no response")
-        calls = made_calls(response_tool_calls(response), "response.tool_calls")
-        made = [call for call in calls if call.name]
-        same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
-        whole = same and _can_be_paired(made, wanted)
-        scores = dict(zip(self.scores, (float(same), float(whole)), strict=True))
-        return _with_faults(scores, made)
+        return score
 
 
 def _plain_name(call: ToolCall) -> str:

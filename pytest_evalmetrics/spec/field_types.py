@@ -200,6 +200,18 @@ COUNT_SCHEMA: dict[str, Any] = {
 CountField = Annotated[Count, BeforeValidator(count), WithJsonSchema(COUNT_SCHEMA)]
 
 
+FUNCTION: Final = r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
+
+
+def _function_name(value: str) -> str:
+    if not re.fullmatch(FUNCTION, value):
+        raise expected("package.module:function")
+    return value
+
+
+FunctionName = Annotated[Name, AfterValidator(_function_name)]
+
+
 # -- of endpoints --------------------------------------------------------------------------
 
 

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Callable
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import BeforeValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.spec.field_types import (
     BodyValue,
     FromEnvironment,
+    FunctionName,
     MaxRetries,
     Name,
     SecretName,
@@ -20,7 +21,6 @@ from pytest_evalmetrics.spec.field_types import (
     doc,
     expected,
     keys,
-    refuse,
 )
 from pytest_evalmetrics.spec.sources import (
     InferenceField,
@@ -105,38 +105,42 @@ PromptField = Annotated[
 ]
 
 
-def _tools(value: Any) -> Any:
-    if isinstance(value, str) and "{{" in value:
+def _template_or(what: str, fits: Callable[[Any], bool]) -> BeforeValidator:
+    def check(value: Any) -> Any:
+        if not fits(value) and not (isinstance(value, str) and "{{" in value):
+            raise expected(what)
         return value
-    if not isinstance(value, list) or not all(isinstance(tool, dict) for tool in value):
-        raise expected('a list of tools as the endpoint takes them, or a template "{{ tools }}"')
-    return value
 
-
-def _response_format(value: Any) -> Any:
-    if isinstance(value, str) and "{{" in value:
-        return value
-    if not isinstance(value, dict) or "type" not in value:
-        raise expected("a mapping with type, such as {type: json_object}, or a template")
-    return value
+    return BeforeValidator(check)
 
 
 ToolsField = Annotated[
     BodyValue,
-    BeforeValidator(_tools),
+    _template_or(
+        'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
+        lambda value: isinstance(value, list) and all(isinstance(tool, dict) for tool in value),
+    ),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}),
 ]
 ResponseFormatField = Annotated[
     BodyValue,
-    BeforeValidator(_response_format),
+    _template_or(
+        "a mapping with type, such as {type: json_object}, or a template",
+        lambda value: isinstance(value, dict) and "type" in value,
+    ),
     WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}),
 ]
 
 
-def _reference(value: str) -> str:
-    if not re.fullmatch(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*", value):
-        raise refuse(f"expected package.module:function, found {value[:60]!r}")
-    return value
+def _short_form(key: str, what: str) -> Callable[[Any], Any]:
+    """Make the function that reads a text as the mapping with one key."""
+
+    def expand(value: Any) -> Any:
+        if not isinstance(value, str | dict):
+            raise expected(what)
+        return {key: value} if isinstance(value, str) else value
+
+    return expand
 
 
 @keys
@@ -144,8 +148,7 @@ class TargetSpec:
     """A Python function that answers a row."""
 
     function: Annotated[
-        Name,
-        AfterValidator(_reference),
+        FunctionName,
         doc("package.module:function, called with the row; plain or async"),
     ]
     version: Annotated[
@@ -160,14 +163,9 @@ class TargetSpec:
     ] = None
 
 
-def _target(value: Any) -> Any:
-    if not isinstance(value, str | dict):
-        raise expected("package.module:function, or a mapping with function")
-    return {"function": value} if isinstance(value, str) else value
-
-
+_TARGET = _short_form("function", "package.module:function, or a mapping with function")
 TargetField = Annotated[
-    TargetSpec, BeforeValidator(_target, json_schema_input_type=Name | TargetSpec)
+    TargetSpec, BeforeValidator(_TARGET, json_schema_input_type=Name | TargetSpec)
 ]
 
 
@@ -196,14 +194,9 @@ class LabelsSpec:
     ] = None
 
 
-def _labels(value: Any) -> Any:
-    if not isinstance(value, str | dict):
-        raise expected("the column with the label, or a mapping with label and rows")
-    return {"label": value} if isinstance(value, str) else value
-
-
+_LABELS = _short_form("label", "the column with the label, or a mapping with label and rows")
 LabelsField = Annotated[
-    LabelsSpec, BeforeValidator(_labels, json_schema_input_type=Name | LabelsSpec)
+    LabelsSpec, BeforeValidator(_LABELS, json_schema_input_type=Name | LabelsSpec)
 ]
 
 # as keys of a benchmark

@@ -7,7 +7,7 @@ import re
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Final, Literal, Protocol, TypeVar, Union
+from typing import Annotated, Any, ClassVar, Final, Literal, Union
 
 from pydantic import (
     AfterValidator,
@@ -19,22 +19,21 @@ from pydantic import (
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import InitErrorDetails, core_schema
+from pydantic_core import InitErrorDetails
 
 from pytest_evalmetrics.spec.field_types import (
+    FUNCTION,
     NAMES_SCHEMA,
+    Checked,
+    FunctionName,
     Name,
     Names,
     doc,
     expected,
     keys,
+    no_duplicates,
     refuse,
 )
-
-if TYPE_CHECKING:
-    from pydantic import GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
 
 # The module of `scorers` and the class that hold the keys of a type: it is imported when a file
 # has such a scorer. A type may be written with - or with _ between its words.
@@ -70,7 +69,7 @@ def _score_name(value: str) -> str:
 ScoreName = Annotated[
     Name,
     AfterValidator(_score_name),
-    Field(description="lower-case letters, digits and _", pattern=r"^[a-z0-9_]+$"),
+    doc("lower-case letters, digits and _"),
 ]
 Minimum = Annotated[
     float | None, Field(allow_inf_nan=False, description="below it is the row's error")
@@ -83,34 +82,24 @@ Better = Annotated[
 ]
 
 
-class _HasName(Protocol):
-    @property
-    def name(self) -> str: ...
-
-
-_Scores = TypeVar("_Scores", bound=tuple[_HasName, ...])
-
-
 def check_range(low: float | None, high: float | None) -> None:
     """Refuse an empty range."""
     if low is not None and high is not None and low > high:
         raise refuse(f"minimum {low:.12g} is above maximum {high:.12g}: nothing can pass")
 
 
-def check_score_names(scores: _Scores) -> _Scores:
+def check_score_names(scores: Any) -> Any:
     """Refuse two scores of one name."""
-    names = [score.name for score in scores]
-    twice = sorted({name for name in names if names.count(name) > 1})
-    if twice:
-        raise refuse(f"two scores are named {twice[0]!r}")
+    no_duplicates(tuple(score.name for score in scores))
     return scores
 
 
 @keys
 class NamedScores:
-    """A scorer whose scores have default names; `name` tells two of one type apart."""
+    """A scorer whose scores have names of their own; `name` tells two of one type apart."""
 
-    default_names: ClassVar[tuple[str, ...]] = ()
+    own_names: ClassVar[Any] = ()  # of its scores without a `name`
+    limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None where there is no end
     more_is_better: ClassVar[bool] = True  # as far as the type itself tells
 
     type: str
@@ -123,43 +112,23 @@ class NamedScores:
     ] = None
 
     @property
-    def own_names(self) -> tuple[str, ...]:
-        """Names of its scores without a `name`."""
-        return self.default_names
-
-    @property
-    def limits(self) -> tuple[float | None, float | None]:
-        """The range of its scores; None where it has no end."""
-        return 0.0, 1.0
-
-    @property
     def score_names(self) -> tuple[str, ...]:
         """Names of its scores."""
+        names: tuple[str, ...] = self.own_names
         if self.name is None:
-            return self.own_names
-        if len(self.own_names) == 1:
-            return (self.name,)
-        return tuple(f"{self.name}_{own}" for own in self.own_names)
+            return names
+        return (self.name,) if len(names) == 1 else tuple(f"{self.name}_{own}" for own in names)
 
 
 # -- the user's own scorers ----------------------------------------------------------------
 
-_FUNCTION_TEXT = "package.module:function"
-_REFERENCE_PATTERN = r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
-
-
-def _function_name(value: str) -> str:
-    if not re.fullmatch(_REFERENCE_PATTERN, value):
-        raise expected(_FUNCTION_TEXT)
-    return value
-
 
 @keys
 class PythonScorerSpec:
-    """A function; its further keys are arguments, checked when its scorer is made."""
+    """Call a function of the project; its further keys are arguments."""
 
     type: Literal["python"]
-    function: Annotated[Name, AfterValidator(_function_name)]
+    function: FunctionName
     scores: Names | None = None
     options: dict[str, Any] = field(default_factory=dict)
 
@@ -195,7 +164,7 @@ _CUSTOM: Final = "other"
 _FUNCTION = {
     "description": "package.module:function, called with each row",
     "type": "string",
-    "pattern": f"^{_REFERENCE_PATTERN}$",
+    "pattern": f"^{FUNCTION}$",
 }
 
 
@@ -205,15 +174,6 @@ def spellings(kind: str) -> tuple[str, ...]:
 
 
 _TAGS: Final = {name: kind for kind in BUILTIN for name in spellings(kind)} | {"python": _PYTHON}
-
-
-def module_of(kind: str) -> str:
-    """Name the module that registers a built-in type; empty for any other."""
-    tag = _TAGS.get(kind)
-    if tag is None:
-        return ""
-    module = "bound" if tag == _PYTHON else BUILTIN[tag].partition(":")[0]
-    return f"pytest_evalmetrics.scorers.{module}"
 
 
 _OWN: Final[dict[str, Any]] = {
@@ -269,6 +229,12 @@ def _form(tag: str) -> Any:
     return getattr(import_module(f"pytest_evalmetrics.scorers.{module}"), name)
 
 
+def builtin_types(name: str | None) -> dict[str, Any]:
+    """Return the keys of each built-in type, or of that with a name, by every spelling of it."""
+    tags = _TAGS if name is None else {key: tag for key, tag in _TAGS.items() if key == name}
+    return {key: PythonScorerSpec if tag == _PYTHON else _form(tag) for key, tag in tags.items()}
+
+
 @cache
 def _adapter(tag: str) -> TypeAdapter[Any]:
     return TypeAdapter(_form(tag))
@@ -280,8 +246,9 @@ def _validate_scorer(value: Any) -> Any:
         raise expected("a mapping with type")
     if "python" in value and "type" not in value and "function" not in value:
         function = value["python"]
-        if not isinstance(function, str) or not re.fullmatch(_REFERENCE_PATTERN, function):
-            wrong = InitErrorDetails(type=expected(_FUNCTION_TEXT), loc=("python",), input=function)
+        if not isinstance(function, str) or not re.fullmatch(FUNCTION, function):
+            fault = expected("package.module:function")
+            wrong = InitErrorDetails(type=fault, loc=("python",), input=function)
             raise ValidationError.from_exception_data("python", [wrong])
         rest = {key: item for key, item in value.items() if key != "python"}
         value = {"type": "python", "function": function, **rest}
@@ -294,18 +261,11 @@ def _validate_scorer(value: Any) -> Any:
     return _adapter(_TAGS.get(value["type"], _CUSTOM)).validate_json(json.dumps(value))
 
 
-class _ByType:
-    """Validates an entry by its type: only the keys of that type are loaded."""
-
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
-        return core_schema.no_info_plain_validator_function(_validate_scorer)
-
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        forms: Any = Union[*(Annotated[_form(tag), Tag(tag)] for tag in (*BUILTIN, *_OWN))]
-        by_type = Discriminator(lambda value: _TAGS.get(value["type"], _CUSTOM))
-        return handler(TypeAdapter(Annotated[forms, by_type]).core_schema)
+def _any_form() -> Any:
+    forms: Any = Union[*(Annotated[_form(tag), Tag(tag)] for tag in (*BUILTIN, *_OWN))]
+    return Annotated[forms, Discriminator(lambda value: _TAGS.get(value["type"], _CUSTOM))]
 
 
-ScorersField = Annotated[tuple[Annotated[Any, _ByType()], ...], Field(min_length=1, strict=False)]
+# only the keys of an entry's type are loaded
+_Entry = Annotated[Any, Checked(_validate_scorer, _any_form)]
+ScorersField = Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]

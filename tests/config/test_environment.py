@@ -9,7 +9,7 @@ FILE = (
 def test_a_variable_or_its_default(load, monkeypatch):
     def model():
         (benchmark,) = load(FILE.format("http://${JUDGE_HOST:-localhost:8000}/v1"))
-        return benchmark.spec.scorers[0].model
+        return benchmark.spec.scorers[0].judge_model
 
     monkeypatch.delenv("JUDGE_HOST", raising=False)
     assert model().url == "http://localhost:8000/v1"

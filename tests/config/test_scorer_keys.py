@@ -199,7 +199,7 @@ WRONG = {  # from line 2 on, and what is said of it
         "9: benchmark.model: rows are read from rollouts, or answered by a model, not both",
         "9: benchmark.model: 'prompt_template' is missing",
         "10: benchmark.rollouts: unknown key 'limit'",
-        "11: benchmark.target: expected package.module:function, found 'f'",
+        '11: benchmark.target: expected package.module:function, found the text "f"',
         "11: benchmark.target: rows are read from rollouts, or answered by a target, not both",
         "11: benchmark.target: rows are answered by a model or by a target, not by both",
     ],

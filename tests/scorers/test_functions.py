@@ -62,7 +62,7 @@ def test_a_registered_function_may_make_a_scorer():
         (spec("breaks"), "raised-KeyError", "the scorer raised KeyError: 'nothing'"),
         (spec("leaves"), "raised-SystemExit", "the scorer raised SystemExit: 3"),
         (spec("cancels"), "raised-CancelledError", "the scorer raised CancelledError"),
-        (spec("generated"), "no-score", f"{HERE}:generated gave asked, got, and no generated"),
+        (spec("generated"), "no-score", "the scorer gave asked, got, expected generated"),
         (spec("length", scores=["a", "b"]), "no-score", "the scorer gave 3, expected a, b"),
         (entry(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),
     ],

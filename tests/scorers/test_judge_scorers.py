@@ -139,8 +139,8 @@ def test_a_new_version_of_a_prompt_asks_anew(judge_server, tmp_path, monkeypatch
         return judge_server.posts
 
     assert [posts(), posts()] == [2, 0]
-    kind = type(made(judge_server, "answer_accuracy").target)
-    monkeypatch.setattr(kind, "VERSION", "next")
+    keys = "pytest_evalmetrics.scorers.judge_scorers.AnswerAccuracySpec"
+    monkeypatch.setattr(f"{keys}.version", "next")
     assert [posts(), posts()] == [2, 0]
 
 
@@ -204,7 +204,7 @@ BROKEN = {
     "topic_adherence": [
         (TOPIC, "user_input", None, "no-user_input"),
         (TOPIC, "reference_topics", None, "no-reference_topics"),
-        (TOPIC, "reference_topics", [], "no-reference_topics"),
+        (TOPIC, "reference_topics", [], "bad-reference_topics"),
         (TOPIC, "reference_topics", "a", "bad-reference_topics"),
         (TOPIC, "reference_topics", [1], "bad-reference_topics"),
         (TOPIC, "user_input", [], "bad-user_input"),

@@ -10,7 +10,7 @@ from scorers.offline import entry
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply
-from pytest_evalmetrics.scorers.llm_judge import reader_of, schema_of
+from pytest_evalmetrics.scorers.llm_judge import reader_of
 
 GOOD, BAD = {"label": "good", "value": 1}, {"label": "bad", "value": 0}
 SCORE = r"SCORE: (\d)"
@@ -85,27 +85,12 @@ def test_what_is_no_score(parser, text, kind):
 def test_a_json_path_and_a_named_group():
     deep = reader_of(spec(parser={"json_path": "$.result[0].score"}))
     assert deep(Reply('{"result": [{"score": 0.5}]}')) == 0.5
-    with pytest.raises(RowError, match="nothing at"):
+    with pytest.raises(RowError, match="has no"):
         deep(Reply('{"result": []}'))
     named = {"pattern": r"(\w+) is (?P<n>\d)", "group": "n"}
     assert reader_of(spec(parser=named))(Reply("it is 4")) == 4
     with pytest.raises(RowError):
         reader_of(spec(pattern=r"a(b)?"))(Reply("a"))
-
-
-def test_the_schema_of_an_answer():
-    scores = [PARSERS["json range"], PARSERS["json rubric"]]
-    assert schema_of(scores) == {
-        "type": "object",
-        "properties": {
-            "quality": {"type": "number", "description": "from 1 to 5"},
-            "tone": {"type": "string", "enum": ["good", "bad"]},
-        },
-        "required": ["quality", "tone"],
-        "additionalProperties": False,
-    }
-    assert schema_of([*scores, PARSERS["regex match"]]) is None
-    assert schema_of([spec(parser={"json_path": "$.a.b"})]) is None
 
 
 @given(

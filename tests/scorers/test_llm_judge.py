@@ -52,13 +52,32 @@ def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
     assert scorer.judges[0].versions == {"prompts": "2"}
 
 
+FORM = {
+    "type": "object",
+    "properties": {
+        "quality": {"type": "number", "description": "how good"},
+        "tone": {"type": "string", "enum": ["kind", "cold"]},
+        "fit": {"type": "number", "description": "from 1 to 5"},
+    },
+    "required": ["quality", "tone", "fit"],
+    "additionalProperties": False,
+}
+PATTERN = {"name": "quality", "parser": {"pattern": r"(\d)", "method": "search"}}
+AT_PATH = {"name": "quality", "parser": {"json_path": "$.quality"}}
+
+
 @pytest.mark.parametrize(
-    ("structured_output", "form"),
-    [(False, None), ({"schema": {"type": "object"}}, {"type": "object"})],
+    ("more", "form"),
+    [
+        ({"structured_output": False}, None),
+        ({"structured_output": {"schema": {"type": "object"}}}, {"type": "object"}),
+        ({"scores": [QUALITY, TONE, {"name": "fit", "minimum": 1, "maximum": 5}]}, FORM),
+        ({"scores": [{"name": "fit"}, PATTERN]}, None),
+        ({"scores": [AT_PATH]}, None),
+    ],
 )
-def test_the_form_that_is_asked_for(judge_server, structured_output, form):
-    scorer = made(model=judge_server.entry(), structured_output=structured_output)
-    judged(scorer, said(quality=4))
+def test_the_form_that_is_asked_for(judge_server, more, form):
+    judged(made(model=judge_server.entry(), **more), said(quality=4, tone="kind", fit=2))
     asked = judge_server.bodies[0].get("response_format")
     assert (asked and asked["json_schema"]["schema"]) == form
 
@@ -87,19 +106,15 @@ def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
 
 @pytest.mark.parametrize(
     ("combine", "values", "expected"),
-    [
-        ("mean", [1, 2, 4.5], 2.5),
-        ("majority", [5, 1, 5], 5),
-        ("majority", [1, 5, 2, 3, 5], 5),
-    ],
+    [("mean", [1, 2, 4.5], 2.5), ("majority", [1, 5, 2, 3, 5], 5), ("majority", [1, 5], None)],
 )
 def test_what_several_scores_come_to(combine, values, expected):
-    assert made(judges=[MODEL] * 2, combine=combine).target._combine(values) == expected
-
-
-def test_no_majority_is_no_score():
-    with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
-        made(judges=[MODEL] * 2, combine="majority").target._combine([1, 5])
+    panel = made(judges=[MODEL] * 2, combine=combine).target
+    if expected is None:
+        with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
+            panel._combine(values)
+    else:
+        assert panel._combine(values) == expected
 
 
 @pytest.mark.parametrize(

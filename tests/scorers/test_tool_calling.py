@@ -87,7 +87,7 @@ def test_by_hand(made_, wanted, expected):
         ({"tool_calls": [], "response": {"choices": [{}]}}, "bad-response: the response can't be"),
         (
             {"tool_calls": [], "response": {"choices": [{"message": {"tool_calls": "a"}}]}},
-            'bad-response: the response can\'t be read: its tool_calls are "a"',
+            'bad-call: response.tool_calls is "a", expected a list',
         ),
         (
             {"tool_calls": [], "response": {"output": "text"}},

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.data.content import content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
@@ -132,6 +133,13 @@ def reads_records(request: Request) -> bool:
     ids = fields.task, fields.sample, fields.agent
     named = any(path is not None for path in ids) or score_paths(fields) or fields.content
     return bool(request.whole or request.categories or named)
+
+
+def aggregate(
+    name: str, value: Any, error: float | None, samples: float | None
+) -> dict[str, float | None]:
+    """Name a score that is an aggregate, with its standard error and its number of samples."""
+    return {name: value, STATED_ERROR + name: error, STATED_COUNT + name: samples}
 
 
 def brief(content: Any) -> str:

@@ -6,7 +6,6 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
@@ -118,9 +117,9 @@ def _add_aggregates(builder: foreign.ChunkBuilder, results: Document, source: So
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
             names.append(_column(metric, filter_))
-            scores[names[-1]] = value
-            scores[STATED_ERROR + names[-1]] = foreign.number(entries.get(stderr))
-            scores[STATED_COUNT + names[-1]] = foreign.number(counts.get("effective"))
+            samples = foreign.number(counts.get("effective"))
+            error = foreign.number(entries.get(stderr))
+            scores |= foreign.aggregate(names[-1], value, error, samples)
         builder.add(
             Rollout(
                 record={"task": task},

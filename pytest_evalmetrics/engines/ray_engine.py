@@ -230,21 +230,20 @@ class RayEngine:
 
     def _connected(self) -> Any:
         os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Ray's own
+        address = self._address or os.environ.get("RAY_ADDRESS") or ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Ray's own
+            try:
                 import ray  # noqa: PLC0415 - an extra, and a second to import
-        except ImportError as error:
-            reason = f"the engine ray needs {error.name or error}, which is not installed"
-            raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
-        if ray.is_initialized():  # by the user's own code: it is theirs to end
-            return ray
-        host, _, port = (self._address or os.environ.get("RAY_ADDRESS") or "").rpartition(":")
-        try:
-            if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
-                socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            except ImportError as error:
+                reason = f"the engine ray needs {error.name or error}, which is not installed"
+                raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
+            if ray.is_initialized():  # by the user's own code: it is theirs to end
+                return ray
+            host, _, port = address.rpartition(":")
+            try:
+                if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
+                    socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
                 ray.init(
                     address=self._address,
                     include_dashboard=False,
@@ -252,13 +251,13 @@ class RayEngine:
                     log_to_driver=False,
                     configure_logging=False,
                 )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            named = self._address or os.environ.get("RAY_ADDRESS") or "of its own"
-            raise EngineError(
-                f"the Ray cluster {named} can't be used: {_short(error)}",
-                hint="is it up (`ray status`), on the same versions of Ray and Python, and does "
-                "pytest run on one of its machines? --evalmetrics-ray-address names another",
-            ) from None
+            except (RuntimeError, ValueError, OSError) as error:
+                raise EngineError(
+                    f"the Ray cluster {address or 'of its own'} can't be used: {_short(error)}",
+                    hint="is it up (`ray status`), on the same versions of Ray and Python, and "
+                    "does pytest run on one of its machines? --evalmetrics-ray-address names "
+                    "another",
+                ) from None
         self._started_here = True
         return ray
 

@@ -87,7 +87,7 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
             for n in own
         }
         if target is not None:
-            target.call_with(pool.answer)
+            target.call = pool.answer
         moved = replace(
             work,
             jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
@@ -118,7 +118,7 @@ class _FarScorer:
 
 @dataclass(frozen=True, slots=True)
 class Kit:
-    """What a worker needs before its first task; no secrets."""
+    """The code and the settings that a worker needs before its first task; no secrets."""
 
     version: str  # of this package
     registered: Mapping[str, Any]  # the project's scorers, by the names in the benchmark file
@@ -165,7 +165,7 @@ def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> 
 
 
 def _search_path(root: Path) -> list[str]:
-    """Let workers look for modules as this process does ("" is its folder), and in the root."""
+    """Name the folders in which this process finds modules ("" is its own), and the root."""
     return list(dict.fromkeys(str(Path(entry).absolute()) for entry in (*sys.path, str(root))))
 
 
@@ -197,7 +197,7 @@ class _Pool:
     ready: int = 0
 
     async def aclose(self) -> None:
-        """Let the workers end."""
+        """End the workers."""
         for slot in self.slots:
             slot.cancel()
         await asyncio.gather(*self.slots, return_exceptions=True)
@@ -207,7 +207,7 @@ class _Pool:
         return cast("str", await self.do(Task(None, row, sample)))
 
     async def do(self, task: Task) -> Scores | str:
-        """Let a worker do a task; raise the error that it returned."""
+        """Do a task on a worker; raise the error that it returned."""
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.waiting.put_nowait((task, outcome))
         if len(self.slots) < self.most:
@@ -297,7 +297,22 @@ class Worker:
         with suppress(OSError):
             os.chdir(folder)
         try:
-            self._make(pickle.loads(kit))  # noqa: S301 - from the run that this works for
+            unpacked: Kit = pickle.loads(kit)  # noqa: S301 - from the run that this works for
+            here = version(_PACKAGE)
+            if here != unpacked.version:
+                return EngineError(
+                    f"a worker of the cluster has {_PACKAGE} {here}, this run {unpacked.version}",
+                    hint="install the same version on every node",
+                )
+            for name, scorer in unpacked.registered.items():
+                scorers.put(name, scorer)
+            self._scorers = {
+                number: make_scorers((spec,), unpacked.terms, lambda *_: 0)[0]
+                for number, spec in unpacked.scorers.items()
+            }
+            if unpacked.target_spec is not None:
+                targets.put(unpacked.target_spec.function, unpacked.target)
+                self._target = TargetGenerator(unpacked.target_spec, unpacked.terms)
         except EvalMetricsError as error:
             return error
         except Exception as error:  # noqa: BLE001 - the project's modules are imported here
@@ -307,23 +322,6 @@ class Worker:
                 "in the project's folder",
             )
         return None
-
-    def _make(self, kit: Kit) -> None:
-        here = version(_PACKAGE)
-        if here != kit.version:
-            raise EngineError(
-                f"a worker of the cluster has {_PACKAGE} {here}, this run {kit.version}",
-                hint="install the same version on every node",
-            )
-        for name, target in kit.registered.items():
-            scorers.put(name, target)
-        self._scorers = {
-            number: make_scorers((spec,), kit.terms, lambda *_: 0)[0]
-            for number, spec in kit.scorers.items()
-        }
-        if kit.target_spec is not None:
-            targets.put(kit.target_spec.function, kit.target)
-            self._target = TargetGenerator(kit.target_spec, kit.terms)
 
     async def work(self, tasks: Sequence[Task]) -> list[Scores | str | EvalMetricsError]:
         """Do tasks side by side; a scorer sees one row at a time."""

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.pipeline.human_labels import HumanLabels
     from pytest_evalmetrics.pipeline.scored_rows import KeptRows

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.scored_rows import Chosen, Stage
     from pytest_evalmetrics.results import Check, ScorerFailures

@@ -32,7 +32,7 @@ from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -109,11 +109,13 @@ def lookup(record: Any, path: str) -> Any:
     if isinstance(record, dict):
         if path in record:
             return record[path]
-        for end in [i for i, sign in enumerate(path) if sign == "."][::-1]:
-            if path[:end] in record:
-                value = lookup(record[path[:end]], path[end + 1 :])
+        head, dot, _ = path.rpartition(".")
+        while dot:
+            if head in record:
+                value = lookup(record[head], path[len(head) + 1 :])
                 if value is not None:
                     return value
+            head, dot, _ = head.rpartition(".")
     elif isinstance(record, list):
         head, _, rest = path.partition(".")
         if head.isdecimal() and int(head) < len(record):
@@ -443,9 +445,10 @@ class Document:
         """Decode the value of a key; None where there is none."""
         return _decoded(self._parts.get(key))
 
-    def whole(self) -> dict[str, Any]:
-        """Decode the object."""
-        return {key: _decoded(value) for key, value in self._parts.items()}
+    def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
+        """Decode the object, or some of its keys."""
+        wanted = self._parts if keys is None else keys
+        return {key: _decoded(value) for key, value in self._parts.items() if key in wanted}
 
     def object(self, key: str) -> dict[str, Any]:
         """Decode an object; an empty one where there is none."""

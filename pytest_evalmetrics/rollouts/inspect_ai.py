@@ -88,7 +88,8 @@ class InspectAi(ToolLoader):
                 yield from summaries
                 return
         for name in members:
-            yield Document(archive.read(name), source, _WHAT).whole()
+            keys = None if reads_records else (*_KEPT, "attachments")
+            yield Document(archive.read(name), source, _WHAT).whole(keys)
 
     def _fill_from_log(
         self,

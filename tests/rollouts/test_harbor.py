@@ -204,8 +204,6 @@ def test_labels_and_names_by_path(folder):
     ("content", "message"),
     [
         ('{"task_name": "a", "trial_name": "b", "agent_i', "ends in the middle of it"),
-        ("", "the file is empty"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:1", "Git LFS pointer"),
         ("[1]", "no JSON object"),
         ('{"task_name": 3, "trial_name": "b"}', "the task_name of this trial is 3"),
         ('{"trials": []}', "no Harbor result"),

@@ -138,9 +138,3 @@ def test_its_own_counts_are_compared(folder):
     assert "successes in its stats is 2, and the rollouts give 1" in "".join(
         folder.load("out.json", scores=["success"]).notes
     )
-
-
-def test_a_half_line(folder):
-    line = json.dumps(result())
-    folder.write(f"{line}\n{line[:-20]}", "out.jsonl")
-    assert folder.refused("out.jsonl", scores=["success"]).line == 2

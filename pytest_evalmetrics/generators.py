@@ -15,7 +15,7 @@ import math
 import threading
 from concurrent.futures import Future
 from dataclasses import field
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_evalmetrics.chat import asking
 from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
@@ -72,16 +72,9 @@ class Generated:
         }
 
 
-class Generator(Protocol):
-    """Attempts rows."""
-
-    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
-        """Attempt one row.
-
-        Make the first call before anything is awaited: calls are counted in the order of the
-        rows, so that a run that is started again finds its answers.
-        """
-        ...
+# both make the first call of a row before anything is awaited: calls are counted in the order of
+# the rows, so that a run that is started again finds its answers
+Generator: TypeAlias = "TargetGenerator | ModelGenerator"
 
 
 def make_generator(
@@ -93,19 +86,19 @@ def make_generator(
     try:
         if spec.target is not None:
             return TargetGenerator(spec.target, terms)
-        return _ModelGenerator(spec, terms)
+        return ModelGenerator(spec, terms)
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
             error.line = line_of("target" if spec.target is not None else "model")
         raise
 
 
-# a model's answers on purpose, which were paid for: they are kept, and not asked for again
+# the kinds of answers that a model gives on purpose: they are paid for, kept and not asked again
 _ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off"})
 
 
-class _ModelGenerator:
-    """Asks a model."""
+class ModelGenerator:
+    """Asks a model; the number of the sample is not sent."""
 
     def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
         if spec.model is None:
@@ -117,11 +110,13 @@ class _ModelGenerator:
             for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
             if value is not None
         }
-        self._last: tuple[Mapping[str, Any], dict[str, Any]] | None = None
 
     async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
-        """Attempt one row, see `Generator`; the sample's number is not sent."""
+        """Attempt one row."""
         del sample
+        context = {**row, "item": row, "sample": {}}
+        more = {key: render(context) for key, render in self._more.items()}
+        request = self._model.request(self._prompt(context), **more)
         replies: list[Reply | RowError] = []
 
         def check(answer: Any) -> None:
@@ -132,9 +127,7 @@ class _ModelGenerator:
                     raise
                 replies.append(error)
 
-        body = await calls.post(
-            self._model.endpoint, self._request(row), kind="generate/1", check=check
-        )
+        body = await calls.post(self._model.endpoint, request, kind="generate/1", check=check)
         reply, price, failure = replies[-1], self._model.price, None
         if isinstance(reply, RowError):
             failure, finish = reply, "length" if reply.kind == "cut-off" else ""
@@ -142,14 +135,6 @@ class _ModelGenerator:
         tokens = reply.tokens
         cost = math.nan if tokens is None or price is None else price.of(tokens)
         return Generated(reply, body, calls.latency_s, cost, failure=failure)
-
-    def _request(self, row: Mapping[str, Any]) -> dict[str, Any]:
-        """Render the request; the samples of a row come one after the other, and share it."""
-        if self._last is None or self._last[0] is not row:
-            context = {**row, "item": row, "sample": {}}
-            more = {key: render(context) for key, render in self._more.items()}
-            self._last = row, self._model.request(self._prompt(context), **more)
-        return self._last[1]
 
 
 class TargetGenerator:
@@ -164,18 +149,15 @@ class TargetGenerator:
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
-        self._call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
-
-    def call_with(self, call: Callable[[Mapping[str, Any], int], Awaitable[str]]) -> None:
-        """Let the function be called elsewhere, by something that does what `answer` does."""
-        self._call = call
+        # an engine may put in its place what calls the function elsewhere
+        self.call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
 
     async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
-        """Attempt one row, see `Generator`."""
+        """Attempt one row."""
 
         async def make() -> str:
             async with self._free:
-                return await self._call(row, sample)
+                return await self.call(row, sample)
 
         answer = await calls.perform(self._spec.function, row, make, version=self._spec.version)
         return read_answer(answer.body, answer.latency_s)
@@ -292,8 +274,7 @@ def read_answer(value: Any, latency_s: float) -> Generated:
     if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
         body = {"usage": value.get("usage"), **text}
         return Generated(read_reply(body), body, latency_s, more=more)
-    if text is None and calls:
-        text = ""
+    text = "" if text is None and calls else text
     if not isinstance(text, str):
         given = f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
         raise RowError(

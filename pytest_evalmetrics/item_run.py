@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.generators import Generated, Generator
+    from pytest_evalmetrics.generators import Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
     from pytest_evalmetrics.scorers import BoundScorer, Exchange, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
@@ -59,7 +59,7 @@ class Engine(Protocol):
 
 @record
 class Attempted:
-    """What came of one attempt at a row, as far as a run keeps it."""
+    """The outcome of one attempt at a row, as far as a run keeps it."""
 
     text: bytes  # the row with its answer, or why it has none: a JSON object, without secrets
     exchanges: Sequence[Exchange]  # what was asked, and answered
@@ -72,19 +72,10 @@ class Attempted:
     call_failed: bool = False  # that is because the call failed
 
 
-async def _answer_and_score(
-    row: Row,
-    generator: Generator,
-    scorers: Sequence[BoundScorer],
-    calls: Calls,
-    sink: Any,
-    *,
-    hide: Callable[[str], str],
-) -> Attempted:
+async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     """Answer a row, and score its answer; its calls are counted before anything is awaited."""
-    generated: Generated | None = None
-    failure: RowError | None
-    call_failed = False
+    generator: Generator = work.answering.generator
+    hide, generated, failure, call_failed = work.transport.hide, None, None, False
     try:
         generated = await generator.generate(row.item, row.sample, calls)
         failure = generated.failure
@@ -112,9 +103,9 @@ async def _answer_and_score(
         call_failed,
     )
     if answered is not None:
-        for scorer in scorers:
-            await score_row(answered, scorer, calls.following(), sink, hide)
-    return attempted
+        for scorer in work.scorers:
+            await score_row(answered, scorer, calls.following(), work.sink, hide)
+    work.answering.attempted(row, attempted)
 
 
 def _text(what: Mapping[str, Any], hide: Callable[[str], str]) -> bytes:
@@ -135,25 +126,21 @@ def _writable(value: Any) -> Any:
 
 async def score_here(work: Workload, at_once: int | None = None) -> None:
     """Do a work, see `Engine.score`; few jobs at once, begun in their order."""
-    transport, sink, answering = work.transport, work.sink, work.answering
     occurrences = Occurrences()
     if at_once is None:
         # a model and judges wait for endpoints by themselves, with `parallelism` calls each:
         # while a judge looks at one answer, the model is at work on another
-        judged = answering is not None and any(scorer.calls for scorer in work.scorers)
+        judged = work.answering is not None and any(scorer.calls for scorer in work.scorers)
         at_once = work.terms.parallelism * (1 + judged)
 
     async def do(job: tuple[Row, BoundScorer | None]) -> None:
         row, scorer = job
         meter = None if work.meter is None else work.meter()
-        calls = Calls(transport, row.sample, occurrences, work.label, meter)
+        calls = Calls(work.transport, row.sample, occurrences, work.label, meter)
         if scorer is not None:
-            await score_row(row, scorer, calls, sink, transport.hide)
-        elif answering is not None:
-            attempted = await _answer_and_score(
-                row, answering.generator, work.scorers, calls, sink, hide=transport.hide
-            )
-            answering.attempted(row, attempted)
+            await score_row(row, scorer, calls, work.sink, work.transport.hide)
+        else:
+            await _answer_and_score(row, work, calls)
 
     await run_bounded(do, work.jobs, at_once)
 

@@ -1,4 +1,4 @@
-"""The engine that works on a Ray cluster. The only module that imports Ray."""
+"""The engine that works on a Ray cluster, and its reading. Only this module imports Ray."""
 
 from __future__ import annotations
 
@@ -9,82 +9,171 @@ import os
 import socket
 import time
 import warnings
-from typing import TYPE_CHECKING, Any, Final, cast
+from collections import deque
+from contextlib import suppress
+from dataclasses import replace
+from itertools import islice
+from pathlib import Path
+from socket import gethostname
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
-from pytest_evalmetrics.errors import EngineError
+from pytest_evalmetrics.errors import EngineError, EvalMetricsError
+from pytest_evalmetrics.rollouts.files import RolloutFile, is_large
+from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
+from pytest_evalmetrics.rollouts.recorded import find_loader
+from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
+    from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.local import Workload
-    from pytest_evalmetrics.rollouts import Request, RolloutFile
+    from pytest_evalmetrics.rollouts import Request
+
+    # a file and what was read of it; its defect, with lines counted from the start of the piece;
+    # or None, where it can't be read in shards
+    Read: TypeAlias = tuple[Source, Part] | EvalMetricsError | None
 
 _KNOCKS_S: Final = 10.0
 _LONGEST: Final = 300  # characters of an error's message
-_BEAT_S: Final = 1.0  # between two looks at the head of the cluster
-_REFUSED: Final = 3  # such looks in a row, after which it is gone
+_BEAT_S: Final = 1.0  # between two checks of the cluster's head
+_REFUSED: Final = 3  # such checks in a row, after which it is gone
+_TRIES: Final = 5  # of a task whose node is gone
+_AHEAD: Final = 3  # tasks per core that are under way: their results wait in the object store
 
 
-class Cluster:
-    """A Ray cluster, connected to at the first use."""
+class RayEngine:
+    """An engine that works on a Ray cluster, see `Engine`; it connects at the first use."""
 
-    def __init__(self, address: str | None) -> None:
-        # seconds that a free core is waited for, where nobody works yet
+    def __init__(
+        self, address: str | None, root: Path, *, always: bool = False, size: int | None = None
+    ) -> None:
+        # seconds to wait for a free core where no worker has one yet
         self.patience_s = 300.0  # a cluster that grows takes minutes to do so
+        self._root = root
+        self._always, self._size = always, size  # of what is read in pieces
         self._address = address
         self._ray: Any = None
-        self._ours = False
+        self._started_here = False
         self._head: tuple[str, int] | None = None
-        self._is_gone = False
+        self._refused = 0  # connections that the head refused in a row
+
+    def read(
+        self, files: Sequence[RolloutFile], format_: str | None, request: Request
+    ) -> RolloutTable | None:
+        """Read files by the tasks of the cluster, see `rollouts.Reader`."""
+        if not (self._always or any(file.url for file in files) or is_large(files)):
+            return None
+        pieces = cut(files, format_, self.cpus(), self._size, fetches=True)
+        if pieces is None:
+            return None
+        self.must_have_a_core()
+        table = TableBuilder(request)
+        rows = dict.fromkeys(range(len(files)), 0)
+        lines, last = 0, -1
+        for piece, read in self._read(pieces, format_, request):
+            if piece.file != last:
+                lines, last = 0, piece.file
+            if isinstance(read, EvalMetricsError):
+                if read.line is not None:
+                    read.line += lines  # read before, of the same file
+                raise read
+            if read is None:
+                return None
+            table.extend(*read)
+            lines += read[1].lines
+            rows[piece.file] += read[1].rows
+            if isinstance(piece.what, Source):
+                piece.what.must_be_unchanged()
+        return table.build() if all(rows.values()) else None
+
+    def _read(
+        self, pieces: Sequence[Piece], format_: str | None, request: Request
+    ) -> Iterator[tuple[Piece, Read]]:
+        """Read pieces, some always under way; yield them in their order."""
+        options = {"num_cpus": 1, "max_retries": _TRIES, "scheduling_strategy": "SPREAD"}
+        task = self.ray.remote(**options)(read_piece)
+        started = ((piece, task.remote(piece.what, format_, request)) for piece in pieces)
+        pending = deque(islice(started, self.cpus() * _AHEAD))
+        while pending:
+            piece, ref = pending.popleft()
+            try:
+                self._wait(ref)
+                read = self.ray.get(ref)
+            except self.lost_errors as error:
+                raise self.lost(error) from None
+            pending.extend(islice(started, 1))
+            yield piece, read
+
+    def prepare(self) -> None:
+        """Connect, see `Engine`."""
+        _ = self.ray
+
+    async def score(self, work: Workload) -> None:
+        """Score rows, and answer those that are to be; see `Engine`."""
+        from pytest_evalmetrics.engines.ray_scoring import score_on  # noqa: PLC0415 - if needed
+
+        await score_on(self, work, self._root)
+
+    def close(self) -> None:
+        """Leave the cluster; one that was started here ends."""
+        ray, self._ray = self._ray, None
+        if ray is not None and self._started_here:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # Ray's own
+                ray.shutdown()
+
+    # -- the cluster -------------------------------------------------------------------------
 
     @property
     def ray(self) -> Any:
         """The package, connected."""
-        if self._is_gone:
+        if self._refused >= _REFUSED:
             raise self._headless()
         if self._ray is None:
             self._ray = self._connected()
-            self._head = _head_of(self._ray)
+            with suppress(OSError, ValueError, AttributeError, RuntimeError):  # it can't be seen
+                host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+                head = host.strip("[]"), int(port)
+                socket.create_connection(head, timeout=_KNOCKS_S).close()
+                self._head = head
         return self._ray
 
+    @property
+    def lost_errors(self) -> type[Exception]:
+        """The errors that Ray raises for a worker that is lost."""
+        import ray  # noqa: PLC0415 - an extra; also once the head is gone
+
+        return cast("type[Exception]", ray.exceptions.RayError)
+
     async def watch_head(self) -> None:
-        """Raise once the head of the cluster is gone: it has refused connections in a row.
+        """Raise once the head of the cluster is gone.
 
         Ray itself waits for it a minute, and then ends this process without a word.
         """
-        refused = 0
         while True:
             await asyncio.sleep(_BEAT_S)
-            refused = 0 if await asyncio.to_thread(self._head_answers) else refused + 1
-            if refused == _REFUSED:
-                self._is_gone = True
-                raise self._headless()
+            await asyncio.to_thread(self._check_head)
 
     async def await_head(self) -> None:
         """Give `watch_head` time where the head doesn't answer: asking for workers blocks."""
         if not await asyncio.to_thread(self._head_answers):
             await asyncio.sleep(_BEAT_S * (_REFUSED + 1))
 
-    def _head_answers(self) -> bool:
-        if self._head is None:
-            return True
-        try:
-            socket.create_connection(self._head, timeout=_KNOCKS_S).close()
-        except TimeoutError:  # a busy machine
-            return True
-        except OSError:
-            return False
-        return True
+    def _check_head(self) -> None:
+        """Raise if the head has refused several connections in a row."""
+        self._refused = 0 if self._head_answers() else self._refused + 1
+        if self._refused >= _REFUSED:
+            raise self._headless()
 
-    def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
-        """Wait until a task is done; False where it is not in time."""
-        refused, until = 0, time.monotonic() + timeout_s
-        while not self.ray.wait([ref], timeout=min(_BEAT_S, timeout_s))[0]:
-            refused = 0 if self._head_answers() else refused + 1
-            self._is_gone = refused == _REFUSED
-            if time.monotonic() > until:
+    def _head_answers(self) -> bool:
+        if self._head is not None:
+            try:
+                socket.create_connection(self._head, timeout=_KNOCKS_S).close()
+            except TimeoutError:  # a busy machine
+                return True
+            except OSError:
                 return False
         return True
 
@@ -96,94 +185,63 @@ class Cluster:
             "paid for are in the journal; --evalmetrics-engine local does without a cluster",
         )
 
-    def close(self) -> None:
-        """Leave the cluster; one that was started here ends."""
-        ray, self._ray = self._ray, None
-        if ray is not None and self._ours:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Ray's own
-                ray.shutdown()
-
     def cpus(self) -> int:
         """Count the cores of all nodes."""
         return max(1, int(self.ray.cluster_resources().get("CPU", 1)))
 
     def must_have_a_core(self) -> None:
-        """Wait for a core that is free: a cluster without one would let tasks wait for ever."""
-        asked = self.ray.remote(num_cpus=1)(_nothing).remote()
-        if not self._wait(asked, self.patience_s):
-            self.ray.cancel(asked)
-            raise self.no_core()
+        """Wait for a free core: a cluster without one would let tasks wait for ever."""
+        ref = self.ray.remote(num_cpus=1)(_nothing).remote()
+        if not self._wait(ref, self.patience_s):
+            self.ray.cancel(ref)
+            raise EngineError(
+                f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s",
+                hint="`ray status` lists what its nodes work on",
+            )
 
     def start(self, worker: type) -> Any:
         """Start an actor on a core of its own."""
         return self.ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(worker).remote()
 
-    @property
-    def lost_errors(self) -> type[Exception]:
-        """What Ray raises for a worker that is lost."""
-        import ray  # noqa: PLC0415 - an extra; also once the head is gone
+    def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
+        """Wait until a task is done, and return whether it is in time."""
+        until = time.monotonic() + timeout_s
+        while not self.ray.wait([ref], timeout=min(_BEAT_S, timeout_s))[0]:
+            self._check_head()
+            if time.monotonic() > until:
+                return False
+        return True
 
-        return cast("type[Exception]", ray.exceptions.RayError)
-
-    def no_core(self) -> EngineError:
-        """Make the error that tells that nobody can work."""
-        return EngineError(
-            f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s",
-            hint="`ray status` tells what they are at",
-        )
-
-    def get(self, ref: Any) -> Any:
-        """Wait for what a task gives."""
-        try:
-            self._wait(ref)
-            return self.ray.get(ref)
-        except self.ray.exceptions.RayError as error:
-            raise self.lost(error) from None
-
-    def lost(self, error: BaseException | None) -> EngineError:
-        """Make the error that tells what became of the cluster."""
+    def lost(self, error: BaseException) -> EngineError:
+        """Make the error that says why the cluster lost a task."""
         cause = getattr(error, "cause", None)  # what a task raised; its traceback is Ray's own
         if isinstance(cause, BaseException):
             return EngineError(
                 f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_short(cause)}",
                 hint="has every node the same versions of this package and of what it imports?",
             )
-        why = f": {_short(error)}" if error is not None else ""
         return EngineError(
-            f"the Ray cluster lost the work again and again{why}",
+            f"the Ray cluster lost the work again and again: {_short(error)}",
             hint="are its nodes alive, and have they the memory? `ray status` tells; "
             "--evalmetrics-engine local does without",
         )
 
-    def dumps(self, what: Any, modules: Sequence[Any]) -> bytes:
-        """Pickle, and take these modules' classes and functions along whole."""
-        pickler = self.ray.cloudpickle
-        try:
-            for module in modules:
-                pickler.register_pickle_by_value(module)
-            return bytes(pickler.dumps(what))
-        finally:
-            for module in modules:
-                pickler.unregister_pickle_by_value(module)
-
     def _connected(self) -> Any:
-        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # nobody is told of a run
-        try:
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # Ray's own
+        os.environ.setdefault("RAY_USAGE_STATS_ENABLED", "0")  # no telemetry
+        address = self._address or os.environ.get("RAY_ADDRESS") or ""
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # Ray's own
+            try:
                 import ray  # noqa: PLC0415 - an extra, and a second to import
-        except ImportError as error:
-            reason = f"the engine ray needs {error.name or error}, which is not installed"
-            raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
-        if ray.is_initialized():  # by the user's own code: it is theirs to end
-            return ray
-        host, _, port = (self._address or os.environ.get("RAY_ADDRESS") or "").rpartition(":")
-        try:
-            if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
-                socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            except ImportError as error:
+                reason = f"the engine ray needs {error.name or error}, which is not installed"
+                raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
+            if ray.is_initialized():  # by the user's own code: it is theirs to end
+                return ray
+            host, _, port = address.rpartition(":")
+            try:
+                if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
+                    socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
                 ray.init(
                     address=self._address,
                     include_dashboard=False,
@@ -191,26 +249,44 @@ class Cluster:
                     log_to_driver=False,
                     configure_logging=False,
                 )
-        except (ConnectionError, RuntimeError, ValueError, OSError) as error:
-            named = self._address or os.environ.get("RAY_ADDRESS") or "of its own"
-            raise EngineError(
-                f"the Ray cluster {named} can't be used: {_short(error)}",
-                hint="is it up (`ray status`), on the same versions of Ray and Python, and does "
-                "pytest run on one of its machines? --evalmetrics-ray-address names another",
-            ) from None
-        self._ours = True
+            except (RuntimeError, ValueError, OSError) as error:
+                raise EngineError(
+                    f"the Ray cluster {address or 'of its own'} can't be used: {_short(error)}",
+                    hint="is it up (`ray status`), on the same versions of Ray and Python, and "
+                    "does pytest run on one of its machines? --evalmetrics-ray-address names "
+                    "another",
+                ) from None
+        self._started_here = True
         return ray
 
 
-def _head_of(ray: Any) -> tuple[str, int] | None:
-    """Find where the head takes connections; None where that can't be seen from here."""
+def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
+    """Read a piece, on one of the nodes."""
     try:
-        host, _, port = ray.get_runtime_context().gcs_address.rpartition(":")
-        head = host.strip("[]"), int(port)
-        socket.create_connection(head, timeout=_KNOCKS_S).close()
-    except (OSError, ValueError, AttributeError, RuntimeError):
-        return None
-    return head
+        if not isinstance(what, Source):
+            return _fetched(what, format_, request)
+        if what.url is None and not what.path.exists():
+            hint = "place the rollouts where all nodes see them under the same path, or behind URLs"
+            message = f"the node {gethostname()} of the Ray cluster has no file {what.path}"
+            raise EngineError(message, file=what.shown, hint=hint)
+        return what, ShardReader(request).read(what)
+    except EvalMetricsError as error:  # a value: Ray would make another class of it
+        return error
+
+
+def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
+    """Copy a file from its URL, read it, and delete the copy."""
+    from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
+
+    (copy,) = fetch(file.url or "")
+    try:
+        source = open_source(copy)
+        if not splits(find_loader(format_, source), source):
+            return None
+        part = ShardReader(request).read(source)
+        return replace(source, path=Path(file.shown)), part
+    finally:
+        copy.path.unlink(missing_ok=True)
 
 
 def _nothing() -> None:
@@ -220,35 +296,3 @@ def _nothing() -> None:
 def _short(error: BaseException) -> str:
     text = " ".join(str(error).split()) or type(error).__name__
     return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
-
-
-class RayEngine:
-    """Works on a Ray cluster, see `Engine`."""
-
-    def __init__(
-        self, address: str | None, root: Path, *, always: bool = False, size: int | None = None
-    ) -> None:
-        self.cluster, self._root = Cluster(address), root
-        self._always, self._size = always, size  # of what is read in pieces
-
-    def read(
-        self, files: Sequence[RolloutFile], format_: str | None, request: Request
-    ) -> RolloutTable | None:
-        """Read rollouts, see `Engine`."""
-        from pytest_evalmetrics.engines.ray_reading import read_on  # noqa: PLC0415 - loads msgspec
-
-        return read_on(self.cluster, files, format_, request, always=self._always, size=self._size)
-
-    def prepare(self) -> None:
-        """Connect, see `Engine`."""
-        _ = self.cluster.ray
-
-    async def score(self, work: Workload) -> None:
-        """Score rows, and answer those that are to be; see `Engine`."""
-        from pytest_evalmetrics.engines.ray_scoring import score_on  # noqa: PLC0415 - if needed
-
-        await score_on(self.cluster, work, self._root)
-
-    def close(self) -> None:
-        """Leave the cluster."""
-        self.cluster.close()

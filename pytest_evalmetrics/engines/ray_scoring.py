@@ -7,65 +7,78 @@ own process, as in a local run: waiting for endpoints takes no core.
 from __future__ import annotations
 
 import asyncio
+import os
+import pickle
 import sys
-from collections import deque
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, cast
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 from pytest_evalmetrics.engines.local import Workload, score_here
-from pytest_evalmetrics.engines.ray_worker import AnswerTask, Kit, ScoreTask, Worker
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores
+from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores, Terms, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from types import ModuleType
 
-    from pytest_evalmetrics.engines.ray_engine import Cluster
+    from pytest_evalmetrics.engines.ray_engine import RayEngine
+    from pytest_evalmetrics.spec import ScorerSpec
+    from pytest_evalmetrics.spec.model_keys import TargetSpec
 
 _DEATHS: Final = 3  # of one slot's workers
 _BATCH: Final = 64  # tasks at most that a worker gets at once
-_SHORT_S, _LONG_S = 0.05, 0.2  # a batch that takes less is doubled, more is halved
+_BATCH_S: Final = 0.1  # a batch that takes less is doubled, else halved
 _INSTALLED: Final = {"site-packages", "dist-packages"}
+_PACKAGE: Final = "pytest-evalmetrics"
 
 
-async def score_on(cluster: Cluster, work: Workload, root: Path) -> None:
-    """Do a work, see `Engine.score`, as long as the head of the cluster is there."""
-    scoring = asyncio.create_task(_score(cluster, work, root))
-    watch = asyncio.create_task(cluster.watch_head())
+class Task(NamedTuple):
+    """A row to be scored by one of the scorers, or to be answered by the target."""
+
+    scorer: int | None  # None for the target
+    row: Any  # a `Row`; for the target its mapping
+    sample: int = 0
+
+
+async def score_on(engine: RayEngine, work: Workload, root: Path) -> None:
+    """Do a work, see `Engine.score`; end it as soon as the head or all workers are gone."""
+    lost: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+    scoring = asyncio.create_task(_score(engine, work, root, lost))
+    waiting = (scoring, asyncio.create_task(engine.watch_head()), lost)
     try:
-        done, _ = await asyncio.wait((scoring, watch), return_when=asyncio.FIRST_COMPLETED)
-        for task in done:
-            task.result()
+        done, _ = await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+        for each in done:
+            each.result()
     finally:
-        for task in (scoring, watch):
-            task.cancel()
-        await asyncio.gather(scoring, watch, return_exceptions=True)
+        for each in waiting:
+            each.cancel()
+        await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
-    # one that calls endpoints awaits them in this process, as in a local run
+async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Future[None]) -> None:
+    # scorers that call endpoints await them in this process, as in a local run
     own = [n for n, each in enumerate(work.scorers) if each.foreign and not each.calls]
     generator = None if work.answering is None else work.answering.generator
     target = generator if isinstance(generator, TargetGenerator) else None
     if not own and target is None:
         await score_here(work)
         return
-    most = cluster.cpus()
-    at_once = None
+    await asyncio.to_thread(engine.must_have_a_core)
+    most, lanes, at_once = engine.cpus(), 1, None
     if target is not None:
         most = min(most, work.terms.parallelism)
+        lanes = -(-work.terms.parallelism // most)
     elif not any(scorer.calls for scorer in work.scorers):
         at_once = _BATCH * most
-    lanes = 1 if target is None else -(-work.terms.parallelism // most)
-    pool = Pool(cluster, _pack(cluster, work, own, root), most, lanes, root)
+    kit, unsendable = _pack(engine, work, own, root)
+    pool = _Pool(engine, kit, unsendable, _search_path(root), most, lanes, lost)
     async with aclosing(pool):
         far = {
             id(work.scorers[n]): replace(
@@ -74,7 +87,7 @@ async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
             for n in own
         }
         if target is not None:
-            target.call_with(pool.answer)
+            target.call = pool.answer
         moved = replace(
             work,
             jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
@@ -90,13 +103,13 @@ async def _score(cluster: Cluster, work: Workload, root: Path) -> None:
 class _FarScorer:
     """Stands in for a scorer that runs on the cluster."""
 
-    pool: Pool
+    pool: _Pool
     number: int
     scores: tuple[str, ...]
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         del calls
-        scores = cast("Scores", await self.pool.do(ScoreTask(self.number, row)))
+        scores = cast("Scores", await self.pool.do(Task(self.number, row)))
         return Explained(scores, scores.reason)
 
 
@@ -104,25 +117,19 @@ class _FarScorer:
 
 
 @dataclass(frozen=True, slots=True)
-class PackedKit:
-    """A pickled `Kit`, and why the project's code is not in it, if so."""
+class Kit:
+    """The code and the settings that a worker needs before its first task; no secrets."""
 
-    kit: bytes
-    unsendable: str = ""
-
-    def error(self, reason: EvalMetricsError) -> EvalMetricsError:
-        """Return a worker's error, with what led to it."""
-        if not self.unsendable:
-            return reason
-        return EngineError(
-            f"the project's code can't be sent to the cluster: {self.unsendable}; and a worker "
-            f"could not import it: {reason.message}",
-            hint="create what can't be pickled (a lock, a client) where it is used; or let every "
-            "node see the project's folder, or install it there as a package",
-        )
+    version: str  # of this package
+    registered: Mapping[str, Any]  # the project's scorers, by the names in the benchmark file
+    target: Any  # the function behind `target:`, if any
+    scorers: Mapping[int, ScorerSpec]
+    target_spec: TargetSpec | None
+    terms: Terms
 
 
-def _pack(cluster: Cluster, work: Workload, own: Sequence[int], root: Path) -> PackedKit:
+def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> tuple[bytes, str]:
+    """Pickle a `Kit`; return also why the project's code is not in it, if so."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
         spec.type if isinstance(spec, CustomScorerSpec) else spec.function
@@ -131,26 +138,35 @@ def _pack(cluster: Cluster, work: Workload, own: Sequence[int], root: Path) -> P
     ]
     target = work.spec.target
     kit = Kit(
-        version("pytest-evalmetrics"),
+        version(_PACKAGE),
         {name: scorers.find(name).target for name in names},
         None if target is None else targets.find(target.function).target,
         specs,
         target,
         replace(work.terms, secrets={}),
     )
-    try:
-        return PackedKit(cluster.dumps(kit, tuple(_modules_below(root))))
-    except Exception as error:  # noqa: BLE001 - whatever the project's classes raise
-        # a module that holds a client, say: workers that see the folder import their own
-        unsendable = f"{type(error).__name__}: {error}"
-    try:
-        return PackedKit(cluster.dumps(kit, ()), unsendable)
-    except Exception as error:
-        raise EngineError(
-            f"the project's code can't be sent to the cluster: {unsendable}",
-            hint="create what can't be pickled (a lock, a client) where it is used; or write it "
-            "into a package that is installed on every node",
-        ) from error
+    pickler, unsendable = engine.ray.cloudpickle, ""
+    # a module that holds a client can't be sent: workers that see the folder import their own
+    for modules in (list(_modules_below(root)), []):
+        try:
+            for module in modules:
+                pickler.register_pickle_by_value(module)
+            return bytes(pickler.dumps(kit)), unsendable
+        except Exception as error:  # noqa: BLE001 - whatever the project's classes raise
+            unsendable = unsendable or f"{type(error).__name__}: {error}"
+        finally:
+            for module in modules:
+                pickler.unregister_pickle_by_value(module)
+    raise EngineError(
+        f"the project's code can't be sent to the cluster: {unsendable}",
+        hint="create what can't be pickled (a lock, a client) where it is used; or write it "
+        "into a package that is installed on every node",
+    )
+
+
+def _search_path(root: Path) -> list[str]:
+    """Name the folders in which this process finds modules ("" is its own), and the root."""
+    return list(dict.fromkeys(str(Path(entry).absolute()) for entry in (*sys.path, str(root))))
 
 
 def _modules_below(root: Path) -> Iterator[ModuleType]:
@@ -165,143 +181,158 @@ def _modules_below(root: Path) -> Iterator[ModuleType]:
             yield module
 
 
-# -- workers ----------------------------------------------------------------------------------
-
-
-@dataclass(eq=False, slots=True)
-class _Job:
-    task: ScoreTask | AnswerTask
-    outcome: asyncio.Future[Any] = field(
-        default_factory=lambda: asyncio.get_running_loop().create_future()
-    )
-
-
-class Pool:
+@dataclass(eq=False)
+class _Pool:
     """Workers that are started as tasks come, and replaced when they die."""
 
-    def __init__(
-        self, cluster: Cluster, packed: PackedKit, most: int, lanes: int, root: Path
-    ) -> None:
-        self._cluster, self._packed = cluster, packed
-        self._most, self._lanes = most, lanes  # workers, and batches that each has at once
-        # workers look for modules as this process does ("" is the current folder), and in the root
-        path = [str(Path(entry).absolute()) for entry in sys.path]
-        self._path = path if str(root) in path else [*path, str(root)]
-        self._waiting: deque[_Job] = deque()
-        self._jobs: set[_Job] = set()
-        self._any = asyncio.Event()
-        self._slots: set[asyncio.Task[None]] = set()
-        self._ready = 0
-        self._error: BaseException | None = None
+    engine: RayEngine
+    kit: bytes
+    unsendable: str
+    path: list[str]  # where workers look for modules
+    most: int  # workers
+    lanes: int  # batches that each has at once
+    lost: asyncio.Future[None]  # gets the error that ends the scoring
+    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = field(default_factory=asyncio.Queue)
+    slots: set[asyncio.Task[None]] = field(default_factory=set)
+    ready: int = 0
 
     async def aclose(self) -> None:
-        """Let the workers end."""
-        for slot in self._slots:
+        """End the workers."""
+        for slot in self.slots:
             slot.cancel()
-        await asyncio.gather(*self._slots, return_exceptions=True)
+        await asyncio.gather(*self.slots, return_exceptions=True)
 
     async def answer(self, row: Mapping[str, Any], sample: int) -> str:
         """Call the target on the cluster."""
-        return cast("str", await self.do(AnswerTask(row, sample)))
+        return cast("str", await self.do(Task(None, row, sample)))
 
-    async def do(self, task: ScoreTask | AnswerTask) -> Scores | str:
-        """Let a worker do a task; raise the error that it came to."""
-        if self._error is not None:
-            raise self._error
-        job = _Job(task)
-        self._jobs.add(job)
-        self._waiting.append(job)
-        self._any.set()
-        if len(self._slots) < self._most:
+    async def do(self, task: Task) -> Scores | str:
+        """Do a task on a worker; raise the error that it returned."""
+        outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        self.waiting.put_nowait((task, outcome))
+        if len(self.slots) < self.most:
             slot = asyncio.create_task(self._serve())
-            self._slots.add(slot)
+            self.slots.add(slot)
             slot.add_done_callback(self._ended)
-        try:
-            outcome = await job.outcome
-        finally:
-            self._jobs.discard(job)
-        if isinstance(outcome, EvalMetricsError):
-            raise outcome
-        return cast("Scores | str", outcome)
+        result = await outcome
+        if isinstance(result, EvalMetricsError):
+            raise result
+        return cast("Scores | str", result)
 
-    def _ended(self, task: asyncio.Task[None]) -> None:
-        """Fail all tasks where no worker can start, or none is left."""
-        error = None if task.cancelled() else task.exception()
-        if error is None or self._error is not None:
+    def _ended(self, slot: asyncio.Task[None]) -> None:
+        """End the scoring where no worker can start, or none is left."""
+        error = None if slot.cancelled() else slot.exception()
+        if error is None or self.lost.done():
             return
-        lost = isinstance(error, self._cluster.lost_errors)
-        if lost and not all(slot.done() for slot in self._slots):
-            return
-        self._error = self._cluster.lost(error) if lost else error
-        for job in self._jobs:
-            if not job.outcome.done():
-                job.outcome.set_exception(self._error)
+        if not isinstance(error, self.engine.lost_errors):
+            self.lost.set_exception(error)
+        elif all(each.done() for each in self.slots):
+            self.lost.set_exception(self.engine.lost(error))
 
     async def _serve(self) -> None:
         """Keep one worker at work; raise the last error when several have died."""
         for death in range(1, _DEATHS + 1):
-            actor = self._cluster.start(Worker)
+            actor = self.engine.start(Worker)
+            lanes: list[asyncio.Task[None]] = []
             try:
-                await self._begin(actor)
-                await self._feed(actor)
-            except self._cluster.lost_errors:
-                await self._cluster.await_head()
+                error = await actor.begin.remote(self.kit, self.path, str(Path.cwd()))
+                if error is not None:
+                    raise self._explained(error)
+                lanes += [asyncio.create_task(self._lane(actor)) for _ in range(self.lanes)]
+                self.ready += 1
+                await asyncio.gather(*lanes)
+            except self.engine.lost_errors:
+                await self.engine.await_head()
                 if death == _DEATHS:
                     raise
             finally:
+                self.ready -= bool(lanes)
+                for lane in lanes:
+                    lane.cancel()
+                await asyncio.gather(*lanes, return_exceptions=True)
                 with suppress(Exception):  # it is gone, or the cluster is
-                    self._cluster.ray.kill(actor)
+                    self.engine.ray.kill(actor)
 
-    async def _begin(self, actor: Any) -> None:
-        begun = asyncio.ensure_future(
-            _answer(actor.begin.remote(self._packed.kit, self._path, str(Path.cwd())))
+    def _explained(self, error: EvalMetricsError) -> EvalMetricsError:
+        if not self.unsendable:
+            return error
+        return EngineError(
+            f"the project's code can't be sent to the cluster: {self.unsendable}; and a worker "
+            f"could not import it: {error.message}",
+            hint="create what can't be pickled (a lock, a client) where it is used; or let every "
+            "node see the project's folder, or install it there as a package",
         )
-        try:
-            while not (await asyncio.wait((begun,), timeout=self._cluster.patience_s))[0]:
-                if not self._ready:
-                    raise self._cluster.no_core()
-        finally:
-            begun.cancel()
-        error: EvalMetricsError | None = await begun
-        if error is not None:
-            raise self._packed.error(error)
-
-    async def _feed(self, actor: Any) -> None:
-        lanes = [asyncio.create_task(self._lane(actor)) for _ in range(self._lanes)]
-        self._ready += 1
-        try:
-            await asyncio.gather(*lanes)
-        finally:
-            self._ready -= 1
-            for lane in lanes:
-                lane.cancel()
-            await asyncio.gather(*lanes, return_exceptions=True)
 
     async def _lane(self, actor: Any) -> None:
+        """Send batches to a worker one after the other, of a size that takes a moment."""
         size = 1
         while True:
-            while not self._waiting:
-                self._any.clear()
-                await self._any.wait()
+            batch = [await self.waiting.get()]
             # leave some to the others
-            fair = -(-len(self._waiting) // max(1, self._ready * self._lanes))
-            batch = [self._waiting.popleft() for _ in range(min(size, fair))]
+            fair = -(-self.waiting.qsize() // (self.ready * self.lanes))
+            batch += [self.waiting.get_nowait() for _ in range(min(size - 1, fair))]
             begun = monotonic()
             try:
-                outcomes = await _answer(actor.work.remote([job.task for job in batch]))
+                results = await actor.work.remote([task for task, _ in batch])
             except BaseException:
-                self._waiting.extendleft(reversed(batch))
-                self._any.set()
+                for each in batch:
+                    self.waiting.put_nowait(each)
                 raise
-            for job, outcome in zip(batch, outcomes, strict=True):
-                if not job.outcome.done():
-                    job.outcome.set_result(outcome)
+            for (_, outcome), result in zip(batch, results, strict=True):
+                if not outcome.done():
+                    outcome.set_result(result)
             took = monotonic() - begun
-            if took < _SHORT_S:
-                size = min(_BATCH, 2 * size)
-            elif took > _LONG_S:
-                size = max(1, size // 2)
+            size = min(_BATCH, 2 * size) if took < _BATCH_S else max(1, size // 2)
 
 
-async def _answer(ref: Any) -> Any:
-    return await ref
+# -- on a node ------------------------------------------------------------------------------
+
+
+class Worker:
+    """Scores rows and calls the target; errors are returned, as Ray would change their class."""
+
+    async def begin(self, kit: bytes, path: list[str], folder: str) -> EvalMetricsError | None:
+        """Import the project's code; return why that fails."""
+        sys.path[:] = [*path, *(p for p in sys.path if p not in path)]
+        with suppress(OSError):
+            os.chdir(folder)
+        try:
+            unpacked: Kit = pickle.loads(kit)  # noqa: S301 - from the run that this works for
+            here = version(_PACKAGE)
+            if here != unpacked.version:
+                return EngineError(
+                    f"a worker of the cluster has {_PACKAGE} {here}, this run {unpacked.version}",
+                    hint="install the same version on every node",
+                )
+            for name, scorer in unpacked.registered.items():
+                scorers.put(name, scorer)
+            self._scorers = {
+                number: make_scorers((spec,), unpacked.terms, lambda *_: 0)[0]
+                for number, spec in unpacked.scorers.items()
+            }
+            if unpacked.target_spec is not None:
+                targets.put(unpacked.target_spec.function, unpacked.target)
+                self._target = TargetGenerator(unpacked.target_spec, unpacked.terms)
+        except EvalMetricsError as error:
+            return error
+        except Exception as error:  # noqa: BLE001 - the project's modules are imported here
+            return EngineError(
+                f"a worker of the cluster can't start: {type(error).__name__}: {error}",
+                hint="what the project's code imports has to be installed on every node, or lie "
+                "in the project's folder",
+            )
+        return None
+
+    async def work(self, tasks: Sequence[Task]) -> list[Scores | str | EvalMetricsError]:
+        """Do tasks side by side; a scorer sees one row at a time."""
+        return await asyncio.gather(*(self._do(*task) for task in tasks))
+
+    async def _do(
+        self, scorer: int | None, row: Any, sample: int
+    ) -> Scores | str | EvalMetricsError:
+        try:
+            if scorer is None:
+                return await self._target.answer(row, sample)
+            return await self._scorers[scorer].score_with(row, cast("Any", None))
+        except EvalMetricsError as error:
+            return error

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.pipeline.judges import HumanLabels
     from pytest_evalmetrics.pipeline.scoring import Scored, Scoring

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.pipeline.ruler import RulerChange

@@ -27,7 +27,7 @@ from pytest_evalmetrics.transport import Budget, CallError, Forecast, Meter, Usa
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.engines import Engine
+    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.results import ScorerFailures
     from pytest_evalmetrics.scorers import BoundScorer

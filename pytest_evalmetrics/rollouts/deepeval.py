@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 _SETTINGS: Final = (
     *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
 )
-_is_numbered = re.compile(r"test_case_\d+").match  # what a case without a name is called
+_is_numbered = re.compile(r"test_case_\d+").match  # the name of a case that was given none
 
 
 class DeepEval(ToolLoader):
@@ -33,10 +33,8 @@ class DeepEval(ToolLoader):
         cases = [
             (f"{source.shown}, {kind}[{n}]", case)
             for kind in DEEPEVAL_CASES
-            for n, case in enumerate(run.items(kind))
+            for n, case in enumerate(run.items(kind) or ())
         ]
-        if not cases:
-            raise source.error("the test run has no test case", hint="did the run fail?")
         titles = [str(case.get("name") or name) for name, case in cases]
         inputs = [foreign.lookup(case, "input") or case.get("scenario") for _, case in cases]
         tasks = foreign.distinct(titles, inputs)
@@ -54,16 +52,17 @@ class DeepEval(ToolLoader):
             expected = case.get("expectedOutput") or case.get("expected_output")
             builder.add(
                 Rollout(
-                    record=foreign.slim(case, self._request),
+                    record=case,
                     name=name,
                     task=task,
                     agent=model if isinstance(model, str) else None,
                     scores=scores,
                     usage=foreign.usage(
+                        case,
                         latency_s=case.get("completionTime"),
-                        prompt_tokens=case.get("inputTokenCount"),
-                        completion_tokens=case.get("outputTokenCount"),
-                        cost_usd=case.get("tokenCost"),
+                        prompt_tokens="inputTokenCount",
+                        completion_tokens="outputTokenCount",
+                        cost_usd="tokenCost",
                     ),
                     error=error,
                     started=foreign.number(case.get("order")),
@@ -71,33 +70,27 @@ class DeepEval(ToolLoader):
                 )
             )
         for key, success in (("testPassed", True), ("testFailed", False)):
-            stated = foreign.number(run.get(key))
             count = sum(case.get("success") is success for _, case in cases)
-            if stated is not None and stated != count:
-                builder.notes.append(
-                    f"{source.shown}: {key} is {stated}, and the test cases give {count}"
-                )
+            builder.compare(key, run.get(key), count)
 
 
 def _judged(
     case: Mapping[str, Any], metrics: Sequence[tuple[str, Mapping[str, Any]]]
-) -> tuple[dict[str, Any], tuple[str, str] | None]:
+) -> tuple[dict[str, Any], Ungraded | None]:
     """Read a case's scores, and the first of its metrics that could not be judged."""
     scores: dict[str, Any] = {"success": case.get("success")}
-    error: tuple[str, str] | None = None
-    decided = unsure = False
+    error = None
+    failed = unsure = False
     for name, metric in metrics:
         if name in scores:  # two metrics may have one name
-            name += f" {1 + sum(other.startswith(name) for other in scores)}"  # noqa: PLW2901
+            name += f" {1 + sum(score.startswith(name) for score in scores)}"  # noqa: PLW2901
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken:
             error = error or Ungraded(f"{name} was not judged", str(metric.get("error") or ""))
         if not metric.get("flaky"):
             unsure |= broken
-            decided |= not broken and metric.get("success") is False
-    if unsure and not decided:  # the tool counts what it could not judge as a failure
+            failed |= not broken and metric.get("success") is False
+    if unsure and not failed:  # the tool counts what it could not judge as a failure
         scores["success"] = None
-    if error is None and all(value is None for value in scores.values()):
-        error = Ungraded("not judged")
     return scores, error

@@ -1,4 +1,4 @@
-"""Common ground of the loaders of other tools: values, documents, and rollouts to a chunk."""
+"""The base of the loaders of other tools: values, documents, and rollouts to a chunk."""
 
 from __future__ import annotations
 
@@ -31,46 +31,38 @@ from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.source import Source
 
-_TOLERANCE: Final = 1e-6  # tools round what they print
-_SHOWN: Final = 160  # characters of an error's message
-_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_items = msgspec.json.Decoder(list[msgspec.Raw])
-
-
 USAGE: Final = (
     *("latency_s", "prompt_tokens", "completion_tokens", "cached_tokens"),
     *("total_tokens", "cost_usd"),
 )
+_TOLERANCE: Final = 1e-6  # tools round what they print
+_SHOWN: Final = 160  # characters of an error's message
+_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_items = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
 
-def usage(**amounts: Any) -> dict[str, float]:
-    """Name what a rollout took by `USAGE`, without what is unknown; parts make a total needless."""
-    if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
-        amounts.pop("total_tokens", None)
-    return {
-        name: amount for name, value in amounts.items() if (amount := number(value)) is not None
-    }
+# -- values ----------------------------------------------------------------------------------
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Take a value as an object; what is none is an empty one."""
+    """Take a value as an object; anything else as an empty one."""
     return value if isinstance(value, dict) else {}
 
 
 def objects(value: Any) -> list[dict[str, Any]]:
-    """Take the objects of a list; what is no list has none."""
+    """Take the objects of a list; anything else has none."""
     return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
 
 
 def number(value: Any) -> float | None:
-    """Take a value as a number; None for what is none. Whole numbers stay whole."""
+    """Take a value as a number; anything else as None. Whole numbers stay whole."""
     if isinstance(value, bool):
         return int(value)
     if not isinstance(value, int | float):
@@ -83,13 +75,26 @@ def number(value: Any) -> float | None:
 
 
 def total(values: Iterable[Any]) -> float | None:
-    """Add what is a number; None where nothing is."""
-    found = [n for v in values if (n := number(v)) is not None]
-    return reduce(add, found) if found else None  # sum() adds otherwise from Python 3.12 on
+    """Add up the numbers among values; None without any."""
+    numbers = [amount for value in values if (amount := number(value)) is not None]
+    return reduce(add, numbers) if numbers else None  # sum() rounds otherwise from Python 3.12 on
+
+
+def usage(*holders: Any, latency_s: Any = None, **paths: str) -> dict[str, float]:
+    """Add up the usage that the holders state, as the names of `USAGE` without unknown ones.
+
+    A path may name alternatives, as in ``input_tokens|prompt_tokens``.
+    """
+    amounts = {"latency_s": number(latency_s)}
+    for name, alternatives in paths.items():
+        amounts[name] = total(first_number(each, *alternatives.split("|")) for each in holders)
+    if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
+        amounts.pop("total_tokens", None)
+    return {name: amount for name, amount in amounts.items() if amount is not None}
 
 
 def seconds(text: Any) -> float | None:
-    """Read a time such as ``2026-08-25T03:42:29.858Z``; None where there is none."""
+    """Read a time such as ``2026-08-25T03:42:29.858Z``; None for anything else."""
     if not isinstance(text, str):
         return None
     try:
@@ -103,11 +108,13 @@ def lookup(record: Any, path: str) -> Any:
     if isinstance(record, dict):
         if path in record:
             return record[path]
-        for end in [i for i, sign in enumerate(path) if sign == "."][::-1]:
-            if path[:end] in record:
-                found = lookup(record[path[:end]], path[end + 1 :])
-                if found is not None:
-                    return found
+        head, dot, _ = path.rpartition(".")
+        while dot:
+            if head in record:
+                value = lookup(record[head], path[len(head) + 1 :])
+                if value is not None:
+                    return value
+            head, dot, _ = head.rpartition(".")
     elif isinstance(record, list):
         head, _, rest = path.partition(".")
         if head.isdecimal() and int(head) < len(record):
@@ -115,35 +122,25 @@ def lookup(record: Any, path: str) -> Any:
     return None
 
 
-def paths_of(request: Request) -> list[str]:
-    """List the paths that ``fields:`` names."""
+def first_number(record: Any, *paths: str) -> float | None:
+    """Find the first number at any of some paths."""
+    amounts = (number(lookup(record, path)) for path in paths)
+    return next((amount for amount in amounts if amount is not None), None)
+
+
+def reads_records(request: Request) -> bool:
+    """Return whether a benchmark asks for more of a record than its tool's own columns."""
     fields = request.fields
-    ids = (fields.task, fields.sample, fields.agent)
-    paths = (*ids, *score_paths(fields).values(), *(fields.content or ()))
-    return [path for path in paths if path is not None]
-
-
-def slim(record: Mapping[str, Any], request: Request) -> dict[str, Any]:
-    """Leave of a record what a benchmark may ask for: its keys, and the values behind paths."""
-    if request.whole:
-        return dict(record)
-    wanted = (*paths_of(request), *request.categories)
-    return {
-        key: value if any(p == key or p.startswith(f"{key}.") for p in wanted) else None
-        for key, value in record.items()
-    }
+    ids = fields.task, fields.sample, fields.agent
+    named = any(path is not None for path in ids) or score_paths(fields) or fields.content
+    return bool(request.whole or request.categories or named)
 
 
 def aggregate(
     name: str, value: Any, error: float | None, samples: float | None
 ) -> dict[str, float | None]:
-    """Name a score that is an aggregate, with its standard error and what it is of."""
+    """Name a score that is an aggregate, with its standard error and its number of samples."""
     return {name: value, STATED_ERROR + name: error, STATED_COUNT + name: samples}
-
-
-def agree(one: float, other: float) -> bool:
-    """Whether two aggregates are the same, but for rounding."""
-    return math.isclose(one, other, rel_tol=_TOLERANCE, abs_tol=_TOLERANCE)
 
 
 def brief(content: Any) -> str:
@@ -154,7 +151,7 @@ def brief(content: Any) -> str:
 
 
 def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
-    """Tell tasks of the same name apart by what they hold."""
+    """Add to the names of tasks what they hold where several have one name."""
     keys: dict[str, set[str]] = defaultdict(set)
     for name, content in zip(names, contents, strict=True):
         keys[name].add(json.dumps(content, sort_keys=True, default=str))
@@ -164,22 +161,25 @@ def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
     ]
 
 
-def flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
-    """Take settings apart (``provider id`` -> ``m``), without what is not set."""
+def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
+    """Flatten settings (``provider id`` -> ``m``), without those that are not set."""
     if isinstance(value, list) and any(isinstance(each, dict | list) for each in value):
         value = {str(n): each for n, each in enumerate(value)}
     if isinstance(value, dict):
         for key, inner in value.items():
-            yield from flat(f"{name} {key}".strip(), inner)
+            yield from _flat(f"{name} {key}".strip(), inner)
     elif value is not None and value not in ("", []):
         yield name, value
 
 
+# -- rollouts --------------------------------------------------------------------------------
+
+
 class Ungraded(NamedTuple):
-    """What went wrong in the grading alone: the attempt is there, and can be scored anew."""
+    """The error of a rollout of which only the grading failed: it can be scored anew."""
 
     kind: str
-    said: str = ""
+    message: str = ""
 
 
 @dataclass(slots=True)
@@ -187,31 +187,30 @@ class Rollout:
     """One attempt as a tool recorded it."""
 
     record: Mapping[str, Any]
-    name: str
+    name: str  # in messages
     task: TaskId
     sample: int | None = None
     agent: str | None = None
     scores: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
-    error: tuple[str, str] | None = None
+    error: tuple[str, str] | None = None  # its kind, and a message
     started: float | None = None
-    rewards: Sequence[str] | None = None
+    rewards: Sequence[str] | None = None  # the scores that may be the reward; None for all
     content: Any = None
 
 
 class ChunkBuilder:
-    """Collects the rollouts of one file, or of a part of it."""
+    """Collects the rollouts of one file as columns."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, source: Source) -> None:
         self._request = request
-        self._fields = request.fields
+        self._source = source
         self._paths = score_paths(request.fields)
-        self._needed = {*request.scores, *self._paths}
         # task, sample, agent, time of the start, name, and labels of each row
         self._rows: list[tuple[TaskId, int | None, str | None, float, str, list[str | None]]] = []
         self._records: list[Mapping[str, Any]] = []
         self._scores: dict[str, dict[int, float]] = {}
-        self._usage: dict[str, dict[int, float]] = defaultdict(dict)
+        self._usage: dict[str, dict[int, float]] = {}
         self._fractional: set[str] = set()
         self._not_finite: list[NotFinite] = []
         self._not_numbers: dict[str, str] = {}
@@ -233,8 +232,8 @@ class ChunkBuilder:
         return len(self._rows)
 
     def add(self, rollout: Rollout) -> None:
-        """Add one rollout."""
-        row, record, fields = len(self._rows), rollout.record, self._fields
+        """Add one rollout; one that has neither a score nor an error was not scored."""
+        row, record, fields = len(self._rows), rollout.record, self._request.fields
         grades = rollout.scores if rollout.rewards is None else rollout.rewards
         self._rewards.update(dict.fromkeys(grades))
         scores = dict(rollout.scores)
@@ -243,42 +242,61 @@ class ChunkBuilder:
         numbers = {name for name, value in scores.items() if self._add_score(name, value, rollout)}
         graded = not numbers.isdisjoint({"reward", *grades})
         for name, amount in rollout.usage.items():
-            column = self._usage[name]
+            column = self._usage.setdefault(name, {})
             # what a failed call is said to cost or to have read was not measured
             if math.isfinite(amount) and (graded or amount):
-                column[row] = float(amount)
-                if isinstance(amount, float):
-                    self._fractional.add(name)
-        kind, message = rollout.error or ("", "")
-        message = shortened(" ".join(message.split()), _SHOWN)
-        if rollout.error is not None:
+                self._put(column, name, amount)
+        error = rollout.error or (None if graded else Ungraded("not scored"))
+        if error is not None:
+            kind, message = error[0], shortened(" ".join(error[1].split()), _SHOWN)
             self._failures.append(Failure(row, kind, message, graded))
-        task = self._of(rollout, fields.task, "task", rollout.task, (int, str))
-        sample = self._of(rollout, fields.sample, "sample", rollout.sample, (int, type(None)))
-        agent = self._of(rollout, fields.agent, "agent", rollout.agent, (str, type(None)))
-        self._identify(rollout, (agent, task))
+            if not graded and not isinstance(error, Ungraded):
+                record = {**record, MARK: {"failed": [kind, message or kind]}}
+        if self._request.whole:
+            self._records.append(record)
+        task = self._id(rollout, fields.task, "task", rollout.task, (int, str))
+        sample = self._id(rollout, fields.sample, "sample", rollout.sample, (int, type(None)))
+        agent = self._id(rollout, fields.agent, "agent", rollout.agent, (str, type(None)))
+        content = rollout.content
+        if fields.content is not None:
+            parts = [lookup(rollout.record, path) for path in fields.content]
+            content = parts if any(part is not None for part in parts) else None
+        if content is not None:
+            hashed = content_hash(content)
+            before = self._content.get((agent, task), hashed)
+            self._content[agent, task] = join_versions(before, hashed)
         started = math.nan if rollout.started is None else rollout.started
         labels = [self._label(rollout, name) for name in self._request.categories]
         self._rows.append((task, sample, agent, started, rollout.name, labels))
-        self._keys.update(dict.fromkeys(record))
-        if self._request.whole:
-            failed = rollout.error is not None and not isinstance(rollout.error, Ungraded)
-            mark = {MARK: {"failed": [kind, message or kind]}} if failed and not graded else {}
-            self._records.append({**record, **mark} if mark else record)
+        self._keys.update(dict.fromkeys(rollout.record))
 
     def measured(
         self, name: str, scores: Iterable[str], settings: Mapping[str, Any], own: str = ""
     ) -> None:
         """Add what scored; a value that tasks have of their own counts where most have it."""
         entries = [(name, "scores", score) for score in scores]
-        for key, value in flat("", settings):
+        for key, value in _flat("", settings):
             text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
             entries.append((name, key, text))
             if own and key.partition(" ")[0] == own:
                 self._of_tasks.add(entries[-1])
         self._ruler.update(entries)
 
-    def _measuring(self) -> Iterator[tuple[str, str, str]]:
+    def compare(self, claim: str, stated: Any, *computed: float, where: str = "") -> None:
+        """Note a number that the tool states, and that the rollouts give in no way of computing."""
+        theirs = number(stated)
+        if theirs is None or not computed:
+            return
+        tolerance = 0 if isinstance(computed[0], int) else _TOLERANCE
+        if not any(
+            math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=tolerance) for ours in computed
+        ):
+            self.notes.append(
+                f"{where or self._source.shown}: {claim} is {theirs:.9g}, and the rollouts give "
+                f"{computed[0]:.9g}"
+            )
+
+    def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():
             if entry not in self._of_tasks or 2 * count > len(self._rows):
                 yield entry
@@ -287,32 +305,18 @@ class ChunkBuilder:
                     if path == entry[2] or path not in self._scores:
                         yield entry[0], "scores", name
 
-    def _identify(self, rollout: Rollout, key: tuple[str | None, TaskId]) -> None:
-        content, paths = rollout.content, self._fields.content
-        if paths is not None:
-            parts = [lookup(rollout.record, path) for path in paths]
-            content = parts if any(part is not None for part in parts) else None
-        if content is None:
-            return
-        hashed = content_hash(content)
-        before = self._content.setdefault(key, hashed)
-        if before != hashed and self.versioned:
-            self._content[key] = join_versions(before, hashed)
-        elif before != hashed:
-            raise DataError(
-                f"the task {key[1]!r} has rollouts of different questions",
-                file=rollout.name,
-                hint="was the data set changed in the middle of the run? name what tells its tasks "
-                "apart: `fields: {task: KEY}` under rollouts",
-            )
+    def _put(self, column: dict[int, float], name: str, amount: float) -> None:
+        column[len(self._rows)] = amount
+        if isinstance(amount, float):
+            self._fractional.add(name)
 
     def _add_score(self, name: str, value: Any, rollout: Rollout) -> bool:
         column = self._scores.setdefault(name, {})
+        amount = number(value)
         if value is None:
             return False
-        amount = number(value)
         if amount is None:
-            if name in self._needed:
+            if name in self._request.scores or name in self._paths:
                 raise DataError(
                     f"the score {name!r} is {shown_json(value, _SHOWN)}; expected a number, true, "
                     "false or null",
@@ -326,12 +330,10 @@ class ChunkBuilder:
             what = "NaN" if math.isnan(amount) else "infinite or too large"
             self._not_finite.append(NotFinite(name, what, len(self._rows) + 1))
             return False
-        if isinstance(value, float):
-            self._fractional.add(name)
-        column[len(self._rows)] = amount
+        self._put(column, name, amount)
         return True
 
-    def _of(
+    def _id(
         self, rollout: Rollout, path: str | None, what: str, given: Any, kinds: tuple[type, ...]
     ) -> Any:
         value = given if path is None else lookup(rollout.record, path)
@@ -355,15 +357,15 @@ class ChunkBuilder:
         return value if value is None or isinstance(value, str) else json.dumps(value)
 
     def chunk(self) -> Chunk:
-        """Make columns of what was added."""
+        """Make columns of the rollouts."""
         rows = len(self._rows)
         task, sample, agent, started, names, labels = zip(*self._rows, strict=True)
         by_category = zip(self._request.categories, zip(*labels, strict=True), strict=True)
 
         def column(values: Mapping[int, float]) -> NDArray[np.float64]:
-            made = np.full(rows, math.nan)
-            made[list(values)] = list(values.values())
-            return made
+            filled = np.full(rows, math.nan)
+            filled[list(values)] = list(values.values())
+            return filled
 
         return Chunk(
             places=np.arange(1, rows + 1),
@@ -385,21 +387,42 @@ class ChunkBuilder:
             records=self._records,
             content=self._content,
             versioned=self.versioned,
-            positional=self.positional and self._fields.task is None,
-            ruler=tuple(self._measuring()),
+            positional=self.positional and self._request.fields.task is None,
+            ruler=tuple(self._ruler_entries()),
         )
 
 
+class ToolLoader:
+    """Base of a tool's loader: a file's rollouts become one chunk."""
+
+    def __init__(self, request: Request) -> None:
+        self._request = request
+
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file."""
+        builder = ChunkBuilder(self._request, source)
+        self._fill(builder, source)
+        if len(builder):
+            yield builder.chunk()
+
+    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+        raise NotImplementedError
+
+
+# -- documents -------------------------------------------------------------------------------
+
+
 class Document:
-    """One JSON object of which only what is asked for is decoded."""
+    """A JSON object whose values are decoded when they are asked for."""
 
     def __init__(self, text: bytes, source: Source, what: str) -> None:
         self._source = source
         self._what = what
+        self._parts: dict[str, Any]
         try:
-            self._parts: dict[str, Any] = dict(_parts.decode(text))
-        except (msgspec.DecodeError, RecursionError):  # NaN, or the standard library says why
-            self._parts = _parsed(text, source, what)
+            self._parts = dict(_parts.decode(text))
+        except (msgspec.DecodeError, RecursionError):
+            self._parts = self._parsed(text)
 
     @classmethod
     def of(cls, source: Source, what: str) -> Document:
@@ -408,39 +431,71 @@ class Document:
         with source.open() as stream:
             return cls(stream.read(), source, what)
 
-    @property
-    def keys(self) -> tuple[str, ...]:
-        """The object's keys."""
-        return tuple(self._parts)
+    @classmethod
+    def beside(cls, source: Source, name: str, what: str) -> Document | None:
+        """Read the object in another file of the same folder; None where there is none."""
+        path = source.path.with_name(name)
+        if not path.is_file():
+            return None
+        shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
+        return cls.of(open_source(RolloutFile(path, shown)), what)
 
     def get(self, key: str) -> Any:
-        """Decode what stands under a key; None where there is nothing."""
+        """Decode the value of a key; None where there is none."""
         return _decoded(self._parts.get(key))
+
+    def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
+        """Decode the object, or some of its keys."""
+        wanted = self._parts if keys is None else keys
+        return {key: _decoded(value) for key, value in self._parts.items() if key in wanted}
 
     def object(self, key: str) -> dict[str, Any]:
         """Decode an object; an empty one where there is none."""
         value = self.get(key)
-        return {} if value is None else self._expect(dict, value, repr(key), "an object")
+        return {} if value is None else self._expect(dict, value, repr(key))
 
-    def items(self, key: str) -> Iterator[dict[str, Any]]:
-        """Decode the objects of a list one by one; none where there is no list."""
+    def items(self, key: str) -> Iterator[dict[str, Any]] | None:
+        """Decode the objects of a list one by one; None where there is no list."""
         value = self._parts.get(key)
         if isinstance(value, msgspec.Raw):
             try:
                 value = _items.decode(value)
             except msgspec.DecodeError:
                 value = _decoded(value)
-        items = self._expect(list, [] if value is None else value, repr(key), "a list")
-        for at, each in enumerate(items):
-            yield self._expect(dict, _decoded(each), f"{key}[{at}]", "an object")
+        if value is None:
+            return None
+        items = enumerate(self._expect(list, value, repr(key)))
+        return (self._expect(dict, _decoded(each), f"{key}[{at}]") for at, each in items)
 
-    def _expect(self, kind: type, value: Any, name: str, expected: str) -> Any:
+    def _expect(self, kind: type, value: Any, name: str) -> Any:
         if isinstance(value, kind):
             return value
         raise self._source.error(
             f"this looks like {self._what}, and {name} is {short(json.dumps(value))}; expected "
-            f"{expected}",
+            f"{'a list' if kind is list else 'an object'}",
             hint="was it written by another version of the tool, or changed since?",
+        )
+
+    def _parsed(self, text: bytes) -> dict[str, Any]:
+        """Parse what msgspec refuses: an object with NaN, or one that is broken."""
+        line = None
+        try:
+            value = json.loads(text)
+        except json.JSONDecodeError as error:
+            line, rest = error.lineno, error.doc[error.pos :].strip()
+            problem = f"is no JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+            if not rest or "Unterminated" in error.msg:
+                problem = "the file ends in the middle of it"
+        except (UnicodeDecodeError, RecursionError) as error:
+            problem = f"can't be read: {error}"
+        else:
+            if isinstance(value, dict):
+                return value
+            problem = "is no JSON object"
+        raise self._source.error(
+            f"this looks like {self._what}, and {problem}",
+            line=line,
+            hint="was the run, its copy or its download interrupted, or the file changed by hand?",
         )
 
 
@@ -453,59 +508,3 @@ def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)
-
-
-def _parsed(text: bytes, source: Source, what: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except UnicodeDecodeError as error:
-        raise source.error(
-            f"this is not UTF-8 text: found the byte 0x{text[error.start]:02x}",
-            line=text.count(b"\n", 0, error.start) + 1,
-            hint="save the file as UTF-8",
-        ) from error
-    except json.JSONDecodeError as error:
-        rest = error.doc[error.pos :].strip()
-        if not rest or "Unterminated" in error.msg:
-            raise source.error(
-                f"this looks like {what}, and the file ends in the middle of it",
-                line=error.lineno,
-                hint="was the run, its copy or its download interrupted?",
-            ) from error
-        raise source.error(
-            f"this looks like {what}, and is no JSON: {error.msg.removesuffix(' at')} at column "
-            f"{error.colno}, near {short(rest)}",
-            line=error.lineno,
-            hint="was it changed by hand, or written by two processes at once?",
-        ) from error
-    except RecursionError as error:
-        raise source.error(f"this {what} is nested too deeply to be read") from error
-    if not isinstance(value, dict):
-        raise source.error(f"this is no {what}: it is no JSON object")
-    return value
-
-
-class ToolLoader:
-    """Base of a tool's loader: a file's rollouts become one chunk."""
-
-    def __init__(self, request: Request) -> None:
-        self._request = request
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
-        builder = ChunkBuilder(self._request)
-        self._fill(builder, source)
-        if len(builder):
-            yield builder.chunk()
-
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
-        raise NotImplementedError
-
-
-def document_beside(source: Source, name: str, what: str) -> Document | None:
-    """Read the object in another file of the same folder; None where there is none."""
-    path = source.path.with_name(name)
-    if not path.is_file():
-        return None
-    shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
-    return Document.of(open_source(RolloutFile(path, shown)), what)

@@ -8,16 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import DataError, RolloutFile, open_source
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.ext import Source
 
 RESULT: Final = "result.json"
+_CONFIG: Final = "config.json"
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
@@ -31,8 +32,8 @@ class Harbor(ToolLoader):
             results.walk(file, _DEPTH)
         else:
             results.add(file)
-        rollouts = [_rollout(trial, name) for trial, name in results.trials]
-        rollouts += [_unfinished(config, name, rollouts) for config, name in results.unfinished]
+        finished = tuple(results.rollouts)
+        rollouts = [*finished, *(_unfinished(*each, finished) for each in results.unfinished)]
         if not rollouts:
             raise source.error(
                 "there is no Harbor trial here",
@@ -42,11 +43,12 @@ class Harbor(ToolLoader):
         for rollout in rollouts:
             builder.add(rollout)
         for job, name in results.jobs:
-            builder.notes += _disagreements(job, name, results.trials)
+            trials = [r for r in finished if r.name.startswith(name.removesuffix(RESULT))]
+            _compare(job, name, trials, builder)
 
 
 def is_trials_folder(folder: Path) -> bool:
-    """Whether a folder holds Harbor's results, its own or those of folders in it."""
+    """Return whether a folder holds Harbor's results, its own or those of folders in it."""
     for pattern in (RESULT, f"*/{RESULT}", f"*/*/{RESULT}"):
         for path in folder.glob(pattern):
             keys = open_source(RolloutFile(path, str(path))).keys
@@ -55,7 +57,7 @@ def is_trials_folder(folder: Path) -> bool:
 
 
 def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
-    """Let the result of a job stand for its folder, and the trials in it for themselves once."""
+    """Replace the result of a job by its folder, and drop the results of the trials in it."""
     files = list(files)
     jobs = {
         file.path: RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
@@ -71,163 +73,143 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
 
 
 class _Results:
-    """The results in a folder, each with how its file is called."""
+    """The results in a folder."""
 
     def __init__(self) -> None:
-        self.trials: list[tuple[Document, str]] = []
-        self.jobs: list[tuple[Document, str]] = []
+        self.rollouts: list[Rollout] = []
+        self.jobs: list[tuple[Document, str]] = []  # each with how its file is written
         self.unfinished: list[tuple[Document, str]] = []
 
     def walk(self, folder: RolloutFile, depth: int) -> None:
         """Add the results in a folder and those below it."""
-        result = _below(folder, RESULT)
-        if result.path.is_file():
-            if not self.add(result):
-                return  # a trial: what is below are its logs
-        elif (folder.path / "config.json").is_file():
-            file = open_source(_below(folder, "config.json"))
-            config = Document.of(file, "the configuration of a trial")
-            if "trial_name" in config.keys:
+        prefix = "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
+        files = {
+            path.name: RolloutFile(path, prefix + path.name)
+            for path in sorted(folder.path.iterdir())
+        }
+        if RESULT in files:
+            if not self.add(files[RESULT]):
+                return  # a trial, with its logs below
+        elif _CONFIG in files:
+            config = Document.of(open_source(files[_CONFIG]), "the configuration of a trial")
+            if config.get("trial_name") is not None:
                 self.unfinished.append((config, folder.shown))
                 return
-        for path in sorted(folder.path.iterdir()) if depth else ():
-            if path.is_dir():
-                self.walk(_below(folder, path.name), depth - 1)
+        for file in files.values() if depth else ():
+            if file.path.is_dir():
+                self.walk(file, depth - 1)
 
     def add(self, file: RolloutFile) -> bool:
-        """Add a result, and return whether there may be trials beside it."""
+        """Add a result, and return whether it is a job's, with trials beside it."""
         result = Document.of(open_source(file), "a Harbor result")
-        is_trial = HARBOR_TRIAL.issubset(result.keys)
-        if not is_trial and not HARBOR_JOB.issubset(result.keys):
-            raise DataError(
-                "this is no Harbor result: it has neither "
-                f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
-                file=file.shown,
-                hint="was it written by another version of Harbor, or by another tool?",
-            )
-        (self.trials if is_trial else self.jobs).append((result, file.shown))
-        return not is_trial
+        record = result.whole()
+        if record.keys() >= HARBOR_TRIAL:
+            self.rollouts.append(_rollout(result, record, file.shown))
+            return False
+        if record.keys() >= HARBOR_JOB:
+            self.jobs.append((result, file.shown))
+            return True
+        raise DataError(
+            "this is no Harbor result: it has neither "
+            f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
+            file=file.shown,
+            hint="was it written by another version of Harbor, or by another tool?",
+        )
 
 
-def _below(folder: RolloutFile, name: str) -> RolloutFile:
-    shown = folder.shown.rstrip("/")
-    return RolloutFile(folder.path / name, name if shown in ("", ".") else f"{shown}/{name}")
-
-
-def _rollout(trial: Document, name: str) -> Rollout:
-    record = {key: trial.get(key) for key in trial.keys}
+def _rollout(trial: Document, record: dict[str, Any], name: str) -> Rollout:
     task = record["task_name"]
     if not isinstance(task, str):
         raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
-    steps = foreign.objects(trial.get("step_results"))
-    scores = _rewards(trial)
-    error = _error(record, steps)
-    if error is None and all(value is None for value in scores.values()):
-        error = Ungraded("no reward", "the verifier gave none")
+    steps = foreign.objects(record.get("step_results"))
+    info, result = trial.object("agent_info"), trial.object("verifier_result")
+    rewards = foreign.mapping(result.get("rewards"))
+    if "rewards" not in result and "reward" in result:  # early versions have one
+        rewards = {"reward": result["reward"]}
     return Rollout(
         record=record,
         name=name,
         task=task,
-        agent=_agent(trial),
-        scores=scores,
+        agent=_agent(info.get("name"), foreign.lookup(info, "model_info.name")),
+        scores=rewards,
         usage=_usage(record, steps),
-        error=error,
+        error=_error([record, *steps]),  # a trial keeps what it survived with the step
         started=foreign.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
     )
 
 
-def _rewards(trial: Document) -> dict[str, Any]:
-    result = trial.object("verifier_result")
-    if "rewards" not in result and "reward" in result:  # early versions have one
-        return {"reward": result["reward"]}
-    return foreign.mapping(result.get("rewards"))
-
-
-def _unfinished(config: Document, name: str, rollouts: list[Rollout]) -> Rollout:
+def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rollout:
     """Make the missing rollout of a trial that was begun and left no result."""
     trial = str(config.get("trial_name"))
     start = trial.rpartition("__")[0]
-    task = config.object("task")
-    agent = config.object("agent")
+    task, agent = config.object("task"), config.object("agent")
     path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
-    alike = [r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start]
     model = str(agent.get("model_name") or "").rpartition("/")[2]
+    alike = [r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start]
     return Rollout(
         record={"trial_name": trial},
         name=name,
         task=alike[0].task if alike else task.get("name") or path or start,
-        agent=alike[0].agent if alike else _joined(agent.get("name"), model),
+        agent=alike[0].agent if alike else _agent(agent.get("name"), model),
         error=("no result", f"the trial has no {RESULT}: was the job interrupted?"),
     )
 
 
-def _agent(trial: Document) -> str | None:
-    info = trial.object("agent_info")
-    return _joined(info.get("name"), foreign.mapping(info.get("model_info")).get("name"))
-
-
-def _joined(agent: Any, model: Any) -> str | None:
+def _agent(name: Any, model: Any) -> str | None:
     """Name an agent with its model, as Harbor's own statistics do."""
-    if not isinstance(agent, str):
+    if not isinstance(name, str):
         return None
-    return f"{agent}__{model}" if model else agent
+    return f"{name}__{model}" if model else name
 
 
-def _error(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> tuple[str, str] | None:
-    # a trial of several steps keeps what it survived with the step
-    for held in (record, *steps):
-        info = held.get("exception_info")
+def _error(holders: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
+    for holder in holders:
+        info = holder.get("exception_info")
         if isinstance(info, dict):
             kind = str(info.get("exception_type") or "error")
             return kind, str(info.get("exception_message") or "")
     return None
 
 
-def _usage(record: Mapping[str, Any], steps: list[dict[str, Any]]) -> dict[str, float]:
-    """Add what the steps took, where the trial as a whole does not say."""
+def _usage(record: Mapping[str, Any], steps: Sequence[dict[str, Any]]) -> dict[str, float]:
+    """Add up the usage of the steps where the trial as a whole does not state it."""
     holders = [record] if record.get("agent_result") is not None else steps
-    used = [r for h in holders if isinstance(r := h.get("agent_result"), dict)]
     times = [record] if _duration(record.get("agent_execution")) is not None else steps
     took = foreign.total(_duration(each.get("agent_execution")) for each in times)
     return foreign.usage(
+        *holders,
         latency_s=_duration(record) if took is None else took,
-        prompt_tokens=foreign.total(each.get("n_input_tokens") for each in used),
-        completion_tokens=foreign.total(each.get("n_output_tokens") for each in used),
-        cached_tokens=foreign.total(each.get("n_cache_tokens") for each in used),
-        cost_usd=foreign.total(each.get("cost_usd") for each in used),
+        prompt_tokens="agent_result.n_input_tokens",
+        completion_tokens="agent_result.n_output_tokens",
+        cached_tokens="agent_result.n_cache_tokens",
+        cost_usd="agent_result.cost_usd",
     )
 
 
 def _duration(span: Any) -> float | None:
-    if not isinstance(span, dict):
-        return None
-    start, stop = foreign.seconds(span.get("started_at")), foreign.seconds(span.get("finished_at"))
+    start, stop = (
+        foreign.seconds(foreign.lookup(span, f"{edge}_at")) for edge in ("started", "finished")
+    )
     return None if start is None or stop is None else stop - start
 
 
-def _disagreements(job: Document, name: str, trials: list[tuple[Document, str]]) -> Iterator[str]:
+def _compare(
+    job: Document, name: str, trials: Sequence[Rollout], builder: foreign.ChunkBuilder
+) -> None:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
-    mine = [t for t, n in trials if n.startswith(name.removesuffix(RESULT))]
-    planned = foreign.number(job.get("n_total_trials"))
-    if planned is not None and planned != len(mine):
-        yield f"{name}: the job has {planned} trials, and {len(mine)} of them have a result here"
+    builder.compare("n_total_trials", job.get("n_total_trials"), len(trials), where=name)
     rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
-    for trial in mine:
-        key = f"{_agent(trial)}__{trial.get('source') or 'adhoc'}"
-        rewards[key].append(_rewards(trial))
+    for trial in trials:
+        rewards[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(trial.scores)
     for key, stats in foreign.mapping(job.object("stats").get("evals")).items():
-        names = {n for given in rewards.get(key, ()) for n in given}
+        names = {name for given in rewards.get(key, ()) for name in given}
         for metric in foreign.objects(foreign.mapping(stats).get("metrics")):
             for metric_name, stated in metric.items():
-                one = metric_name == "mean" and len(names) <= 1
-                if not rewards.get(key) or (not one and metric_name not in names):
+                is_only = metric_name == "mean" and len(names) <= 1
+                if not rewards.get(key) or (not is_only and metric_name not in names):
                     continue
-                reward = next(iter(names), "") if one else metric_name
+                reward = next(iter(names), "reward") if is_only else metric_name
                 ours = fmean(foreign.number(given.get(reward)) or 0 for given in rewards[key])
-                theirs = foreign.number(stated)
-                if theirs is not None and not foreign.agree(ours, theirs):
-                    yield (
-                        f"{name}: the job says that the mean {reward or 'reward'} of {key} is "
-                        f"{theirs:.6g}, and its trials give {ours:.6g}, a missing one counted as 0"
-                    )
+                claim = f"the mean {reward} of {key}, a missing one counted as 0,"
+                builder.compare(claim, stated, ours, where=name)

@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
+from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import is_lm_eval_results
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from pytest_evalmetrics.ext import Source, TaskId
 
-_NO_FILTER: Final = "none"
-_NO_METRIC: Final = frozenset({"doc_id"})
+_WHAT: Final = "the results of lm-evaluation-harness"
+_NO_FILTER: Final = ("", "none")
 _MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
 _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
@@ -31,10 +30,38 @@ class LmEval(ToolLoader):
 
     def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
         if is_lm_eval_results(source.keys):
-            _add_aggregates(builder, Document.of(source, "lm-evaluation-harness's results"), source)
+            _add_aggregates(builder, Document.of(source, _WHAT), source)
             return
-        results = _Results(source)
-        documents: dict[TaskId, _Scored] = {}
+        match = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
+        name = match["task"] if match else None
+        file = f"results_{match['date']}.json" if match else ""
+        results = Document.beside(source, file, _WHAT) if match else None
+        documents, repeats = self._documents(source, name, results)
+        builder.positional = any(type(task) is int for task in documents)
+        for rollout in documents.values():
+            builder.add(rollout)
+        if repeats > 1:
+            builder.notes.append(
+                f"{source.shown}: each document was answered {repeats} times and scored once, "
+                "which makes it one rollout"
+            )
+        if results is not None:
+            _compare(documents, results, str(name), file, builder)
+        if name is not None and documents:
+            config = foreign.mapping(_of_task(results, "configs", name))
+            settings = {key: config.get(key) for key in _MEASURES}
+            settings = {"version": _of_task(results, "versions", name), **settings}
+            scores = {score for rollout in documents.values() for score in rollout.scores}
+            builder.measured(f"lm_eval task {name}", scores, settings)
+
+    def _documents(
+        self, source: Source, name: str | None, results: Document | None
+    ) -> tuple[dict[TaskId, Rollout], int]:
+        """Read each document with the scores of all filters, and how often they were answered."""
+        documents: dict[TaskId, Rollout] = {}
+        places: dict[tuple[TaskId, str], int] = {}
+        repeats = 1
+        reads_records = foreign.reads_records(self._request)
         for place, row in foreign.rows_of(source):
             task: Any = row.get("doc_id")
             if type(task) not in (int, str):
@@ -43,37 +70,38 @@ class LmEval(ToolLoader):
                     f"this row's doc_id is {task!r}; expected a whole number",
                     "is this the output of lm-evaluation-harness with --log_samples?",
                 )
+            filter_ = str(row.get("filter") or _NO_FILTER[-1])
+            if (task, filter_) in places:
+                raise source.error_at(
+                    place,
+                    f"the document {task!r} with the filter {filter_!r} stands here and in "
+                    f"{source.at(places[task, filter_])}",
+                    "was a run appended to the file of another?",
+                )
+            places[task, filter_] = place
             if task not in documents:
                 content = row.get("doc_hash")
-                content = row.get("doc") if content is None else content
-                documents[task] = _Scored(place, foreign.slim(row, self._request), content)
-            documents[task].add(row, place, source)
-        builder.positional = any(type(task) is int for task in documents)
-        for task, scored in documents.items():
-            is_scored = any(value is not None for value in scored.scores.values())
-            builder.add(
-                Rollout(
-                    record={**scored.record, "task": results.task},
-                    name=source.at(scored.place),
-                    task=task if results.task is None else f"{results.task}/{task}",
+                record = row if reads_records else dict.fromkeys(row)
+                documents[task] = Rollout(
+                    record={**record, "task": name},
+                    name=source.at(place),
+                    task=task if name is None else f"{name}/{task}",
                     sample=0,
-                    agent=results.model,
-                    scores=scored.scores,
-                    error=None if is_scored else Ungraded("not scored"),
-                    content=scored.content,
+                    agent=_agent(results),
+                    content=row.get("doc") if content is None else content,
                 )
-            )
-        if len(builder):
-            builder.notes += results.disagreements(documents, source)
-            if results.task is not None:
-                scores = {name for scored in documents.values() for name in scored.scores}
-                builder.measured(f"lm_eval task {results.task}", scores, results.measures())
+            for metric in _metrics(row):
+                documents[task].scores[_column(metric, filter_)] = row.get(metric)
+            answers = row.get("resps")
+            # before there were filters, a list was an answer with its likelihood
+            if isinstance(answers, list) and row.get("filter") is not None:
+                repeats = max([repeats, *(len(a) for a in answers if isinstance(a, list))])
+        return documents, repeats
 
 
 def _add_aggregates(builder: foreign.ChunkBuilder, results: Document, source: Source) -> None:
     """Add each task of a file of results as one rollout, with its standard errors."""
-    counts, groups = results.object("n-samples"), results.object("group_subtasks")
-    model = results.get("model_name")
+    groups = results.object("group_subtasks")
     left_out = []
     for task, stated in results.object("results").items():
         if groups.get(task):  # its tasks are here themselves
@@ -82,25 +110,25 @@ def _add_aggregates(builder: foreign.ChunkBuilder, results: Document, source: So
         entries = foreign.mapping(stated)
         scores: dict[str, Any] = {}
         names: list[str] = []
-        samples = foreign.number(foreign.mapping(counts.get(task)).get("effective"))
+        counts = foreign.mapping(_of_task(results, "n-samples", task))
         for key, value in entries.items():
-            metric, comma, name = key.partition(",")
-            stderr = f"{metric}_stderr{comma}{name}"
+            metric, comma, filter_ = key.partition(",")
+            stderr = f"{metric}_stderr{comma}{filter_}"
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
-            column = metric if name in ("", _NO_FILTER) else key
-            names.append(column)
-            scores |= foreign.aggregate(column, value, foreign.number(entries.get(stderr)), samples)
+            names.append(_column(metric, filter_))
+            samples = foreign.number(counts.get("effective"))
+            error = foreign.number(entries.get(stderr))
+            scores |= foreign.aggregate(names[-1], value, error, samples)
         builder.add(
             Rollout(
                 record={"task": task},
                 name=f"{source.shown}: {task}",
                 task=task,
                 sample=0,
-                agent=model if isinstance(model, str) and model else None,
+                agent=_agent(results),
                 scores=scores,
                 rewards=names,
-                error=None if scores else Ungraded("not scored"),
             )
         )
     if left_out:
@@ -111,95 +139,46 @@ def _add_aggregates(builder: foreign.ChunkBuilder, results: Document, source: So
     )
 
 
-@dataclass(slots=True)
-class _Scored:
-    """One document and what all the filters make of it."""
-
-    place: int
-    record: dict[str, Any]
-    content: Any = None
-    scores: dict[str, Any] = field(default_factory=dict)
-    filters: dict[str, int] = field(default_factory=dict)
-    repeats: int = 1
-
-    def add(self, row: Mapping[str, Any], place: int, source: Source) -> None:
-        name = str(row.get("filter") or _NO_FILTER)
-        if name in self.filters:
-            raise source.error_at(
-                place,
-                f"the document {row['doc_id']!r} with the filter {name!r} stands here and in "
-                f"{source.at(self.filters[name])}",
-                "was a run appended to the file of another?",
-            )
-        self.filters[name] = place
-        for metric in _metrics(row):
-            self.scores[metric if name == _NO_FILTER else f"{metric},{name}"] = row.get(metric)
-        answers = row.get("resps")
-        if isinstance(answers, list):
-            counts = [len(a) for a in answers if isinstance(a, list) and a]
-            if row.get("filter") is not None:  # before, a list was an answer with its likelihood
-                self.repeats = max([self.repeats, *counts])
+def _column(metric: str, filter_: str) -> str:
+    return metric if filter_ in _NO_FILTER else f"{metric},{filter_}"
 
 
 def _metrics(row: Mapping[str, Any]) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list):
         return [name for name in named if isinstance(name, str)]
-    return [k for k, v in row.items() if k not in _NO_METRIC and isinstance(v, bool | int | float)]
+    return [k for k, v in row.items() if k != "doc_id" and isinstance(v, bool | int | float)]
 
 
-class _Results:
-    """The file of results that belongs to samples, as far as it is there."""
+def _agent(results: Document | None) -> str | None:
+    model = None if results is None else results.get("model_name")
+    return model if isinstance(model, str) and model else None
 
-    def __init__(self, source: Source) -> None:
-        match = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
-        self.task = match["task"] if match else None
-        self._name = f"results_{match['date']}.json" if match else ""
-        what = "the results of lm-evaluation-harness"
-        self._document = foreign.document_beside(source, self._name, what) if match else None
-        model = self._document.get("model_name") if self._document else None
-        self.model = model if isinstance(model, str) and model else None
 
-    def _of_task(self, key: str) -> Any:
-        """Get what the results say of the task under a key; nothing without results."""
-        return self._document.object(key).get(str(self.task)) if self._document else None
+def _of_task(results: Document | None, key: str, task: str) -> Any:
+    return None if results is None else results.object(key).get(task)
 
-    def measures(self) -> dict[str, Any]:
-        """Get the version of the task, and how its answers are parsed and scored."""
-        config = foreign.mapping(self._of_task("configs"))
-        version = self._of_task("versions")
-        return {"version": version, **{key: config.get(key) for key in _MEASURES}}
 
-    def disagreements(self, documents: Mapping[TaskId, _Scored], source: Source) -> Iterator[str]:
-        repeats = max(d.repeats for d in documents.values())
-        if repeats > 1:
-            yield (
-                f"{source.shown}: each document was answered {repeats} times and scored once, "
-                "which makes it one rollout"
-            )
-        shown = f"{source.shown.rpartition('/')[0]}/{self._name}".lstrip("/")
-        config = foreign.mapping(self._of_task("configs"))
-        counted = foreign.mapping(self._of_task("n-samples")).get("effective")
-        if counted is not None and counted != len(documents):
-            there = len(documents)
-            yield f"{source.shown}: {shown} counts {counted} documents, and there are {there}"
-        for key, stated in foreign.mapping(self._of_task("results")).items():
-            metric, _, name = key.partition(",")
-            theirs = foreign.number(stated)
-            if theirs is None or not _is_mean(metric, config):
-                continue
-            column = metric if name in ("", _NO_FILTER) else key
-            values = [foreign.number(d.scores.get(column)) for d in documents.values()]
+def _compare(
+    documents: Mapping[TaskId, Rollout],
+    results: Document,
+    task: str,
+    file: str,
+    builder: foreign.ChunkBuilder,
+) -> None:
+    """Compare the counts and the means of the results with those of the documents."""
+    counts = foreign.mapping(_of_task(results, "n-samples", task))
+    builder.compare(f"n-samples in {file}", counts.get("effective"), len(documents))
+    config = foreign.mapping(_of_task(results, "configs", task))
+    aggregations = {
+        str(entry.get("metric")): entry["aggregation"]
+        for entry in foreign.objects(config.get("metric_list"))
+        if entry.get("aggregation")
+    }
+    for key, stated in foreign.mapping(_of_task(results, "results", task)).items():
+        metric, _, filter_ = key.partition(",")
+        if aggregations.get(metric, "mean" if metric in _MEANS else None) == "mean":
+            column = _column(metric, filter_)
+            values = [foreign.number(each.scores.get(column)) for each in documents.values()]
             given = [value for value in values if value is not None]
-            if given and not foreign.agree(fmean(given), theirs):
-                yield (
-                    f"{source.shown}: {shown} says that {key} is {theirs:.6g}, and the "
-                    f"samples give {fmean(given):.6g}"
-                )
-
-
-def _is_mean(metric: str, config: Mapping[str, Any]) -> bool:
-    for entry in foreign.objects(config.get("metric_list")):
-        if entry.get("metric") == metric and entry.get("aggregation"):
-            return bool(entry["aggregation"] == "mean")
-    return metric in _MEANS
+            builder.compare(f"{key} in {file}", stated, *([fmean(given)] if given else []))

@@ -10,32 +10,32 @@ from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, U
 from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping
 
     from pytest_evalmetrics.ext import Source
 
 _WHAT: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
-_is_numbered = re.compile(r"Row #\d+", re.IGNORECASE).match  # what a test of a CSV is called
+_is_numbered = re.compile(r"Row #\d+", re.IGNORECASE).match  # the name of a test of a CSV
 
 
 class Promptfoo(ToolLoader):
     """Reads results: a test is a task, the repeats of it are its samples.
 
-    A test is called by its description, else by its variables; the agent is the provider,
+    A test is named by its description, else by its variables; the agent is the provider,
     with the prompt where there are several. Scores are success, score and the named ones.
     """
 
     def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
-        stats: Mapping[str, Any] = {}
+        results: Mapping[str, Any] = {}
         version = None
         if source.keys >= PROMPTFOO_ROW:
             named = [(source.at(place), row) for place, row in foreign.rows_of(source)]
         else:
-            whole = Document.of(source, _WHAT)
-            version = foreign.lookup(whole.get("metadata"), "promptfooVersion")
-            results = whole.object("results")
+            document = Document.of(source, _WHAT)
+            version = foreign.lookup(document.get("metadata"), "promptfooVersion")
+            results = document.object("results")
             written = results.get("version", _VERSIONS[0])
             if written not in _VERSIONS:
                 raise source.error(
@@ -43,22 +43,24 @@ class Promptfoo(ToolLoader):
                     f"{', '.join(map(str, _VERSIONS))}",
                     hint="update pytest-evalmetrics, or write results.jsonl",
                 )
-            stats = foreign.mapping(results.get("stats"))
-            rows = results.get("results")
-            if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
+            listed = results.get("results")
+            if not isinstance(listed, list) or foreign.objects(listed) != listed:
                 raise source.error(f"this looks like {_WHAT}, and has no list of results")
-            named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(rows)]
-        if not named:
-            raise source.error("the eval has no result", hint="did the run fail?")
+            named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(listed)]
         rows = [row for _, row in named]
-        titles, contents = list(map(_title, rows)), list(map(_variables, rows))
+        contents = list(map(_variables, rows))
+        titles = [
+            str(foreign.lookup(row, "testCase.description") or row.get("description") or "")
+            or foreign.brief(content)
+            for row, content in zip(rows, contents, strict=True)
+        ]
         several = len(set(map(_prompt, rows))) > 1
         tasks = foreign.distinct(titles, contents)
         for (name, row), task, content in zip(named, tasks, contents, strict=True):
             scores, error = _graded(row)
             builder.add(
                 Rollout(
-                    record=foreign.slim(row, self._request),
+                    record=row,
                     name=name,
                     task=task,
                     agent=_agent(row, several),
@@ -71,7 +73,12 @@ class Promptfoo(ToolLoader):
             )
             _measure(row, version, builder)
         builder.positional = any(map(_is_numbered, titles))
-        builder.notes += _disagreements(stats, rows, source)
+        stats = foreign.mapping(results.get("stats"))
+        errors, passed = sum(map(_failed, rows)), sum(row.get("success") is True for row in rows)
+        failures = len(rows) - passed - (errors if "errors" in stats else 0)  # as early versions
+        counts = {"successes": passed, "failures": failures, "errors": errors}
+        for key, count in counts.items():
+            builder.compare(f"{key} in its stats", stats.get(key), count)
 
 
 def _measure(row: Mapping[str, Any], version: Any, builder: foreign.ChunkBuilder) -> None:
@@ -90,30 +97,25 @@ def _measure(row: Mapping[str, Any], version: Any, builder: foreign.ChunkBuilder
 
 
 def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
-    """Read a result's scores, and why it has none."""
+    """Read a result's scores, and why some are missing."""
     scores: dict[str, Any] = {
         "success": row.get("success"),
         "score": row.get("score"),
         **foreign.mapping(row.get("namedScores")),
     }
-    said = str(row.get("error") or "")
+    message = str(row.get("error") or "")
     if _failed(row):
-        return dict.fromkeys(scores), ("error", said)
+        return dict.fromkeys(scores), ("error", message)
     parts = foreign.objects(foreign.lookup(row, "gradingResult.componentResults"))
     broken = [part for part in parts if foreign.lookup(part, "metadata.graderError") is True]
     if not broken:
         return scores, None
     # the tool counts what its judge could not answer as a failure, with a score of 0
-    decided = any(part.get("pass") is False for part in parts if part not in broken)
-    named = {str(foreign.lookup(part, "assertion.metric")) for part in broken}
-    lost = {"score", *named} if decided else {"success", "score", *named}
-    left = {name: None if name in lost else value for name, value in scores.items()}
-    return left, Ungraded("the grader failed", str(broken[0].get("reason") or said))
-
-
-def _title(row: Mapping[str, Any]) -> str:
-    described = foreign.lookup(row, "testCase.description") or row.get("description")
-    return str(described) if described else foreign.brief(_variables(row))
+    lost = {"score", *(str(foreign.lookup(part, "assertion.metric")) for part in broken)}
+    if not any(part.get("pass") is False for part in parts if part not in broken):
+        lost.add("success")
+    kept = {name: None if name in lost else value for name, value in scores.items()}
+    return kept, Ungraded("the grader failed", str(broken[0].get("reason") or message))
 
 
 def _variables(row: Mapping[str, Any]) -> Any:
@@ -144,32 +146,21 @@ def _failed(row: Mapping[str, Any]) -> bool:
 
 
 def _usage(row: Mapping[str, Any]) -> dict[str, float]:
-    tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
     took = foreign.number(row.get("latencyMs"))
-    counted = any(foreign.number(tokens.get(key)) for key in ("prompt", "completion", "total"))
-    used = tokens if counted else {}
-    whole = used if not used or used.get("prompt") or used.get("completion") else {}
+    tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
+    # what a provider does not state is written as 0
+    stated = {key: tokens.get(key) for key in ("prompt", "completion", "total")}
+    if not any(map(foreign.number, stated.values())):
+        tokens = {}
+    elif not (stated["prompt"] or stated["completion"]):
+        tokens = {**tokens, "prompt": None, "completion": None}
+    cost = row.get("cost") or foreign.lookup(row, "response.cost")
     return foreign.usage(
+        {**tokens, "cost": cost},
         latency_s=None if took is None else took / 1000,
-        prompt_tokens=whole.get("prompt"),
-        completion_tokens=whole.get("completion"),
-        cached_tokens=used.get("cached"),
-        total_tokens=used.get("total"),
-        # what a provider does not tell is written down as 0
-        cost_usd=foreign.number(row.get("cost"))
-        or foreign.number(foreign.lookup(row, "response.cost")),
+        prompt_tokens="prompt",
+        completion_tokens="completion",
+        cached_tokens="cached",
+        total_tokens="total",
+        cost_usd="cost",
     )
-
-
-def _disagreements(
-    stats: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], source: Source
-) -> Iterator[str]:
-    errors = sum(map(_failed, rows))
-    passed = sum(row.get("success") is True for row in rows)
-    ours = {"successes": passed, "failures": len(rows) - errors - passed, "errors": errors}
-    if "errors" not in stats:  # of early versions
-        ours["failures"] += ours.pop("errors")
-    for name, count in ours.items():
-        stated = foreign.number(stats.get(name))
-        if stated is not None and stated != count:
-            yield f"{source.shown}: its stats count {stated} {name}, and its results give {count}"

@@ -19,7 +19,7 @@ from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 from pytest_evalmetrics.spec.sources import PivotSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 # as evaluation tools and data sets name them, the most telling first
@@ -47,13 +47,15 @@ _WORDS: Final[dict[str, float | None]] = {
     **dict.fromkeys(("unresolved", "unsolved", "loss", "lose", "lost", "bad", "i"), 0.0),
     **dict.fromkeys(("tie", "draw", "partial", "partially correct", "p"), 0.5),
     **dict.fromkeys(("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None),
+    **dict.fromkeys(("incomplete", "missing"), None),
 }
 _ROWS: Final = 1000  # that are looked at
 _DEPTH: Final = 3  # of the keys that are looked at
 _LONG: Final = 5  # least entries of an object of bare numbers that is taken for tasks
+_LISTED: Final = 10  # different whole numbers that may be a reward; more are identifiers
 _FEW: Final = 20  # different values of an agent, or of a metric's name
-TIMES: Final = 9e8  # seconds since 1970 are larger
-names_no_reward: Final = re.compile(
+_TIMES: Final = 9e8  # seconds since 1970 are larger
+_names_no_reward: Final = re.compile(
     r"(^|[_.\s-])(id|ids|index|idx|seed|epoch|attempt|trial|repeat|sample|step|line|row|rank|number|"
     r"num|count|tokens|length|size|bytes|turns|time|times|timestamp|date|created|started|ended|at|"
     r"duration|latency|seconds|secs|ms|s|cost|usd|price|version|year)$",
@@ -126,15 +128,14 @@ def propose(pattern: str, base: Path) -> Proposal | None:
 # -- where the rows are ----------------------------------------------------------------------
 
 
-def _shapes_of(pattern: str, base: Path) -> list[tuple[dict[str, Any], list[str]]]:
-    """List the shapes that the first file may have, each with its reason."""
-    file = next(iter(find_files((pattern,), base)))
-    first = next(iter(documents(open_source(file))), None)
-    plain: list[tuple[dict[str, Any], list[str]]] = [({}, [])]
+def _shapes_of(pattern: str, base: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
+    """Go through the shapes that the first file may have, each with its reason."""
+    first = next(iter(documents(open_source(find_files((pattern,), base)[0]))), None)
+    yield {}, []
     if isinstance(first, PlacedRow):
-        return [*plain, *_shapes(first.value)]
-    nested = _lists_inside(first, "") if isinstance(first, list) else ()
-    return [*plain, *nested]
+        yield from _shapes(first.value)
+    elif first is not None:
+        yield from _lists_inside(first, "")
 
 
 def _shapes(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
@@ -160,7 +161,7 @@ def _shapes(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterato
 
 
 def _keyed(inner: Sequence[Any]) -> str:
-    """Say what the values of an object are, if its keys may be ids; else nothing."""
+    """Name the values of an object whose keys may be ids; empty if they may not."""
     if len(inner) > 1 and all(isinstance(each, dict) for each in inner):
         return "objects" if set.intersection(*(set(each) for each in inner)) else ""
     if len(inner) > 1 and all(_is_objects(each) for each in inner):
@@ -183,17 +184,13 @@ def _is_objects(value: Any) -> bool:
 
 def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
     """Give the tasks of ``resolved_ids`` and the like their rewards."""
-    found: dict[str, float | None] = {}
+    rewards: dict[str, float | None] = {}
     for name, ids in value.items():
         word = name.removesuffix("_ids").replace("_", " ").lower()
-        if isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
-            if word in _WORDS:
-                found[name] = _WORDS[word]
-            elif word in ("incomplete", "missing"):
-                found[name] = None
-            elif word.startswith("empty"):
-                found[name] = 0.0
-    return found if {0.0, 1.0} <= set(found.values()) else {}
+        is_known = word in _WORDS or word.startswith("empty")
+        if is_known and isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
+            rewards[name] = _WORDS.get(word, 0.0)
+    return rewards if {0.0, 1.0} <= set(rewards.values()) else {}
 
 
 # -- what the fields are ---------------------------------------------------------------------
@@ -235,45 +232,43 @@ def _roles(
     return Proposal(spec, tuple(lines)), (reward is not None, task is not None, columns.rows)
 
 
-def _named(paths: Mapping[str, Any], names: Sequence[str]) -> str | None:
-    """Find the path that ends in the most telling name."""
+def _ranked(paths: Iterable[str], names: Sequence[str]) -> list[str]:
+    """Find the paths that end in one of the names, the most telling name first."""
     last = {path: path.rpartition(".")[2].lower() for path in paths}
-    return next((path for name in names for path in paths if last[path] == name), None)
+    return [path for name in names for path in last if last[path] == name]
+
+
+def _named(paths: Iterable[str], names: Sequence[str]) -> str | None:
+    return next(iter(_ranked(paths, names)), None)
 
 
 def _evenly(column: Sequence[Any]) -> bool:
-    """Whether each value stands there several times, and equally often."""
+    """Check whether each value occurs several times, and all equally often."""
     counts = set(Counter(map(str, column)).values())
     return len(counts) == 1 and counts.pop() > 1
 
 
 def _task(columns: _Columns, lines: list[str]) -> str | None:
-    def may_be(value: Any) -> bool:
-        return type(value) in (int, str)
-
-    whole = {
+    filled = {
         path: column
-        for path, column in columns.kept(may_be).items()
+        for path, column in columns.kept(_is_id).items()
         if None not in column and (len(set(map(str, column))) > 1 or columns.rows == 1)
     }
-    ids = [path for name in _TASK for path in whole if path.rpartition(".")[2].lower() == name]
-    ids += [p for p in whole if p not in ids and re.search(r"(_id|Id|ID)$", p)]
-    texts = [path for name in _QUESTION for path in whole if path.rpartition(".")[2] == name]
-    found = [*ids, *texts]
-    if not found:  # the first text of its own, or that comes back
-        others = [path for path, column in whole.items() if isinstance(column[0], str)]
-        each = {path: len(set(whole[path])) == columns.rows for path in others}
-        found = [path for path in others if each[path] or _evenly(whole[path])]
-    if not found:
+    different = {path: len(set(map(str, column))) for path, column in filled.items()}
+    ids = _ranked(filled, _TASK)
+    ids += [path for path in filled if path not in ids and re.search(r"(_id|Id|ID)$", path)]
+    paths = ids + _ranked(filled, _QUESTION)
+    if not paths:  # the first text of its own, or that comes back
+        texts = [path for path, column in filled.items() if isinstance(column[0], str)]
+        paths = [p for p in texts if different[p] == columns.rows or _evenly(filled[p])]
+    if not paths:
         return None
     # an id of its own for each row says less than a question that comes back
-    generic = found[0].rpartition(".")[2].lower() in ("id", "uid", "index", "idx")
-    if generic and len(set(whole[found[0]])) == columns.rows:
-        again = [path for path in found[1:] if _evenly(whole[path])]
-        found = [*again[:1], *(path for path in found if path not in again[:1])]
-    task, *others = found
-    different = len(set(map(str, whole[task])))
-    why = f"{many(different, 'value')} in {many(columns.rows, 'row')}"
+    if _ranked(paths[:1], ("id", "uid", "index", "idx")) and different[paths[0]] == columns.rows:
+        again = [path for path in paths[1:] if _evenly(filled[path])][:1]
+        paths = [*again, *(path for path in paths if path not in again)]
+    task, *others = paths
+    why = f"{many(different[task], 'value')} in {many(columns.rows, 'row')}"
     lines.append(f"task: {task}, {why}" + (f"; or {others[0]}" if others else ""))
     return task
 
@@ -289,14 +284,18 @@ def _sample(columns: _Columns, task: str, lines: list[str]) -> str | None:
         return all(text.isdecimal() for text in texts) and len(pairs) == columns.rows
 
     fitting = [p for p, column in columns.values.items() if p != task and numbers(column)]
-    found = _named(dict.fromkeys(fitting), _SAMPLE)
-    if found is None and len(set(tasks)) < columns.rows:
+    sample = _named(fitting, _SAMPLE)
+    if sample is None and len(set(tasks)) < columns.rows:
         most = max(Counter(tasks).values())
         ranges = ({str(n) for n in range(most)}, {str(n) for n in range(1, most + 1)})
-        found = next((p for p in fitting if set(map(str, columns.values[p])) in ranges), None)
-    if found is not None:
-        lines.append(f"sample: {found}, which tells the rows of a task apart")
-    return found
+        sample = next((p for p in fitting if set(map(str, columns.values[p])) in ranges), None)
+    if sample is not None:
+        lines.append(f"sample: {sample}, which tells the rows of a task apart")
+    return sample
+
+
+def _is_id(value: Any) -> bool:
+    return type(value) in (int, str)
 
 
 def _is_number(value: Any) -> bool:
@@ -309,40 +308,44 @@ def _reward(
     columns: _Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
     """Find the reward, and what its words mean where it is no number."""
-    numbers = {p: c for p, c in columns.kept(_is_number).items() if _may_be_reward(p, c)}
+    numbers = {
+        path: column
+        for path, column in columns.kept(_is_number).items()
+        if may_be_reward(path, [value for value in column if value is not None])
+    }
     words = {
         path: column
         for path, column in columns.kept(lambda v: _word(v) in _WORDS).items()
         if path not in numbers and {0.0, 1.0} & {_WORDS[_word(v)] for v in column if v is not None}
     }
-    found = [path for path in (*numbers, *words) if path not in taken]
-    names = {path: path.rpartition(".")[2].lower() for path in found}
-    found.sort(key=lambda p: REWARDS.index(names[p]) if names[p] in REWARDS else len(REWARDS))
-    if not found:
+    paths = [path for path in (*numbers, *words) if path not in taken]
+    named = _ranked(paths, REWARDS)
+    paths = [*named, *(path for path in paths if path not in named)]
+    if not paths:
         return None, {}
-    reward, *others = found
-    why = "by its name" if names[reward] in REWARDS else "by its values"
+    reward, *others = paths
+    why = "by its name" if named else "by its values"
     lines.append(f"reward: {reward}, {why}" + (f"; or {', '.join(others[:2])}" if others else ""))
     if reward in numbers:
         return reward, {}
-    there = dict.fromkeys(str(v) for v in words[reward] if v is not None)
-    return reward, {text: _WORDS[_word(text)] for text in there}
+    texts = dict.fromkeys(str(value) for value in words[reward] if value is not None)
+    return reward, {text: _WORDS[_word(text)] for text in texts}
 
 
 def _word(value: Any) -> str:
     return value.strip().lower() if isinstance(value, str) else "no word"
 
 
-def _may_be_reward(path: str, column: Sequence[Any]) -> bool:
-    given = [value for value in column if value is not None]
-    if names_no_reward(path) or any(isinstance(v, int | float) and v > TIMES for v in given):
+def may_be_reward(name: str, values: Sequence[Any]) -> bool:
+    """Return whether numbers may be a reward: no identifiers, times, counts or costs."""
+    if _names_no_reward(name) or any(isinstance(v, int | float) and v > _TIMES for v in values):
         return False
-    different = len(given) > _FEW and len(set(given)) == len(given)
-    return not (different and all(type(value) is int for value in given))  # as identifiers are
+    different = len(values) > _LISTED and len(set(values)) == len(values)
+    return not (different and all(type(value) is int for value in values))  # as identifiers are
 
 
 def _pivot(columns: _Columns) -> PivotSpec | None:
-    """See whether each row is one score of a task, with its name."""
+    """Propose to pivot rows that are each one score of a task, with its name."""
     texts = columns.kept(lambda v: isinstance(v, str))
     name = _named(texts, ("metric", "metric_name", "scorer", "evaluator", "score_name", "name"))
     value = _named(columns.kept(_is_number), ("value", "score"))
@@ -351,11 +354,10 @@ def _pivot(columns: _Columns) -> PivotSpec | None:
     names = texts[name]
     if not 1 < len(set(names)) <= _FEW or not _evenly(names):
         return None
-    whole = columns.kept(lambda v: type(v) in (int, str))
-    for by, column in whole.items():
+    for by, column in columns.kept(_is_id).items():
         ids = list(map(str, column))
-        whole_lines = len(set(ids)) * len(set(names)) == columns.rows
+        is_full = len(set(ids)) * len(set(names)) == columns.rows
         once = len(set(zip(ids, names, strict=True))) == columns.rows
-        if by not in (name, value) and whole_lines and once and len(set(ids)) > 1:
+        if by not in (name, value) and is_full and once and len(set(ids)) > 1:
             return PivotSpec(by=(by,), name=name, value=value)
     return None

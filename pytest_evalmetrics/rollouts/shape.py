@@ -1,6 +1,6 @@
 """Rows out of files that are not one row per line: `rows`, `keyed`, `lists`, `where` ... `map`.
 
-A file is read whole; each step turns rows into rows, and what comes out is read as JSON Lines are.
+A file is read whole; each step turns rows into rows, and the last ones are read as JSON Lines are.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from pytest_evalmetrics.rollouts.loader import Request
 from pytest_evalmetrics.rollouts.source import SourceRow, open_source, short
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.rollouts.loader import Chunk
@@ -31,9 +31,9 @@ if TYPE_CHECKING:
 _BATCH: Final = 512  # rows that are written as JSON at a time
 _LISTED: Final = 8  # values in a message
 _OTLP: Final = {"resourceSpans", "resourceLogs"}
-PARENT: Final = "_parent"  # the field with what encloses a row
-KEY: Final = "_key"  # the field with the key under which a value of an object stood
-LINE: Final = "_line"  # the field with the first line of a row that was put together
+_PARENT: Final = "_parent"  # the field for the values that enclose a row
+_KEY: Final = "_key"  # the field for the key of an object's value
+_LINE: Final = "_line"  # the field for the first line of a row that was put together
 
 
 def _viewed(source: Source, spec: ShapeSpec) -> Source:
@@ -42,7 +42,7 @@ def _viewed(source: Source, spec: ShapeSpec) -> Source:
 
 
 def shaped_fields(spec: RolloutsSpec) -> FieldMap:
-    """Say where shaped rows keep what is needed: what `map` gives is at the top."""
+    """Map the fields of shaped rows; the numbers of `map` are at the top."""
     fields = spec.fields
     task = fields.task or spec.keyed or ("id" if spec.lists is not None else None)
     if task is None and spec.pivot is not None and len(spec.pivot.by) == 1:
@@ -78,25 +78,20 @@ class Shape:
         notes: list[str] = []
         rows = self._rows(source, notes)
         while batch := list(islice(rows, _BATCH)):
-            texts = [
-                SourceRow(
-                    row.place,
-                    row.place if source.unit == "line" else 0,
-                    memoryview(json.dumps(row.value).encode()),
-                )
-                for row in batch
-            ]
+            texts = []
+            for place, value in batch:
+                line = place if source.unit == "line" else 0
+                texts.append(SourceRow(place, line, memoryview(json.dumps(value).encode())))
             for chunk in self._reader.rows(texts, source):
                 yield replace(chunk, notes=(*chunk.notes, *notes), ruler=self._ruler())
                 notes.clear()
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`."""
-        for row in self._rows(source, []):
-            yield row.place, row.value
+        yield from self._rows(source, [])
 
     def finish(self) -> Sequence[str]:
-        """Check what only all files together can tell; return notes."""
+        """Check all files together, and return notes."""
         for name in self._spec.map:
             if name not in self._mapped:
                 path = self._path_of(name)
@@ -104,9 +99,7 @@ class Shape:
         return () if self._partners is None else self._partners.unused()
 
     def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
-        file = _Rows(source, self._spec)
-        rows = file.made()
-        notes.extend(file.notes)
+        rows = _Rows(source, self._spec, notes).find()
         if self._partners is not None:
             rows = self._partners.joined(rows, source, notes)
         task = self._fields.task
@@ -133,10 +126,11 @@ class Shape:
             self._mapped.add(name)
             text = _text(value)
             if text not in points:
-                raise ShapeError(
-                    f"{source.at(row.place)}: map: {name} doesn't say which number {short(text)} "
-                    f"is; {did_you_mean(text, points, what='it has')}",
-                    key=("map", name),
+                raise _error(
+                    source,
+                    ("map", name),
+                    f"no number for {short(text)}; {did_you_mean(text, points, what='it has')}",
+                    place=row.place,
                     hint=f"add it, or null where it is none: map: {{{name}: "
                     f"{{{json.dumps(text)[:60]}: null}}}}",
                 )
@@ -144,7 +138,7 @@ class Shape:
         return numbers
 
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
-        """Make the numbers behind texts part of what measures."""
+        """List the numbers behind texts, which are part of what measures."""
         tables = {f"map {name}": (name, points) for name, points in self._spec.map.items()}
         if self._spec.lists is not None:
             tables["lists"] = ("reward", self._spec.lists)
@@ -164,19 +158,17 @@ class Shape:
 class _Rows:
     """The rows of one file: found, then filtered, then put together."""
 
-    def __init__(self, source: Source, spec: ShapeSpec, *key: str) -> None:
+    def __init__(self, source: Source, spec: ShapeSpec, notes: list[str], *key: str) -> None:
         self._source = source
         self._spec = spec
-        self._key = key
-        self.notes: list[str] = []
+        self._notes = notes
+        self._key = key  # of the benchmark file, above those of the shape
 
-    def _error(
-        self, message: str, *key: str, row: PlacedRow | None = None, hint: str | None = None
-    ) -> ShapeError:
-        at = self._source.shown if row is None else self._source.at(row.place)
-        return ShapeError(f"{at}: {key[0]}: {message}", key=(*self._key, *key), hint=hint)
+    def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
+        return _error(self._source, (*self._key, *key), message, hint=hint)
 
-    def made(self) -> list[PlacedRow]:
+    def find(self) -> list[PlacedRow]:
+        """Find the rows."""
         spec = self._spec
         rows: list[PlacedRow] = []
         for document in documents(self._source):
@@ -188,7 +180,7 @@ class _Rows:
                 value = _attributes(value)
             for inner, parent in self._inner(value, spec.rows or "", {}):
                 for row in self._listed(inner):
-                    around = {PARENT: parent} if parent else {}
+                    around = {_PARENT: parent} if parent else {}
                     rows.append(PlacedRow(len(rows) + 1, {**around, **row}))
         for path, accepted in spec.where.items():
             rows = self._filtered(rows, path, {_text(value) for value in accepted})
@@ -203,7 +195,7 @@ class _Rows:
         elif (path == "*" or path.startswith("*.")) and isinstance(value, dict | list):
             for name, each in value.items() if isinstance(value, dict) else enumerate(value):
                 keyed = isinstance(value, dict) and isinstance(each, dict)
-                yield from self._inner({KEY: name, **each} if keyed else each, path[2:], parent)
+                yield from self._inner({_KEY: name, **each} if keyed else each, path[2:], parent)
         elif isinstance(value, dict):
             ends = [len(path), *(i for i, sign in enumerate(path) if sign == ".")]
             end = next((end for end in sorted(ends, reverse=True) if path[:end] in value), None)
@@ -211,7 +203,7 @@ class _Rows:
                 known = did_you_mean(path, value, what="there is")
                 raise self._error(f"there is no {path!r} here; {known}", "rows")
             around = {name: each for name, each in value.items() if name != path[:end]}
-            parent = {**_scalars(around), **({PARENT: parent} if parent else {})}
+            parent = {**_scalars(around), **({_PARENT: parent} if parent else {})}
             inner, rest = value[path[:end]], path[end + 1 :]
             table = inner if rest else self._table(inner, value.get("columns"))
             yield from self._inner(table, rest, parent)
@@ -303,14 +295,14 @@ class _Rows:
     def _filtered(self, rows: list[PlacedRow], path: str, accepted: set[str]) -> list[PlacedRow]:
         texts = [_text(lookup(row.value, path)) for row in rows]
         if rows and set(texts) == {"null"} and "null" not in accepted:
-            raise _no_path(path, rows, self._source, (*self._key, "where", path))
+            raise _no_path(path, rows, self._source, (*self._key, "where"))
         kept = [row for row, text in zip(rows, texts, strict=True) if text in accepted]
         wanted = " or ".join(sorted(accepted))
         if rows and not kept:
             met = ", ".join(map(short, list(dict.fromkeys(texts))[:_LISTED]))
             raise self._error(f"no row has {wanted} at {path!r}; there is {met}", "where", path)
         if len(kept) < len(rows):
-            self.notes.append(
+            self._notes.append(
                 f"{self._source.shown}: where: leaves out {len(rows) - len(kept)} of "
                 f"{many(len(rows), 'row')}, whose {path} is not {wanted}"
             )
@@ -318,39 +310,32 @@ class _Rows:
 
     def _pivoted(self, rows: list[PlacedRow], pivot: PivotSpec) -> list[PlacedRow]:
         """Put the lines of each group together: a field for each name."""
+        source, key = self._source, (*self._key, "pivot")
         groups: dict[tuple[str, ...], PlacedRow] = {}
         places: dict[tuple[tuple[str, ...], str], PlacedRow] = {}
         for row in rows:
-            by = {path: self._single(row, path, rows, "by") for path in pivot.by}
+            by = {path: _single(row, path, source, (*key, "by")) for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            whole = groups.setdefault(group, PlacedRow(row.place, {**by, LINE: row.value}))
-            if row.value.keys() <= {PARENT}:  # a list without lines
+            whole = groups.setdefault(group, PlacedRow(row.place, {**by, _LINE: row.value}))
+            if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
-            name = _text(self._single(row, pivot.name, rows, "name"))
+            name = _text(_single(row, pivot.name, source, (*key, "name")))
             first = places.setdefault((group, name), row)
             if first is not row:
-                raise self._error(
+                raise _error(
+                    source,
+                    key,
                     f"{short(name)} was there before for the same {', '.join(pivot.by)}, at "
-                    f"{self._source.at(first.place)}",
-                    "pivot",
-                    row=row,
+                    f"{source.at(first.place)}",
+                    place=row.place,
                     hint="add to by: what tells them apart, or leave one out with where:",
                 )
             if name in by:
-                raise self._error(f"{short(name)} is also a field of by:", "pivot", row=row)
+                raise _error(source, key, f"{short(name)} is also a field of by:", place=row.place)
             whole.value[name] = lookup(row.value, pivot.value)
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
-            raise _no_path(pivot.value, rows, self._source, (*self._key, "pivot", "value"))
+            raise _no_path(pivot.value, rows, source, (*key, "value"))
         return list(groups.values())
-
-    def _single(self, row: PlacedRow, path: str, rows: list[PlacedRow], what: str) -> Any:
-        value = lookup(row.value, path)
-        if value is None and row is rows[0]:
-            raise _no_path(path, rows, self._source, (*self._key, "pivot", what))
-        if value is None or isinstance(value, dict | list):
-            message = f"{path!r} is {short(_text(value))}; expected text or a number"
-            raise self._error(message, "pivot", what, row=row)
-        return value
 
 
 def _attributes(value: Any) -> Any:
@@ -404,78 +389,66 @@ class _Partners:
         rows: dict[tuple[str, ...], tuple[dict[str, Any], str]] = {}
         for file in find_files(self._spec.path, self._base):
             source = _viewed(open_source(file), self._spec)
-            made = _Rows(source, self._spec, "join")
-            for key, row in self._by_key(made.made(), source):
-                at = source.at(row.place)
+            for row in _Rows(source, self._spec, notes, "join").find():
+                key = self._key(row, source)
                 if key in rows:
-                    raise ShapeError(
-                        f"{at}: join: the same {', '.join(self._spec.on)} as {rows[key][1]}",
-                        key=("join", "on"),
+                    raise _error(
+                        source,
+                        ("join", "on"),
+                        f"the same {', '.join(self._spec.on)} as {rows[key][1]}",
+                        place=row.place,
                         hint="add to on: what tells them apart",
                     )
-                rows[key] = row.value, at
-            notes.extend(made.notes)
+                rows[key] = row.value, source.at(row.place)
             source.must_be_unchanged()
         return rows
 
-    def _by_key(
-        self, rows: Iterable[PlacedRow], source: Source
-    ) -> Iterator[tuple[tuple[str, ...], PlacedRow]]:
-        for row in rows:
-            values = [lookup(row.value, path) for path in self._spec.on]
-            for path, value in zip(self._spec.on, values, strict=True):
-                if value is None or isinstance(value, dict | list):
-                    raise ShapeError(
-                        f"{source.at(row.place)}: join: {path!r} is {short(_text(value))}; "
-                        f"expected text or a number; {did_you_mean(path, row.value)}",
-                        key=("join", "on"),
-                    )
-            yield tuple(map(_text, values)), row
+    def _key(self, row: PlacedRow, source: Source) -> tuple[str, ...]:
+        key = ("join", "on")
+        return tuple(_text(_single(row, path, source, key)) for path in self._spec.on)
 
     def joined(self, rows: list[PlacedRow], source: Source, notes: list[str]) -> list[PlacedRow]:
-        """Add to each row what its other half has."""
+        """Add to each row the fields of its other half."""
         if self._rows is None:
             self._rows = self._read(notes)
-        made, alone = [], []
-        for key, row in self._by_key(rows, source):
-            other, where = self._rows.get(key, (None, ""))
-            if other is None:
-                alone.append(row)
-                if self._spec.unmatched == "keep":
-                    made.append(row)
-                continue
-            self._used.add(key)
-            for name in row.value.keys() & other.keys():
-                if row.value[name] != other[name]:
-                    raise ShapeError(
-                        f"{source.at(row.place)}: join: {name!r} is "
-                        f"{short(_text(row.value[name]))} here and {short(_text(other[name]))} at "
-                        f"{where}",
-                        key=("join",),
+        joined, alone = [], []
+        for row in rows:
+            key = self._key(row, source)
+            partner, where = self._rows.get(key, ({}, ""))
+            if where:
+                self._used.add(key)
+            else:
+                alone.append(source.at(row.place))
+            for name in row.value.keys() & partner.keys():
+                if row.value[name] != partner[name]:
+                    raise _error(
+                        source,
+                        ("join",),
+                        f"{name!r} is {short(_text(row.value[name]))} here and "
+                        f"{short(_text(partner[name]))} at {where}",
+                        place=row.place,
                         hint="the two halves must not say different things under one name",
                     )
-            made.append(PlacedRow(row.place, {**other, **row.value}))
-        if alone:
-            self._alone(len(alone), source.at(alone[0].place), notes)
-        return made
+            if where or self._spec.unmatched == "keep":
+                joined.append(PlacedRow(row.place, {**partner, **row.value}))
+        notes += self._report(alone)
+        return joined
 
-    def unused(self) -> Sequence[str]:
+    def unused(self) -> list[str]:
         """Report the other halves that no row has."""
-        notes: list[str] = []
-        left = [at for key, (_, at) in (self._rows or {}).items() if key not in self._used]
-        if left:
-            self._alone(len(left), left[0], notes)
-        return notes
+        rows = self._rows or {}
+        return self._report([at for key, (_, at) in rows.items() if key not in self._used])
 
-    def _alone(self, count: int, first: str, notes: list[str]) -> None:
-        message = f"{many(count, 'row')} without the other half, the first at {first}"
+    def _report(self, places: Sequence[str]) -> list[str]:
+        """Note the rows without the other half, or refuse them."""
+        if not places:
+            return []
+        alone = many(len(places), "row")
+        message = f"join: {alone} without the other half, the first at {places[0]}"
         if self._spec.unmatched == "error":
-            raise ShapeError(
-                f"join: {message}",
-                key=("join",),
-                hint="are both files of the same run? unmatched: keep, or drop, allows it",
-            )
-        notes.append(f"join: {message}")
+            hint = "are both files of the same run? unmatched: keep, or drop, allows it"
+            raise ShapeError(message, key=("join",), hint=hint)
+        return [message]
 
 
 # -- values --------------------------------------------------------------------------------
@@ -490,15 +463,37 @@ def _text(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
+def _single(row: PlacedRow, path: str, source: Source, key: tuple[str, ...]) -> Any:
+    """Read the text or the number at a path."""
+    value = lookup(row.value, path)
+    if value is None:
+        raise _no_path(path, [row], source, key)
+    if isinstance(value, dict | list):
+        message = f"{path!r} is {short(_text(value))}; expected text or a number"
+        raise _error(source, key, message, place=row.place)
+    return value
+
+
+def _error(
+    source: Source,
+    key: tuple[str, ...],
+    message: str,
+    *,
+    place: int | None = None,
+    hint: str | None = None,
+) -> ShapeError:
+    """Make the error of a key of the benchmark file, met in a file or in one of its rows."""
+    at = source.shown if place is None else source.at(place)
+    return ShapeError(f"{at}: {': '.join(key[:2])}: {message}", key=key, hint=hint)
+
+
 def _no_path(
     path: str, rows: Sequence[PlacedRow], source: Source, key: tuple[str, ...]
 ) -> ShapeError:
-    known = dict.fromkeys(name for row in rows[:_LISTED] for name in _paths(row.value))
-    return ShapeError(
-        f"{source.shown}: {': '.join(key[:2])}: no row has {path!r}; "
-        f"{did_you_mean(path, known, what='a row has')}",
-        key=key,
-    )
+    names = dict.fromkeys(name for row in rows[:_LISTED] for name in _paths(row.value))
+    guess = did_you_mean(path, names, what="a row has")
+    place = rows[0].place if len(rows) == 1 else None
+    return _error(source, key, f"no row has {path!r}; {guess}", place=place)
 
 
 def _paths(value: Mapping[str, Any], above: str = "", depth: int = 3) -> Iterator[str]:

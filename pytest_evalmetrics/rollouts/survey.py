@@ -1,4 +1,4 @@
-"""What recorded rollouts hold, and a benchmark file to start from."""
+"""Reports on recorded rollouts, and benchmark files for them or from another tool's settings."""
 
 from __future__ import annotations
 
@@ -9,18 +9,18 @@ import re
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
+import yaml
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import many, visible
 from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.foreign import USAGE
+from pytest_evalmetrics.rollouts.foreign import USAGE, objects
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.migrate import migrated
-from pytest_evalmetrics.rollouts.propose import REWARDS, TIMES, Proposal, names_no_reward, propose
+from pytest_evalmetrics.rollouts.propose import REWARDS, Proposal, may_be_reward, propose
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec import RolloutsSpec
@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 _FILES: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet", "csv", "eval")  # of a folder
 _LISTED: Final = 10  # names on a line
 _SHORT: Final = 60  # characters that go on the line of the path
+_RTOL: Final = 0.08  # of vLLM's lm-eval tests where their file says nothing
+_TOL: Final = 0.08  # of its gsm8k tests: absolute
 _is_word = re.compile(
     r"(?!(yes|no|true|false|on|off|y|n|null)$)[A-Za-z][\w -]*", re.IGNORECASE
 ).fullmatch
@@ -57,7 +59,7 @@ def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
     """
     source = base / pattern
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
-    lines = migrated(source) if is_yaml else None
+    lines = _migrated(source) if is_yaml else None
     report: list[str] = []
     name = f"{_name(pattern)}.bench.yaml"
     if lines is None:
@@ -192,9 +194,8 @@ def _rewards(table: RolloutTable) -> list[str]:
     likelihoods = {}
     for name, column in table.scores.items():
         values = column[np.isfinite(column)]
-        different = len(values) > _LISTED and len(np.unique(values)) == len(values)
-        is_identifier = different and name in table.integers
-        if name in USAGE or names_no_reward(name) or (values > TIMES).any() or is_identifier:
+        numbers = list(map(int if name in table.integers else float, values))
+        if name in USAGE or not may_be_reward(name, numbers):
             continue
         last = re.split(r"[./]", name.lower())[-1]
         place = REWARDS.index(last) if last in REWARDS else len(REWARDS)
@@ -259,3 +260,87 @@ def _name(pattern: str) -> str:
 
 def _text(text: str) -> str:
     return text if _is_plain(text) else json.dumps(text)
+
+
+# -- settings of other tools -----------------------------------------------------------------
+
+
+def _migrated(path: Path) -> list[str] | None:
+    """Turn another tool's settings into the lines of a benchmark file; None for what is none."""
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise DataError(f"these settings can't be read: {why}", file=path.name) from None
+    if not isinstance(settings, dict):
+        return None
+    tasks = [
+        task for task in objects(settings.get("tasks")) if isinstance(task.get("metrics"), list)
+    ]
+    if tasks:
+        return ["benchmarks:", *(line for task in tasks for line in _lm_eval(task, settings))]
+    if _is_number(settings.get("accuracy_threshold")):
+        return list(_gsm8k(settings))
+    if "providers" in settings and ("tests" in settings or "defaultTest" in settings):
+        return list(_promptfoo(settings))
+    return None
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> Iterator[str]:
+    """https://github.com/vllm-project/vllm, .buildkite/lm-eval-harness/configs."""
+    name = str(task.get("name"))
+    rtol = settings.get("rtol", _RTOL)
+    scores = {
+        str(m["name"]).removesuffix(",none"): m["value"]
+        for m in objects(task["metrics"])
+        if _is_number(m.get("value"))
+    }
+    yield f"  - name: {json.dumps(name)}"
+    yield f"    description: {json.dumps(str(settings.get('model_name', '')))}"
+    yield f"    rollouts: {json.dumps(f'results/**/samples_{name}_*.jsonl')}"
+    yield "    # the samples that lm-eval writes with --log_samples"
+    yield f"    reward: {json.dumps(next(iter(scores), 'acc'))}"
+    yield "    metrics: [mean_reward]"
+    if _is_number(settings.get("limit")):
+        yield f"    expect: {{tasks: {int(settings['limit'])}}}"
+    yield "    thresholds:"
+    for score, value in scores.items():
+        key = json.dumps(f"mean/{score}")
+        yield f"      {key}: {{value: {value}, rtol: {100 * float(rtol):g}%}}"
+
+
+def _gsm8k(settings: Mapping[str, Any]) -> Iterator[str]:
+    """https://github.com/vllm-project/vllm, tests/evals/gsm8k."""
+    least = round(float(settings["accuracy_threshold"]) - _TOL, 6)
+    yield "benchmark:"
+    yield "  name: gsm8k"
+    yield f"  description: {json.dumps(str(settings.get('model_name', '')))}"
+    yield "  rollouts: results/gsm8k.jsonl  # a row per question, with its task and reward"
+    yield "  metrics: [mean_reward]"
+    if _is_number(settings.get("num_questions")):
+        yield f"  expect: {{tasks: {int(settings['num_questions'])}}}"
+    yield "  thresholds:"
+    yield f"    mean_reward: {{min: {least}}}  # {settings['accuracy_threshold']} - {_TOL}"
+
+
+def _promptfoo(settings: Mapping[str, Any]) -> Iterator[str]:
+    """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
+    bounds: dict[str, float] = {}
+    for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
+        for each in objects(test.get("assert")):
+            name = each.get("metric")
+            if isinstance(name, str) and _is_number(each.get("threshold")):
+                bounds[name] = max(each["threshold"], bounds.get(name, each["threshold"]))
+    yield "benchmark:"
+    yield f"  name: {json.dumps(str(settings.get('description') or 'promptfoo'))}"
+    yield "  rollouts: results.json  # promptfoo eval -o results.json"
+    yield "  reward: success"
+    yield "  metrics: [mean_reward]"
+    yield "  thresholds:"
+    yield '    mean_reward: ">= 1"  # promptfoo fails where any test does'
+    for name, bound in bounds.items():
+        yield f"    {json.dumps(f'mean/{name}')}: {{min: {bound}}}  # its assertions' threshold"

@@ -49,8 +49,8 @@ def test_the_command_line_wins(project):
 
 def test_ray_is_imported_by_nobody_but_its_own_module():
     code = (
-        "import sys, pytest_evalmetrics.engines.ray_engine, pytest_evalmetrics.engines.ray_scoring,"
-        "pytest_evalmetrics.engines.ray_reading; sys.exit('ray' in sys.modules)"
+        "import sys, pytest_evalmetrics.engines.ray_engine, pytest_evalmetrics.engines.ray_scoring;"
+        "sys.exit('ray' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

@@ -6,7 +6,6 @@ import json
 import pytest
 from rollouts.same import all_bits
 
-from pytest_evalmetrics.engines import ray_reading
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Source
 from pytest_evalmetrics.rollouts import load, load_dataset
@@ -59,13 +58,13 @@ def test_the_nodes_read_parts_of_what_lies_behind_urls(ray_engine, tmp_path, mon
         "pytest_evalmetrics.rollouts.remote._copy", lambda *_: pytest.fail("copied here")
     )
     pieces = []
-    results = ray_reading._results
+    read = ray_engine._read
 
-    def counted(cluster, found, *more):
+    def counted(found, *more):
         pieces.extend(found)
-        return results(cluster, found, *more)
+        return read(found, *more)
 
-    monkeypatch.setattr(ray_reading, "_results", counted)
+    monkeypatch.setattr(ray_engine, "_read", counted)
     found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
     assert all_bits(found) == all_bits(alone)
     spans = [piece.file for piece in pieces if isinstance(piece.what, Source)]
@@ -132,10 +131,10 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_
 
 
 def test_a_node_that_does_not_see_the_files_is_said(tmp_path):
-    from pytest_evalmetrics.engines.ray_reading import read_piece  # noqa: PLC0415 - on a node
+    from pytest_evalmetrics.engines.ray_engine import read_piece  # noqa: PLC0415 - on a node
     from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
     found = read_piece(source, None, Request(FieldMap()))
-    assert "has no file" in str(found.error)
-    assert "runs/a.jsonl" in str(found.error)
+    assert "has no file" in str(found)
+    assert "runs/a.jsonl" in str(found)

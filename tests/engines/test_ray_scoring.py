@@ -171,11 +171,11 @@ def test_a_cluster_without_a_free_core_is_said(bench, engine, monkeypatch):
         def ready(self):
             return True
 
-    ray = engine.cluster.ray
+    ray = engine.ray
     holders = [ray.remote(num_cpus=1)(Holder).remote() for _ in range(2)]
     try:
         assert ray.get([holder.ready.remote() for holder in holders]) == [True, True]
-        monkeypatch.setattr(engine.cluster, "patience_s", 1.0)
+        monkeypatch.setattr(engine, "patience_s", 1.0)
         bench.write([{"id": 1}], "scorers: [{type: far-length, short: 3}]\nreward: length")
         for always in (True, False):  # who reads notices first, or who scores
             monkeypatch.setattr(engine, "_always", always)

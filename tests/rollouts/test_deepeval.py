@@ -59,7 +59,7 @@ def test_what_was_not_judged_is_missing_and_no_failure(folder):
     assert missing.startswith("m was not judged: 1 rollout without a score, which is missing")
     assert missing.endswith("run.json, testCases[0]: rate limit)")
     assert graded.startswith("m was not judged: 3 rollouts graded all the same")
-    assert none.startswith("not judged: 1 rollout")
+    assert none.startswith("not scored: 1 rollout")
 
 
 def test_cases_of_one_name_and_input_are_samples_and_conversations_are_cases(folder):
@@ -71,7 +71,7 @@ def test_cases_of_one_name_and_input_are_samples_and_conversations_are_cases(fol
     write(folder, one, conversationalTestCases=[talk], testPassed=3)
     table = folder.load("run.json", scores=["m"])
     assert table.scores["m"].tolist() == [1, 0.75]
-    assert "testPassed is 3, and the test cases give 2" in table.notes[0]
+    assert "testPassed is 3, and the rollouts give 2" in table.notes[0]
     write(folder, one, {**two, "input": "another question"})
     assert folder.load("run.json", scores=["m"]).tasks == ("a [?]", "a [another question]")
 

@@ -122,7 +122,7 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     notes = "\n".join(table.notes)
     assert "DockerError: 1 rollout without a score, which is missing (first job/a__1/" in notes
     assert "AgentTimeoutError: 1 rollout graded all the same (first job/b__2/" in notes
-    assert "no reward: 2 rollouts without a score, which is missing (first job/c__3/" in notes
+    assert "not scored: 2 rollouts without a score, which is missing (first job/c__3/" in notes
     assert "StepError: 1 rollout" in notes
 
 
@@ -136,7 +136,7 @@ def test_a_trial_that_left_no_result_is_missing(folder):
     table = folder.load("job", scores=["reward"])
     assert table.tasks == ("gone", "org/a")
     np.testing.assert_equal(sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan])
-    assert "the job has 3 trials, and 1 of them have a result here" in table.notes[0]
+    assert "n_total_trials is 3, and the rollouts give 1" in table.notes[0]
     assert "no result: 2 rollouts without a score" in table.notes[1]
 
 
@@ -183,7 +183,8 @@ def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder):
     assert not any("mean" in note for note in notes)
     job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 1.0}]})
     notes = folder.load("job", scores=["reward"]).notes
-    assert "the mean reward of coder__m1__bench is 1, and its trials give 0.5" in notes[0]
+    assert "mean reward of coder__m1__bench, a missing one counted as 0, is 1, and" in notes[0]
+    assert "the rollouts give 0.5" in notes[0]
 
 
 def test_labels_and_names_by_path(folder):
@@ -203,8 +204,6 @@ def test_labels_and_names_by_path(folder):
     ("content", "message"),
     [
         ('{"task_name": "a", "trial_name": "b", "agent_i', "ends in the middle of it"),
-        ("", "the file is empty"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:1", "Git LFS pointer"),
         ("[1]", "no JSON object"),
         ('{"task_name": 3, "trial_name": "b"}', "the task_name of this trial is 3"),
         ('{"trials": []}', "no Harbor result"),

@@ -123,7 +123,7 @@ def test_logs_of_early_versions(folder):
     folder.write(json.dumps(early), "log.json")
     table = folder.load("log.json", scores=["reward"])
     assert table.scores["score"].tolist() == [1]
-    assert "accuracy of score is 0.25, and its samples give 1" in table.notes[0]
+    assert "accuracy of score in the log is 0.25, and the rollouts give 1" in table.notes[0]
 
 
 @pytest.mark.parametrize(
@@ -212,15 +212,15 @@ def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
     stated["metrics"] = {"accuracy": {"value": value}}
     write(folder, samples, results={"scores": [stated]})
     notes = folder.load("log.json", scores=["reward"]).notes
-    assert not any("the log says" in note for note in notes)
+    assert not any("in the log is" in note for note in notes)
     stated["metrics"]["accuracy"]["value"] = value - 0.01
     write(folder, samples, results={"scores": [stated]})
     notes = folder.load("log.json", scores=["reward"]).notes
-    assert any("the log says" in note and f" {value - 0.01:g}, " in note for note in notes)
+    assert any("in the log is" in note and f" {value - 0.01:g}, " in note for note in notes)
     stated["reducer"] = "mode"  # another aggregate
     write(folder, samples, results={"scores": [stated]})
     notes = folder.load("log.json", scores=["reward"]).notes
-    assert not any("the log says" in note for note in notes)
+    assert not any("in the log is" in note for note in notes)
 
 
 # -- archives -----------------------------------------------------------------------------

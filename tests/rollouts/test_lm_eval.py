@@ -84,9 +84,9 @@ def test_the_results_are_compared_where_they_are_means(folder, aggregation, stat
         **{"n-samples": {"toy": {"original": 9, "effective": 3}}},
     )
     notes = folder.load("out/samples*", scores=["acc"]).notes
-    said = f"results_{DATE}.json says that acc,none is 0.75, and the samples give 0.5"
+    said = f"acc,none in results_{DATE}.json is 0.75, and the rollouts give 0.5"
     assert any(said in note for note in notes) is told
-    assert any("counts 3 documents, and there are 2" in note for note in notes)
+    assert any("json is 3, and the rollouts give 2" in note for note in notes)
 
 
 def test_what_is_no_number(folder):

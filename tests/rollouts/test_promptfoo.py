@@ -135,12 +135,6 @@ def test_its_own_counts_are_compared(folder):
     write(folder, rows, successes=1, failures=1, errors=1)
     assert len(folder.load("out.json", scores=["success"]).notes) == 1
     write(folder, rows, successes=2, failures=2)  # early versions count errors as failures
-    assert "stats count 2 successes, and its results give 1" in "".join(
+    assert "successes in its stats is 2, and the rollouts give 1" in "".join(
         folder.load("out.json", scores=["success"]).notes
     )
-
-
-def test_a_half_line(folder):
-    line = json.dumps(result())
-    folder.write(f"{line}\n{line[:-20]}", "out.jsonl")
-    assert folder.refused("out.jsonl", scores=["success"]).line == 2

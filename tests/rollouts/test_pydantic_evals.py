@@ -67,7 +67,7 @@ def test_an_evaluator_that_raised(folder):
     graded, missing, none = table.notes
     assert graded.startswith("judge was not judged: 1 rollout graded all the same")
     assert missing.startswith("judge was not judged: 1 rollout without a score")
-    assert none.startswith("not judged: 1 rollout")
+    assert none.startswith("not scored: 1 rollout")
 
 
 def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder):

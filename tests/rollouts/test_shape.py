@@ -96,7 +96,7 @@ def test_cells_of_csv(folder):
     )
     assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
     assert table.notes == ("r.csv: where: leaves out 1 of 4 rows, whose lang is not en",)
-    with pytest.raises(DataError, match=r"r\.csv:3: map: reward doesn't say"):
+    with pytest.raises(DataError, match=r"r\.csv:3: map: reward: no number for"):
         read(folder, "{path: r.csv, fields: {task: id, reward: v}, map: {reward: {pass: 1}}}")
 
 
@@ -159,7 +159,7 @@ def test_join_of_rows_without_a_partner(folder):
                 "map: {reward: {pass: 1, fail: 0}}}"
             ),
             LINES,
-            "r.json:4: map: reward doesn't say which number 'tie' is; it has: fail, pass",
+            "r.json:4: map: reward: no number for 'tie'; it has: fail, pass",
         ),
         (
             "{rows: runs, fields: {task: t, reward: rr}, map: {reward: {pass: 1}}}",
@@ -215,7 +215,7 @@ def test_a_run_names_the_line_of_the_key(project):
     result.assert_outcomes(failed=1)
     text = result.stdout.str()
     assert "x.bench.yaml:8" in text
-    assert "r.json, row 2: map: reward doesn't say which number '?' is" in text
+    assert "r.json, row 2: map: reward: no number for '?'" in text
 
 
 _FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")

@@ -70,8 +70,8 @@ def test_its_metadata_is_compared(folder):
     folder.write(json.dumps(metadata), "metadata.json")
     table = folder.load("results.jsonl", scores=["reward"])
     assert table.agents == ("m",)
-    assert "says that the mean reward is 0.75, and the rows give 0.5" in table.notes[0]
-    assert "2 examples with 2 rollouts each, and there are 2 rows" in table.notes[1]
+    assert "counts as 0, is 0.75, and the rollouts give 0.5" in table.notes[0]
+    assert "json is 4, and the rollouts give 2" in table.notes[1]
     folder.write("{", "metadata.json")
     assert folder.refused("results.jsonl").file == "metadata.json"
 
@@ -89,5 +89,3 @@ def test_broken_rows(folder):
     folder.rows([row(0, 1.0), row(None, 1.0)])
     refused = folder.refused()
     assert (refused.line, refused.message) == (2, "this row's example_id is None")
-    folder.rows([row(0, "high")])
-    assert "the score 'reward' is text" in folder.refused(scores=["reward"]).message

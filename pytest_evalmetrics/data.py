@@ -447,6 +447,11 @@ class PairedMetric:
     task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
     extreme: Literal["", "lowest", "highest"] = ""  # where the metric is that of one task alone
     excluded: tuple[TaskId, ...] = ()  # common tasks without a value on one side
+    added: tuple[TaskId, ...] = ()  # tasks of the run alone
+    removed: tuple[TaskId, ...] = ()  # tasks of the baseline alone
+    clusters: NDArray[np.int64] | None = None  # each task's, where the benchmark names a field
+    # reduces tasks' values that occur so many times each, where the metric offers that
+    combine_weighted: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None
     bounded: bool = False  # a rate in [0, 1]
 
 

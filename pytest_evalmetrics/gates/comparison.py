@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId, TaskRewards
-    from pytest_evalmetrics.gates.randomization import WeightedCombine
 
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int64]
@@ -127,13 +126,7 @@ class Comparison(msgspec.Struct, kw_only=True):
             return self.se == 0 and 0.5**self.units < tail
         return self.high < 0
 
-    def test_drop(
-        self,
-        sign: float,
-        alpha: float,
-        combine_weighted: WeightedCombine | None,
-        stated: tuple[float, float] | None,
-    ) -> None:
+    def test_drop(self, sign: float, alpha: float, stated: tuple[float, float] | None) -> None:
         """Test the drop, see `compare`."""
         try:
             if len(self.damage) and not self.untested:
@@ -146,7 +139,7 @@ class Comparison(msgspec.Struct, kw_only=True):
                 elif self.pair.extreme:
                     self._test_one_task(sign, alpha)
                 else:
-                    self._test_all_tasks(sign, alpha, combine_weighted)
+                    self._test_all_tasks(sign, alpha)
                     self._test_by_relabelling(sign, alpha)
         except stats.StatsError as error:
             self.untested = str(error)
@@ -166,9 +159,7 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.low, self.high, self.exact = self.drop - noise.half, self.drop + noise.half, False
             self.se *= noise.wider
 
-    def _test_all_tasks(
-        self, sign: float, alpha: float, combine_weighted: WeightedCombine | None
-    ) -> None:
+    def _test_all_tasks(self, sign: float, alpha: float) -> None:
         """Test the drop over tasks, or over clusters of them."""
         pair = self.pair
         if pair.difference is not None and pair.rewards_baseline.same_as(pair.rewards_current):
@@ -184,7 +175,6 @@ class Comparison(msgspec.Struct, kw_only=True):
                 alpha=alpha,
                 seed=self.seed,
                 clusters=self.clusters,
-                combine_weighted=combine_weighted,
             )
             self.influence, linear = swapped.damage, swapped.linear
             if swapped.draws:
@@ -328,18 +318,15 @@ def compare(
     direction: Direction,
     alpha: float,
     gate_id: str,
-    clusters: Codes | None = None,
-    combine_weighted: WeightedCombine | None = None,
     runs: Runs | None = None,
     stated: tuple[float, float] | None = None,
 ) -> Comparison:
     """Test one metric against its baseline.
 
     `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
-    ids it seeds random numbers, where any are needed. `combine_weighted` reduces tasks' values that
-    occur so many times each. `runs` are those of a baseline that has several: their noise is added
-    to that of tasks. `stated` is the standard error of the drop and its degrees of freedom, where
-    both sides are aggregates without rollouts.
+    ids it seeds random numbers, where any are needed. `runs` are those of a baseline that has
+    several: their noise is added to that of tasks. `stated` is the standard error of the drop and
+    its degrees of freedom, where both sides are aggregates without rollouts.
 
     ==================================  =====================================================
     the metric and its tasks            p is
@@ -355,6 +342,7 @@ def compare(
     aggregates with standard errors     Welch's t (Welch 1947)
     ==================================  =====================================================
     """
+    clusters = pair.clusters
     if clusters is not None:  # numbered as they appear
         _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
         clusters = np.argsort(np.argsort(first))[codes]
@@ -363,7 +351,7 @@ def compare(
     units = len(damage) if clusters is None else len(np.unique(clusters))
     comparison = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
     comparison.gate_id, comparison.untested, comparison.span = gate_id, untested, _span(pair)
-    comparison.test_drop(sign, alpha, combine_weighted, stated)
+    comparison.test_drop(sign, alpha, stated)
     return comparison
 
 

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
 
-WeightedCombine = Callable[["NDArray[np.float64]", "NDArray[np.float64]"], float]
 # damage of each task, and what is independent -> the test of its mean
 LinearTest = Callable[["NDArray[np.float64]", "NDArray[np.int64] | None"], stats.StatResult]
 
@@ -75,7 +74,6 @@ def swap_test(
     alpha: float,
     seed: int,
     clusters: Ints | None = None,
-    combine_weighted: WeightedCombine | None = None,
 ) -> SwapTest:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 
@@ -88,7 +86,7 @@ def swap_test(
     """
     n = len(pair.tasks)
     rng = np.random.Generator(np.random.PCG64(seed))
-    counted = _by_value(pair, sign, combine_weighted) if clusters is None else None
+    counted = _by_value(pair, sign) if clusters is None else None
     if counted is not None:
         mixed, pseudo, damage = counted
     else:
@@ -150,11 +148,10 @@ def _by_unit(pair: PairedMetric, sign: float, codes: Ints, units: int) -> tuple[
     return mixed, pseudo
 
 
-def _by_value(
-    pair: PairedMetric, sign: float, combine: WeightedCombine | None
-) -> tuple[_Mixed, Floats, Floats] | None:
+def _by_value(pair: PairedMetric, sign: float) -> tuple[_Mixed, Floats, Floats] | None:
     """Swap and leave out tasks that have the same two values, where these are few of many."""
     baseline, current, n = pair.baseline, pair.current, len(pair.tasks)
+    combine = pair.combine_weighted
     if baseline is None or current is None or combine is None or n <= _ONE_BY_ONE:
         return None
     values = np.empty(n, dtype=np.complex128)

@@ -20,11 +20,8 @@ from pytest_evalmetrics.results import Check, Verdict
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from numpy.typing import NDArray
-
     from pytest_evalmetrics.data import PairedMetric, TaskRewards
     from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.gates.randomization import WeightedCombine
     from pytest_evalmetrics.gates.run_noise import Runs
     from pytest_evalmetrics.gates.sequential import Look, LookBounds
     from pytest_evalmetrics.results import Estimate
@@ -46,12 +43,6 @@ class Gated(msgspec.Struct, frozen=True):
     agent: str = ""  # where a benchmark has several
     worst: PairedMetric | None = None  # it again, with what is missing at its worst
     missing: float = 0.0  # the larger share of missing rewards of both sides
-    clusters: NDArray[np.int64] | None = None  # each paired task's, of `pair` and of `worst`
-    worst_clusters: NDArray[np.int64] | None = None
-    # reduces tasks' values that occur so many times each, where the metric offers that
-    combine_weighted: WeightedCombine | None = None
-    added: tuple[object, ...] = ()  # tasks of one side alone
-    removed: tuple[object, ...] = ()
     estimate: Estimate | None = None  # the metric over all tasks of the run
     runs: Runs | None = None  # of a baseline that has several
     stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
@@ -84,11 +75,9 @@ def check_regression(
         )
         for metric, bound in zip(gated, bounds, strict=True)
     ]
-    comparisons = [_compare(metric, metric.pair, metric.clusters) for metric in gated]
+    comparisons = [_compare(metric, metric.pair) for metric in gated]
     at_worst = [
-        comparison
-        if metric.worst is None
-        else _compare(metric, metric.worst, metric.worst_clusters)
+        comparison if metric.worst is None else _compare(metric, metric.worst)
         for metric, comparison in zip(gated, comparisons, strict=True)
     ]
     p, p_at_worst = _adjusted(gated, comparisons), _adjusted(gated, at_worst)
@@ -98,7 +87,7 @@ def check_regression(
         if decision is None:
             decision, worst_case = _decide(metric, comparison, p[i], at_worst[i], p_at_worst[i])
         evidence = {
-            **_evidence(comparison, metric),
+            **_evidence(comparison),
             **metric.rule.evidence(),
             "allowed_drop": _plain(metric.rule.allowed(comparison.baseline)),
             "p_adjusted": _plain(p[i]),
@@ -146,14 +135,12 @@ def accepted(check: Check) -> Check:
     return replace(check, verdict=Verdict.PASS, reason=reason, hint="")
 
 
-def _compare(gated: Gated, pair: PairedMetric, clusters: NDArray[np.int64] | None) -> Comparison:
+def _compare(gated: Gated, pair: PairedMetric) -> Comparison:
     return compare(
         pair,
         direction=gated.rule.direction,
         alpha=gated.rule.alpha,
         gate_id=gated.gate_id,
-        clusters=clusters,
-        combine_weighted=gated.combine_weighted,
         runs=gated.runs,
         stated=gated.stated,
     )
@@ -195,7 +182,7 @@ def _decide(
 
 def _unfit(gated: Gated, comparison: Comparison, min_coverage: float) -> Decision | None:
     """Say why two runs can't be compared: too little in common, or too much missing."""
-    excluded, removed = gated.pair.excluded, gated.removed
+    excluded, removed = gated.pair.excluded, gated.pair.removed
     of = comparison.tasks + len(excluded) + len(removed)
     # what has no value for missing rewards alone is compared at its worst
     left_out = excluded if gated.worst is None else gated.worst.excluded
@@ -264,8 +251,8 @@ def _notes(gated: Gated, comparison: Comparison) -> Iterator[str]:
         yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
     for tasks, what in (
         (comparison.pair.excluded, "left out, without a value on one side"),
-        (gated.removed, "only in the baseline"),
-        (gated.added, "only in this run"),
+        (comparison.pair.removed, "only in the baseline"),
+        (comparison.pair.added, "only in this run"),
     ):
         if tasks:
             are = "one task is" if len(tasks) == 1 else f"{len(tasks)} tasks are"
@@ -278,7 +265,7 @@ def _notes(gated: Gated, comparison: Comparison) -> Iterator[str]:
         yield f"80 % power to see a loss of {comparison.mde:.3g} or more"
 
 
-def _evidence(comparison: Comparison, gated: Gated) -> dict[str, Any]:
+def _evidence(comparison: Comparison) -> dict[str, Any]:
     """Return what a comparison rests on, in the metric's unit; what can't be told is None.
 
     ``drop``, ``drop_low``, ``drop_high`` are mean damage with a two-sided interval. ``p_rollouts``
@@ -323,8 +310,8 @@ def _evidence(comparison: Comparison, gated: Gated) -> dict[str, Any]:
     }
     for name, tasks in (
         ("excluded", pair.excluded),
-        ("added", gated.added),
-        ("removed", gated.removed),
+        ("added", pair.added),
+        ("removed", pair.removed),
     ):
         evidence |= {name: len(tasks), f"{name}_tasks": [str(t) for t in tasks[:_LISTED]]}
     return {key: _plain(value) for key, value in evidence.items()}

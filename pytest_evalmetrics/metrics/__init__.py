@@ -3,12 +3,11 @@
 from pytest_evalmetrics.metrics.aggregate import reduce_agent, threshold_intervals
 from pytest_evalmetrics.metrics.lookup import Names, Plan, plan
 from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions
-from pytest_evalmetrics.metrics.pairing import Compared, Pairing, align
+from pytest_evalmetrics.metrics.pairing import Pairing, align
 from pytest_evalmetrics.metrics.samples import SampleSource
 
 __all__ = [
     "BoundMetric",
-    "Compared",
     "MetricOptions",
     "Names",
     "Pairing",

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable, TaskId
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine, WeightedCombine
+    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -119,17 +119,6 @@ def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
     return tasks if len(places) == len(tasks) else tuple(tasks[i] for i in places.tolist())
 
 
-class Compared(msgspec.Struct, frozen=True):
-    """A metric on both sides, and what the sides don't share."""
-
-    pair: PairedMetric  # the metric on the tasks of both sides
-    clusters: NDArray[np.int64] | None  # each paired task's, where the benchmark names a field
-    added: tuple[TaskId, ...]  # tasks of the run alone
-    removed: tuple[TaskId, ...]  # tasks of the baseline alone
-    # reduces tasks' values that occur so many times each, where the metric offers that
-    combine_weighted: WeightedCombine | None = None
-
-
 class Pairing(msgspec.Struct, frozen=True, dict=True):
     """A run and its baseline, of one agent.
 
@@ -146,7 +135,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         """Look up a metric by its name."""
         return self.plan.names.bind(text)
 
-    def pair(self, metric: BoundMetric) -> Compared:
+    def pair(self, metric: BoundMetric) -> PairedMetric:
         """Pair a metric over the tasks of both sides; with no task left the values are NaN.
 
         A missing reward is left out, or counts on both sides as the benchmark says it does. A task
@@ -164,7 +153,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
                 shares.append((wanted - len(sample.rewards.values)) / wanted)
         return max(shares)
 
-    def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> Compared | None:
+    def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> PairedMetric | None:
         """Pair a metric, what is missing at its worst; None where nothing is missing.
 
         The run's missing rewards are then as bad, and the baseline's as good, as any reward
@@ -183,15 +172,15 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         ways: list[tuple[float, ...]] = [(low, high) if higher_is_better else (high, low)]
         if not offers(metric.target, "task_parts", "task_values"):
             ways = list(product((low, high), repeat=2))
-        compared = []
+        pairs = []
         for fills in ways:
             current, baseline = (
                 structs.replace(sample, rewards=_padded(sample.rewards, gaps, fill))
                 for sample, gaps, fill in zip(samples, lacking, fills, strict=True)
             )
-            compared.append(self._pair(metric, current, baseline))
+            pairs.append(self._pair(metric, current, baseline))
         sign = 1 if higher_is_better else -1
-        return max(compared, key=lambda c: sign * (c.pair.value_baseline - c.pair.value_current))
+        return max(pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current))
 
     def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
@@ -282,7 +271,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         # what is absent of a task is of this breakdown where all that is there is of it
         return np.where(held == rows, wanted, held)[held > 0]
 
-    def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> Compared:
+    def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> PairedMetric:
         at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)
         added, removed = _unshared(current.tasks, baseline.tasks, at)
         if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
@@ -305,8 +294,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             values = [None if each is None else each[usable] for each in values]
             clusters = None if clusters is None else clusters[usable]
         combine = None if parts[0] is None else parts[0].combine
-        return Compared(
-            pair=_paired(metric, tasks, sides, values, combine=combine, excluded=excluded),
+        return replace(
+            _paired(metric, tasks, sides, values, combine=combine),
+            excluded=excluded,
             clusters=clusters,
             added=added,
             removed=removed,
@@ -373,7 +363,6 @@ def _paired(
     values: Sequence[Floats | None],
     *,
     combine: Combine | None,
-    excluded: tuple[TaskId, ...],
 ) -> PairedMetric:
     """Put a baseline and a run over the same tasks together.
 
@@ -410,6 +399,5 @@ def _paired(
         reduce=None if is_mean else metric.anew,
         task_values=task_values if is_mean else None,
         extreme=metric.extreme,
-        excluded=excluded,
         bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
     )

@@ -361,8 +361,8 @@ class BaselineComparison:
         spec, flips = self.benchmark.spec, None
         if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
             with suppress(EvalMetricsError):  # the baseline holds no rewards
-                compared = pairing.pair(pairing.metric("mean_reward"))
-                flips = gates.flips_of(compared.pair, spec.pass_threshold)
+                pair = pairing.pair(pairing.metric("mean_reward"))
+                flips = gates.flips_of(pair, spec.pass_threshold)
         if flips is not None and (text := str(flips)):
             self.changes.append(f"{agent}: {text}" if agent else text)
         if (most := self.settings.max_broken) is not None:
@@ -401,14 +401,12 @@ class BaselineComparison:
                 pairing = runs[-1]
             gated = gated_metric(self.benchmark, text, pairing, runs)
             higher = gated.rule.direction == "higher"
-            worst = pairing.pair_at_worst(metric, higher_is_better=higher)
             gated = structs.replace(
                 gated,
                 gate_id=f"{spec.name}::{run.result.agent}",
                 agent=run.shown,
-                worst=None if worst is None else worst.pair,
+                worst=pairing.pair_at_worst(metric, higher_is_better=higher),
                 missing=pairing.missing(metric),
-                worst_clusters=None if worst is None else worst.clusters,
                 line=self.benchmark.line_of("baseline", "metrics", text),
                 estimate=estimate,
                 stated=pairing.stated_error(metric),
@@ -524,10 +522,9 @@ def gated_metric(
 ) -> gates.Gated:
     """Pair a metric with its baseline, whose runs `pairings` hold one by one."""
     metric = pairing.metric(text)
-    compared = pairing.pair(metric)
-    pair, runs = compared.pair, None
+    pair, runs = pairing.pair(metric), None
     if len(pairings) > 1:
-        pairs = [each.pair(metric).pair for each in pairings]
+        pairs = [each.pair(metric) for each in pairings]
         if any(len(each.tasks) != len(pair.tasks) for each in pairs):
             counts = ", ".join(str(len(each.tasks)) for each in pairs)
             raise BaselineError(f"its runs hold {counts} of the {len(pair.tasks)} compared tasks")
@@ -537,15 +534,7 @@ def gated_metric(
             pooled=metric.unbiased,
             more_rollouts=rollouts_then / max(len(pair.rewards_current.values), 1),
         )
-    return gates.Gated(
-        pair=pair,
-        rule=rule_of(benchmark, text, bounded=pair.bounded),
-        clusters=compared.clusters,
-        combine_weighted=compared.combine_weighted,
-        added=compared.added,
-        removed=compared.removed,
-        runs=runs,
-    )
+    return gates.Gated(pair=pair, rule=rule_of(benchmark, text, bounded=pair.bounded), runs=runs)
 
 
 def unpassable(

@@ -1,5 +1,7 @@
 """Comparisons made by hand: a metric on both sides, and what a comparison may come to."""
 
+from dataclasses import fields, replace
+
 import numpy as np
 
 from pytest_evalmetrics.data import PairedMetric
@@ -63,13 +65,17 @@ def rule(name="practical", **changed):
     return Rule(name=name, **(known | changed))
 
 
-def compared(pair, **changed):
+def compared(pair, *, clusters=None, **changed):
+    pair = replace(pair, clusters=clusters)
     return compare(pair, **({"direction": "higher", "alpha": 0.01, "gate_id": "g"} | changed))
 
 
 def checked(pair, asked=None, *, min_coverage=0.9, benchmarks=1, **changed):
-    """Judge one metric."""
-    gated = Gated(pair, asked or rule(), gate_id="g", **changed)
+    """Judge one metric; what changes is the pair's, or of what is gated."""
+    own = {f.name for f in fields(pair)}
+    pair = replace(pair, **{key: value for key, value in changed.items() if key in own})
+    rest = {key: value for key, value in changed.items() if key not in own}
+    gated = Gated(pair, asked or rule(), gate_id="g", **rest)
     (check,) = check_regression([gated], min_coverage=min_coverage, benchmarks=benchmarks)
     return check
 
@@ -78,7 +84,7 @@ def several(pairs, rules=None, *, ids=None, clusters=None, **changed):
     """Judge several metrics together; those of one agent have one id."""
     rules, ids = rules or [rule()] * len(pairs), ids or ["g"] * len(pairs)
     gated = [
-        Gated(pair, asked, gate_id=gate_id, clusters=clusters)
+        Gated(replace(pair, clusters=clusters), asked, gate_id=gate_id)
         for pair, asked, gate_id in zip(pairs, rules, ids, strict=True)
     ]
     return check_regression(gated, **changed)

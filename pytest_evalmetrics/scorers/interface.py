@@ -220,7 +220,7 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
     """Make a scorer of the user's own from the keys of its entry."""
     if not inspect.isclass(registered) and not inspect.isroutine(registered):
         return registered
-    parameters = _parameters(registered)
+    parameters = list(inspect.signature(registered).parameters)
     if inspect.isroutine(registered) and parameters[:1] == ["item"]:
         return _function_scorer(registered, spec.options, spec.type)
     try:
@@ -234,14 +234,6 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
         ) from error
 
 
-def _parameters(target: Any) -> list[str]:
-    """List the names of a callable's parameters; none where C hides them."""
-    try:
-        return list(inspect.signature(target).parameters)
-    except ValueError:
-        return []
-
-
 def _function_scorer(
     function: Callable[..., Any],
     options: Mapping[str, Any],
@@ -249,12 +241,10 @@ def _function_scorer(
     names: tuple[str, ...] | None = None,
 ) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
-    takes_sample = "sample" in _parameters(function) and "sample" not in options
+    signature = inspect.signature(function)
+    takes_sample = "sample" in signature.parameters and "sample" not in options
     try:
-        sample: dict[str, Any] = {"sample": {}} if takes_sample else {}
-        inspect.signature(function).bind({}, **sample, **options)
-    except ValueError:  # one of C, without a signature
-        pass
+        signature.bind({}, **({"sample": {}} if takes_sample else {}), **options)
     except TypeError as error:
         raise DataError(
             f"{name!r} can't be called with a row and its keys: {error}",

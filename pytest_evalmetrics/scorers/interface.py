@@ -220,10 +220,10 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
     """Make a scorer of the user's own from the keys of its entry."""
     if not inspect.isclass(registered) and not inspect.isroutine(registered):
         return registered
-    parameters = list(inspect.signature(registered).parameters)
-    if inspect.isroutine(registered) and parameters[:1] == ["item"]:
-        return _function_scorer(registered, spec.options, spec.type)
     try:
+        parameters = list(inspect.signature(registered).parameters)  # ValueError for one of C
+        if inspect.isroutine(registered) and parameters[:1] == ["item"]:
+            return _function_scorer(registered, spec.options, spec.type)
         return registered(**spec.options, **({"terms": terms} if "terms" in parameters else {}))
     except EvalMetricsError:
         raise
@@ -241,11 +241,11 @@ def _function_scorer(
     names: tuple[str, ...] | None = None,
 ) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
-    signature = inspect.signature(function)
-    takes_sample = "sample" in signature.parameters and "sample" not in options
     try:
+        signature = inspect.signature(function)
+        takes_sample = "sample" in signature.parameters and "sample" not in options
         signature.bind({}, **({"sample": {}} if takes_sample else {}), **options)
-    except TypeError as error:
+    except (TypeError, ValueError) as error:  # ValueError: a function of C hides its parameters
         raise DataError(
             f"{name!r} can't be called with a row and its keys: {error}",
             hint=f"its keys are the arguments of {origin(function)}",

@@ -240,9 +240,11 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return float(result)
         if inspect.iscoroutine(result):
             result.close()
-        shown = f"{result!r:.{_LINE}} ({type(result).__name__})"
-        if isinstance(result, float):
-            shown = repr(float(result))
+        shown = repr(float(result)) if isinstance(result, float) else repr(result)
+        if len(shown) > _LINE:
+            shown = f"{shown[:_LINE]}..."
+        if not isinstance(result, float):
+            shown += f" ({type(result).__name__})"
         raise self._wrong(
             f"returned {shown}, where a finite number is expected",
             "where the metric is not defined, raise an exception that says why",

@@ -22,33 +22,32 @@ def paired(plan, name, baseline, current):
 def test_common_tasks_are_paired_by_their_ids(planned, table):
     baseline = table([[1, 1], [0, 1], [1, 0]], tasks=["1", "2", "3"])
     current = table([[0, 1], [0, 0], [1, 1]], tasks=[2, 3, 4])
-    compared = paired(planned(), "mean_reward", baseline, current)
-    found = compared.pair
+    found = paired(planned(), "mean_reward", baseline, current)
     assert found.tasks == (2, 3)
     assert found.baseline.tolist() == [0.5, 0.5]
     assert found.current.tolist() == [0.5, 0.0]
     assert (found.value_baseline, found.value_current) == (0.5, 0.25)
     assert found.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
     assert found.rewards_current.to_lists() == [[0, 1], [0, 0]]
-    assert (compared.added, compared.removed, found.excluded) == ((4,), ("1",), ())
-    assert compared.clusters is None
+    assert (found.added, found.removed, found.excluded) == ((4,), ("1",), ())
+    assert found.clusters is None
 
 
 def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, table):
     baseline = table([[1, 1], [0], [1, 0], [1, 1]], tasks=["a", "b", "c", "d"])
     current = table([[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"])
-    found = paired(planned(), "pass@2", baseline, current).pair
+    found = paired(planned(), "pass@2", baseline, current)
     assert found.tasks == ("a",)
     assert found.excluded == ("b", "c", "d")
     assert found.bounded
     for name in ("mean_reward", "std/reward"):
-        assert paired(planned(), name, baseline, current).pair.excluded == ("d",)
+        assert paired(planned(), name, baseline, current).excluded == ("d",)
 
 
 def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, table):
     baseline, current = table([[1, 1], [1, None]]), table([[None, None], [None, 1]])
     plan = planned(expect={"missing_reward": 0.0})
-    found = paired(plan, "mean_reward", baseline, current).pair
+    found = paired(plan, "mean_reward", baseline, current)
     assert (found.value_baseline, found.value_current) == (0.75, 0.25)
     both = pairing(plan, baseline, current)
     assert both.missing(both.metric("mean_reward")) == 0.0
@@ -59,7 +58,7 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, ta
 def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
     def compared(places):
         sides = [[1, 1, 0], [0, 1], [1, 0]], [[0, 1], [0, 0], [1, 1, 0, 0]]
-        return paired(planned(), name, *(table([side[i] for i in places]) for side in sides)).pair
+        return paired(planned(), name, *(table([side[i] for i in places]) for side in sides))
 
     found = compared([0, 1, 2])
     for places in ([0, 1, 2], [0, 0, 2]):
@@ -75,10 +74,10 @@ def test_breakdowns_clusters_and_other_scores(planned, table):
     current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
     # the baseline keeps no labels: those of the run's tasks are its tasks'
     found = paired(planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current)
-    assert found.pair.name == "mean_reward/accuracy[level=e]"
-    assert found.pair.tasks == (0, 2)
-    assert found.pair.baseline.tolist() == [0.25, 0.5]
-    assert found.pair.current.tolist() == [0.75, 0.5]
+    assert found.name == "mean_reward/accuracy[level=e]"
+    assert found.tasks == (0, 2)
+    assert found.baseline.tolist() == [0.25, 0.5]
+    assert found.current.tolist() == [0.75, 0.5]
     assert found.clusters.tolist() == [0, 1]
 
 
@@ -90,8 +89,8 @@ def test_what_is_missing_in_a_breakdown_is_missing(planned, table):
     # of the run three of six: a task whose rollouts are all hard lacks its third one too
     assert both.missing(hard) == 0.5
     worst = both.pair_at_worst(hard, higher_is_better=True)
-    assert worst.pair.current.tolist() == pytest.approx([1 / 3, 1 / 3])
-    assert worst.pair.baseline.tolist() == [1, 1]
+    assert worst.current.tolist() == pytest.approx([1 / 3, 1 / 3])
+    assert worst.baseline.tolist() == [1, 1]
 
 
 def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is_gone(
@@ -100,7 +99,7 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
     run = table([[1], [1], [0]], labels={"level": ["hard", "easy", "hard"]})
     baseline = table([[1], [1], [0], [1], [1]])
     found = paired(planned(), "mean_reward[level=hard]", baseline, run)
-    assert found.pair.tasks == (0, 2)
+    assert found.tasks == (0, 2)
     assert found.removed == (3, 4)
     labels = {"level": ["hard", "easy", "hard", "easy", "hard"]}
     known = table([[1], [1], [0], [1], [1]], labels=labels)
@@ -113,7 +112,7 @@ def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, ta
     metric = both.metric("std/reward")
     for higher_is_better, worst in ((False, np.std([1, 1, 1, 0], ddof=1)), (True, 0)):
         found = both.pair_at_worst(metric, higher_is_better=higher_is_better)
-        assert found.pair.value_current == pytest.approx(worst)
+        assert found.value_current == pytest.approx(worst)
 
 
 @pytest.mark.parametrize(
@@ -129,7 +128,7 @@ def test_a_missing_rollout_at_its_worst_fails_in_the_run_and_passes_in_the_basel
 ):
     both = pairing(planned(pass_threshold=threshold), table(rewards), table(rewards))
     found = both.pair_at_worst(both.metric("pass@1"), higher_is_better=True)
-    assert (found.pair.value_current, found.pair.value_baseline) == worst
+    assert (found.value_current, found.value_baseline) == worst
 
 
 def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
@@ -148,7 +147,7 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
     both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
     found = both.pair(BoundMetric(parse("mine"), Mine()))
     with pytest.raises(MetricError, match="metric 'mine'"):
-        found.pair.difference(np.array([0, 0, 1]), np.arange(3))
+        found.difference(np.array([0, 0, 1]), np.arange(3))
     with pytest.raises(MetricError, match="metric 'mine'"):
         found.combine_weighted(np.ones(2), np.array([2.0, 0.0]))
 

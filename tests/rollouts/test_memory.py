@@ -48,7 +48,7 @@ def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, 
 
 
 @pytest.mark.parametrize(
-    "where", ["rollouts.table.TableBuilder.build", "reports.payload.page_pieces"]
+    "where", ["rollouts.table.TableBuilder.build", "reports.payload.page_texts"]
 )
 def test_memory_that_is_full_is_told(project, where):
     project.rollouts([[1]])

@@ -62,6 +62,8 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     for told in ("*the baseline has no agent 'c': it has 'a', 'b'", "*this run has no agent 'b'*"):
         result.stdout.fnmatch_lines([f"INCONCLUSIVE {told}", f"  -> {RECORD}"])
     before = recorded.baseline().read_bytes()
+    recorded.rows("runs.jsonl", rows({**both, "a": both["a"][:2]}))
+    recorded.run(UPDATE).stdout.fnmatch_lines(["*it would drop tasks: a: 1 of the baseline's 3*"])
     recorded.rows("runs.jsonl", rows({"a": both["a"]}))
     result = recorded.run(UPDATE)
     assert result.ret == 1

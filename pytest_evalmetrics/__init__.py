@@ -42,7 +42,7 @@ __all__ = [
 _HOMES = {"EvalMetrics": "checking", "EvalMetricsError": "errors", "RowError": "errors"}
 
 
-class _Finder:
+class Finder:
     """Import our modules from the byte code that pip compiled.
 
     pytest's assertion rewriting would compile every module of a plugin's distribution again,
@@ -58,7 +58,7 @@ class _Finder:
         return PathFinder.find_spec(name, path, target)
 
 
-sys.meta_path.insert(0, _Finder)
+sys.meta_path.insert(0, Finder)
 
 
 def __getattr__(name: str) -> Any:

@@ -6,12 +6,14 @@ A pytest run without benchmarks loads nothing but this, the session and the sett
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from pytest_evalmetrics import Finder
 from pytest_evalmetrics.session import EvaluationSession, is_benchmark_file, let_register
 from pytest_evalmetrics.settings import PRINTING, declare, validate
 
@@ -65,6 +67,12 @@ def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(EvaluationSession(config), "evalmetrics-session")
     if config.getoption("evalmetrics_check"):
         config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
+
+
+def pytest_unconfigure() -> None:
+    """Remove our finder: left to the end of the interpreter, it costs every run milliseconds."""
+    if Finder in sys.meta_path:
+        sys.meta_path.remove(Finder)
 
 
 class _BenchmarksAlone:

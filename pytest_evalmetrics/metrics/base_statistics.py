@@ -9,14 +9,11 @@ from __future__ import annotations
 
 import itertools
 import math
-import re
 from collections.abc import Sequence
-from functools import lru_cache
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
-from msgspec import UNSET
 
 from pytest_evalmetrics.data import TaskRewards
 from pytest_evalmetrics.errors import MetricError
@@ -34,7 +31,6 @@ if TYPE_CHECKING:
 
 _SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
 _BLOCK: Final = 512  # tasks whose entries are made at a time: about what a cache holds
-_undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 _TAIL = (
     "sample",
     "num_rollouts",
@@ -216,15 +212,8 @@ class GroupEntries(Sequence[dict[str, Any]]):
 
     def pieces(self) -> Iterator[bytes]:
         """Write the entries as JSON, some at a time."""
-        # what holds the names once is several times as fast as a dict for each task
-        entry = None if any(map(_undeclarable, self._names)) else _entry_type(self._names)
         for start in range(0, len(self), _BLOCK):
-            rows: list[Any] = (
-                self._entries(start, start + _BLOCK)
-                if entry is None
-                else [*itertools.starmap(entry, self._rows(start, start + _BLOCK))]
-            )
-            yield msgspec.json.encode(rows)[1:-1]
+            yield msgspec.json.encode(self._entries(start, start + _BLOCK))[1:-1]
 
     def statistics(self, start: int, stop: int) -> list[Floats]:
         """Compute the statistics of the tasks from `start` to `stop`.
@@ -242,30 +231,21 @@ class GroupEntries(Sequence[dict[str, Any]]):
         return ordered
 
     def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
-        return [
-            {k: v for k, v in zip(self._names, row, strict=True) if v is not UNSET}
-            for row in self._rows(start, stop)
-        ]
-
-    def _rows(self, start: int, stop: int) -> Iterator[tuple[Any, ...]]:
-        return zip(
+        statistics = self.statistics(start, stop)
+        columns = (
             self._tasks[start:stop],
-            *map(_listed, self.statistics(start, stop), self._whole),
+            *map(_listed, statistics, self._whole),
             itertools.repeat(self._sample),
             *(column[start:stop].tolist() for column in self._counts),
-            strict=False,
         )
-
-
-@lru_cache(maxsize=64)  # benchmarks of a run mostly have the same names
-def _entry_type(names: tuple[str, ...]) -> type[msgspec.Struct]:
-    fields = [(f"f{i}", Any) for i in range(len(names))]
-    renamed = dict(zip((name for name, _ in fields), names, strict=True))
-    return msgspec.defstruct("_Entry", fields, rename=renamed, gc=False)
+        entries = [dict(zip(self._names, row, strict=True)) for row in zip(*columns, strict=False)]
+        if any(np.isnan(values).any() for values in statistics):
+            entries = [{k: v for k, v in entry.items() if v is not None} for entry in entries]
+        return entries
 
 
 def _listed(values: Floats, whole: bool) -> list[Any]:
     listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
     for at in np.flatnonzero(np.isnan(values)).tolist():
-        listed[at] = UNSET
+        listed[at] = None
     return listed

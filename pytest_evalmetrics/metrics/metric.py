@@ -16,7 +16,7 @@ import numpy as np
 
 import pytest_evalmetrics
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.sums import total
 
@@ -352,12 +352,11 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if not short:
             return
         ids = range(len(rewards)) if tasks is None else tasks
-        listed = ", ".join(f"{ids[i]} ({counts[i]})" for i in short[:_LISTED])
-        more = f" and {len(short) - _LISTED} more" if len(short) > _LISTED else ""
+        named = [f"{ids[i]} ({counts[i]})" for i in short[:_LISTED]]
         raise MetricError(
             f"{self.label} needs {many(needed, 'rollout')} of each task, and "
             f"{of_many(len(short), len(rewards), 'task', 'has')} fewer with a number: "
-            f"{listed}{more}",
+            f"{listed(named, _LISTED, len(short))}",
             hint="record more rollouts, choose a smaller k, or set `pass_estimator: first_k`, "
             "which uses what there is",
         )

@@ -11,7 +11,7 @@ import numpy as np
 
 from pytest_evalmetrics.data import MISSING, TaskRewards, TaskRows, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.metrics.metric import call
 
 if TYPE_CHECKING:
@@ -195,11 +195,11 @@ class SampleSource:
         clusters = category.codes[self.table.offsets[:-1]].astype(np.int64)
         torn = np.unique(self.table.task[category.codes != np.repeat(clusters, self.table.counts)])
         if len(torn):
-            named = ", ".join(str(self.table.tasks[i]) for i in torn[:_LISTED].tolist())
-            more = f" and {len(torn) - _LISTED} more" if len(torn) > _LISTED else ""
+            named = [self.table.tasks[i] for i in torn[:_LISTED].tolist()]
             raise DataError(
                 f"cluster {self.cluster!r}: a task belongs to one cluster, and the rollouts of "
-                f"{many(len(torn), 'task')} have different values: {named}{more}",
+                f"{many(len(torn), 'task')} have different values: "
+                f"{listed(named, _LISTED, len(torn))}",
                 hint="name a field that is the same in all rollouts of a task",
             )
         return clusters

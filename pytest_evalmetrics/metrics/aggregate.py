@@ -224,11 +224,11 @@ class _Reduction:
         """Estimate a metric as it is written at `path` of the benchmark, once."""
         if text not in self.estimates:
             with self.located(*path):
-                made = self._estimated(text)
-            self.estimates.setdefault(made.name, made)
-            self.estimates[text] = made
-            if made.name not in self.hooked:
-                self.metrics.setdefault(made.name, made.value)
+                estimated = self._estimated(text)
+            self.estimates.setdefault(estimated.name, estimated)
+            self.estimates[text] = estimated
+            if estimated.name not in self.hooked:
+                self.metrics.setdefault(estimated.name, estimated.value)
         return self.estimates[text]
 
     def _estimated(self, text: str) -> Estimate:

@@ -65,26 +65,26 @@ class Names:
             if name.is_statistic:
                 self._bound[text] = BoundMetric(name, statistic_metric(name.metric))
             else:
-                canonical, target, _ = self._targets.get(name.metric) or self._found(name.metric)
+                canonical, target, _ = self._targets.get(name.metric) or self._look_up(name.metric)
                 self._bound[text] = BoundMetric(structs.replace(name, metric=canonical), target)
         return self._bound[text]
 
-    def _found(self, written: str) -> tuple[str, Any, Any]:
+    def _look_up(self, written: str) -> tuple[str, Any, Any]:
         """Look up what computes a metric, and keep it."""
         if written in self.defined:
-            found = written, self._define(written), self.defined[written]
+            target = written, self._define(written), self.defined[written]
         else:
             entry = metrics.find(written)
             # one of ours serves all benchmarks, for it keeps nothing
             make = _make_ours if is_ours(entry.target) else _make
-            target = make(entry.target, tuple(entry.numbers.items()), self.options, written)
+            metric = make(entry.target, tuple(entry.numbers.items()), self.options, written)
             canonical = written
             if entry.reference:
-                canonical = str(getattr(target, "name", None) or written.rpartition(":")[2])
+                canonical = str(getattr(metric, "name", None) or written.rpartition(":")[2])
                 self._check_free(written, canonical, entry.target)
-            found = canonical, target, entry.target
-        self._targets[written] = self._targets[found[0]] = found
-        return found
+            target = canonical, metric, entry.target
+        self._targets[written] = self._targets[target[0]] = target
+        return target
 
     def _define(self, name: str) -> Any:
         """Make a metric that the benchmark file defines."""
@@ -100,7 +100,7 @@ class Names:
             )
         arguments = getattr(keys, "arguments", None)
         if arguments is None:
-            return row_metrics.made(keys, self.options)
+            return row_metrics.metric_of(keys, self.options)
         entry = metrics.find(keys.type)
         arguments = (*entry.numbers.items(), *arguments.items())
         return _make(entry.target, arguments, self.options, name)
@@ -197,17 +197,17 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
     """Look a benchmark's metrics up."""
     options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
     names = Names(options, spec.defined)
-    made = Plan(spec, names, tuple(also), (), (), line_of)
+    looked_up = Plan(spec, names, tuple(also), (), (), line_of)
     listed: list[BoundMetric] = []
     for at, text in enumerate(spec.metrics):
-        with made.located("metrics", at):
+        with looked_up.located("metrics", at):
             listed.append(names.bind(text))
     over_rows = [metric.target for metric in listed if metric.reads_rows]
     # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
     scores: list[str | None] = [metric.name.score for metric in listed]
     gated = [*listed]
     fields = [*spec.breakdown, spec.cluster, *(metric.name.field for metric in listed)]
-    for text in (*(spec.key_metrics or ()), *spec.thresholds, *made.also):
+    for text in (*(spec.key_metrics or ()), *spec.thresholds, *looked_up.also):
         with suppress(EvalMetricsError):  # raised with its line where it is estimated
             fields.append(parse(text).field)
             gated.append(names.bind(text))  # a hook's is no metric
@@ -221,7 +221,7 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         scores += [name for name in target.columns if name not in labels]
     if spec.reference is not None:  # which gives them
         scores = [spec.reward, *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE))]
-    return structs.replace(made, scores=_distinct(scores), categories=_distinct(fields))
+    return structs.replace(looked_up, scores=_distinct(scores), categories=_distinct(fields))
 
 
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:

@@ -26,9 +26,9 @@ if TYPE_CHECKING:
 _TRUE = ("1", "true")  # positive where nothing says otherwise
 
 
-def made(keys: MetricKeys, options: MetricOptions) -> Any:
+def metric_of(keys: MetricKeys, options: MetricOptions) -> Any:
     """Make what computes a metric that is defined so."""
-    return _MADE[type(keys)](keys, options)
+    return _CLASSES[type(keys)](keys, options)
 
 
 def _nonzero(divisor: Any) -> Any:
@@ -45,11 +45,11 @@ def _positive(rows: TaskRows, column: str, label: str | None) -> int:
     """Return the code of the positive label."""
     if label is not None:
         return _code(rows, label)
-    known = [name for name in _TRUE if name in rows.labels]
-    if not known and not set(rows.labels) <= {"0", "false"}:
+    positives = [name for name in _TRUE if name in rows.labels]
+    if not positives and not set(rows.labels) <= {"0", "false"}:
         shown = ", ".join(map(repr, rows.labels[:10]))
         raise ValueError(f"say which label of {column} is positive, with `positive:`: {shown}")
-    return _code(rows, known[0]) if known else -2
+    return _code(rows, positives[0]) if positives else -2
 
 
 def _sums(rows: TaskRows, values: Floats) -> Floats:
@@ -259,8 +259,8 @@ class _Elo(_OverRows):
         a, b, winner = rows[keys.a], rows[keys.b], rows[keys.winner]
         first = (winner == a) | (winner == _code(rows, keys.a))
         second = (winner == b) | (winner == _code(rows, keys.b))
-        known = np.where(first, 1.0, np.where(second, 0.0, np.nan))
-        return np.where(winner == _code(rows, keys.tie), 0.5, known)
+        score = np.where(first, 1.0, np.where(second, 0.0, np.nan))
+        return np.where(winner == _code(rows, keys.tie), 0.5, score)
 
     def worth(self, rows: TaskRows) -> Floats:
         """Value a win of the rated player 1, what it has no part in 0.5."""
@@ -423,7 +423,7 @@ class _PassWithin(_OverRows):
         return np.where(rows.counts > 0, _sums(rows, solved.astype(np.float64)) > 0, np.nan)
 
 
-_MADE: dict[type, Callable[[Any, MetricOptions], Any]] = {
+_CLASSES: dict[type, Callable[[Any, MetricOptions], Any]] = {
     metric_keys.AgreementKeys: _LabelAgreement,
     metric_keys.ProbabilityKeys: _Forecast,
     metric_keys.ShareKeys: _Share,

@@ -160,11 +160,11 @@ class SampleSource:
                     f"{metric.label}: no rollout has {'a label' if as_label else 'a number'} "
                     f"{name!r}: " + did_you_mean(name, there, what="columns there are")
                 )
-        labels = in_order({x for _, known in coded.values() for x in known} - {MISSING})
+        labels = in_order({x for _, names in coded.values() for x in names} - {MISSING})
         code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
         columns: dict[str, NDArray[Any]] = {**numbers}
-        for name, (codes, known) in coded.items():
-            columns[name] = np.array([code[label] for label in known], dtype=np.int64)[codes]
+        for name, (codes, names) in coded.items():
+            columns[name] = np.array([code[label] for label in names], dtype=np.int64)[codes]
         places, worth = np.arange(len(self.table), dtype=np.float64), np.zeros(len(self.table))
         return TaskRows(places, self.table.offsets, columns, labels, frozenset(coded), worth)
 

@@ -221,8 +221,8 @@ class Registry:
 
     def _here(self, name: str | None = None) -> list[_Entry]:
         if callable(self._builtins):
-            for known, target in self._builtins(name).items():
-                self._add(_Entry(known, target, 0))
+            for builtin, target in self._builtins(name).items():
+                self._add(_Entry(builtin, target, 0))
         elif self._builtins:
             importlib.import_module(self._builtins)
         scope = Scope.active

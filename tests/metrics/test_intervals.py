@@ -163,13 +163,15 @@ def test_a_custom_metric_is_evaluated_on_resampled_tasks():
 
 
 def test_clusters_are_resampled_whole():
-    # two values, one per cluster: a resample of 2 clusters has median 0, 0.5 or 1
+    # two values, one per cluster: a resample of 2 clusters has the sum 0, 6 or 12
     tasks, clusters = np.repeat([[0.0], [1.0]], 6, axis=0), np.repeat([0, 1], 6)
     seen = set()
     metric = custom(lambda tasks: seen.add(sum(t[0] for t in tasks)) or float(len(seen)))
     of(metric, tasks, clusters=clusters)
     assert seen == {0.0, 6.0, 12.0}
-    for order in (slice(None), [0, 6, 1, 7, 2, 8, 3, 9, 4, 10, 5, 11]):
+    # three or more of five draws are the lowest of five clusters with a chance of 0.058 > 0.025
+    tasks, clusters = np.repeat(np.linspace(0, 1, 5)[:, None], 20, axis=0), np.repeat(range(5), 20)
+    for order in (slice(None), np.arange(100).reshape(5, 20).T.ravel()):
         assert ends(of("median", tasks[order], clusters=clusters[order])) == [0.0, 1.0]
 
 

@@ -54,6 +54,16 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, ta
     assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
 
 
+@pytest.mark.parametrize(
+    ("name", "best", "bounded"), [("avg", 1, True), ("avg", 3, False), ("sum", 1, False)]
+)
+def test_a_metric_is_a_rate_where_its_rewards_and_its_values_are(
+    planned, table, name, best, bounded
+):
+    sides = table([[best], [0], [1], [0], [0]]), table([[1], [0], [1], [0], [0]])
+    assert paired(planned(), name, *sides).bounded is bounded
+
+
 @pytest.mark.parametrize("name", ["median", "worst_task", "max/reward", "std/reward"])
 def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
     def compared(places):

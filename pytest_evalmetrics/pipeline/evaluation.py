@@ -92,7 +92,7 @@ class Evaluation:
 
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
-        spec, scored = self.benchmark.spec, None
+        spec = self.benchmark.spec
         if isinstance(spec.num_samples, Rounds) and self.look is None and not self.updates:
             from pytest_evalmetrics.pipeline.power import in_rounds  # noqa: PLC0415 - if asked for
 
@@ -553,13 +553,3 @@ class Evaluation:
             return result
         failures, partial_run = scored.failures, scored.chosen.partial
         return replace(result, failed_rows=failures, partial=partial_run, **scored.judges)
-
-
-def _nothing_gated(benchmark: Benchmark) -> str:
-    metric = benchmark.spec.metrics[0]
-    if benchmark.in_python:
-        how = f'give thresholds= or baseline=, such as thresholds={{"{metric}": ">= 0.9"}}'
-    else:
-        how = f"add `thresholds:` or `baseline:` below line {benchmark.line_of()}, such as "
-        how += f'`thresholds: {{{metric}: ">= 0.9"}}`'
-    return f"nothing is gated: {how}"

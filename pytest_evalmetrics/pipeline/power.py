@@ -106,10 +106,9 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, regressions.rule_of(benchmark, name, bounded=True)
     unknown = Power("", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing")
-    if tasks == 0:
-        return replace(unknown, reason=error.message)
     if 0.5**tasks >= rule.alpha:
-        return replace(unknown, reason=gates.too_few(tasks, "task", rule.alpha))
+        reason = gates.too_few(tasks, "task", rule.alpha) if tasks else error.message
+        return replace(unknown, reason=reason)
     unit = stats.mde_factor(tasks - 1, rule.alpha)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)

@@ -193,8 +193,8 @@ def reference_of(
     if baselines.is_edited(document):
         lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
         message = f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}"
-        hint = f"restore it with `git checkout -- {shown}`, or {_RECORD}"
-        raise BaselineError(message, file=shown, hint=hint)
+        hint = f"restore it with `git checkout -- {shown}`, or record a new one with "
+        raise BaselineError(message, file=shown, hint=f"{hint}--snapshot-update")
     return reference
 
 

@@ -17,11 +17,11 @@ from pytest_evalmetrics.reports.failure import failure_text
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 from pytest_evalmetrics.session import PAYLOADS, shared_folder
-from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path
+from pytest_evalmetrics.settings import accepted_reason, engine_name, history_path, journal_mode
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.baselines.store import Store
@@ -68,12 +68,10 @@ def run_benchmark(
     try:
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **settings)
     except MemoryError:
-        raise DataError(
-            f"there is not enough memory for {benchmark.spec.name}",
-            file=settings.get("file") or item.nodeid.partition("::")[0],
-            line=benchmark.line_of(),
-            hint="split the benchmark into several, or run it where there is more memory",
-        ) from None
+        message = f"there is not enough memory for {benchmark.spec.name}"
+        file, line = settings.get("file") or item.nodeid.partition("::")[0], benchmark.line_of()
+        hint = "split the benchmark into several, or run it where there is more memory"
+        raise DataError(message, file=file, line=line, hint=hint) from None
     item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     for check in result.checks:
         if check.verdict is Verdict.WARN:
@@ -85,17 +83,16 @@ def _evaluated(
     item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **settings: Any
 ) -> BenchmarkResult:
     config, spec = item.config, benchmark.spec
-    store = _store(item, spec, in_test)
-    if store is not None:
-        store.watch()
     with names_for(item, benchmark.file) as names:
-        evaluation = _evaluation(item, benchmark, label, store, **settings)
+        evaluation = _evaluation(item, benchmark, label, in_test=in_test, **settings)
+        runtime, store = evaluation.runtime, evaluation.store
+        if store is not None:
+            store.watch()
         evaluated = evaluation.run()
-    runtime, result, document = evaluation.runtime, evaluated.result, evaluated.baseline
+    result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := accepted_reason(config)):
         document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
-    if names.notes:
-        result = replace(result, notes=(*result.notes, *names.notes))
+    result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
     elif evaluation.updates and result.passed:
@@ -111,14 +108,19 @@ def _evaluated(
     if runtime is not None:
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
-    item.user_properties.extend(_properties(payload["entry"], in_test))
+    # key metrics for JUnit and whoever else reads pytest's properties
+    of, entry = f"{spec.name}: " if in_test else "", payload["entry"]
+    item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
+    for agent in entry["agents"]:
+        whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
+        item.user_properties += [(whose + n, value) for n, value in agent["key_metrics"].items()]
     return result
 
 
 def _evaluation(
-    item: pytest.Item, benchmark: Benchmark, label: str, store: Store | None, **settings: Any
+    item: pytest.Item, benchmark: Benchmark, label: str, *, in_test: bool = False, **settings: Any
 ) -> Evaluation:
-    config, spec = item.config, benchmark.spec
+    config, spec, store = item.config, benchmark.spec, _store(item, benchmark.spec, in_test)
     runtime = budget = None
     if spec.runs:
         from pytest_evalmetrics.pipeline.scoring import budget_of  # noqa: PLC0415 - loads asyncio
@@ -133,7 +135,7 @@ def _evaluation(
     accepts = bool(of_history and updates and history is not None)
     compute = item.ihook.pytest_evalmetrics_compute_metrics
     choose = item.ihook.pytest_evalmetrics_key_metrics
-    computing, choosing = compute.get_hookimpls(), choose.get_hookimpls()
+    computing = compute.get_hookimpls()
     return Evaluation(
         benchmark,
         item_id=label,
@@ -146,7 +148,7 @@ def _evaluation(
         store=store,
         compute_metrics=partial(compute, benchmark=spec) if computing else None,
         hook_source=" ".join(registry.source_hash(each.function) for each in computing),
-        key_metrics=partial(choose, benchmark=spec) if choosing else None,
+        key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,
         **settings,
     )
 
@@ -161,30 +163,23 @@ def share_budget(
     if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
         return
     config.stash[_IN_TURNS] = True
-    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
-    early = [
-        (item, asked)
-        for item, benchmark in items[int(given["workerid"][2:]) :: given["workercount"]]
-        if (asked := as_asked(config, benchmark)).spec.runs
-        and isinstance(asked.spec.num_samples, Rounds)
-        and asked.spec.skip is False
-    ]
     updates = config.getoption("update_snapshots", default=False)
-    if len(early) < 2 or updates or config.getoption("maxfail", default=0):  # noqa: PLR2004 - no turns
+    stops = config.getoption("maxfail", default=0)
+    if updates or stops or journal_mode(config) != "normal":
         return
     from pytest_evalmetrics.pipeline.power import in_turns  # noqa: PLC0415 - rare
-    from pytest_evalmetrics.run_transport import budget_of, journal_mode  # noqa: PLC0415 - the same
-    from pytest_evalmetrics.transport import JournalMode  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.run_transport import budget_of  # noqa: PLC0415 - the same
 
-    budget = budget_of(config)
-    if budget is None or journal_mode(config) is not JournalMode.NORMAL:
-        return
+    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
     turns = []
-    for item, asked in early:
-        store = _store(item, asked.spec, in_test=False)
-        evaluation = _evaluation(item, asked, item.nodeid, store, benchmarks=benchmarks)
-        turns.append((evaluation, names_for(item, asked.file)))
-    in_turns(turns, budget)
+    for item, benchmark in items[int(given["workerid"][2:]) :: given["workercount"]]:
+        asked = as_asked(config, benchmark)
+        spec = asked.spec
+        if spec.runs and isinstance(spec.num_samples, Rounds) and spec.skip is False:
+            evaluation = _evaluation(item, asked, item.nodeid, benchmarks=benchmarks)
+            turns.append((evaluation, names_for(item, asked.file)))
+    if len(turns) > 1 and (budget := budget_of(config)) is not None:
+        in_turns(turns, budget)
 
 
 def failure_of(result: BenchmarkResult) -> EvalMetricsError | None:
@@ -197,28 +192,18 @@ def failure_of(result: BenchmarkResult) -> EvalMetricsError | None:
 
 def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | None:
     """Return the baseline that a benchmark keeps; None where it keeps none of its own."""
-    if not keeps_baseline(spec):
+    settings = spec.baseline
+    if settings is None or not settings.committed:
         return None
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
 
     if in_test:
         Declared.of(item.config).asked(item.path, spec.name)
     store = Store(item, spec.name if in_test else "")
-    if spec.baseline is not None:
-        store.keeps_runs = spec.baseline.runs
-        if isinstance(spec.baseline.rescore, str):
-            store.rows_path = item.path.parent / spec.baseline.rescore
+    store.keeps_runs = settings.runs
+    if isinstance(settings.rescore, str):
+        store.rows_path = item.path.parent / settings.rescore
     return store
-
-
-def _properties(entry: Mapping[str, Any], in_test: bool) -> Iterator[tuple[str, object]]:
-    """Yield key metrics for JUnit and whoever else reads pytest's properties."""
-    of = f"{entry['name']}: " if in_test else ""
-    yield f"{of}evalmetrics.verdict", entry["verdict"]
-    several = len(entry["agents"]) > 1
-    for agent in entry["agents"]:
-        for name, value in agent["key_metrics"].items():
-            yield of + (f"{agent['agent']}: {name}" if several else name), value
 
 
 def _engine(config: pytest.Config) -> Engine | None:

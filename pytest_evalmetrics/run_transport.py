@@ -14,21 +14,11 @@ from uuid import uuid4
 
 import pytest
 
-from pytest_evalmetrics import settings
+from pytest_evalmetrics import settings, transport
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.settings import journal_path, journal_url
-from pytest_evalmetrics.transport import (
-    Budget,
-    Journal,
-    JournalError,
-    JournalMode,
-    Progress,
-    Transport,
-    clear_journal,
-    export_journal,
-    import_journal,
-)
+from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -51,22 +41,16 @@ def _terminal(config: pytest.Config) -> IO[str] | None:
 
 
 _TRANSPORT = pytest.StashKey[Transport]()
-_BUDGET = pytest.StashKey[Budget]()
+_BUDGET = pytest.StashKey[transport.Budget]()
 
 
-def journal_mode(config: pytest.Config) -> JournalMode:
-    """Return how the options and the settings want the journal used."""
-    return JournalMode(settings.journal_mode(config))
-
-
-def budget_of(config: pytest.Config) -> Budget | None:
+def budget_of(config: pytest.Config) -> transport.Budget | None:
     """Return the run's budget, whose file xdist's workers share; None without one."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
-        path, started = getattr(config, "workerinput", {}).get(
-            settings.SHARED_BUDGET, (None, time.time())
-        )
-        config.stash[_BUDGET] = Budget(limits, path and Path(path), started)
+        shared, alone = getattr(config, "workerinput", {}), (None, time.time())
+        path, started = shared.get(settings.SHARED_BUDGET, alone)
+        config.stash[_BUDGET] = transport.Budget(limits, path and Path(path), started)
     return config.stash.get(_BUDGET, None)
 
 
@@ -85,14 +69,14 @@ class ItemRuntime:
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item, self._label = item, label
         self._transport: Transport | None = None
-        mode = journal_mode(item.config)
+        self._mode = mode = JournalMode(settings.journal_mode(item.config))
         self.replays = mode is JournalMode.REPLAY
         self.asks_anew = mode in (JournalMode.REFRESH, JournalMode.OFF)
         self.budget = budget_of(item.config)
 
     def transport(self) -> Transport:
         """Return the run's client; opened at the first use."""
-        config, mode = self._item.config, journal_mode(self._item.config)
+        config, mode = self._item.config, self._mode
         if _TRANSPORT not in config.stash:
             journal = None if mode is JournalMode.OFF else Journal(journal_path(config), mode)
             config.stash[_TRANSPORT] = Transport(journal)
@@ -155,7 +139,7 @@ class PlanRuntime:
 
     def __init__(self, config: pytest.Config) -> None:
         path = journal_path(config)
-        if journal_mode(config) not in (JournalMode.NORMAL, JournalMode.REPLAY):
+        if settings.journal_mode(config) not in ("normal", "replay"):
             path = path / "none"  # its answers will not be used
         self._transport = Transport(Journal(path, JournalMode.PLAN))
 
@@ -179,9 +163,9 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
             copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
             if system.exists(path):
                 system.get_file(path, str(copy))
-                count = import_journal(journal, copy)
+                count = transport.import_journal(journal, copy)
             if writes and journal.is_file():
-                count = export_journal(journal, copy)
+                count = transport.export_journal(journal, copy)
                 if parent := path.rpartition("/")[0]:
                     system.makedirs(parent, exist_ok=True)
                 partial_copy = f"{path}.{uuid4().hex}"
@@ -190,23 +174,21 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     except EvalMetricsError:
         raise
     except Exception as error:  # noqa: BLE001 - the libraries behind fsspec share no class
-        raise JournalError(
-            f"the shared journal {url} can't be read or written: {error}",
-            hint="is the URL right, and may this job read and write there?",
-        ) from None
+        message = f"the shared journal {url} can't be read or written: {error}"
+        hint = "is the URL right, and may this job read and write there?"
+        raise transport.JournalError(message, hint=hint) from None
     return count
 
 
 def prepare_asked(config: pytest.Config) -> list[str]:
     """Empty the journal and import into it, where options ask for that; say what was done."""
-    lines = []
+    lines, journal = [], journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
-            count = clear_journal(journal_path(config))
+            count = transport.clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
-        source = config.getoption("evalmetrics_journal_import")
-        if source is not None:
-            count = import_journal(journal_path(config), config.invocation_params.dir / source)
+        if (source := config.getoption("evalmetrics_journal_import")) is not None:
+            count = transport.import_journal(journal, config.invocation_params.dir / source)
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
         if url := journal_url(config):
             count = _shared(config, url, writes=False)
@@ -218,12 +200,11 @@ def prepare_asked(config: pytest.Config) -> list[str]:
 
 def export_asked(config: pytest.Config) -> list[str]:
     """Export the journal where an option asks for that; say what was done."""
-    lines = []
+    lines, base = [], config.invocation_params.dir
     if url := journal_url(config):
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")
-    target = config.getoption("evalmetrics_journal_export")
-    if target is not None:
-        count = export_journal(journal_path(config), config.invocation_params.dir / target)
+    if (target := config.getoption("evalmetrics_journal_export")) is not None:
+        count = transport.export_journal(journal_path(config), base / target)
         lines.append(f"journal: {many(count, 'answer')} exported to {target}")
     return lines

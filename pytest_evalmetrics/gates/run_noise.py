@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-_TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
+TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 _STEPS = 60
 
 
@@ -71,31 +71,36 @@ def with_run_noise(
         return RunNoise(sd, max(p, only), math.nan, 1.0)
     sd = math.sqrt(max(scatter - one_run**2, 0.0))
     weights = _posterior(scatter / one_run**2, m)
-    tau = (_TAU * one_run) ** 2 * further
+    tau = (TAU * one_run) ** 2 * further
     if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
         by_tasks = drop / -normal_ppf(p)
-        p = _tail(drop, np.sqrt(by_tasks**2 + tau), weights)
+        p = tail_of(drop, np.sqrt(by_tasks**2 + tau), weights)
     sds = np.sqrt(se**2 + tau)
     wider = _quantile(alpha, sds, weights) / (-normal_ppf(alpha) * se)
     half = _quantile((1 - level) / 2, sds, weights)
     return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))
 
 
-def _posterior(ratio: float, m: int) -> NDArray[np.float64]:
-    """Weigh each tau by the prior and by the scatter of m runs, in units of s^2."""
-    none = _NO_NOISE.get(m, 0.4)
-    prior = np.gradient(_TAU) / (1 + (_TAU / _SCALE) ** 2)
+def prior_of(none: float) -> NDArray[np.float64]:
+    """Return the prior weight of each of `TAU`, of which no noise has `none`."""
+    prior: NDArray[np.float64] = np.gradient(TAU) / (1 + (TAU / _SCALE) ** 2)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()
     prior[0] = none
-    variance = 1 + _TAU**2
+    return prior
+
+
+def _posterior(ratio: float, m: int) -> NDArray[np.float64]:
+    """Weigh each tau by the prior and by the scatter of m runs, in units of s^2."""
+    variance = 1 + TAU**2
     log = -(m - 1) / 2 * (np.log(variance) + ratio / variance)
-    weights: NDArray[np.float64] = prior * np.exp(log - log.max())
+    weights: NDArray[np.float64] = prior_of(_NO_NOISE.get(m, 0.4)) * np.exp(log - log.max())
     weights /= weights.sum()
     return weights
 
 
-def _tail(drop: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def tail_of(drop: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+    """Return the chance of such a drop or more, averaged over standard deviations."""
     tails = [normal_sf(drop / sd) for sd in sds.tolist()]
     return float(weights @ np.array(tails))
 
@@ -105,5 +110,5 @@ def _quantile(tail: float, sds: NDArray[np.float64], weights: NDArray[np.float64
     low, high = 0.0, float(sds[-1]) * 10
     for _ in range(_STEPS):
         middle = (low + high) / 2
-        low, high = (middle, high) if _tail(middle, sds, weights) > tail else (low, middle)
+        low, high = (middle, high) if tail_of(middle, sds, weights) > tail else (low, middle)
     return high

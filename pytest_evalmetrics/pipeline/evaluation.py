@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
-    from pytest_evalmetrics.pipeline.judges import HumanLabels
+    from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.scoring import Scored, Scoring
     from pytest_evalmetrics.transport import Budget
 
@@ -84,7 +84,7 @@ class Evaluation:
         self._scoring: Scoring | None = None
         self._scored: Scored | None = None
         self._kept: bytes | None = None  # the rows that the baseline keeps
-        self._labels: HumanLabels | None = None
+        self._labels: Labels | None = None
         self._single: gates.SingleTasks | None = None
         self._quarantined: frozenset[str] = frozenset()  # ids of tasks
         self._comparison: regressions.BaselineComparison | None = None
@@ -92,7 +92,7 @@ class Evaluation:
 
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
-        spec, scored = self.benchmark.spec, None
+        spec = self.benchmark.spec
         if isinstance(spec.num_samples, Rounds) and self.look is None and not self.updates:
             from pytest_evalmetrics.pipeline.power import in_rounds  # noqa: PLC0415 - if asked for
 
@@ -155,23 +155,37 @@ class Evaluation:
             self._checks.extend(regressions.unpassable(self.benchmark, plan, runs))
         self._notes.extend(gates.blind_thresholds(self.benchmark))
         if not self._provenance["gates"]["thresholds"] and not spec.baseline:
-            self._notes.append(_nothing_gated(self.benchmark))
+            metric, line = spec.metrics[0], self.benchmark.line_of()
+            how = f"add `thresholds:` or `baseline:` below line {line}, such as `thresholds: "
+            how += f'{{{metric}: ">= 0.9"}}`'
+            if self.benchmark.in_python:
+                how = f'give thresholds= or baseline=, such as thresholds={{"{metric}": ">= 0.9"}}'
+            self._notes.append(f"nothing is gated: {how}")
 
     # -- load and score ----------------------------------------------------------------------
 
     def _loaded(self) -> tuple[metrics.Plan, RolloutTable]:
         """Load the tasks that are evaluated, with their scores; plan what is computed of them."""
         spec = self.benchmark.spec
+        if spec.labels is not None or spec.reference is not None:
+            from pytest_evalmetrics.pipeline import judges  # noqa: PLC0415 - rare
         if spec.labels is not None:
-            from pytest_evalmetrics.pipeline.judges import HumanLabels  # noqa: PLC0415 - rare
-
-            self._labels = HumanLabels.of(self.benchmark, spec.labels)
-            self.benchmark = self._labels.rest
+            self._labels = judges.human_labels(self.benchmark, spec.labels)
         if spec.runs:
             self._scoring = self._scoring_of(self.benchmark)
             self.benchmark = self._scoring.benchmark
         plan = regressions.plan_of(self.benchmark)
         table = self._rows(plan)
+        if spec.sample is not None:
+            table = self._sampled(table, spec.sample)
+        if spec.reference is not None:
+
+            def score(pinned: Benchmark) -> RolloutTable:
+                scored = self._scoring_of(pinned).run(plan)
+                self._notes.extend(f"the reference: {note}" for note in scored.notes)
+                return scored.table
+
+            table = judges.with_reference(self.benchmark, table, spec.reference, score)
         if any(name.startswith(STATED_ERROR) for name in table.scores):
             self._leave_out_metrics_of_rollouts()
             plan = regressions.plan_of(self.benchmark)
@@ -183,32 +197,18 @@ class Evaluation:
         return Scoring(benchmark, self.runtime, self.item_id, self.engine, self.budget)
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
-        """Load the tasks that are evaluated, with their scores and those of a reference."""
-        spec = self.benchmark.spec
         try:
-            table = self._load(plan)
+            return self._load(plan)
         except errors.DataError as error:
-            source = "rollouts" if spec.dataset is None else "dataset"
+            source = "rollouts" if self.benchmark.spec.dataset is None else "dataset"
             if isinstance(error, errors.ShapeError):
                 error.line = self.benchmark.line_of(source, *error.key)
             elif error.file is None and error.line is None:
                 error.line = self.benchmark.line_of(source)
             raise
-        if spec.sample is not None:
-            table = self._sampled(table, spec.sample)
-        if spec.reference is not None:
-            from pytest_evalmetrics.pipeline.judges import with_reference  # noqa: PLC0415 - rare
-
-            def score(pinned: Benchmark) -> RolloutTable:
-                scored = self._scoring_of(pinned).run(plan)
-                self._notes.extend(f"the reference: {note}" for note in scored.notes)
-                return scored.table
-
-            table = with_reference(self.benchmark, table, spec.reference, score)
-        return table
 
     def _load(self, plan: metrics.Plan) -> RolloutTable:
-        spec, table = self.benchmark.spec, self.table
+        samples, table = self.benchmark.spec.num_samples, self.table
         if table is None and self._scoring is not None:
             hooked = self.compute_metrics is not None
             scored = self._scored = self._scoring.run(plan, hooked=hooked)
@@ -218,15 +218,15 @@ class Evaluation:
             return scored.table
         if table is None:
             table = regressions.rollouts_of(self.benchmark, plan, engine=self.engine)
-        if not isinstance(spec.num_samples, Rounds):
+        if not isinstance(samples, Rounds):
             return table
-        from pytest_evalmetrics.pipeline.row_choice import first_rollouts  # noqa: PLC0415 - rare
+        from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts  # noqa: PLC0415 - rare
 
-        return table.where(first_rollouts(table, spec.num_samples))
+        return table.where(first_rollouts(table, samples))
 
     def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
         """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
-        from pytest_evalmetrics.pipeline.row_choice import draw  # noqa: PLC0415 - rare
+        from pytest_evalmetrics.pipeline.benchmark_rows import draw  # noqa: PLC0415 - rare
 
         spec = self.benchmark.spec
         self._frame = table if self._scored is None else self._scored.chosen.frame or table
@@ -235,11 +235,10 @@ class Evaluation:
             self._notes.append(note)
         total, expected = len(self._frame.tasks), spec.expect.tasks
         if expected is not None and not expected.allows(total):
-            raise errors.DataError(
-                f"there are {many(total, 'task')} to sample from, expected {expected}",
-                line=self.benchmark.line_of("expect", "tasks"),
-                hint="complete the rows; or, if the change is intended, say so in expect: tasks",
-            )
+            message = f"there are {many(total, 'task')} to sample from, expected {expected}"
+            hint = "complete the rows; or, if the change is intended, say so in expect: tasks"
+            line = self.benchmark.line_of("expect", "tasks")
+            raise errors.DataError(message, line=line, hint=hint)
         drawn = min(sample.tasks, total)
         expect = replace(spec.expect, tasks=Count(min=drawn, max=drawn))
         self.benchmark = self.benchmark.but(expect=expect)
@@ -253,15 +252,13 @@ class Evaluation:
         means = [m for m in spec.metrics if m not in others]
         lost = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
         if lost:
-            raise errors.DataError(
-                f"{min(lost)} is of rollouts, and these are aggregates: only a mean can be gated",
-                line=self.benchmark.line_of("thresholds" if spec.thresholds else "metrics"),
-                hint="gate mean_reward, or keep samples (--log_samples) and name their files",
-            )
+            message = f"{min(lost)} is of rollouts, and these are aggregates: only a mean can be "
+            line = self.benchmark.line_of("thresholds" if spec.thresholds else "metrics")
+            hint = "gate mean_reward, or keep samples (--log_samples) and name their files"
+            raise errors.DataError(message + "gated", line=line, hint=hint)
         if others:
-            self._notes.append(
-                f"left out, because there are no rollouts: {', '.join(sorted(others))}"
-            )
+            names = ", ".join(sorted(others))
+            self._notes.append(f"left out, because there are no rollouts: {names}")
         self.benchmark = self.benchmark.but(metrics=spec.listing(means))
 
     # -- the baseline ------------------------------------------------------------------------
@@ -277,19 +274,18 @@ class Evaluation:
         rescores = settings.rescore and scoring is not None
         shows = settings.answers and settings.committed and self.table is None
         if self.updates and (rescores or shows):
-            from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where asked for
+            from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - only where asked for
 
             folder = self.benchmark.file.parent
-            rows = answers.recorded_rows(spec.rows, base=folder, table=table)
+            rows = benchmark_rows.recorded_rows(spec.rows, base=folder, table=table)
             rows = rows if scoring is None else scoring.as_scored()
             scores = None if self._scored is None else self._scored.rows
-            rows = rows if rescores else answers.texts_alone(rows, hide, scores)
-            self._kept, self._provenance["rows"] = answers.keep(rows, table)
+            rows = rows if rescores else benchmark_rows.texts_alone(rows, scores, hide)
+            self._kept, self._provenance["rows"] = benchmark_rows.keep(rows, table)
         if under_test := ruler.under_test_of(spec, hide):
             self._provenance["under_test"] = under_test
 
     def _reference(self, plan: metrics.Plan) -> regressions.Reference | None:
-        """Find what to compare with; an error in it leaves the rest to be judged."""
         settings = regressions.settings_of(self.benchmark)
         line, report = self.benchmark.line_of("baseline"), settings.report
         check = partial(Check, "baseline", "baseline", line=line)
@@ -298,22 +294,15 @@ class Evaluation:
             line = self.benchmark.line_of("baseline", "report")
             self._checks.append(check(Verdict.WARN, reason=reason, line=line))
             return None
+        snapshot = None if self.store is None else self.store.read
+        reading: Any = {"label": self.item_id, "history": self.history, "engine": self.engine}
         try:
-            reference = regressions.reference_of(
-                self.benchmark,
-                plan,
-                None if self.store is None else self.store.read,
-                label=self.item_id,
-                history=self.history,
-                engine=self.engine,
-            )
+            reference = regressions.reference_of(self.benchmark, plan, snapshot, **reading)
         except errors.EvalMetricsError as error:
             if not self.updates or settings.of_history:  # a broken one is replaced, but no history
                 self._fail(error)
             return None
-        if reference is not None:
-            self._notes.extend(() if self.updates else reference.notes)
-        elif not self.updates:
+        if reference is None and not self.updates:
             old = "" if self.store is None else self.store.renamed_from()
             guess = f": was it renamed from {old}?" if old else ""
             hint = "record one with `pytest --snapshot-update` and commit it"
@@ -332,9 +321,11 @@ class Evaluation:
         self._comparison = comparison = regressions.BaselineComparison(
             self.benchmark, plan, reference, self.benchmarks, self.look, self._quarantined
         )
-        if self._frame is not None and not self.updates:  # which must not drop tasks
-            comparison.frames = dict(self._frame.by_agent())
         recorded = reference.provenance
+        if not self.updates:
+            self._notes.extend(reference.notes)
+            if self._frame is not None:  # it must not drop tasks
+                comparison.frames = dict(self._frame.by_agent())
         if self.updates or reference.anchors is not None:
             return
         if "ruler" in recorded:
@@ -342,15 +333,14 @@ class Evaluation:
             if regressions.settings_of(self.benchmark).rescore:
                 self._rescore(comparison)
         elif recorded:
-            self._notes.append(
-                f"{reference.origin} holds no fingerprint of what measures: another scorer, judge "
-                f"or prompt goes unseen until you {reference.renew}"
-            )
-        under_test = self._provenance.get("under_test", {})
-        if text := ruler.changes_of(recorded.get("under_test", {}), under_test):
-            self._changes.append(f"under test: {text}")
-        gated = recorded.get("gates", {}), self._provenance["gates"]
-        self._changes += ruler.changed_gates(*gated, reference)
+            note = f"{reference.origin} holds no fingerprint of what measures: another scorer, "
+            note += f"judge or prompt goes unseen until you {reference.renew}"
+            self._notes.append(note)
+        now = self._provenance
+        sides = recorded.get("under_test", {}), now.get("under_test", {})
+        if texts := [text for _, text in ruler.differences(*sides)]:
+            self._changes.append(f"under test: {', '.join(texts)}")
+        self._changes += ruler.changed_gates(recorded.get("gates", {}), now["gates"], reference)
 
     def _rescore(self, comparison: regressions.BaselineComparison) -> None:
         """Measure both sides by today's ruler: score the rows that the baseline keeps anew."""
@@ -365,7 +355,8 @@ class Evaluation:
             except errors.BaselineError as error:
                 self._fail(error)
                 return
-            comparison.reference = structs.replace(reference, tables=tables)
+            runs = {agent: [table] for agent, table in tables.items()}
+            comparison.reference = structs.replace(reference, runs=runs)
             self._notes += notes
         comparison.ruler_changes = tuple(change for change in changes if change.by_tool)
         comparison.settled = tuple(change for change in changes if not change.by_tool)
@@ -380,11 +371,9 @@ class Evaluation:
             self._checks.extend(map(gates.accepted, checks))
             return
         self._notes.extend(dict.fromkeys(comparison.notes))
-        keep = (
-            "; record it with `pytest --snapshot-update`" if comparison.settings.committed else ""
-        )
+        keep = "; record it with `pytest --snapshot-update`" * comparison.settings.committed
+        self._checks += checks
         for check in checks:
-            self._checks.append(check)
             if check.evidence.get("improved"):
                 before, now = (check.evidence[side] for side in ("baseline", "current"))
                 name = f"{check.agent}: {check.name}" if check.agent else check.name
@@ -399,23 +388,31 @@ class Evaluation:
 
     def _gate(self, plan: metrics.Plan, agent: str, shown: str, table: RolloutTable) -> None:
         """Reduce and gate one agent's rollouts; `shown` is its name where there are several."""
-        benchmark = self.benchmark
+        benchmark, gated, notes = self.benchmark, self.benchmark.spec.gated, list[str]()
         compute, choose = self.compute_metrics, self.key_metrics
+
+        def reduced(part: RolloutTable, complete: gates.Completeness) -> AgentResult:
+            notes.clear()
+            result = metrics.reduce_agent(
+                plan,
+                agent,
+                part,
+                expected=complete.expected,
+                compute_metrics=compute and (lambda tasks: compute(agent=agent, tasks=tasks)),
+                key_metrics=choose and (lambda values: choose(agent=agent, agent_metrics=values)),
+                notes=notes,
+            )
+            if self._labels is not None:
+                from pytest_evalmetrics.pipeline.judges import with_corrected_mean  # noqa: PLC0415
+
+                result, note = with_corrected_mean(result, part, benchmark.spec, self._labels)
+                notes.append(f"{shown}: {note}" if shown else note)
+            return result
+
         completeness = gates.check_completeness(benchmark, shown, table)
         self._checks.extend(map(self._with_cause, completeness.checks))
         self._notes.extend(completeness.notes)
-        reduce = partial(
-            metrics.reduce_agent,
-            plan,
-            agent,
-            compute_metrics=compute and (lambda tasks: compute(agent=agent, tasks=tasks)),
-            key_metrics=choose and (lambda values: choose(agent=agent, agent_metrics=values)),
-            notes=self._notes,
-        )
-        result = reduce(table, expected=completeness.expected)
-        if self._labels is not None:
-            result = self._labels.corrected(result, table, shown)[0]
-        gated = benchmark.spec.gated
+        result = reduced(table, completeness)
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self._recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
@@ -424,24 +421,19 @@ class Evaluation:
             self._checks.extend(self._single.checks(benchmark, shown, table))
             rest = regressions.without(table, self._quarantined)
             if not len(rest):
-                raise errors.DataError(
-                    "every task is in quarantine: nothing is left to gate",
-                    line=benchmark.line_of("quarantine"),
-                    hint="take one of them out, or skip the benchmark",
-                )
+                message = "every task is in quarantine: nothing is left to gate"
+                hint = "take one of them out, or skip the benchmark"
+                line = benchmark.line_of("quarantine")
+                raise errors.DataError(message, line=line, hint=hint)
             if rest is not table:
                 table = rest
                 completeness = gates.check_completeness(benchmark, shown, table)
                 # a hook's numbers are of all tasks, in the baseline too
                 hooked = {n: e for n, e in result.estimates.items() if e.by_hook}
-                result = reduce(table, expected=completeness.expected)
+                result = reduced(table, completeness)
                 result = replace(result, estimates={**result.estimates, **hooked})
-        if self._labels is not None:
-            _, checks, note = self._labels.corrected(result, table, shown)
-            self._checks += checks
-            self._notes.append(note)
         self._checks += map(self._with_cause, gates.check_numbers(benchmark, shown, result))
-        self._notes += gates.few_numbers(benchmark, shown, result)
+        self._notes += [*notes, *gates.few_numbers(benchmark, shown, result)]
         self._notes += gates.unreached_threshold(benchmark, shown, table)
         intervals = metrics.threshold_intervals(plan, table)
         self._checks += gates.check_thresholds(benchmark, shown, result, intervals, self.look)
@@ -466,10 +458,9 @@ class Evaluation:
         for score in scores:
             if (agreed := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
                 alpha = agreed.reason if agreed.alpha is None else f"alpha {agreed.alpha:.3g}"
-                self._notes.append(
-                    f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, over "
-                    f"{agreed.judges} answers to each of {agreed.rows} rows"
-                )
+                over = f"over {agreed.judges} answers to each of {agreed.rows} rows"
+                note = f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, "
+                self._notes.append(note + over)
         return replace(result, scores=scores)
 
     # -- what it leaves ----------------------------------------------------------------------
@@ -484,34 +475,31 @@ class Evaluation:
             lower=frozenset(name for name in table.scores if self._less_is_better(name)),
             compared=None if pairing is None else (pairing.baseline, pairing.at),
             rows=None if scored is None else scored.rows,
-            chosen=None if scored is None else scored.chosen.files_rows,
+            chosen=None if scored is None else scored.chosen.rows.repeat(scored.chosen.samples),
             against="" if pairing is None or comparison is None else comparison.reference.origin,
         )
 
     def _flips(self, comparison: regressions.BaselineComparison) -> Iterator[Flip]:
         """Show what was asked and answered in the tasks that changed most."""
-        from pytest_evalmetrics.pipeline import answers  # noqa: PLC0415 - only where one is red
+        from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - if one is red
 
         if self._scoring is None and self.table is not None:
             return
         spec, scoring, settings = self.benchmark.spec, self._scoring, comparison.settings
-        again = partial(answers.recorded_rows, base=self.benchmark.file.parent, most=2**30)
+        lower, hide = self._less_is_better(spec.reward), str if scoring is None else scoring.hide
+        flips_of = partial(benchmark_rows.flips_of, lower=lower, hide=hide)
+        again = partial(benchmark_rows.recorded_rows, base=self.benchmark.file.parent, most=2**30)
         for agent, pairing in comparison.pairings.items():
-            now = answers.AnswerSide(self._gated[agent].table)
-            was = answers.AnswerSide(pairing.baseline)
+            table, then = self._gated[agent].table, pairing.baseline
+            now = benchmark_rows.AnswerSide(table, partial(again, spec.rows, table=table))
             if scoring is not None and self._scored is not None:
-                now = replace(now, rows=scoring.as_scored, scores=self._scored.rows)
-            else:
-                now = replace(now, rows=partial(again, spec.rows, table=now.table))
+                now = benchmark_rows.AnswerSide(table, scoring.as_scored, scores=self._scored.rows)
+            was = benchmark_rows.AnswerSide(then)
             if settings.rollouts is not None and not settings.rollouts.runs:
-                was = replace(was, rows=partial(again, settings.rollouts, table=was.table))
+                was = benchmark_rows.AnswerSide(then, partial(again, settings.rollouts, table=then))
             elif settings.committed and self.store is not None:
-                was = replace(was, kept=self.store.read_rows())
-            lower = self._less_is_better(spec.reward)
-            hide = str if scoring is None else scoring.hide
-            yield from answers.flips_of(
-                agent, now, was, pairing.at, spec.reward, lower=lower, hide=hide
-            )
+                was = benchmark_rows.AnswerSide(then, kept=self.store.read_rows())
+            yield from flips_of(agent, now, was, pairing.at, spec.reward)
 
     def _less_is_better(self, score: str) -> bool:
         names = [f"mean/{score}"]
@@ -523,10 +511,8 @@ class Evaluation:
         check = partial(Check, "data", "evaluation", Verdict.INCONCLUSIVE)
         if isinstance(error, errors.ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"
-            self._checks += [
-                check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line)
-                for p in error.problems
-            ]
+            for p in error.problems:
+                self._checks.append(check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line))
             return
         reason = f"{error.where}: {error.message}" if error.file else error.message
         line = None if error.file else self.benchmark.line_about(error.message, error.line)
@@ -565,20 +551,5 @@ class Evaluation:
         )
         if scored is None:
             return result
-        return replace(
-            result,
-            failed_rows=scored.failures,
-            partial=scored.chosen.partial,
-            judges=scored.judges,
-            judge_checks=scored.judge_checks,
-        )
-
-
-def _nothing_gated(benchmark: Benchmark) -> str:
-    metric = benchmark.spec.metrics[0]
-    if benchmark.in_python:
-        how = f'give thresholds= or baseline=, such as thresholds={{"{metric}": ">= 0.9"}}'
-    else:
-        how = f"add `thresholds:` or `baseline:` below line {benchmark.line_of()}, such as "
-        how += f'`thresholds: {{{metric}: ">= 0.9"}}`'
-    return f"nothing is gated: {how}"
+        failures, partial_run = scored.failures, scored.chosen.partial
+        return replace(result, failed_rows=failures, partial=partial_run, **scored.judges)

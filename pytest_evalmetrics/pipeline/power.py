@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from contextlib import AbstractContextManager, suppress
+from contextlib import suppress
 from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -17,7 +17,7 @@ from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
 from pytest_evalmetrics.gates import sequential
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions
-from pytest_evalmetrics.pipeline.row_choice import draw, with_reward
+from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
 from pytest_evalmetrics.results import Check, Power, Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
 from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
+    from pytest_evalmetrics.registry import Scope
     from pytest_evalmetrics.transport import Budget
 
     _Numbers = NDArray[np.float64]
@@ -40,10 +41,6 @@ _UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, 
 _CHANCES = 256  # chances to pass that stand for what is believed of one task
 _SEEN = 0.8
 _PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
-_ONCE = (
-    "one rollout of each task doesn't show how much a task varies from run to run: record several, "
-    "or compare a second run"
-)
 
 
 def power_of(
@@ -59,106 +56,102 @@ def power_of(
     """
     benchmark, history = with_reward(benchmark), regressions.settings_of(benchmark).of_history
     plan = regressions.plan_of(benchmark)
-    runs: Mapping[str, RolloutTable] = {}
+
+    def recorded() -> dict[str, RolloutTable]:
+        if benchmark.spec.scorers:
+            raise DataError("it has to be scored first, and nothing is recorded of it yet")
+        return dict(regressions.rollouts_of(benchmark, plan).by_agent())
+
+    reference, runs = None, dict[str, RolloutTable]()
     try:
-        reference = None
         if benchmark.spec.baseline is not None and not history:
             reference = regressions.reference_of(benchmark, plan, snapshot)
-        if reference is not None:
-            tables, source = dict(reference.tables), "baseline"
-            counts = [np.diff(table.offsets) for table in tables.values()]
-            if not benchmark.spec.scorers and any(len(c) and c.max() == 1 for c in counts):
-                with suppress(EvalMetricsError):  # of one rollout a second run shows more
-                    runs = dict(regressions.rollouts_of(benchmark, plan).by_agent())
-        elif benchmark.spec.scorers:
-            raise DataError("it has to be scored first, and nothing is recorded of it yet")
-        else:
-            tables, source = dict(regressions.rollouts_of(benchmark, plan).by_agent()), "rollouts"
+        tables = recorded() if reference is None else reference.tables
+        source = "rollouts" if reference is None else "baseline"
+        if reference is not None and any(t.counts.max(initial=0) == 1 for t in tables.values()):
+            with suppress(EvalMetricsError):  # of one rollout a second run shows more
+                runs = recorded()
     except EvalMetricsError as error:
         yield _assumed(benchmark, error)
         return
     if (sample := benchmark.spec.sample) is not None:
-        tables = {agent: draw(table, sample)[0] for agent, table in tables.items()}
-        runs = {agent: draw(table, sample)[0] for agent, table in runs.items()}
-    yield from power_of_tables(benchmark, tables, plan=plan, source=source, runs=runs)
+        tables, runs = (
+            {agent: draw(table, sample)[0] for agent, table in each.items()}
+            for each in (tables, runs)
+        )
+    yield from power_of_tables(benchmark, tables, source=source, runs=runs)
 
 
 def power_of_tables(
     benchmark: Benchmark,
     tables: Mapping[str, RolloutTable],
     *,
-    plan: metrics.Plan | None = None,
     source: str = "baseline",
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
 ) -> Iterator[Power]:
     """Plan one benchmark from rollouts of each agent, and a second run where tasks have one."""
-    plan = plan or regressions.plan_of(benchmark)
+    plan = regressions.plan_of(benchmark)
     for agent, table in tables.items():
+        n, k = len(table.tasks), int(np.median(table.counts)) if len(table) else 0
         for name in benchmark.spec.gated:
-            power = _metric_power(benchmark, plan, name, table, source, runs.get(agent))
-            yield replace(power, agent=agent)
+            power = Power(agent, name, n, k, math.nan, 0.0, None, source)
+            try:
+                yield _metric_power(benchmark, plan, power, table, runs.get(agent))
+            except EvalMetricsError as error:
+                yield replace(power, reason=error.message)
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
-    """Plan a benchmark that has never been run."""
     spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, regressions.rule_of(benchmark, name, bounded=True)
     unknown = Power("", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing")
-    if tasks == 0:
-        return replace(unknown, reason=error.message)
     if 0.5**tasks >= rule.alpha:
-        return replace(unknown, reason=gates.too_few(tasks, "task", rule.alpha))
+        reason = gates.too_few(tasks, "task", rule.alpha) if tasks else error.message
+        return replace(unknown, reason=reason)
     unit = stats.mde_factor(tasks - 1, rule.alpha)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
-    needed = _rollouts(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
+    needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
     return replace(unknown, mde=mde, needed=needed, source="an even spread of pass rates")
 
 
-def _metric_power(  # noqa: PLR0917 - what one line of the plan is made of
+def _metric_power(
     benchmark: Benchmark,
     plan: metrics.Plan,
-    name: str,
+    power: Power,
     table: RolloutTable,
-    source: str,
     run: RolloutTable | None,
 ) -> Power:
-    counts = np.diff(table.offsets)
-    n, k = len(counts), int(np.median(counts)) if len(counts) else 0
-    drop, mde, needed, reason = 0.0, math.nan, None, ""
-    try:
-        metric = plan.names.bind(name)
-        rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
-        values = rewards.numbers
-        on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
-        rule = regressions.rule_of(benchmark, name, bounded=metric.bounded or bool(on_unit))
-        drop, n = rule.max_drop, len(rewards)
-        parts = metric.parts(rewards)
-        resampled = (parts is None or parts.combine is not None) and not metric.weighs
-        if resampled or metric.extreme:
-            reason = "it is no mean over tasks"
-        elif 0.5**n >= rule.alpha:
-            reason = gates.too_few(n, "task", rule.alpha)
-        elif benchmark.spec.cluster is not None:
-            reason = "one run doesn't show how much the tasks of a cluster move together"
-        elif int(rewards.counts.max()) == 1:
-            reason = _ONCE
-            if run is not None:  # what the comparison of both sees
-                pairing = metrics.Pairing(plan, run, table, np.diff(run.offsets))
-                gated = regressions.gated_metric(benchmark, name, pairing)
-                (check,) = gates.check_regression([gated], min_coverage=0.0)
-                if check.evidence["mde"] is not None:
-                    mde, source, reason = check.evidence["mde"], "baseline and rollouts", ""
-        else:
-            factor = stats.mde_factor(n - 1, rule.alpha)
-            if parts is None:
-                mde = factor * _redrawn(metric, rewards, k)
-                needed = _rollouts(mde**2 * k, drop**2)
-            else:
-                mde, needed = _visible(metric, rewards, k, factor, rule)
-    except EvalMetricsError as error:
-        reason = error.message
-    return Power("", name, n, k, mde, drop, needed, source, reason)
+    metric, k = plan.names.bind(power.metric), power.rollouts
+    rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
+    values, n = rewards.numbers, len(rewards)
+    on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
+    rule = regressions.rule_of(benchmark, power.metric, bounded=metric.bounded or bool(on_unit))
+    power, parts = replace(power, tasks=n, max_drop=rule.max_drop), metric.parts(rewards)
+    resampled = (parts is None or parts.combine is not None) and not metric.weighs
+    if resampled or metric.extreme:
+        return replace(power, reason="it is no mean over tasks")
+    if 0.5**n >= rule.alpha:
+        return replace(power, reason=gates.too_few(n, "task", rule.alpha))
+    if benchmark.spec.cluster is not None:
+        reason = "one run doesn't show how much the tasks of a cluster move together"
+        return replace(power, reason=reason)
+    if int(rewards.counts.max()) == 1:
+        mde = None
+        if run is not None:  # what the comparison of both sees
+            pairing = metrics.Pairing(plan, run, table, run.counts)
+            gated = regressions.gated_metric(benchmark, power.metric, pairing)
+            mde = gates.check_regression([gated], min_coverage=0.0)[0].evidence["mde"]
+        reason = "one rollout of each task doesn't show how much a task varies from run to run: "
+        unseen = replace(power, reason=f"{reason}record several, or compare a second run")
+        return unseen if mde is None else replace(power, mde=mde, source="baseline and rollouts")
+    factor = stats.mde_factor(n - 1, rule.alpha)
+    if parts is not None:
+        mde, needed = _visible(metric, rewards, k, factor, rule)
+    else:
+        mde = factor * _redrawn(metric, rewards, k)
+        needed = rollouts_for(mde**2 * k, rule.max_drop**2)
+    return replace(power, mde=mde, needed=needed)
 
 
 def _visible(
@@ -172,17 +165,15 @@ def _visible(
     )
     if not two_valued:
         variance = 2 * (_sampling_variance(metric, rewards, k) or math.nan)
-        mde = factor * math.sqrt(variance / n)
-        return mde, _rollouts(variance * k, n * wanted**2)
+        return factor * math.sqrt(variance / n), rollouts_for(variance * k, n * wanted**2)
     good = ends if rule.direction == "higher" else ends[::-1]
     thinned = _Thinned(metric, rewards, k, good)
-    mde = gates.thinned_drop(thinned.lost, factor)
-    share = thinned.share_of(rule.max_drop)
-    within, between = thinned.variances(share)
-    return mde, _rollouts(within * k, n * wanted**2 - between)
+    within, between = thinned.variances(thinned.share_of(rule.max_drop))
+    needed = rollouts_for(within * k, n * wanted**2 - between)
+    return gates.thinned_drop(thinned.lost, factor), needed
 
 
-def _rollouts(per_rollout: float, allowed: float) -> int | None:
+def rollouts_for(per_rollout: float, allowed: float) -> int | None:
     """Return how many rollouts bring a variance down to what is allowed."""
     if not allowed > 0 or math.isnan(per_rollout):
         return None
@@ -270,34 +261,30 @@ def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
 
 
-def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float | None:
+def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:
     """Estimate the variance of a task's value between runs, averaged over tasks.
 
     Each task's rollouts are resampled k at a time; n / (n - 1) makes up for the spread that
-    n rollouts don't show. Single rollouts show none: the spread over all tasks bounds it.
+    n rollouts don't show, and single ones show none.
     """
-    parts, counts = metric.parts(rewards), rewards.counts
-    if parts is None or parts.combine is not None:
-        return None
+    parts, rng = metric.parts(rewards), np.random.Generator(np.random.PCG64(0))
+    if parts is None or parts.combine is not None or not parts.held.any():
+        return math.nan
     held = np.flatnonzero(parts.held)
-    if not len(held) or int(counts[held].max()) == 1:
-        return float(parts.values[held].var(ddof=1)) if len(held) > 1 else None
-    rng = np.random.Generator(np.random.PCG64(0))
-    replicates = max(20, min(_REPLICATES, _DRAWN // max(len(held) * k, 1)))
-    offsets = np.arange(len(held) + 1) * k
+    counts, offsets = rewards.counts[held], np.arange(len(held) + 1) * k
+    replicates = max(20, min(_REPLICATES, _DRAWN // (len(held) * k)))
     total, squares = np.zeros(len(held)), np.zeros(len(held))
     for _ in range(replicates):
-        drawn = rng.random((len(held), k)) * counts[held][:, None]
+        drawn = rng.random((len(held), k)) * counts[:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)
         redrawn = metric.parts(replace(rewards, values=rewards.values[at].ravel(), offsets=offsets))
-        if redrawn is None:
-            return None
+        assert redrawn is not None  # noqa: S101 - it had parts for these tasks
         total += redrawn.values
         squares += redrawn.values**2
     variance = (squares / replicates - (total / replicates) ** 2) * replicates / (replicates - 1)
-    seen = counts[held] > 1
-    inflated = variance[seen] * counts[held][seen] / (counts[held][seen] - 1)
-    return float(max(inflated.mean(), 0.0)) if seen.any() else None
+    seen = counts > 1
+    inflated = variance[seen] * counts[seen] / (counts[seen] - 1)
+    return float(max(inflated.mean(), 0.0)) if seen.any() else math.nan
 
 
 # -- rounds over all tasks: a run stops at the look at which its gates are sure ---------------
@@ -336,20 +323,16 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
         baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
         fractions = sequential.fractions_of(looks, max(baseline, 1))
         bounds = sequential.bounds_of(fractions, alpha)
-        unchanged, seen = (
-            sum(k * sum(ends) for k, ends in zip(looks, chances, strict=True))
-            for chances in (
-                sequential.stopping(fractions, bounds, drift)
-                for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
-            )
-        )
+        drifts = 0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN)
+        chances = [sequential.stopping(fractions, bounds, drift) for drift in drifts]
+        unchanged, seen = (np.dot(looks, np.sum(ends, axis=1)) for ends in chances)
         yield (
             f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "
             f"each task if nothing changed, {seen:.1f} at a drop seen with 80 % power"
         )
 
 
-def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Evaluated]]:
+def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluated]]:
     """Evaluate a benchmark at one look after another, until its gates are sure.
 
     Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
@@ -358,13 +341,13 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Eva
     benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
     assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     looks = sequential.looks_between(rounds.least, rounds.most)
-    if _pays_again(evaluation):
+    if benchmark.spec.runs and evaluation.runtime.asks_anew:
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
-        spec = _at(benchmark.spec, Rounds.at(rollouts, rounds.least, rounds.most))
-        own = replace(benchmark, spec=spec)
-        evaluated = replace(evaluation, benchmark=own, look=sequential.Look(looks, at)).run()
-        yield at, looks, evaluated
+        spec, look = benchmark.spec, sequential.Look(looks, at)
+        own = replace(benchmark, spec=_at(spec, Rounds.at(rollouts, rounds.least, rounds.most)))
+        evaluated = replace(evaluation, benchmark=own, look=look).run()
+        yield look, evaluated
         # more rollouts would change nothing: a gate fails for good, or all are sure
         checks = evaluated.result.checks
         settled, kinds = [_settled(check) for check in checks], {check.gate for check in checks}
@@ -372,32 +355,23 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[int, tuple[int, ...], Eva
             return
 
 
-def _pays_again(evaluation: Evaluation) -> bool:
-    return evaluation.benchmark.spec.runs and bool(evaluation.runtime.asks_anew)
-
-
 def in_rounds(evaluation: Evaluation) -> Evaluated:
     """Evaluate a benchmark up to the look at which its gates are sure, and say which."""
-    *_, (at, looks, evaluated) = looks_at(evaluation)
-    rollouts, rounds = looks[at], evaluation.benchmark.spec.num_samples
-    assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
-    note = ""
-    if _pays_again(evaluation):
-        note = "all, because without the journal every round would pay again for those before"
-    taken = f"look {at + 1} of {len(looks)}"
+    *_, (look, evaluated) = looks_at(evaluation)
+    rollouts, most, looks = look.rollouts[look.at], look.rollouts[-1], len(look.rollouts)
     tasks = sum(agent.tasks for agent in evaluated.result.agents)
-    if rollouts < rounds.most:
-        note = f"stopped early, at {taken}: {many(rollouts * tasks, 'rollout')} in place of "
-        note += f"{rounds.most * tasks}, {100 * (1 - rollouts / rounds.most):.3g} % saved"
-    elif not note:
-        note = f"stopped at the last look, {taken}: no gate was sure before"
+    note = f"stopped at the last look, look {looks} of {looks}: no gate was sure before"
+    if looks == 1:
+        note = "all, because without the journal every round would pay again for those before"
+    elif rollouts < most:
+        note = f"stopped early, at look {look.at + 1} of {looks}: "
+        note += f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "
+        note += f"{100 * (1 - rollouts / most):.3g} % saved"
     result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
     return structs.replace(evaluated, result=result)
 
 
-def in_turns(
-    evaluations: Iterable[tuple[Evaluation, AbstractContextManager[object]]], budget: Budget
-) -> None:
+def in_turns(evaluations: Iterable[tuple[Evaluation, Scope]], budget: Budget) -> None:
     """Take the looks of several benchmarks in turns, as far as a budget of them all goes.
 
     So it is spent on those that are not sure yet. The answers stay in the journal, from where each

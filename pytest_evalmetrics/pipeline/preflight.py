@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,14 +12,7 @@ from pytest_evalmetrics import errors, gates, metrics, registry
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
-from pytest_evalmetrics.spec.metric_names import (
-    JUDGE_METRICS,
-    OVER_REFERENCE,
-    PPI_MEAN,
-    REFERENCE,
-    STATISTICS,
-    parse,
-)
+from pytest_evalmetrics.spec import metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,10 +55,11 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
         if spec.runs:
             from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
 
-            calls_nothing: Any = SimpleNamespace(replays=True, asks_anew=False, budget=None)
-            scoring = Scoring(benchmark, calls_nothing, "")
+            scoring = Scoring(benchmark, None, "")
             benchmark = scoring.benchmark
-            yield from scoring.problems(plan_of(benchmark), hooked=hooked)
+            plan = plan_of(benchmark)
+            scoring.choose(plan)
+            yield from scoring.problems(plan, hooked=hooked)
             if not scoring.chosen.partial and scoring.chosen.frame is None:
                 names = tuple(name for scorer in scoring.scorers for name in scorer.scores)
                 yield from _count_problems(benchmark, scoring.chosen.table, names)
@@ -117,11 +110,10 @@ def _faults_of_scoring(
 
 
 def _metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
-    """Yield each metric that a benchmark names, and where."""
     for key, texts in (("metrics", spec.metrics), ("key_metrics", spec.key_metrics or ())):
         yield from (((key, at), text) for at, text in enumerate(texts))
     for text in spec.thresholds:
-        if text != PPI_MEAN and text.partition("/")[0] not in JUDGE_METRICS:
+        if text.partition("/")[0] not in ("ppi", *metric_names.JUDGE_METRICS):
             yield ("thresholds", text), text
     for text in () if spec.baseline is None else spec.baseline.metrics:
         yield ("baseline", "metrics", text), text
@@ -133,7 +125,7 @@ def unknown_metrics(
     """Look up the metrics of a benchmark; ``package.module:name`` only if it may be imported."""
     for path, text in _metric_texts(benchmark.spec):
         try:
-            name = parse(text)
+            name = metric_names.parse(text)
             keys = benchmark.spec.defined.get(name.metric)
             own = name.metric if keys is None else getattr(keys, "arguments", None) and keys.type
             if own and not name.is_statistic and (imports or ":" not in own):
@@ -152,14 +144,16 @@ def metric_problems(
     hooked: bool,
 ) -> Iterator[Problem]:
     """Find the metrics that can't be computed whatever the scores `given` will be."""
-    pinned = () if plan.spec.reference is None else (REFERENCE, OVER_REFERENCE)
+    pinned = (
+        () if plan.spec.reference is None else (metric_names.REFERENCE, metric_names.OVER_REFERENCE)
+    )
     table = _with_zeros(table, (*given, *pinned))
     spec, seen = plan.spec, set[Problem]()
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
         for path, text in _metric_texts(spec):
             statistic, _, score = text.partition("/")
-            if statistic in STATISTICS and score in part.scores:
+            if statistic in metric_names.STATISTICS and score in part.scores:
                 continue
             try:
                 metric = plan.names.bind(text)
@@ -177,7 +171,6 @@ def metric_problems(
 def _count_problems(
     benchmark: Benchmark, table: RolloutTable, given: Sequence[str]
 ) -> Iterator[Problem]:
-    """Compare the numbers of tasks and rollouts with ``expect:``."""
     for agent, part in _with_zeros(table, given).by_agent():
         shown = agent if len(table.agents) > 1 else ""
         for check in gates.check_completeness(benchmark, shown, part).checks:
@@ -256,17 +249,14 @@ def _failures(
 
 def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the texts within a value, but those that can't be templates."""
-    inside: Iterable[tuple[Any, Any]] = ()
     if isinstance(value, str):
         yield path, value
     elif is_dataclass(value):
-        named = ((each.name, getattr(value, each.name)) for each in fields(value))
-        inside = ((name, item) for name, item in named if name not in _NO_TEMPLATES)
-    elif isinstance(value, dict):
-        inside = value.items()
+        names = [each.name for each in fields(value) if each.name not in _NO_TEMPLATES]
+        value = {name: getattr(value, name) for name in names}
     elif isinstance(value, list | tuple):
-        inside = enumerate(value)
-    for key, item in inside:
+        value = dict(enumerate(value))
+    for key, item in value.items() if isinstance(value, dict) else ():
         yield from _walk(item, (*path, key))
 
 

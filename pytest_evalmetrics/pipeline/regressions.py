@@ -8,7 +8,7 @@ import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import partial, reduce
+from functools import cached_property, partial, reduce
 from itertools import chain
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, cast
@@ -20,10 +20,9 @@ from msgspec import structs
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
-from pytest_evalmetrics.gates.task_gates import listed
+from pytest_evalmetrics.layout import listed, of_many
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
-from pytest_evalmetrics.spec import BaselineSpec, Benchmark
-from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
+from pytest_evalmetrics.spec import BaselineSpec, Benchmark, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -48,8 +47,11 @@ _START = "`pytest --snapshot-update --evalmetrics-history FILE`"
 
 
 def plan_of(benchmark: Benchmark) -> metrics.Plan:
-    """Plan the metrics that a benchmark names."""
+    """Plan the metrics that a benchmark names, but for the mean that labels correct."""
     spec = benchmark.spec
+    rest = dict(spec.thresholds)
+    if rest.pop(metric_names.PPI_MEAN, None) is not None:
+        spec = replace(spec, thresholds=rest)
     return metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
 
 
@@ -58,11 +60,24 @@ def rollouts_of(
     plan: metrics.Plan,
     files: FilesSpec | None = None,
     engine: Engine | None = None,
+    given: Sequence[str] | None = None,
 ) -> RolloutTable:
-    """Load what the metrics of a benchmark need from its files, or from others."""
-    wanted: Any = {"scores": plan.scores, "categories": plan.categories}
-    wanted["reader"] = None if engine is None else engine.read
-    return rollouts.load(files or benchmark.spec.rows, benchmark.file.parent, **wanted)
+    """Load what the metrics of a benchmark need from its files, or from others.
+
+    `given` are the scores of rows that are scored first, which may be those of a data set.
+    """
+    of_dataset = given is not None and benchmark.spec.dataset is not None
+    wanted = [name for name in plan.scores if name not in (given or ())]
+    load: Any = rollouts.load_dataset if of_dataset else rollouts.load
+    more = {"categories": plan.categories, "reader": None if engine is None else engine.read}
+    source = files or benchmark.spec.rows
+    table: RolloutTable = load(source, benchmark.file.parent, scores=wanted, **more)
+    if not of_dataset:
+        return table
+    # a data set's numbers are what is asked about, no scores: only those that metrics name
+    scores = {name: table.scores[name] for name in wanted}
+    notes = tuple(note for note in table.notes if note.partition(":")[0] in wanted)
+    return replace(table, scores=scores, notes=notes)
 
 
 def settings_of(benchmark: Benchmark) -> BaselineSpec:
@@ -77,11 +92,11 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
     keys = spec.metrics[name].over(spec) if name in spec.metrics else spec
-    default_drop = 0.01 if bounded and not is_spent(name) else 0.0
+    default_drop = 0.01 if bounded and not metric_names.is_spent(name) else 0.0
     return gates.Rule(
         name=str(keys.rule or "practical"),
         own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
-        direction=keys.direction or direction_of(benchmark.spec, name) or "higher",
+        direction=keys.direction or metric_names.direction_of(benchmark.spec, name) or "higher",
         alpha=keys.alpha or 0.01,
         warn_alpha=keys.warn_alpha or 0.05,
         max_drop=default_drop if keys.max_drop is None else keys.max_drop,
@@ -108,14 +123,12 @@ def _own_rule(spec: OwnRule) -> gates.GateRule:
 # -- the reference ---------------------------------------------------------------------------
 
 
-class Reference(msgspec.Struct, frozen=True):
-    """The run that another one is compared with."""
+class Reference(msgspec.Struct, frozen=True, dict=True):
+    """The run, or the runs, that another one is compared with."""
 
-    tables: Mapping[str, RolloutTable]  # by agent
+    runs: Mapping[str, Sequence[RolloutTable]]  # by agent, the newest last
     # its key metrics, by agent and name: all there is of what a hook computed
     values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
-    # the runs of each agent, the newest last, which `tables` pools
-    runs: Mapping[str, Sequence[RolloutTable]] = msgspec.field(default_factory=dict)
     where: str = "the baseline"  # for messages
     renew: str = _RECORD  # the way out where it does not hold what is compared
     notes: tuple[str, ...] = ()
@@ -124,10 +137,15 @@ class Reference(msgspec.Struct, frozen=True):
     anchors: Anchors | None = None  # earlier runs, known by their numbers alone: then no tables
     origin: str = ""  # where its numbers lie, and since when, for people
 
+    @cached_property
+    def tables(self) -> dict[str, RolloutTable]:
+        """The rollouts of all runs, by agent."""
+        return {agent: pool(runs) for agent, runs in self.runs.items()}
+
     @property
     def agents(self) -> tuple[str, ...]:
         """The agents that it has rollouts, or numbers, of."""
-        return tuple(self.tables) if self.anchors is None else self.anchors.agents
+        return tuple(self.runs) if self.anchors is None else self.anchors.agents
 
     def agent_for(self, name: str, *, alone: bool) -> str | None:
         """Find an agent; where both sides have one agent, it may have been renamed."""
@@ -156,13 +174,9 @@ def reference_of(
         runs: dict[str, list[RolloutTable]] = {}
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)
-        return Reference(
-            {agent: pool(several) for agent, several in runs.items()},
-            runs=runs,
-            where="the baseline's rollouts",
-            renew=_OTHER_RUN,
-            origin=", ".join(source.path for table in tables for source in table.sources),
-        )
+        origin = ", ".join(source.path for table in tables for source in table.sources)
+        where = "the baseline's rollouts"
+        return Reference(runs, where=where, renew=_OTHER_RUN, origin=origin)
     if spec.report is not None:
         file, name = benchmark.file, benchmark.spec.name
         path = file.parent / spec.report
@@ -170,20 +184,17 @@ def reference_of(
         return _recorded(report, spec.report, renew=_OTHER_RUN)
     if spec.of_history:
         return _history(benchmark, label, history)
-    read = None if snapshot is None else snapshot()
-    if read is None:
+    recorded = None if snapshot is None else snapshot()
+    if recorded is None:
         return None
-    text, shown = read
+    text, shown = recorded
     document = baselines.parse(text, file=shown, benchmark=benchmark.spec.name)
     reference = _recorded(document, shown)
     if baselines.is_edited(document):
         lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
-        raise BaselineError(
-            f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}",
-            file=shown,
-            hint=f"restore it with `git checkout -- {shown}`, or record a new one with "
-            "--snapshot-update",
-        )
+        message = f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}"
+        hint = f"restore it with `git checkout -- {shown}`, or record a new one with "
+        raise BaselineError(message, file=shown, hint=f"{hint}--snapshot-update")
     return reference
 
 
@@ -193,9 +204,8 @@ def _recorded(
     runs = baselines.tables(document, file=file)
     when, why = (document["provenance"].get(key) for key in ("recorded", "reason"))
     return Reference(
-        {agent: pool(several) for agent, several in runs.items()},
-        {agent: baselines.values(document, agent) for agent in runs},
         runs,
+        {agent: baselines.values(document, agent) for agent in runs},
         renew=renew,
         provenance=document["provenance"],
         origin=file + (f", recorded {when}" if when else "") + (f": {why}" if why else ""),
@@ -210,12 +220,10 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
     file = history if named is None else benchmark.file.parent / named
     if file is None:
         key = "history" if spec.history_runs else "against"
-        raise BaselineError(
-            f"{key}: {getattr(spec, key)} needs a history, and none is named",
-            line=benchmark.line_of("baseline", key),
-            hint="name it: --evalmetrics-history FILE, the setting evalmetrics_history, or "
-            "baseline: {history: FILE}",
-        )
+        message = f"{key}: {getattr(spec, key)} needs a history, and none is named"
+        hint = "name it: --evalmetrics-history FILE, the setting evalmetrics_history, or "
+        hint += "baseline: {history: FILE}"
+        raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
     read = runs_of_history.read_history(file, shown)
     runs, notes = read.runs.get(label, ()), read.notes()
@@ -230,16 +238,13 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
     whys = [baselines.why_not_added(d, documents[-1]) for d in documents]
     alike = [d for d, why in zip(documents, whys, strict=True) if not why]
     if other := [why for why in whys if why]:
-        ran = "run is" if len(other) == 1 else "runs are"
-        notes.append(f"history: {len(other)} of {len(kept)} {ran} not compared with: {other[-1]}")
+        are = of_many(len(other), len(kept), "run", "is")
+        notes.append(f"history: {are} not compared with: {other[-1]}")
     merged = reduce(partial(baselines.add_run, keep=spec.history_runs), alike)
     last = "the last run" if len(alike) == 1 else f"the last {len(alike)} runs"
-    return structs.replace(
-        _recorded(merged, shown, renew=_ACCEPT),
-        where="the history",
-        notes=tuple(notes),
-        origin=f"{shown}, {last}",
-    )
+    reference = _recorded(merged, shown, renew=_ACCEPT)
+    more: Any = {"notes": tuple(notes), "origin": f"{shown}, {last}"}
+    return structs.replace(reference, where="the history", **more)
 
 
 # -- the comparison --------------------------------------------------------------------------
@@ -286,15 +291,10 @@ class BaselineComparison:
     def checks(self, runs: Iterable[AgentRun]) -> list[Check]:
         """Judge the gated metrics of agents, in their order."""
         pending = [each for run in runs for each in self._pending(run)]
-        judged = iter(
-            gates.check_regression(
-                [each for each in pending if isinstance(each, gates.Gated)],
-                min_coverage=self.settings.min_coverage,
-                accept=self._accept,
-                benchmarks=self.benchmarks,
-                look=self.look,
-            )
-        )
+        gated = [each for each in pending if isinstance(each, gates.Gated)]
+        terms: Any = {"accept": self._accept, "benchmarks": self.benchmarks, "look": self.look}
+        min_coverage = self.settings.min_coverage
+        judged = iter(gates.check_regression(gated, min_coverage=min_coverage, **terms))
         return [next(judged) if isinstance(each, gates.Gated) else each for each in pending]
 
     def _pending(self, run: AgentRun) -> Iterator[Check | gates.Gated]:
@@ -308,7 +308,7 @@ class BaselineComparison:
             return
         counterpart = reference.agent_for(run.result.agent, alone=not run.shown)
         if counterpart is None:
-            names = ", ".join(map(repr, reference.tables)) or "none"
+            names = ", ".join(map(repr, reference.runs)) or "none"
             reason = f"{reference.where} has no agent {run.result.agent!r}: it has {names}"
             hint = f"name the agent as before, or {reference.renew}"
             yield self._inconclusive("agent", run.shown, reason, hint)
@@ -332,8 +332,8 @@ class BaselineComparison:
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, run.expected)
         self.pairings[run.result.agent] = pairing
-        pairings, several = [pairing], reference.runs.get(counterpart, ())
-        if len(several) > 1:
+        pairings = [pairing]
+        if len(several := reference.runs[counterpart]) > 1:
             aligned = (metrics.align(table, self._gated_tasks(each, run))[0] for each in several)
             pairings = [structs.replace(pairing, baseline=each) for each in aligned]
         then, now = (int(side.counts.max(initial=0)) for side in (pairings[-1].baseline, table))
@@ -357,7 +357,6 @@ class BaselineComparison:
         return without(metrics.align(frame, recorded)[0], rest)
 
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> Iterator[Check]:
-        """Report the tasks that went from all to none, and hold them against ``max_broken``."""
         spec, flips = self.benchmark.spec, None
         if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
             with suppress(EvalMetricsError):  # the baseline holds no rewards
@@ -420,14 +419,15 @@ class BaselineComparison:
         """Hold a number without rollouts against that of the baseline, or of the history."""
         estimate, spec = run.result.estimates[text], self.benchmark.spec
         own, anchors = self.settings.metrics.get(text), self.reference.anchors
-        evidence: dict[str, Any] = {}
-        asked = self.settings.direction or (None if own is None else own.direction)
-        if estimate.by_hook and not (asked or direction_of(spec, text, of_reward=False)):
+        evidence = dict[str, Any]()
+        direction = self.settings.direction or (None if own is None else own.direction)
+        direction = direction or metric_names.direction_of(spec, text, of_reward=False)
+        if estimate.by_hook and direction is None:
             reason = f"nothing says which way is better for {text}, which a hook computes"
             hint = f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower '
             hint += "where less is better"
-            where = (text, run.shown, reason, hint, "metrics", text)
-            return self._inconclusive(*where, estimate=estimate)
+            about = (text, run.shown, reason, hint, "metrics", text)
+            return self._inconclusive(*about, estimate=estimate)
         rule = rule_of(self.benchmark, text, bounded=False)
         if anchors is not None:
             of = run.result.agent, estimate.name, estimate.tasks
@@ -463,18 +463,15 @@ class BaselineComparison:
         relative = rule.name == "relative" and rule.direction == "higher"
         limits = relative or rule.name in ("absolute", "practical", "noninferior")
         drops = {"max_drop": rule.max_drop if limits else 0.0, "require_mde": rule.require_mde or 0}
-        key = max(drops, key=drops.__getitem__)
-        asked = drops[key]
-        if not pair.bounded or asked < 1 or is_spent(text):
+        key, drop = max(drops.items(), key=lambda each: each[1])
+        if not pair.bounded or drop < 1 or metric_names.is_spent(text):
             return None
         own = self.settings.metrics.get(text)
-        path = (
-            ("metrics", text, key) if own is not None and getattr(own, key) is not None else (key,)
-        )
-        meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
-        reason = f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
+        path = ("metrics", text, key) if getattr(own, key, None) is not None else (key,)
+        reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
+        reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent
         return self._inconclusive(
-            *(pair.name, gated.agent, reason + meant, f"choose a {key} below 1", *path),
+            *(pair.name, gated.agent, reason, f"choose a {key} below 1", *path),
             value=pair.value_current,
             bound=str(rule),
             estimate=gated.estimate,
@@ -493,17 +490,14 @@ class BaselineComparison:
 
     def reference_notes(self, agents: Sequence[AgentResult]) -> Iterator[str]:
         """Describe how the pinned system of ``reference:`` changed since the baseline."""
-        level = f"mean/{REFERENCE}"
+        level = f"mean/{metric_names.REFERENCE}"
         for result in agents:
             agent = self.reference.agent_for(result.agent, alone=len(agents) == 1)
             then = self.reference.values.get(agent or "", {}).get(level)
             if then is not None and level in result.estimates:
-                now = result.estimates[level].value
-                of = f"{result.agent}: " if len(agents) > 1 else ""
-                yield (
-                    f"{of}the mean reward of the reference was {then:.4g}, and is {now:.4g}: "
-                    f"{OVER_REFERENCE} is free of what shifts both"
-                )
+                of, now = f"{result.agent}: " * (len(agents) > 1), result.estimates[level].value
+                text = f"{of}the mean reward of the reference was {then:.4g}, and is {now:.4g}: "
+                yield f"{text}{metric_names.OVER_REFERENCE} is free of what shifts both"
 
 
 def without(table: RolloutTable, tasks: Collection[str]) -> RolloutTable:
@@ -541,11 +535,11 @@ def unpassable(
     benchmark: Benchmark, plan: metrics.Plan, runs: Sequence[AgentRun]
 ) -> Iterator[Check]:
     """Warn of a baseline that the same rows would not pass, compared with themselves."""
-    tables, values = {}, {}
-    for run in runs:
-        tables[run.result.agent] = run.table
-        values[run.result.agent] = {n: e.value for n, e in run.result.estimates.items()}
-    for check in BaselineComparison(benchmark, plan, Reference(tables, values)).checks(runs):
+    reference = Reference(
+        {run.result.agent: [run.table] for run in runs},
+        {run.result.agent: {n: e.value for n, e in run.result.estimates.items()} for run in runs},
+    )
+    for check in BaselineComparison(benchmark, plan, reference).checks(runs):
         if check.gate != "baseline" or not check.verdict.fails:
             continue
         reason = f"the same rows would not pass the baseline that this run records: {check.reason}"
@@ -555,7 +549,7 @@ def unpassable(
             numbers = np.bincount(run.table.task, ~np.isnan(column), len(run.table.tasks))
             lacking = [run.table.tasks[at] for at in np.flatnonzero(numbers < run.expected)]
             if lacking:
-                reason += f"; some rollouts of these tasks have no number: {listed(lacking)}"
+                reason += f"; some rollouts of these tasks have no number: {listed(lacking, 10)}"
                 hint = "complete the run and record it again, or say what a missing reward is "
                 hint += "worth, such as `expect: {missing_reward: 0.0}`"
         yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)

@@ -128,9 +128,7 @@ def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, 
     settings: dict[str, Any] = {}
     if spec.model is not None:
         settings["model"] = spec.model.name
-        own = _settings(spec.model)
-        for key in ("url", "name", "format"):
-            own.pop(key, None)
+        own = _settings(spec.model, "url", "name", "format")
         settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
         settings |= dict(_flat("", spec.params.inference))
         if spec.params.system_prompt is not None:
@@ -153,7 +151,7 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
         if (was := before.get(name)) is not None:
             changes += [
                 RulerChange(f"{text}{where}", name, key, scores | _scores(was))
-                for key, text in _differing(was, entry)
+                for key, text in differences(was, entry)
                 if key != "scores" or not name.startswith(_TOOL)
             ]
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
@@ -176,11 +174,6 @@ def _scores(entry: Mapping[str, Any]) -> frozenset[str]:
     return frozenset(entry.get("scores", ()))
 
 
-def changes_of(before: Mapping[str, Any], now: Mapping[str, Any]) -> str:
-    """Say how what is measured differs: ``model m1 -> m2, temperature 0 -> 0.7``."""
-    return ", ".join(text for _, text in _differing(before, now))
-
-
 def changed_gates(
     before: Mapping[str, Any], now: Mapping[str, Any], reference: Reference
 ) -> Iterator[str]:
@@ -201,7 +194,8 @@ def _kind(name: str) -> str:
     return next((kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), "")
 
 
-def _differing(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Yield each key whose value differs, and how: ``temperature 0 -> 0.7``."""
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
             old, new = (_text(side.get(key, "none")) for side in (before, now))
@@ -221,11 +215,9 @@ def _of_scorer(
     target = scorers.find(written).target
     if not is_ours(target) and (source := source_hash(target)):
         entry["source"] = source
-    settings = _settings(asked)
-    for key in ("model", "judge_model", "judges", "scores"):
-        if not isinstance(settings.get(key), str):
-            settings.pop(key, None)
-    entry |= dict(_flat("", settings))
+    described = ("model", "judge_model", "judges", "scores")  # below, unless it is a text
+    but = [key for key in described if not isinstance(getattr(asked, key, None), str)]
+    entry |= dict(_flat("", _settings(asked, *but)))
     entry |= dict(_flat("", getattr(asked, "options", {})))
     for score in getattr(asked, "scores", None) or ():
         if is_dataclass(score):
@@ -240,13 +232,13 @@ def _of_scorer(
     return {key: _shown(value, hide) for key, value in entry.items()}
 
 
-def _settings(value: Any) -> dict[str, Any]:
+def _settings(value: Any, *but: str) -> dict[str, Any]:
     """Return the fields of a specification that differ from their defaults."""
     settings = {}
     for each in fields(value):
         given = getattr(value, each.name)
         default = each.default_factory() if each.default_factory is not MISSING else each.default
-        if each.name not in _NO_MEASURE and given != default:
+        if each.name not in (*_NO_MEASURE, *but) and given != default:
             settings[each.name] = given
     return settings
 
@@ -261,11 +253,13 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
     for key, inner in value.items():
         if _SECRET.search(str(key)):
             continue
+        path = f"{name} {key}".strip()
         if key == "url" and isinstance(inner, str):  # on this machine any port will do
             parts = urlsplit(inner)
             local = parts.hostname in ("localhost", "127.0.0.1", "::1")
-            inner = parts.path if local else f"{parts.hostname}{parts.path}"  # noqa: PLW2901
-        yield from _flat(f"{name} {key}".strip(), inner)
+            yield path, parts.path if local else f"{parts.hostname}{parts.path}"
+        else:
+            yield from _flat(path, inner)
 
 
 def _shown(value: Any, hide: Callable[[str], str]) -> Any:

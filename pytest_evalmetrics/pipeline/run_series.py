@@ -9,39 +9,39 @@ from contextlib import suppress
 from dataclasses import replace
 from difflib import unified_diff
 from functools import reduce
+from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 import yaml
+from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.data import pool
+from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
-from pytest_evalmetrics.gates.run_noise import RunNoise, with_run_noise
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.gates import run_noise
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
+from pytest_evalmetrics.pipeline.power import rollouts_for
 from pytest_evalmetrics.pipeline.regressions import gated_metric, plan_of, reference_of, rule_of
-from pytest_evalmetrics.pipeline.row_choice import with_reward
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.pipeline.evaluation import Evaluated
-    from pytest_evalmetrics.results import Check
     from pytest_evalmetrics.spec import Benchmark
 
     Runs = Sequence[RolloutTable]
     Values = dict[tuple[str, ...], str]  # of keys of a benchmark
 
 _POWER = 0.8
-_MOST = 1024  # rollouts of a task that are worth proposing
 _NEAR = 3  # other runs that each run is compared with, one by one
 _NAMED = 5  # flaky tasks
 _SURE = 0.95  # of the range of runs that holds the first worse one
@@ -55,33 +55,28 @@ _HOW = (
 
 
 def calibrate(
-    benchmark: Benchmark,
-    *,
-    count: int,
-    evaluate: Callable[[Benchmark], Evaluated],
-    **reading: Any,
+    benchmark: Benchmark, *, count: int, evaluate: Callable[[Benchmark], Evaluated], **reading: Any
 ) -> tuple[list[str], Values, list[dict[str, Any]]]:
     """Describe the noise of a benchmark: lines, proposed settings, and lines of charts.
 
     The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` new ones.
     """
-    spec = benchmark.spec
+    spec, recorded = benchmark.spec, {}
     benchmark = with_reward(benchmark)
     plan = plan_of(benchmark)
-    recorded: Mapping[str, Runs] = {}
     if spec.baseline is not None:
         with suppress(*([EvalMetricsError] if count else [])):
             reference = reference_of(benchmark, plan, **reading)
-            recorded = {} if reference is None else reference.runs
+            recorded = {} if reference is None else {**reference.runs}
     today = max(map(len, recorded.values()), default=1)  # runs in the baseline
     several = _made_now(benchmark, count, evaluate) if count and spec.runs else recorded
     if min(map(len, several.values()), default=0) < 2:  # noqa: PLR2004 - one shows no noise
         raise DataError("two runs of the unchanged system are needed, better ten", hint=_HOW)
-    lines: list[str] = []
     proposed: Values = {}
-    charts: list[dict[str, Any]] = []
+    lines, charts = list[str](), list[dict[str, Any]]()
     for agent, runs in several.items():
-        lines += [f"agent {agent}"] if len(several) > 1 else []
+        shown = agent if len(several) > 1 else ""
+        lines += [f"agent {agent}"] if shown else []
         lines += _flaky_tasks(benchmark, runs)
         m, judge = len(runs), _judge_noise(benchmark, runs)
         alone = [
@@ -105,15 +100,14 @@ def calibrate(
                 continue
             values = tuple(float(each["current"]) for each in evidence[:m])
             of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
-            noise = Noise(values, of_one_run, plan.names.bind(text).unbiased)
+            noise = Noise(values, of_one_run, today > 1 and plan.names.bind(text).unbiased)
             of_score = judge if text in benchmark.spec.metrics and "/" not in text else 0.0
             lines += _described(benchmark, text, noise, failed, of_score)
             half = -normal_ppf(0.025) * of_one_run  # of the interval over tasks alone
             ends = {"lows": [v - half for v in values], "highs": [v + half for v in values]}
-            shown = agent if len(several) > 1 else ""
             charts.append({"agent": shown, "metric": text, "values": values, **ends})
             k = int(np.median(runs[0].counts))
-            for key, value, why in _proposals(benchmark, text, noise, today, k):
+            for key, value, why in _proposals(benchmark, text, noise, k):
                 lines.append(f"  {why}")
                 if key[-1:] == ("max_drop",):  # of several metrics the one that needs most
                     value = max(value, proposed.get(key, "0"), key=float)  # noqa: PLW2901
@@ -173,7 +167,6 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
 
 
 def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
-    """Name the tasks that pass in some rollouts and fail in others."""
     table, spec = pool(runs), benchmark.spec
     passed = table.scores.get(spec.reward, np.empty(0)) >= spec.pass_threshold
     if not len(passed):
@@ -181,12 +174,10 @@ def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
     sums = np.bincount(table.task, passed, len(table.tasks)).astype(int)
     rest = np.minimum(sums, table.counts - sums)
     order = np.argsort(-rest / table.counts, kind="stable")[: int((rest > 0).sum())]
-    named = [f"{table.tasks[at]} ({sums[at]} of {table.counts[at]})" for at in order[:_NAMED]]
-    more = ", ..." if len(order) > _NAMED else ""
-    yield (
-        f"flaky: {of_many(len(order), len(table.tasks), 'task', 'has')} rollouts that pass and "
-        f"rollouts that fail{': ' if named else ''}{', '.join(named)}{more}"
-    )
+    named = [f"{table.tasks[at]} ({sums[at]} of {table.counts[at]})" for at in order]
+    have = of_many(len(order), len(table.tasks), "task", "has")
+    text = f"flaky: {have} rollouts that pass and rollouts that fail"
+    yield f"{text}: {listed(named, _NAMED)}" if named else text
 
 
 def _checks(
@@ -218,32 +209,43 @@ class Noise(msgspec.Struct, frozen=True):
 
     values: tuple[float, ...]  # of each run
     tasks: float  # standard error of one run's value, by its tasks' rollouts
-    unbiased: bool  # then runs are pooled
+    pooled: bool = False  # a further run is held against the mean of all runs, else against one
 
     @property
     def runs(self) -> float:
         """The standard deviation between runs, beyond what tasks explain."""
-        return self._against(1.0, pooled=False).sd
+        return structs.replace(self, pooled=False).against(1.0).sd
 
-    def chance(self, drop: float, *, pooled: bool) -> float:
+    @property
+    def further(self) -> float:
+        """The variance of a drop, as a multiple of that of one run's value."""
+        return 1 + (1 / len(self.values) if self.pooled else 1)
+
+    def against(self, drop: float, level: float = 0.95) -> run_noise.RunNoise:
+        """Hold a drop against the noise."""
+        se = self.tasks * math.sqrt(self.further)
+        p = normal_sf(drop / se) if se else float(drop <= 0)
+        runs = gates.Runs(self.values, self.pooled, 1.0)
+        return run_noise.with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=level)
+
+    def chance(self, drop: float) -> float:
         """Return the chance that a further run is that much worse, though nothing changed."""
-        if drop < 0:
-            return 1 - self.chance(-drop, pooled=pooled)
-        return self._against(drop, pooled=pooled).p
+        return 1 - self.chance(-drop) if drop < 0 else self.against(drop).p
 
-    def drop(self, chance: float, *, pooled: bool) -> float:
+    def drop(self, chance: float) -> float:
         """Return by how much a further run is worse with a chance."""
-        noise = self._against(1.0, pooled=pooled, level=1 - 2 * chance)
-        further = 1 + (1 / len(self.values) if pooled else 1)
-        plain = -normal_ppf(chance) * math.sqrt(further * (self.tasks**2 + noise.sd**2))
+        noise = self.against(1.0, level=1 - 2 * chance)
+        plain = -normal_ppf(chance) * math.sqrt(self.further * (self.tasks**2 + noise.sd**2))
         return plain if math.isnan(noise.half) else noise.half
 
-    def _against(self, drop: float, *, pooled: bool, level: float = 0.95) -> RunNoise:
-        """Hold a drop from the mean of all runs, or from one of them, against the noise."""
-        se = self.tasks * math.sqrt(1 + (1 / len(self.values) if pooled else 1))
-        p = normal_sf(drop / se) if se else float(drop <= 0)
-        runs = gates.Runs(self.values, pooled, 1.0)
-        return with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=level)
+    def alarms(self, rule: gates.Rule) -> float:
+        """Return the chance that a rule fails a further run, though nothing changed."""
+        if not rule.tests:
+            allowed = rule.allowed(float(np.mean(self.values)))
+            return self.chance(rule.max_drop if allowed is None else allowed)
+        by_tasks = -normal_ppf(rule.alpha) * self.tasks * math.sqrt(2)
+        tested = self.drop(rule.alpha) if self.pooled else by_tasks
+        return self.chance(max(tested, rule.max_drop if rule.name == "practical" else 0.0))
 
 
 def _described(
@@ -257,36 +259,25 @@ def _described(
     sds = f"rollouts {noise.tasks:.2g}, runs {noise.runs:.2g}"
     sds += f", the judge {judge:.2g}" if judge else ""
     yield f"  standard deviations of a run's value: {sds}; the noise {which} dominates"
-    one, rest = (_limit(rule, noise, pooled=pooled) for pooled in (False, True))
-    yield (
-        f"  false alarms of '{rule}' against one run: {_percent(noise.chance(one, pooled=False))} "
-        f"expected, and {failed[0]} comparisons of these runs fail"
+    one, rest = (
+        f"{_percent(structs.replace(noise, pooled=pooled).alarms(rule))} expected, and {fails}"
+        for pooled, fails in zip((False, True), failed, strict=True)
     )
+    yield f"  false alarms of '{rule}' against one run: {one} comparisons of these runs fail"
     if m > 2:  # noqa: PLR2004 - the same if two
-        expected = _percent(noise.chance(rest, pooled=True))
-        yield f"  against all others: {expected} expected, and {failed[1]} runs fail"
-
-
-def _limit(rule: gates.Rule, noise: Noise, *, pooled: bool) -> float:
-    """Return the drop from which a rule fails."""
-    if not rule.tests:
-        allowed = rule.allowed(float(np.mean(noise.values)))
-        return rule.max_drop if allowed is None else allowed
-    by_tasks = -normal_ppf(rule.alpha) * noise.tasks * math.sqrt(2)
-    tested = noise.drop(rule.alpha, pooled=True) if pooled else by_tasks
-    return max(tested, rule.max_drop if rule.name == "practical" else 0.0)
+        yield f"  against all others: {rest} runs fail"
 
 
 def _proposals(
-    benchmark: Benchmark, text: str, noise: Noise, today: int, k: int
+    benchmark: Benchmark, text: str, noise: Noise, k: int
 ) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Yield settings, each with its key, or none, its value and the reason."""
     spec, rule = benchmark.spec, rule_of(benchmark, text, bounded=True)
-    pooled, drop = today > 1 and noise.unbiased, rule.max_drop
+    drop = rule.max_drop
     if text in spec.gated:
-        alarms = noise.chance(_limit(rule, noise, pooled=pooled), pooled=pooled)
+        alarms = noise.alarms(rule)
         if alarms > 1.2 * rule.alpha:
-            drop = float(f"{noise.drop(rule.alpha, pooled=pooled):.3g}")
+            drop = float(f"{noise.drop(rule.alpha):.3g}")
             key: tuple[str, ...] = ("baseline", "metrics", text, "max_drop")
             key = key if key in benchmark.lines else ("baseline", "max_drop")
             why = f"max_drop: {drop:g} gives {_percent(rule.alpha)} of false alarms, not "
@@ -295,28 +286,25 @@ def _proposals(
                 key, why = (), f"rule: practical, {why}"
             yield key, f"{drop:g}", why
         per_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
-        further = 1 + (1 / len(noise.values) if pooled else 1)
-        allowed = (drop / per_drop) ** 2 / further - noise.runs**2
-        needed = math.ceil(k * noise.tasks**2 / allowed - 1e-9) if allowed > 0 else _MOST + 1
+        allowed = (drop / per_drop) ** 2 / noise.further - noise.runs**2
+        needed = rollouts_for(k * noise.tasks**2, allowed)
         seen = f"a drop of {drop:g} with {_percent(_POWER)} power"
-        if needed > _MOST and drop > 0:
+        if needed is None and drop > 0:
             yield (), "", f"no num_samples shows {seen}: compare with more runs, or more tasks"
-        elif _MOST >= needed > k:
+        elif needed is not None and needed > k:
             key = ("num_samples",) if spec.answers is not None else ()
             yield key, f"{needed}", f"num_samples: {needed} shows {seen}; now {k}"
     threshold = spec.thresholds.get(text)
     if threshold is None or threshold.bound != "point":
         return
-    mean, room = float(np.mean(noise.values)), noise.drop(rule.alpha, pooled=True)
-    for end, sign in (("min", 1), ("max", -1)):
-        bound = getattr(threshold, end)
+    noise = structs.replace(noise, pooled=True)
+    mean, room = float(np.mean(noise.values)), noise.drop(rule.alpha)
+    for bound, sign in ((threshold.min, 1), (threshold.max, -1)):
         if bound is not None and sign * (mean - bound) < room:
-            new = mean - sign * room
-            new = (math.floor if sign > 0 else math.ceil)(new * 1e4) / 1e4
-            fails = noise.chance(sign * (mean - bound), pooled=True)
+            new = sign * math.floor(sign * (mean - sign * room) * 1e4) / 1e4
             value = f"{'>=' if sign > 0 else '<='} {new:g}"
             why = f"threshold {value} fails {_percent(rule.alpha)} of such runs, {threshold} "
-            why += _percent(fails)
+            why += _percent(noise.chance(sign * (mean - bound)))
             alone = threshold.min is None or threshold.max is None
             yield ("thresholds", text) if alone else (), f'"{value}"', why
 
@@ -385,13 +373,8 @@ def first_worse(
     y = values.mean(axis=1) * (1 if rule.direction == "lower" else -1)  # more is worse
     spread = np.median(np.diff(values, axis=0).var(axis=1, ddof=1)) / 2 / tasks
     scale = math.sqrt(max(float(spread), 1e-12 / tasks))
-    between = np.concatenate(([0.0], np.geomspace(0.02, 60, 160))) * scale
-    prior = np.gradient(between) / (1 + (between / (4 * scale)) ** 2)
-    none = _NO_NOISE[n >= _FEW]
-    prior[0] = 0.0
-    prior *= (1 - none) / prior.sum()
-    prior[0] = none
-    variance = scale**2 + between**2
+    prior = run_noise.prior_of(_NO_NOISE[n >= _FEW])
+    variance = scale**2 * (1 + run_noise.TAU**2)
     drops = np.array([y[at:].mean() - y[:at].mean() for at in range(1, n)])
     rest = np.array([y[:at].var() * at + y[at:].var() * (n - at) for at in range(1, n)])
     log = -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
@@ -404,8 +387,7 @@ def first_worse(
     first = at + 1  # the likeliest
     errors = np.sqrt(variance * (1 / first + 1 / (n - first)))
     noise = weights[at] / weights[at].sum()
-    tails = [normal_sf(float(drops[at] / error)) for error in errors]
-    p = min(1.0, (n - 1) * float(noise @ np.array(tails)))
+    p = min(1.0, (n - 1) * run_noise.tail_of(float(drops[at]), errors, noise))
     if p >= rule.alpha:
         return f"no run is worse than those before it (p = {p:.2g})", p
     before, after = values[:first].mean(), values[first:].mean()
@@ -426,7 +408,7 @@ def first_worse(
 def _task_values(plan: metrics.Plan, text: str, tables: Runs) -> NDArray[np.float64]:
     """Compute a metric's value of each task that all runs have, shape (runs, tasks)."""
     metric = plan.names.bind(text)
-    runs: list[dict[str, float]] = []
+    runs = []
     for table in tables:
         aligned = metrics.align(tables[-1], table)[0]
         rewards = metrics.SampleSource(aligned, plan.spec.reward).sample(metric).rewards
@@ -450,20 +432,18 @@ def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
         raise EvalMetricsError(f"{asked}: expected {{commit}} in the pattern of the artifacts")
     commits = _git("rev-parse", f"{first}^{{commit}}")
     commits += _git("rev-list", "--reverse", "--first-parent", f"{first}..{last}")
-    names, paths, notes, without = [], [], [], 0
-    for commit in commits:
+    runs = []
+    for at, commit in enumerate(commits):
         places = (pattern.replace("{commit}", commit[:digits]) for digits in _SHORT)
         path = next((place for place in places if Path(place).exists()), None)
-        if path is None:
-            without += 1
-            continue
-        names.append(commit[:7])
-        paths.append(path)
-        if without and len(names) > 1:
-            before = many(without, "commit")
-            notes.append(f"{before} without artifacts between {names[-2]} and {names[-1]}")
-        without = 0
-    return names, paths, notes
+        if path is not None:
+            runs.append((at, commit[:7], path))
+    notes = [
+        f"{many(at - before - 1, 'commit')} without artifacts between {earlier} and {name}"
+        for (before, earlier, _), (at, name, _) in pairwise(runs)
+        if at - before > 1
+    ]
+    return [name for _, name, _ in runs], [path for _, _, path in runs], notes
 
 
 def _git(*args: str) -> list[str]:

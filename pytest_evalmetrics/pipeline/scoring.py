@@ -3,41 +3,41 @@
 from __future__ import annotations
 
 import json
+import tempfile
+import weakref
+from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pytest_evalmetrics import generators, scorers
-from pytest_evalmetrics.data import RolloutTable, Row, RowScores
-from pytest_evalmetrics.engines.local import Workload, score_here, score_without_calls
-from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
-from pytest_evalmetrics.layout import many, of_many
-from pytest_evalmetrics.pipeline import answers
-from pytest_evalmetrics.pipeline.board import USED_UP, Board, Stage, recorded_row
-from pytest_evalmetrics.pipeline.judges import Judges, agreement_notes
+from pytest_evalmetrics import generators, results, scorers, transport
+from pytest_evalmetrics.data import FailedRow, RolloutTable, Row, RowScores
+from pytest_evalmetrics.engines import local
+from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
+from pytest_evalmetrics.layout import compact, many, of_many
+from pytest_evalmetrics.pipeline import benchmark_rows
+from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
-from pytest_evalmetrics.pipeline.row_choice import Chosen, choose, rows_of, with_reward
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.lines import failed_row_notes
-from pytest_evalmetrics.results import Check, JudgeCheck, JudgeUse, Verdict
-from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
-from pytest_evalmetrics.transport import Budget, CallError, Forecast, Meter, Usage, redact
+from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, GENERATED_SCORES, MARK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.results import ScorerFailures
-    from pytest_evalmetrics.scorers import BoundScorer
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.model_keys import BudgetSpec
-    from pytest_evalmetrics.transport import Price, Tokens, Transport
 
-    # rows as the scorers see them, and why some can't be scored
-    Rows = Iterable[tuple[Row, RowError | None]]
+    Bound = Sequence[scorers.BoundScorer]
 
+_USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
+# these say nothing of the endpoint: whatever the user thinks of failed requests, they count
+_NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
+_FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 _GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
 
 
@@ -46,20 +46,20 @@ class Scored:
     """The outcome of scoring."""
 
     rows: RowScores  # the table with the scores in it, and why rows lack some
-    failures: tuple[ScorerFailures, ...]  # the rows that lack some, by scorer
+    failures: tuple[results.ScorerFailures, ...]  # the rows that lack some, by scorer
     notes: tuple[str, ...]
     table: RolloutTable  # what metrics reduce: that of `rows`, without what is to be ignored
-    chosen: Chosen
-    judges: tuple[JudgeUse, ...]
-    judge_checks: tuple[JudgeCheck, ...]
-    checks: tuple[Check, ...]  # of thresholds on judges, and of a budget that was used up
+    chosen: benchmark_rows.Chosen
+    judges: Mapping[str, Any]  # what a result says of judges, by the names of its fields
+    checks: tuple[results.Check, ...]  # of thresholds on judges, and of a budget that was used up
     stopped: bool  # by such a budget
 
 
 class Scoring:
     """The scorers of one benchmark, and who answers its rows, bound and ready.
 
-    `runtime` has the run's client and budget, and shows the progress: see `run_transport`.
+    `runtime` has the run's client and budget, and shows the progress: see `run_transport`. Without
+    one nothing can be scored, and only `problems` be found.
     """
 
     def __init__(
@@ -67,108 +67,106 @@ class Scoring:
         benchmark: Benchmark,
         runtime: Any,
         label: str,
-        engine: Engine | None = None,
-        budget: Budget | None = None,
+        engine: local.Engine | None = None,
+        budget: transport.Budget | None = None,
     ) -> None:
-        spec = benchmark.spec
+        spec, line_of = benchmark.spec, benchmark.line_of
         self._runtime, self._engine = runtime, engine
         self._label = label  # under which its calls are counted
         params, judging = spec.params, spec.params if spec.model is None else None
         limits = (params.parallelism, params.request_timeout, params.max_retries, params.max_wait)
-        self._terms = scorers.Terms(*limits, runtime.replays, judging=judging)
-        self.scorers = scorers.make_scorers(spec.scorers, self._terms, benchmark.line_of)
+        replays, run_budget = runtime is None or runtime.replays, runtime and runtime.budget
+        self._terms = terms = scorers.Terms(*limits, replays, judging=judging)
+        self.scorers = scorers.make_scorers(spec.scorers, terms, line_of)
         self.about = {name: a for scorer in self.scorers for name, a in scorer.about.items()}
-        self._generator = generators.make_generator(spec, self._terms, benchmark.line_of)
-        self._stage = None if self._generator is None else Stage.of(spec)
+        generator = generators.make_generator(spec, terms, line_of)
+        self._stage = None if generator is None else _Stage.of(spec, generator)
         measured = () if self._stage is None else self._stage.scores
         given = tuple(name for scorer in self.scorers for name in scorer.scores)
         self._names = (*given, *measured)
         own = None if spec.budget is None else budget or budget_of(spec.budget)
-        self._limits = _CallLimits(own, runtime.budget)
-        allowed = {} if runtime.budget is None else runtime.budget.limits
+        self._limits = _CallLimits(own, run_budget)
+        allowed = {} if run_budget is None else run_budget.limits
         models: list[Any] = [] if spec.model is None else [spec.model]
         models += [judge.model for scorer in self.scorers for judge in scorer.judges]
-        for model in models if "cost" in allowed else ():
-            if model.price is None:
-                raise DataError(
-                    f"the run's budget is {allowed['cost'][1]}, and {model.name} has no price",
-                    hint="write price: {input: ..., output: ...} under it, per million tokens",
-                )
+        unpriced = [model.name for model in models if model.price is None]
+        if "cost" in allowed and unpriced:
+            message = f"the run's budget is {allowed['cost'][1]}, and {unpriced[0]} has no price"
+            hint = "write price: {input: ..., output: ...} under it, per million tokens"
+            raise DataError(message, hint=hint)
         self._judges = Judges(benchmark, self.scorers)
         # its reward settled, and without the thresholds on judges
-        self.benchmark = with_reward(self._judges.benchmark, given, measured)
+        self.benchmark = benchmark_rows.with_reward(self._judges.benchmark, given, measured)
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
-        return redact(text, secrets=self._terms.secrets)
+        return transport.redact(text, secrets=self._terms.secrets)
 
     @property
     def asks(self) -> bool:
         """Whether it calls endpoints, or a target."""
-        return self._generator is not None or any(scorer.calls for scorer in self.scorers)
+        return self._stage is not None or any(scorer.calls for scorer in self.scorers)
 
-    def _choose(self, plan: Plan) -> Chosen:
+    def choose(self, plan: Plan) -> None:
+        """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
-        reader = None if self._engine is None else self._engine.read
-        self.chosen = choose(self.benchmark, plan, self._names, reader)
-        return self.chosen
+        self.chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
 
-    def problems(self, plan: Plan, *, hooked: bool, chosen: Chosen | None = None) -> list[Problem]:
-        """Find what would leave the rows' scores without use; `hooked`: a hook computes metrics."""
-        chosen = chosen or self._choose(plan)
-        rewarding = [
-            i for i, s in enumerate(self.scorers) if self.benchmark.spec.reward in s.scores
-        ]
-        rows = (row for row, failure in self._rows(chosen) if failure is None)
+    def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
+        """Find what would leave the chosen rows' scores without use.
+
+        `hooked` says that a hook computes metrics.
+        """
+        benchmark, table = self.benchmark, self.chosen.table
+        rewarding = [i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores]
+        rows = (row for row, failure in self._rows() if failure is None)
         return [
-            *metric_problems(self.benchmark, plan, chosen.table, self._names, hooked=hooked),
-            *template_problems(self.benchmark, rows, rewarding),
+            *metric_problems(benchmark, plan, table, self._names, hooked=hooked),
+            *template_problems(benchmark, rows, rewarding),
         ]
 
     def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
         """Score every row."""
-        chosen = self._choose(plan)
-        if self.asks and (problems := self.problems(plan, hooked=hooked, chosen=chosen)):
+        self.choose(plan)
+        if self.asks and (problems := self.problems(plan, hooked=hooked)):
             raise ConfigError(self._label.partition("::")[0], tuple(problems))
-        self._board = board = self._score_chosen(chosen)
+        self._board = board = self._score_chosen()
         stage, givers = self._stage, [*self.scorers]
         failures = tuple(board.failures(givers if stage is None else [stage.failing, *givers]))
-        notes = [*failed_row_notes(failures), *chosen.notes]
+        notes = [*failed_row_notes(failures), *self.chosen.notes]
         notes += [note for scorer in self.scorers for note in scorer.notes]
-        names, table = self._names, board.table()
+        names, table, given = self._names, board.table(), None
         if stage is not None:
             notes += board.answer_notes()
-            columns = board.columns
+            columns, given = board.columns, board.answers.of
             lost = {n for n in {*stage.scores} - {*plan.scores} if np.isnan(columns[n]).all()}
             names = tuple(name for name in names if name not in lost)
             table = board.table(without=lost)
-            kept = {n: table.scores[n] for n in COUNTED_SCORES if n in table.scores}
-            counted = {n for n, column in kept.items() if not np.isnan(column).any()}
+            counts = (n for n in COUNTED_SCORES if n in table.scores)
+            counted = {n for n in counts if not np.isnan(columns[n]).any()}
             table = replace(table, integers=table.integers | counted)
-        given = None if stage is None else board.answers.of
         rows = RowScores(table, names, board.failed, board.requests.of, board.reasons.of, given)
         if stage is not None and self.benchmark.spec.params.ignore_request_failure:
             table, ignored = board.without_failed_requests(table)
             notes += ignored
-            spec = self.benchmark.spec
-            if ignored and spec.expect.rollouts is None:  # nothing else says how many
-                self.benchmark = self.benchmark.but(expect=replace(spec.expect, rollouts="any"))
-        spent, stopped = [], bool(self._limits.reached)
-        if stopped:
-            spent.append(self._limits.check(self.benchmark, board, self._usage()))
-        uses, agreed, gated = self._judges.check(lambda r, bound: self._score_others(r, [bound]))
-        notes += agreement_notes(agreed)
-        checks = (*gated, *spent)
-        return Scored(rows, failures, tuple(notes), table, chosen, uses, agreed, checks, stopped)
+            expect = self.benchmark.spec.expect
+            if ignored and expect.rollouts is None:  # nothing else says how many
+                self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
+        limits = self._limits
+        spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
+        judges, gated, agreed = self._judges.check(self._score_labelled)
+        more = (self.chosen, judges, (*gated, *spent), bool(spent))
+        return Scored(rows, failures, (*notes, *agreed), table, *more)
 
-    def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[Forecast, int]:
+    def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[transport.Forecast, int]:
         """Count the calls that are still to be bound, and those that the journal answers.
 
         `recorded` holds the baseline's metrics, for a model of which the journal has no answer.
         """
         self.scorers = tuple(scorer for scorer in self.scorers if scorer.calls)
-        board = self._score_chosen(self._choose(plan))
-        usage = self._usage()
+        self.choose(plan)
+        board = self._score_chosen()
+        usage, parallelism = self._usage(), self.benchmark.spec.params.parallelism
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
         if self._stage is not None:
             lacking = self._stage.failing.scores
@@ -177,25 +175,22 @@ class Scoring:
             if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
                 each = (usage.calls + usage.failed - rows) / (rows - unanswered)
             else:
-                each = sum(
-                    max(1, len(scorer.judges)) * getattr(scorer.target, "repeats", 1)
-                    for scorer in self.scorers
-                )
+                judged = [(len(s.judges), getattr(s.target, "repeats", 1)) for s in self.scorers]
+                each = sum(max(1, judges) * repeats for judges, repeats in judged)
             calls += each * unanswered
-        parallelism = self.benchmark.spec.params.parallelism
         if usage.calls or not recorded:
-            return Forecast.of(usage, calls, parallelism), usage.calls
+            return transport.Forecast.of(usage, calls, parallelism), usage.calls
         tokens, cost, seconds = (
             mean * unanswered if (mean := recorded.get(f"mean/{name}")) is not None else None
             for name in ("total_tokens", "cost", "latency_s")
         )
-        return Forecast(calls, tokens, cost, seconds and seconds / parallelism), 0
+        return transport.Forecast(calls, tokens, cost, seconds and seconds / parallelism), 0
 
     def rescored(
         self, data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
     ) -> tuple[dict[str, RolloutTable], list[str]]:
         """Score the rows that a baseline keeps anew; return its tables, and notes."""
-        rows, places = answers.kept_rows(data, recorded, tables)
+        rows, places = benchmark_rows.kept_rows(data, recorded, tables)
         board = self._score_others(rows, self.scorers)
         notes = failed_row_notes(tuple(board.failures(self.scorers)))
         scored = {}
@@ -207,80 +202,76 @@ class Scoring:
 
     # -- the calls ---------------------------------------------------------------------------
 
-    def _score_chosen(self, chosen: Chosen) -> Board:
-        """Answer and score the rows of the benchmark."""
-        rounds = 1 if self._generator is not None else len(self.scorers)
-        with self._runtime.progress(len(chosen.table) * rounds) as progress:
-            board = Board(chosen.table, self._names, self._generator, self._stage, progress)
-            self._score(board, self._rows(chosen), self.scorers, self._engine)
-        return board
+    def _score_chosen(self) -> _Board:
+        return self._score(self.chosen.table, self._rows(), self.scorers, own=True)
 
-    def _score_others(
-        self, rows: Sequence[tuple[Row, RowError | None]], bound: Sequence[BoundScorer]
-    ) -> Board:
+    def _score_others(self, rows: Sequence[ScorerInput], bound: Bound) -> _Board:
         """Score rows that are not those of the benchmark."""
         order, none = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         tasks = tuple(range(len(rows)))
         table = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
-        names = tuple(name for scorer in bound for name in scorer.scores)
-        with self._runtime.progress(len(rows) * len(bound)) as progress:
-            board = Board(table, names, progress=progress)
-            self._score(board, rows, bound)
-        return board
+        return self._score(table, rows, bound)
+
+    def _score_labelled(self, rows: Sequence[ScorerInput], bound: Bound) -> RowScores:
+        board = self._score_others(rows, bound)
+        return RowScores(board.table(), board.names, board.failed)
 
     def _score(
-        self, board: Board, rows: Rows, bound: Sequence[BoundScorer], engine: Engine | None = None
-    ) -> None:
-        answering = None if board.generator is None else board
-        jobs = _jobs(board, rows, bound)
-        if engine is None and answering is None and not any(scorer.calls for scorer in bound):
-            score_without_calls(jobs, board, self.hide)
-            return
-        if engine is not None:
-            engine.prepare()
-        do = score_here if engine is None else engine.score
-        unscored = ((row, None) for row, _ in rows)
-        work = Workload(
-            jobs if answering is None else unscored,
-            tuple(bound),
-            answering,
-            self.benchmark.spec,
-            self._terms,
-            self._transport(),
-            self._label,
-            board,
-            (lambda: _Spender(self._limits)) if self._limits.budgets else None,
-        )
+        self, table: RolloutTable, rows: Iterable[ScorerInput], bound: Bound, *, own: bool = False
+    ) -> _Board:
+        """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
+        stage, engine = (self._stage, self._engine) if own else (None, None)
+        names = tuple(name for scorer in bound for name in scorer.scores)
+        rounds, measured = (len(bound), ()) if stage is None else (1, stage.scores)
+        with self._runtime.progress(len(table) * rounds) as progress:
+            board = _Board(table, (*names, *measured), stage, progress)
+            jobs = _jobs(board, rows, bound)
+            if engine is None and stage is None and not any(scorer.calls for scorer in bound):
+                local.score_without_calls(jobs, board, self.hide)
+                return board
+            if engine is not None:
+                engine.prepare()
+            do = local.score_here if engine is None else engine.score
+            work = local.Workload(
+                jobs if stage is None else ((row, None) for row, _ in rows),
+                tuple(bound),
+                None if stage is None else board,
+                self.benchmark.spec,
+                self._terms,
+                self._transport(),
+                self._label,
+                board,
+                (lambda: _Spender(self._limits)) if self._limits.budgets else None,
+            )
 
-        async def score() -> None:
-            async with board.progress.ticking():
-                await do(work)
+            async def score() -> None:
+                async with progress.ticking():
+                    await do(work)
 
-        self._transport().run(score())
+            self._transport().run(score())
+        return board
 
-    def _usage(self) -> Usage:
-        return self._transport().usage.by_label().get(self._label, Usage())
+    def _usage(self) -> transport.Usage:
+        return self._transport().usage.by_label().get(self._label, transport.Usage())
 
-    def _transport(self) -> Transport:
-        transport: Transport = self._runtime.transport()
-        transport.keep_secret(self._terms.secrets)
-        return transport
+    def _transport(self) -> transport.Transport:
+        client: transport.Transport = self._runtime.transport()
+        client.keep_secret(self._terms.secrets)
+        return client
 
     # -- the rows ----------------------------------------------------------------------------
 
-    def _rows(self, chosen: Chosen) -> Iterator[tuple[Row, RowError | None]]:
+    def _rows(self) -> Iterator[ScorerInput]:
         """Go through the files again; recorded rows as they were generated."""
-        for row in rows_of(self.benchmark, chosen):
-            yield recorded_row(row) if self._generator is None else (row, None)
+        for row in benchmark_rows.rows_of(self.benchmark, self.chosen):
+            yield _recorded_row(row) if self._stage is None else (row, None)
 
-    def as_scored(
-        self, wanted: Collection[int] | None = None
-    ) -> Iterator[tuple[Row, RowError | None]]:
+    def as_scored(self, wanted: Collection[int] | None = None) -> Iterator[ScorerInput]:
         """Go through the wanted rows as the scorers saw them."""
-        for row, failure in self._rows(self.chosen):
+        for row, failure in self._rows():
             if wanted is not None and row.index not in wanted:
                 continue
-            if self._generator is None:
+            if self._stage is None:
                 yield row, failure
                 continue
             (answer,) = json.loads(self._board.answers.of(row.index)) or [{}]
@@ -289,9 +280,22 @@ class Scoring:
             yield replace(row, item=item, sample_data=sample_data), failed
 
 
+def _recorded_row(row: Row) -> ScorerInput:
+    """Return a row of ``rollouts.jsonl``, or another tool's failed attempt, as it was generated."""
+    mark = row.item.get(MARK)
+    if not isinstance(mark, dict):
+        return row, None
+    added = {MARK, *mark.get("added", ())}
+    item = {key: value for key, value in row.item.items() if key not in added}
+    item |= mark.get("row", {})
+    failed = mark.get("failed")
+    failure = RowError(str(failed[0]), str(failed[1])) if failed else None
+    return replace(row, item=item, sample_data=mark.get("sample", {})), failure
+
+
 def _jobs(
-    board: Board, rows: Rows, bound: Sequence[BoundScorer]
-) -> Iterator[tuple[Row, BoundScorer]]:
+    board: _Board, rows: Iterable[ScorerInput], bound: Bound
+) -> Iterator[tuple[Row, scorers.BoundScorer]]:
     for row, failure in rows:
         for scorer in bound:
             if failure is None:
@@ -303,7 +307,7 @@ def _jobs(
 # -- budgets ---------------------------------------------------------------------------------
 
 
-def budget_of(spec: BudgetSpec) -> Budget:
+def budget_of(spec: BudgetSpec) -> transport.Budget:
     """Make the budget that a benchmark file gives a benchmark."""
     limits = {
         "requests": (spec.requests, many(spec.requests or 0, "request")),
@@ -311,43 +315,44 @@ def budget_of(spec: BudgetSpec) -> Budget:
         "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
         "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
     }
-    return Budget({k: (most, words) for k, (most, words) in limits.items() if most is not None})
+    return transport.Budget(
+        {k: (most, words) for k, (most, words) in limits.items() if most is not None}
+    )
 
 
 class _CallLimits:
     """The budgets of one benchmark: its own, and the run's."""
 
-    def __init__(self, own: Budget | None, run: Budget | None) -> None:
+    def __init__(self, own: transport.Budget | None, run: transport.Budget | None) -> None:
         budgets = {"the": own, "the run's": run}
         self.budgets = {which: budget for which, budget in budgets.items() if budget is not None}
         self.reached = ""  # the budget that is used up; empty while no call was refused
 
     def admit(self) -> None:
-        """Let a rollout begin."""
         for which, budget in self.budgets.items():
             if not self.reached and (words := budget.used_up()):
                 self.reached = f"{which} budget of {words}"
         if self.reached:
-            raise CallError(USED_UP, f"not asked: {self.reached} was used up", hint=_GO_ON)
+            message = f"not asked: {self.reached} was used up"
+            raise transport.CallError(_USED_UP, message, hint=_GO_ON)
         for budget in self.budgets.values():
             budget.begun += 1
 
-    def check(self, benchmark: Benchmark, board: Board, usage: Usage) -> Check:
+    def check(self, benchmark: Benchmark, board: _Board, usage: transport.Usage) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
-        total = len(board.rows)
-        left = sum(any(f.kind == USED_UP for f in failed) for failed in board.failed.values())
-        hint = _GO_ON
+        total, hint = len(board.rows), _GO_ON
+        left = sum(any(f.kind == _USED_UP for f in failed) for failed in board.failed.values())
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
-            rest = Forecast.of(usage, calls, benchmark.spec.params.parallelism)
+            rest = transport.Forecast.of(usage, calls, benchmark.spec.params.parallelism)
             hint += f"; the rest takes about {rest.text}"
         lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
         reason, line = f"{self.reached} was used up, and {lost}", benchmark.line_of("budget")
-        verdict, asked, bound = Verdict.INCONCLUSIVE, total - left, f"== {total}"
-        return Check("expect", "budget", verdict, "", asked, bound, reason, hint, line=line)
+        outcome = (results.Verdict.INCONCLUSIVE, "", total - left, f"== {total}")
+        return results.Check("expect", "budget", *outcome, reason, hint, line=line)
 
 
-class _Spender(Meter):
+class _Spender(transport.Meter):
     """The meter of one rollout: what has begun is finished, whatever it takes."""
 
     __slots__ = ("_has_begun", "_has_paid", "_limits")
@@ -361,9 +366,195 @@ class _Spender(Meter):
             self._limits.admit()
             self._has_begun = True
 
-    def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
+    def paid(
+        self, requests: int, tokens: transport.Tokens | None, price: transport.Price | None
+    ) -> None:
         for budget in self._limits.budgets.values():
             budget.begun -= self._has_begun and not self._has_paid
             cost = 0.0 if tokens is None or price is None else price.of(tokens)
             budget.add(requests, 0 if tokens is None else tokens.total, cost)
         self._has_paid = True
+
+
+# -- the scores and answers as they come in --------------------------------------------------
+
+
+class _RowTexts:
+    """JSON texts of each row, in a temporary file; all are written before the first is read."""
+
+    def __init__(self, what: str) -> None:
+        self._what = what
+        self._file: IO[bytes] | None = None
+        self._places: dict[int, list[tuple[int, int, int]]] = {}  # row -> rank, start, length
+        self._end = 0
+
+    def add(self, row: int, rank: int, items: bytes) -> None:
+        """Keep JSON values with commas between them; those of a row are ordered by rank."""
+        try:
+            if self._file is None:
+                self._file = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the object
+                weakref.finalize(self, _close, self._file)
+            self._file.write(items)
+            self._file.flush()  # a full disk is part of the benchmark's result
+        except OSError as error:
+            message = f"the {self._what} of the rows can't be kept for row_scores.jsonl in "
+            message += f"{tempfile.gettempdir()}: {error.strerror or error}"
+            hint = "free some room, or name another folder in the environment as TMPDIR"
+            raise ArtifactError(message, hint=hint) from error
+        self._places.setdefault(row, []).append((rank, self._end, len(items)))
+        self._end += len(items)
+
+    def of(self, row: int) -> bytes:
+        """Return all that is kept of a row, as a JSON array."""
+        texts = []
+        for _, start, length in sorted(self._places.get(row, ())):
+            if self._file is not None:
+                self._file.seek(start)
+                texts.append(self._file.read(length))
+        return b"[" + b",".join(texts) + b"]"
+
+
+def _close(file: IO[bytes]) -> None:
+    with suppress(OSError):  # a full disk refuses what waits; that is reported by then
+        file.close()
+
+
+@record
+class _Stage:
+    """Generation, as the board sees it: one of those that give scores."""
+
+    generator: generators.Generator
+    type: str  # ``model`` or ``target``
+    scores: tuple[str, ...]  # what is measured of each answer
+
+    @classmethod
+    def of(cls, spec: BenchmarkSpec, generator: generators.Generator) -> _Stage:
+        priced = spec.model is not None and spec.model.price is not None
+        names = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
+        return cls(generator, "model" if spec.model is not None else "target", names)
+
+    @property
+    def failing(self) -> _Stage:
+        """The same, for what a rollout without an answer lacks."""
+        return replace(self, scores=("output_text",))
+
+
+_Giver: TypeAlias = scorers.BoundScorer | _Stage  # of scores
+
+
+class _Board:
+    """The scores and answers as they come in, in any order, by row of the files."""
+
+    def __init__(
+        self,
+        rows: RolloutTable,
+        names: tuple[str, ...],
+        stage: _Stage | None,
+        progress: transport.Progress,
+    ) -> None:
+        self.rows, self.names, self.stage, self.progress = rows, names, stage, progress
+        self._places = np.argsort(benchmark_rows.reading_order(rows), kind="stable")
+        self.columns = {name: np.full(len(rows), np.nan) for name in names}
+        self.failed: dict[int, list[FailedRow]] = {}
+        self._reasons: dict[str, str] = {}
+        self._ranks = {name: i for i, name in enumerate(names)}
+        self.requests, self.reasons = _RowTexts("requests"), _RowTexts("reasons")
+        self.answers = _RowTexts("answers")
+        self._answered = self._cut = 0
+        self._requests_failed: list[int] = []
+        self._counted = progress
+        if stage is not None:  # then the progress counts rollouts, not their scores
+            self.generator = stage.generator
+            progress.unit, self._counted = "rollouts", transport.Progress()
+
+    def scored(
+        self, row: Row, scorer: _Giver, scores: Mapping[str, float], *, from_journal: bool
+    ) -> None:
+        at = self._places[row.index]
+        for name in scorer.scores:
+            self.columns[name][at] = scores[name]
+        self._counted.succeeded(from_journal=from_journal)
+
+    def lacks(self, row: Row, scorer: _Giver, error: RowError, reason: str) -> None:
+        reason = self._reasons.setdefault(reason, reason)
+        failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
+        self.failed.setdefault(row.index, []).append(failed)
+        self._counted.failed(error.kind)
+
+    def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]) -> None:
+        if exchanges:
+            items = compact(exchanges)[1:-1].encode()
+            self.requests.add(row.index, self._ranks[scorer.scores[0]], items)
+
+    def explained(self, row: Row, scorer: _Giver, reason: str) -> None:
+        item = compact({"scores": scorer.scores, "reason": reason}).encode()
+        self.reasons.add(row.index, self._ranks[scorer.scores[0]], item)
+
+    def attempted(self, row: Row, attempt: local.Attempted) -> None:
+        assert self.stage is not None  # noqa: S101 - else nothing is generated
+        if attempt.measured is not None:
+            self.scored(row, self.stage, attempt.measured, from_journal=attempt.from_journal)
+            self._cut += attempt.cut
+            self._answered += 1
+        self.asked(row, self.stage, attempt.exchanges)
+        self.answers.add(row.index, 0, attempt.text)
+        if attempt.failure is not None:
+            self.lacks(row, self.stage.failing, attempt.failure, attempt.reason)
+            if attempt.call_failed and attempt.failure.kind not in _NEVER_IGNORED:
+                self._requests_failed.append(row.index)
+        if failed := self.failed.get(row.index):
+            self.progress.failed(failed[0].kind)
+        else:
+            self.progress.succeeded(from_journal=attempt.from_journal)
+
+    # -- the outcome -------------------------------------------------------------------------
+
+    def table(self, *, without: Collection[str] = ()) -> RolloutTable:
+        """Return the table with the scores; they take the place of recorded ones."""
+        recorded = {k: v for k, v in self.rows.scores.items() if k not in self.columns}
+        scored = {k: v for k, v in self.columns.items() if k not in without}
+        integers = self.rows.integers - set(self.names)
+        return replace(self.rows, scores=recorded | scored, integers=integers)
+
+    def failures(self, givers: Sequence[_Giver]) -> Iterator[results.ScorerFailures]:
+        """Group the rows that lack scores: by scorer, and by reason."""
+        in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
+        for scorer in givers:
+            failed = [
+                results.RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
+                for index, f in in_order
+                if f.scores == scorer.scores
+            ]
+            counts = Counter(f.kind for f in failed)
+            kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
+            first = {f.kind: f for f in reversed(failed)}
+            examples = {kind: first[kind] for kind in kinds}
+            shown, of = tuple(failed[:_FIRST]), (scorer.type, scorer.scores)
+            if failed:
+                yield results.ScorerFailures(
+                    *of, len(failed), kinds, shown, len(self.rows), examples
+                )
+
+    def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
+        """Leave out the rollouts whose request failed, and say so; where all did, they stay."""
+        failed = np.isin(benchmark_rows.reading_order(table), self._requests_failed)
+        if not failed.any() or failed.all():
+            return table, ()
+        kept = table.where(~failed)
+        gone = len(table.tasks) - len(kept.tasks)
+        note = f"left out of every metric: {of_many(int(failed.sum()), len(table), 'rollout')}, "
+        note += "whose request failed, because params.ignore_request_failure says so"
+        note += f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left" if gone else ""
+        return kept, (note,)
+
+    def answer_notes(self) -> Iterator[str]:
+        if self._cut:
+            yield (
+                f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "
+                "that the model may write (finish_reason: length): raise max_tokens; the score "
+                "truncated says which"
+            )
+        unknown = int(np.isnan(self.columns["total_tokens"]).sum())
+        silent = unknown - (len(self.rows) - self._answered)
+        if silent > 0 and self.stage is not None and self.stage.type == "model":
+            yield f"{silent} of {self._answered} answers don't say how many tokens they took"

@@ -29,7 +29,7 @@ from measuring import table as table_of
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.data import Category, pool
+from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
@@ -119,8 +119,7 @@ def gate(
     look: Look | None = None,
 ) -> list[Check]:
     """Hold what was computed of a table against those of its baseline."""
-    runs = tuple(before)
-    reference = Reference({"agent": pool(runs)}, runs={"agent": runs})
+    reference = Reference({"agent": tuple(before)})
     comparison = BaselineComparison(asked, plan(asked.spec), reference, look=look)
     return comparison.checks([AgentRun(result, run, run.counts)])
 

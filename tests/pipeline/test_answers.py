@@ -182,12 +182,12 @@ def test_what_cannot_be_read_again_is_left_out(project):
     bench(project, OTHER)
     project.write(
         "conftest.py",
-        "import pathlib, pytest_evalmetrics.pipeline.answers as answers\n"
-        "real = answers.records\n"
+        "import pathlib, pytest_evalmetrics.pipeline.benchmark_rows as rows\n"
+        "real = rows.records\n"
         "def records(*args):\n"
         "    pathlib.Path('old.jsonl').unlink(missing_ok=True)\n"
         "    return real(*args)\n"
-        "answers.records = records\n",
+        "rows.records = records\n",
     )
     result = project.run()
     assert result.ret == 1

@@ -1,0 +1,506 @@
+"""The rows of a benchmark: which are evaluated, which a baseline keeps, and what they say."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+import zlib
+from dataclasses import replace
+from hashlib import blake2b
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics import errors
+from pytest_evalmetrics.data import HASH_SIZE, RolloutTable, Row, RowScores, content_hash
+from pytest_evalmetrics.errors import BaselineError, DataError, RowError
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.pipeline.regressions import rollouts_of
+from pytest_evalmetrics.records import record
+from pytest_evalmetrics.reports.html.picture import means
+from pytest_evalmetrics.results import Attempt, Flip
+from pytest_evalmetrics.rollouts.foreign import lookup
+from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
+from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.engines.local import Engine
+    from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec.sources import FilesSpec
+
+# a row as scorers see it, and why it can't be scored
+ScorerInput: TypeAlias = tuple[Row, RowError | None]
+
+_NAMED = 6  # groups that a sample's note names
+# a row that already holds an answer changes with each run; these are what was asked
+_ASKED = ("question", "query", "problem", "instruction", "user_input", "input", "reference")
+_WORSE, _BETTER = 15, 5  # tasks
+_ATTEMPTS: Final = 4  # of a task, on each side
+_TEXT: Final = 4_000  # characters of one text
+_ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
+_RESTORE: Final = "restore it from version control, or record a new baseline with --snapshot-update"
+_REASON: Final = "judge's reason"  # the key of a kept row
+_PROMPTS: Final = (
+    *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
+    *("user_input", "input", "inputs", "messages"),
+)
+_ANSWERS: Final = (
+    *("output_text", "response", "output", "outputs", "completion", "generation", "prediction"),
+    *("model_output", "resps", "answer"),
+)
+_REFERENCES: Final = (
+    *("reference", "expected", "expected_output", "expected_answer", "target", "ground_truth"),
+    *("gold", "correct_answer", "text", "label", "answer"),
+)
+
+
+# -- the reward ------------------------------------------------------------------------------
+
+
+def with_reward(
+    benchmark: Benchmark, names: tuple[str, ...] | None = None, measured: tuple[str, ...] = ()
+) -> Benchmark:
+    """Settle the reward: what the benchmark says, else the only score there is.
+
+    `names` are the scores that scorers give, None where they have not been made.
+    """
+    spec = benchmark.spec
+    if names is None:
+        names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
+        if not names:
+            return benchmark
+    given, asked = (*names, *measured), ("reward",) in benchmark.lines
+    if asked and spec.dataset is not None and spec.reward not in given:
+        guess = errors.did_you_mean(spec.reward, given, what="they give")
+        message = f"no scorer gives the reward {spec.reward!r}; {guess}"
+        raise DataError(message, line=benchmark.line_of("reward"))
+    if asked or spec.reward in given or not names:  # none of scorers that are not made yet
+        return benchmark
+    own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
+    names = tuple(name for name in names if name not in own)
+    if len(names) == 1:
+        return benchmark.but(reward=names[0])
+    raise DataError(
+        f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce",
+        hint=f"write `reward: {names[0]}`",
+        line=benchmark.line_of("scorers"),
+    )
+
+
+# -- which rows ------------------------------------------------------------------------------
+
+
+@record
+class Chosen:
+    """The rows that are evaluated."""
+
+    # one row per rollout. `read_as` numbers them in the order of the files: the samples of
+    # the first chosen row, then those of the second.
+    table: RolloutTable
+    rows: NDArray[np.int64]  # which rows of the files they are, in ascending order, shape (chosen,)
+    samples: int  # rollouts of each row
+    notes: tuple[str, ...]
+    partial: bool  # ``params.limit_samples`` leaves some out
+    frame: RolloutTable | None = None  # the sampling frame: what ``sample:`` draws from
+
+
+def choose(
+    benchmark: Benchmark, plan: Plan, given: Sequence[str], engine: Engine | None = None
+) -> Chosen:
+    """Read the numbers of the rows, without the scores `given`, and choose what is evaluated."""
+    spec = benchmark.spec
+    table = rollouts_of(benchmark, plan, engine=engine, given=given)
+    answered = spec.answers is not None
+    _refuse_repeated_tasks(spec, table)
+    if spec.dataset is not None and (spec.baseline is not None or spec.sample is not None):
+        table = _with_content(benchmark, table)
+    size, order = len(table), reading_order(table)
+    rank = order
+    if spec.dataset is not None:
+        if spec.dataset.chosen_with is not None:
+            rank = _shuffled(size, spec.dataset.chosen_with)[order]
+        size = min(size, spec.dataset.limit or size)
+    limit = min(size, spec.params.limit_samples or size)
+    taken = rank < limit
+    notes, frame = [], None
+    if spec.sample is not None:
+        frame = table.where(rank < size)
+        drawn, note = draw(frame, spec.sample)
+        notes.append(note)
+        tasks = set(drawn.tasks)
+        taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[table.task]
+    if not answered and isinstance(spec.num_samples, Rounds):
+        taken &= first_rollouts(table, spec.num_samples)
+    if not taken.all() or answered:
+        sources = tuple(replace(source, row_is_line=False) for source in table.sources)
+        table = replace(table.where(taken), sources=sources)
+    rows = np.sort(order[taken])
+    table = replace(table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64))
+    samples = (spec.num_samples or 1) if answered else 1
+    if limit < size:
+        note = "incomplete on purpose: params.limit_samples takes the first "
+        notes.append(f"{note}{of_many(limit, size, 'row')}, and no baseline is recorded")
+    if samples > 1:
+        attempts = np.tile(np.arange(samples), len(table))
+        table = table.where(np.repeat(np.arange(len(table)), samples))
+        read_as = reading_order(table) * samples + attempts
+        table = replace(table, sample=attempts, read_as=read_as)
+    return Chosen(table, rows, samples, tuple(notes), limit < size, frame)
+
+
+def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
+    """Go through the files again: each chosen row, as often as it is to be answered."""
+    spec, table = benchmark.spec, chosen.table
+    recorded, order = spec.dataset is None, np.argsort(reading_order(table), kind="stable")
+    # a view gives plain integers, one by one, in half the time of an array
+    columns = (table.task, table.agent, table.sample)
+    tasks, agents, samples = (column[order].data for column in columns)
+    number = 0
+    for index, (where, item) in enumerate(records(spec.rows, benchmark.file.parent)):
+        if number == len(chosen.rows):
+            break
+        if index != chosen.rows[number]:
+            continue
+        first = number * chosen.samples
+        for at in range(first, first + chosen.samples):
+            agent, task = table.agents[agents[at]], table.tasks[tasks[at]]
+            yield Row(at, agent, task, samples[at], item, item if recorded else {}, where)
+        number += 1
+    if number != len(chosen.rows):
+        counts = f"{many(number, 'row')}, after {len(chosen.rows)}"
+        message = f"the rows' files changed while they were read: {counts}"
+        raise DataError(message, hint="run again when nothing writes to them")
+
+
+def reading_order(table: RolloutTable) -> NDArray[np.int64]:
+    """Return which row of the files each row of a table was."""
+    if table.read_as is None:
+        raise ValueError("a table of no file has no rows to score")
+    return table.read_as
+
+
+def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
+    """Give each task of a data set a hash of its content, that of its first row."""
+    spec, fields = benchmark.spec, benchmark.spec.rows.fields
+    tasks, hashes = np.empty(len(table), np.int64), dict[int, str]()
+    tasks[reading_order(table)] = table.task
+    rows = records(spec.rows, benchmark.file.parent)
+    for task, (_, row) in zip(tasks.tolist(), rows, strict=True):
+        if task in hashes:
+            continue
+        content: Any = {key: row[key] for key in _ASKED if key in row} or None
+        if fields.content is not None:
+            content = [lookup(row, path) for path in fields.content]
+        elif spec.answers is not None:  # its rows are nothing but tasks
+            ids = (*TASK_KEYS, fields.task)
+            content = {key: value for key, value in row.items() if key not in ids}
+        hashes[task] = content_hash(content)
+    if not any(hashes.values()):
+        return table
+    of_task = np.array([hashes[task] for task in range(len(hashes))], dtype=f"S{HASH_SIZE}")
+    return replace(table, content=of_task[table.task])
+
+
+def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
+    """Refuse a task in several rows of a data set where nothing calls these attempts."""
+    answered, dataset = spec.answers is not None, spec.dataset
+    attempts = dataset is None or dataset.fields.sample is not None or spec.num_samples is not None
+    if not answered and (attempts or spec.expect.rollouts is not None):
+        return
+    again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
+    if again.any():
+        task = table.tasks[table.task[np.flatnonzero(again)[0]]]
+        hint = "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
+        hint += "" if answered else "; or, where they are attempts at one task, num_samples"
+        each = f"each would be {'answered' if answered else 'scored'} as a task of its own"
+        raise DataError(f"the task {task!r} stands in several rows, of which {each}", hint=hint)
+
+
+def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
+    """Give each row its rank in an order that the seed and the row's number alone decide.
+
+    By hash, because the generators of NumPy may give other numbers in another version.
+    Source of the mixing: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
+    Number Generators", OOPSLA 2014 (SplitMix64).
+    """
+    first = (seed % 2**32) * 2**32 + 1
+    with np.errstate(over="ignore"):
+        z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    return np.argsort(np.argsort(z, kind="stable"), kind="stable").astype(np.int64)
+
+
+# -- a part of the tasks, or of their rollouts --------------------------------------------------
+
+
+def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
+    """Take some of the tasks of a table; return them, and a note.
+
+    Tasks are ranked by a hash of the seed and of their content, else their id, so that other rows
+    don't change which are first. Groups have shares by the method of largest remainders.
+    """
+    first = np.unique(table.task, return_index=True)[1]
+    contents = np.zeros(len(first), "S1") if table.content is None else table.content[first]
+    by = None if spec.by is None else table.categories.get(spec.by)
+    codes = np.zeros(len(first), np.int64) if by is None else by.codes[first]
+    ranked: dict[int, list[tuple[bytes, str, int]]] = {}
+    tasks = zip(map(str, table.tasks), contents.tolist(), codes.tolist(), strict=True)
+    for at, (task, content, code) in enumerate(tasks):
+        key = f"{spec.seed}\0{content.decode() or task}".encode()
+        ranked.setdefault(code, []).append((blake2b(key, digest_size=8).digest(), task, at))
+    total, size = len(first), min(spec.tasks, len(first))
+    names = {code: "" if by is None else by.labels[code] for code in ranked}
+    groups = sorted(ranked, key=names.__getitem__)
+    shares = [divmod(len(ranked[code]) * size, total) for code in groups]
+    counts = {code: whole for code, (whole, _) in zip(groups, shares, strict=True)}
+    by_rest = sorted(range(len(groups)), key=lambda at: -shares[at][1])
+    for at in by_rest[: size - sum(counts.values())]:
+        counts[groups[at]] += 1
+    taken = np.zeros(total, dtype=bool)
+    for code, count in counts.items():
+        taken[[at for _, _, at in sorted(ranked[code])[:count]]] = True
+    note = f"sample: {of_many(size, total, 'task')}"
+    if by is not None:
+        shown = [f"{names[code]} {counts[code]} of {len(ranked[code])}" for code in groups]
+        note += f", by {spec.by}: {listed(shown, _NAMED)}"
+    return table if taken.all() else table.where(taken[table.task]), note
+
+
+def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:
+    """Find the rollouts of each task that a look sees, shape (rows,)."""
+    rows = np.arange(len(table))
+    begins = np.diff(table.task, prepend=-1) | np.diff(table.agent, prepend=-1)
+    rank = rows - np.maximum.accumulate(np.where(begins != 0, rows, 0))
+    if len(rank) and int(rank.max()) >= rounds.most:
+        at = int(rank.argmax())
+        message = f"task {table.tasks[table.task[at]]} has {rank[at] + 1} rollouts, more than "
+        message += f"num_samples: {{max: {rounds.most}}}"
+        hint = "look for another run's rollouts in the files; or set num_samples"
+        raise DataError(message, hint=hint)
+    return rank < rounds
+
+
+# -- the rows that a baseline keeps ----------------------------------------------------------
+
+
+class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A row as a scorer sees it; without `sample_data` that is the item itself."""
+
+    agent: str
+    task: str
+    sample: int
+    item: dict[str, Any]
+    sample_data: dict[str, Any] | None = None
+    failed: tuple[str, str] | None = None
+
+
+def keep(rows: Iterable[ScorerInput], table: RolloutTable) -> tuple[bytes, dict[str, Any]]:
+    """Compress rows, in the order of a table, and describe them; what it left out is not kept."""
+    order = reading_order(table)
+    places = dict(zip(order.tolist(), range(len(order)), strict=True))
+    lines = [b""] * len(order)
+    encode = msgspec.json.Encoder(enc_hook=str).encode
+    for row, failure in rows:
+        if row.index in places:
+            item, sample_data = dict(row.item), dict(row.sample_data)
+            failed = None if failure is None else (failure.kind, failure.message)
+            own = None if sample_data == item else sample_data
+            kept = _KeptRow(row.agent, str(row.task), row.sample, item, own, failed)
+            lines[places[row.index]] = encode(kept)
+    data = b"".join(line + b"\n" for line in lines)
+    digest = blake2b(data, digest_size=8).hexdigest()
+    return gzip.compress(data, mtime=0), {"count": len(lines), "digest": digest}
+
+
+def kept_rows(
+    data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
+) -> tuple[list[ScorerInput], dict[str, list[int]]]:
+    """Read the kept rows of a baseline; return them, and the places of each agent's."""
+    if data is None:
+        raise BaselineError("the file with the baseline's rows is gone", hint=_RESTORE)
+    text, kept = _decoded(data)
+    places = {agent: [at for at, r in enumerate(kept) if r.agent == agent] for agent in tables}
+    if blake2b(text, digest_size=8).hexdigest() != recorded.get("digest") or any(
+        [kept[at].task for at in places[agent]] != [str(table.tasks[t]) for t in table.task]
+        for agent, table in tables.items()
+    ):
+        raise BaselineError("the file holds other rows than the baseline's", hint=_RESTORE)
+    rows: list[ScorerInput] = []
+    for index, r in enumerate(kept):
+        sample_data = r.item if r.sample_data is None else r.sample_data
+        where = f"the baseline's row {index + 1}"
+        row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
+        rows.append((row, None if r.failed is None else RowError(*r.failed)))
+    return rows, places
+
+
+def _decoded(data: bytes) -> tuple[bytes, list[_KeptRow]]:
+    try:
+        text = gzip.decompress(data)
+        return text, msgspec.json.Decoder(_KeptRow).decode_lines(text)
+    except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
+        reason = f"the file with the baseline's rows can't be read: {error}"
+        raise BaselineError(reason, hint=_RESTORE) from None
+
+
+def texts_alone(
+    rows: Iterable[ScorerInput], scores: RowScores | None, hide: Callable[[str], str]
+) -> Iterator[ScorerInput]:
+    """Reduce rows to their texts and judges' reasons, for a later run to show."""
+    for row, _ in rows:
+        texts = _texts_of({**row.item, **row.sample_data}, scores, row.index)
+        shown = zip(("prompt", "response", "reference", _REASON), map(hide, texts), strict=True)
+        yield replace(row, item={key: text for key, text in shown if text}, sample_data={}), None
+
+
+def recorded_rows(
+    spec: FilesSpec,
+    wanted: Iterable[int] | None = None,
+    *,
+    base: Path,
+    table: RolloutTable,
+    most: float = math.inf,
+) -> Iterator[ScorerInput]:
+    """Go through the wanted rows of files of at most so many bytes again, each with its task."""
+    if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
+        return
+    places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
+    if wanted is not None:
+        places = {index: places[index] for index in wanted}
+    for index, (_, item) in enumerate(records(spec, base)):
+        if (at := places.get(index)) is not None:
+            agent, task = table.agents[table.agent[at]], table.tasks[table.task[at]]
+            yield Row(index, agent, task, int(table.sample[at]), item), None
+
+
+# -- texts out of rows -----------------------------------------------------------------------
+
+
+def _texts_of(row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0) -> list[str]:
+    """Find the prompt, answer, reference and judge's reason of a row, empty where it has none."""
+    answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
+    asked = next((row[name] for name in _PROMPTS if row.get(name)), None)
+    expected = next((row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None)
+    reason = row.get(_REASON)
+    if scores is not None:
+        reason = [each["reason"] for each in msgspec.json.decode(scores.reasons(index))]
+    flat = map(_flat, (asked, row.get(answered), expected, reason))
+    return [text if len(text) <= _TEXT else f"{text[:_TEXT]} …" for text in flat]
+
+
+def _flat(value: Any) -> str:
+    """Write a text, a conversation or an answer of an API as a person reads it."""
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, list):
+        return "\n".join(filter(None, map(_flat, value)))
+    if not isinstance(value, dict):
+        return json.dumps(value)
+    for name in ("output_text", "output", "choices", "message", "content", "text", "input"):
+        if value.get(name):
+            text, role = _flat(value[name]), value.get("role")
+            return f"{role}: {text}" if isinstance(role, str) else text
+    called = value.get("function", value)
+    if isinstance(called, dict) and isinstance(called.get("name"), str) and "arguments" in called:
+        return f"{called['name']}({_flat(called['arguments'])})"
+    return "" if value.get("type") == "reasoning" else json.dumps(value, ensure_ascii=False)
+
+
+# -- the tasks that changed most -------------------------------------------------------------
+
+
+@record
+class AnswerSide:
+    """One side of a comparison, with where its rows are."""
+
+    table: RolloutTable
+    rows: Callable[[Collection[int]], Iterable[ScorerInput]] = lambda _: ()
+    kept: bytes | None = None  # the rows beside a committed baseline, compressed
+    scores: RowScores | None = None  # with the reasons of judges
+
+
+def flips_of(
+    agent: str,
+    now: AnswerSide,
+    was: AnswerSide,
+    at: Any,
+    reward: str,
+    *,
+    lower: bool,
+    hide: Callable[[str], str] = str,
+) -> list[Flip]:
+    """Show the tasks that changed most, the worse first; `at` are their places in the baseline."""
+    if reward not in now.table.scores or reward not in was.table.scores:
+        return []
+    places = np.arange(len(now.table.tasks)) if at is None else np.asarray(at)
+    there = np.flatnonzero(places >= 0)
+    change = means(now.table, reward)[there] - means(was.table, reward)[places[there]]
+    change = np.where(np.isfinite(change), -change if lower else change, 0.0)
+    order = np.argsort(change, kind="stable")
+    chosen = [*order[:_WORSE][change[order[:_WORSE]] < 0]]
+    chosen += [*order[::-1][:_BETTER][change[order[::-1][:_BETTER]] > 0]]
+    tasks = [(int(there[i]), int(places[there[i]])) for i in chosen]
+    try:
+        ours = _attempts(now, [task for task, _ in tasks], reward, hide)
+        theirs = _attempts(was, [task for _, task in tasks], reward, hide)
+    except errors.EvalMetricsError:  # the files have changed since, or have no rows of their own
+        return []
+    flips, left = [], _ALL
+    for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
+        prompt, reference = asked or asked_then or ("", "")
+        attempts = (*after, *before)
+        left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in attempts)
+        if left < 0:
+            break
+        if any(a.text for a in attempts):
+            name = str(now.table.tasks[task])
+            flips.append(Flip(agent, name, prompt, reference, before, after))
+    return flips
+
+
+def _attempts(
+    side: AnswerSide, tasks: list[int], reward: str, hide: Callable[[str], str]
+) -> list[tuple[tuple[str, str] | None, tuple[Attempt, ...]]]:
+    table = side.table
+    bounds = [(int(table.offsets[t]), int(table.offsets[t + 1])) for t in tasks]
+    spans = [range(first, min(last, first + _ATTEMPTS)) for first, last in bounds]
+    texts = _texts(side, [at for span in spans for at in span])
+    of_tasks = []
+    for span in spans:
+        attempts, asked = [], None
+        for at in span:
+            prompt, answer, reference, reason = map(hide, texts.get(at, [""] * 4))
+            asked = asked or ((prompt, reference) if prompt or reference else None)
+            value = float(table.scores[reward][at])
+            score = None if np.isnan(value) else value
+            attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
+        of_tasks.append((asked, tuple(attempts)))
+    return of_tasks
+
+
+def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, list[str]]:
+    """Find the texts of rows, see `_texts_of`, as far as they are kept."""
+    table, texts = side.table, {}
+    if table.read_as is not None:
+        places = {int(table.read_as[at]): at for at in wanted}
+        for row, _ in islice(side.rows(places), len(places)):
+            item = {**row.item, **row.sample_data}
+            texts[places[row.index]] = _texts_of(item, side.scores, row.index)
+    elif side.kept is not None:
+        keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
+        for kept in _decoded(side.kept)[1]:
+            at = keys.get((kept.task, kept.sample))
+            if at is not None and kept.agent in table.agents:
+                texts[at] = _texts_of({**kept.item, **(kept.sample_data or {})})
+    return texts

@@ -334,12 +334,11 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
     for power in powers[:1]:
         alpha = regressions.rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
         baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
-        fractions = sequential.fractions_of(looks, max(baseline, 1))
-        bounds = sequential.bounds_of(fractions, alpha)
+        bounds = sequential.bounds_of(sequential.fractions_of(looks, max(baseline, 1)), alpha)
         unchanged, seen = (
             sum(k * sum(ends) for k, ends in zip(looks, chances, strict=True))
             for chances in (
-                sequential.stopping(fractions, bounds, drift)
+                sequential.stopping(bounds, drift)
                 for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
             )
         )

@@ -26,12 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import (
-    StatResult,
-    StatsError,
-    lattice_step,
-    normal_sf,
-)
+from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step, normal_sf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,12 +116,9 @@ def relabel_test(
         n = len(baseline[1]) - 1
         several = n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS)
     else:
-        ends = [
-            (np.minimum.reduceat(v, o[:-1]), np.maximum.reduceat(v, o[:-1]))
-            for v, o in (baseline, current)
-        ]
-        lowest = np.minimum(ends[0][0], ends[1][0])
-        tasks = np.flatnonzero(np.maximum(ends[0][1], ends[1][1]) > lowest)  # the others stay
+        lowest = np.minimum(*(np.minimum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
+        highest = np.maximum(*(np.maximum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
+        tasks = np.flatnonzero(highest > lowest)  # the others stay
         several = len(tasks) > _FEW
         if several and statistic is None:
             return _type_iii(*_mean_cumulants(baseline, current, sign))

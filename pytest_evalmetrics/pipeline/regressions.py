@@ -20,7 +20,7 @@ from msgspec import structs
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
-from pytest_evalmetrics.gates.task_gates import listed
+from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
 from pytest_evalmetrics.spec import BaselineSpec, Benchmark
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, direction_of, is_spent
@@ -555,7 +555,7 @@ def unpassable(
             numbers = np.bincount(run.table.task, ~np.isnan(column), len(run.table.tasks))
             lacking = [run.table.tasks[at] for at in np.flatnonzero(numbers < run.expected)]
             if lacking:
-                reason += f"; some rollouts of these tasks have no number: {listed(lacking)}"
+                reason += f"; some rollouts of these tasks have no number: {listed(lacking, 10)}"
                 hint = "complete the run and record it again, or say what a missing reward is "
                 hint += "worth, such as `expect: {missing_reward: 0.0}`"
         yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)

@@ -260,8 +260,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         sizes, ups = kinds // most, kinds % most
         upto = np.minimum(np.arange(most), ups[:, None])
         # with 0, 1, ... of its good rollouts left, shape (kinds, most)
-        statistic = _statistic(pair, rewards)
-        held = stats.two_valued(np.broadcast_to(sizes[:, None], upto.shape), upto, ends, statistic)
+        held = stats.two_valued(sizes[:, None], upto, ends, _statistic(pair, rewards))
         n = len(counts)
         times = np.bincount(kind).astype(np.float64)
         before = np.bincount(kind, weights=pair.baseline)

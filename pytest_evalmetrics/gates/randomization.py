@@ -39,13 +39,7 @@ _TIE = 1e-9  # relative: equal but for rounding
 
 
 def swap_test(
-    pair: PairedMetric,
-    sign: float,
-    *,
-    alpha: float,
-    level: float,
-    seed: int,
-    clusters: Ints | None = None,
+    pair: PairedMetric, sign: float, *, alpha: float, level: float, seed: int, clusters: Ints | None
 ) -> tuple[stats.StatResult, Floats, int]:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 

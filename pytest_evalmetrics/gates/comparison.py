@@ -5,11 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from hashlib import blake2b
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import PairedMetric, TaskRows
@@ -20,26 +19,43 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId, TaskRewards
+    from pytest_evalmetrics.data import TaskRewards
+    from pytest_evalmetrics.gates.decisions import Rule
+    from pytest_evalmetrics.results import Estimate
 
     Floats = NDArray[np.float64]
     Codes = NDArray[np.int64]
 
-Direction = Literal["higher", "lower"]
-
 LEVEL = 0.95
 _POWER = 0.8
-_FEW = 20  # tasks that differ: below it all signs, above it Student's t
-_FEW_CLUSTERS = 25  # the same for clusters, whose sizes skew t for longer
-_EXACT = 1e-12  # of the largest: a sum of differences that is 0 but for rounding
+_NO_ROOM = 1e-12  # from the end of a rate's range
 _CHUNK = 4_096  # ids that are text at the same time
 _STEPS = 24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
 _SETTLED = 1e-3  # of the latter: what the last round may add
 _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
+
+
+class Gated(msgspec.Struct, frozen=True):
+    """A metric that is compared with its baseline."""
+
+    pair: PairedMetric  # it, on both sides
+    rule: Rule
+    line: int | None = None  # of the benchmark file that asks for it
+    gate_id: str = (
+        ""  # names the benchmark and the agent; with the task ids it seeds random numbers
+    )
+    agent: str = ""  # where a benchmark has several
+    worst: PairedMetric | None = None  # it again, with what is missing at its worst
+    missing: float = 0.0  # the larger share of missing rewards of both sides
+    estimate: Estimate | None = None  # the metric over all tasks of the run
+    runs: Runs | None = (
+        None  # of a baseline that has several: their noise is added to that of tasks
+    )
+    stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -48,9 +64,9 @@ class Comparison(msgspec.Struct, kw_only=True):
     `compare` fills it in test by test; nothing changes it after that.
     """
 
-    # the metric on both sides; its tasks have a `RolloutTable`'s order, whatever that of the input,
-    # on which sums and draws depend
-    pair: PairedMetric
+    # its tasks have a `RolloutTable`'s order, whatever that of the input, on which sums and draws
+    # depend
+    gated: Gated
     # each task's damage, shape (tasks,): of the task's value, or where a metric has none for a
     # task, of its mean reward
     damage: Floats
@@ -78,41 +94,28 @@ class Comparison(msgspec.Struct, kw_only=True):
     unseen: float | None = None
     draws: int = 0  # swaps behind `p`
     carriers: float = 0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
-    gate_id: str = ""
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
-    runs: Runs | None = None  # of a baseline that has several
     run_sd: float = math.nan  # between runs beyond what tasks explain; NaN where unknown
 
     @property
-    def baseline(self) -> float:
-        """The metric of the baseline."""
-        return self.pair.value_baseline
-
-    @property
-    def current(self) -> float:
-        """The metric of the run."""
-        return self.pair.value_current
+    def pair(self) -> PairedMetric:
+        """The metric on both sides."""
+        return self.gated.pair
 
     @property
     def seed(self) -> int:
         """The seed of the gate's random numbers: reading a million ids costs half a second."""
-        return seed_of(f"{self.gate_id}::{self.pair.name}", self.pair.tasks)
+        digest, tasks = blake2b(digest_size=16), self.pair.tasks
+        for start in range(0, len(tasks), _CHUNK):
+            ids = map(str, tasks[start : start + _CHUNK])
+            digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
+        return stats.seed_of(f"{self.gated.gate_id}::{self.pair.name}", digest.hexdigest())
 
     @property
-    def tasks(self) -> int:
-        """How many tasks are paired."""
-        return len(self.pair.tasks)
-
-    @property
-    def clustered(self) -> bool:
-        """Whether clusters of tasks are what is independent."""
-        return self.clusters is not None
-
-    @property
-    def is_linear(self) -> bool:
-        """Whether p is of the `influence` of independent units."""
-        return self.influence is not None and not self.by_rollouts
+    def worse_and_better(self) -> tuple[int, int]:
+        """How many tasks moved either way."""
+        return int((self.damage > 0).sum()), int((self.damage < 0).sum())
 
     @property
     def improved(self) -> bool:
@@ -126,31 +129,31 @@ class Comparison(msgspec.Struct, kw_only=True):
             return self.se == 0 and 0.5**self.units < tail
         return self.high < 0
 
-    def test_drop(self, sign: float, alpha: float, stated: tuple[float, float] | None) -> None:
+    def test_drop(self) -> None:
         """Test the drop, see `compare`."""
+        pair, rule, stated = self.pair, self.gated.rule, self.gated.stated
         try:
             if len(self.damage) and not self.untested:
-                if self.pair.baseline is None or self.pair.difference is not None:
-                    self.drop = sign * (self.pair.value_baseline - self.pair.value_current) + 0.0
-                else:
+                self.drop = rule.sign * (pair.value_baseline - pair.value_current) + 0.0
+                if pair.baseline is not None and pair.difference is None:
                     self.drop = mean_of(self.damage)
                 if stated is not None:
-                    self._test_aggregates(alpha, *stated)
-                elif self.pair.extreme:
-                    self._test_one_task(sign, alpha)
+                    self._test_aggregates(*stated)
+                elif pair.extreme:
+                    self._test_one_task()
                 else:
-                    self._test_all_tasks(sign, alpha)
-                    self._test_by_relabelling(sign, alpha)
+                    self._test_all_tasks()
+                    self._test_by_relabelling()
         except stats.StatsError as error:
             self.untested = str(error)
         except EvalMetricsError as error:  # a metric that is not defined on other tasks
             self.untested = f"on resampled tasks it is not defined: {error.message}"
         if self.se == 0 and stated is None:
-            self.unseen = stats.zero_flip_bound(self.units, alpha)
-        if self.se > 0 and stated is None and not (self.blind or self.pair.extreme):
-            self.mde = self._detectable_drop(sign, alpha)
-        if self.runs is not None and not math.isnan(self.p):
-            self._add_run_noise(self.runs, alpha)
+            self.unseen = stats.zero_flip_bound(self.units, rule.alpha)
+        if self.se > 0 and stated is None and not (self.blind or pair.extreme):
+            self.mde = self._swapped_drop() if self.draws else self._detectable_drop()
+        if self.gated.runs is not None and not math.isnan(self.p):
+            self._add_run_noise(self.gated.runs, rule.alpha)
 
     def _add_run_noise(self, runs: Runs, alpha: float) -> None:
         noise = with_run_noise(runs, drop=self.drop, p=self.p, se=self.se, alpha=alpha, level=LEVEL)
@@ -159,57 +162,57 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.low, self.high, self.exact = self.drop - noise.half, self.drop + noise.half, False
             self.se *= noise.wider
 
-    def _test_all_tasks(self, sign: float, alpha: float) -> None:
-        """Test the drop over tasks, or over clusters of them."""
-        pair = self.pair
-        if pair.difference is not None and pair.rewards_baseline.same_as(pair.rewards_current):
-            self.influence, self.p, self.test, self.se = self.damage, 1.0, "swapped sides", 0.0
-            return
+    def _test_all_tasks(self) -> None:
+        pair, rule = self.pair, self.gated.rule
+        self.influence = self.damage
         if pair.difference is None:
-            self.influence, linear = self.damage, _linear_test(self.damage, self.clusters)
+            result = stats.mean_test(self.damage, self.clusters, LEVEL)
+        elif pair.rewards_baseline.same_as(pair.rewards_current):
+            self.p, self.test, self.se = 1.0, "swapped sides", 0.0
+            return
         else:
-            swapped = swap_test(
+            result, self.influence, self.draws = swap_test(
                 pair,
-                sign,
-                _linear_test,
-                alpha=alpha,
+                rule.sign,
+                alpha=rule.alpha,
+                level=LEVEL,
                 seed=self.seed,
                 clusters=self.clusters,
             )
-            self.influence, linear = swapped.damage, swapped.linear
-            if swapped.draws:
-                self.influence = None  # its sum is no stand-in for the metric
-                self.p, self.draws, self.test = swapped.p, swapped.draws, "swapped sides"
-                self.se, self.df = swapped.se, self.units - 1
-                rest = swapped.damage - swapped.damage.mean()
-                self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
-                half = stats.t_ppf(0.5 + LEVEL / 2, max(self.units - 1, 1)) * swapped.se
-                self.low, self.high = self.drop - half, self.drop + half
-                return
-        self.p, self.test, self.exact = linear.p, linear.name, not math.isnan(linear.mid_p)
-        self.low, self.high, self.se, self.df = linear.low, linear.high, linear.se, linear.df
+        self.p, self.test, self.exact = result.p, result.name, not math.isnan(result.mid_p)
+        self.low, self.high, self.se, self.df = result.low, result.high, result.se, result.df
+        if self.draws:
+            self.df = self.units - 1
+            self._spread(max(self.df, 1))
+            rest = self.influence - self.influence.mean()
+            self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
+            self.influence = None  # its sum is no stand-in for the metric
 
-    def _test_aggregates(self, alpha: float, se: float, df: float) -> None:
+    def _test_aggregates(self, se: float, df: float) -> None:
         """Test a drop of aggregates by the standard errors that they came with."""
         self.test, self.se, self.df = "Welch's t of the stated standard errors, unpaired", se, df
         self.p = stats.t_sf(self.drop / se, df) if se > 0 else float(self.drop <= 0)
-        self.mde = stats.mde_factor(df, alpha) * se if se > 0 else math.nan
-        half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
+        self.mde = stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
+        self._spread(df)
+
+    def _spread(self, df: float) -> None:
+        half = stats.t_ppf(0.5 + LEVEL / 2, df) * self.se
         self.low, self.high = self.drop - half, self.drop + half
 
-    def _test_by_relabelling(self, sign: float, alpha: float) -> None:
+    def _test_by_relabelling(self) -> None:
         """Test by rollouts where sides are unequal, or where there are too few units."""
-        pair = self.pair
+        pair, alpha, sign = self.pair, self.gated.rule.alpha, self.gated.rule.sign
         unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
+        clustered = self.clusters is not None
         if 0.5**self.units >= alpha:
-            self.blind = too_few(self.units, "cluster" if self.clustered else "task", alpha)
-            if self.clustered:  # mid-p may fall below what can be reached
+            self.blind = too_few(self.units, "cluster" if clustered else "task", alpha)
+            if clustered:  # mid-p may fall below what can be reached
                 self.p = max(self.p, 0.5**self.units)
-        few = not self.clustered and bool(self.blind)
-        if not (few or self.clustered) and pair.bounded and pair.baseline is not None:
+        few = not clustered and bool(self.blind)
+        if not (few or clustered) and pair.bounded and pair.baseline is not None:
             # does the baseline leave enough tasks room to fall?
             room = pair.baseline if sign > 0 else 1 - pair.baseline
-            few = bool(0.5 ** int(np.count_nonzero(room > _EXACT)) >= alpha)
+            few = bool(0.5 ** int(np.count_nonzero(room > _NO_ROOM)) >= alpha)
         if not (unequal or few) or self.drop <= 0:
             return
         full, mid = _relabelled(pair, sign, self.seed, self.influence)
@@ -219,20 +222,20 @@ class Comparison(msgspec.Struct, kw_only=True):
         if self.by_rollouts or (unequal and self.p_rollouts > self.p):
             self.p, self.test, self.exact = self.p_rollouts, "relabelled rollouts", False
 
-    def _test_one_task(self, sign: float, alpha: float) -> None:
-        """Test single tasks by their own rollouts."""
-        extreme = extreme_test(self.pair, sign)
-        self.p = self.p_rollouts = extreme.p
+    def _test_one_task(self) -> None:
+        alpha = self.gated.rule.alpha
+        self.p, least, worst = extreme_test(self.pair, self.gated.rule.sign)
+        self.p_rollouts = self.p
         self.test, self.by_rollouts = "relabelled rollouts of each task", True
-        self.proven = tuple(self.pair.tasks[i] for i in extreme.tasks)
-        if extreme.least >= alpha:
+        self.proven = tuple(self.pair.tasks[i] for i in worst)
+        if least >= alpha:
             k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
             self.blind = (
                 f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
                 f"{k} of each task are needed on both sides"
             )
 
-    def _detectable_drop(self, sign: float, alpha: float) -> float:
+    def _detectable_drop(self) -> float:
         """Return the smallest drop that the test finds with 80 % power; NaN where none is.
 
         Of rewards with two values each task loses the same share of its good rollouts: that thins
@@ -240,35 +243,24 @@ class Comparison(msgspec.Struct, kw_only=True):
         brings. Other rewards fall by the same amount. Then drop = (t_{1-alpha} + t_{0.8}) SE(drop)
         (Miller 2024, arXiv 2411.00640, section 5).
         """
-        if self.draws:
-            return self._swapped_drop(sign, alpha)
-        pair, clusters = self.pair, self.clusters
-        factor = stats.mde_factor(self.df if self.df > 0 else math.inf, alpha)
-        one, other = pair.rewards_baseline.values, pair.rewards_current.values
-        low, high = min(one.min(), other.min()), max(one.max(), other.max())
-        two_valued = low < high and all(((v == low) | (v == high)).all() for v in (one, other))
+        pair, clusters, sign = self.pair, self.clusters, self.gated.rule.sign
+        factor = stats.mde_factor(self.df if self.df > 0 else math.inf, self.gated.rule.alpha)
+        sides = pair.rewards_baseline.values, pair.rewards_current.values
+        low, high = min(v.min() for v in sides), max(v.max() for v in sides)
+        two_valued = low < high and all(((v == low) | (v == high)).all() for v in sides)
         if not two_valued or pair.baseline is None or pair.difference is not None:
             return factor * self.se
-        good, bad = (high, low) if sign > 0 else (low, high)
-        rewards = pair.rewards_current
-        passes = np.add.reduceat(rewards.values == good, rewards.offsets[:-1], dtype=np.int64)
-        counts = rewards.counts
+        ends = (low, high) if sign > 0 else (high, low)
+        rewards, counts = pair.rewards_current, pair.rewards_current.counts
+        passes = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
         most = int(counts.max()) + 1
         passes += counts * most
         kinds = np.unique(passes)
         kind = np.searchsorted(kinds, passes)
-        values = pair.task_values
-        upto = np.minimum(np.arange(int(counts.max()) + 1), (kinds % most)[:, None])
-        held = (
-            stats.two_valued(  # with 0, 1, ... of its good rollouts left, shape (kinds, most + 1)
-                np.broadcast_to((kinds // most)[:, None], upto.shape),
-                upto,
-                (bad, good),
-                None
-                if values is None
-                else lambda v, o: values(replace(rewards, values=v, offsets=o)),
-            )
-        )
+        sizes, ups = kinds // most, kinds % most
+        upto = np.minimum(np.arange(most), ups[:, None])
+        # with 0, 1, ... of its good rollouts left, shape (kinds, most)
+        held = stats.two_valued(sizes[:, None], upto, ends, _statistic(pair, rewards))
         n = len(counts)
         times = np.bincount(kind).astype(np.float64)
         before = np.bincount(kind, weights=pair.baseline)
@@ -276,10 +268,10 @@ class Comparison(msgspec.Struct, kw_only=True):
 
         def lost(share: float) -> tuple[float, float]:
             """Return the drop where such a share is lost, and its standard error."""
-            chance = _binomial(kinds % most, held.shape[1], 1 - share)
+            chance = _binomial(ups, most, 1 - share)
             after = (chance * held).sum(axis=1)
             extra = float(times @ ((chance * held**2).sum(axis=1) - after**2)) / n
-            drop = sign * float(times @ (held[np.arange(len(kinds)), kinds % most] - after)) / n
+            drop = sign * float(times @ (held[np.arange(len(kinds)), ups] - after)) / n
             if clusters is not None:
                 se = stats.mean_se(pair.baseline - after[kind], clusters).se
                 return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
@@ -290,7 +282,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
         return thinned_drop(lost, factor)
 
-    def _swapped_drop(self, sign: float, alpha: float) -> float:
+    def _swapped_drop(self) -> float:
         """Return the drop that a swap test finds with 80 % power, by its errors under that drop.
 
         Swapping the sides of tasks that differ by a drop spreads the metric by drop / sqrt(units)
@@ -298,13 +290,14 @@ class Comparison(msgspec.Struct, kw_only=True):
         error with it; NaN where that outruns the drop, or where few tasks carry the metric, as they
         do a high percentile.
         """
-        t_fail, t_power = (stats.t_ppf(p, max(self.df, 1)) for p in (1 - alpha, _POWER))
-        grows = sign < 0 and not self.pair.bounded and self.current > 0
+        rule, current = self.gated.rule, self.pair.value_current
+        t_fail, t_power = (stats.t_ppf(p, max(self.df, 1)) for p in (1 - rule.alpha, _POWER))
+        grows = rule.sign < 0 and not self.pair.bounded and current > 0
         if grows and self.carriers < _CARRIERS:
             return math.nan
         drop, last = 0.0, math.inf
         for _ in range(_STEPS):
-            times = 1 + drop / self.current if grows else 1.0
+            times = 1 + drop / current if grows else 1.0
             critical = self.se * (1 + times) / 2
             if not grows:
                 critical = math.hypot(self.se, drop / math.sqrt(self.units))
@@ -312,21 +305,8 @@ class Comparison(msgspec.Struct, kw_only=True):
         return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
 
 
-def compare(
-    pair: PairedMetric,
-    *,
-    direction: Direction,
-    alpha: float,
-    gate_id: str,
-    runs: Runs | None = None,
-    stated: tuple[float, float] | None = None,
-) -> Comparison:
-    """Test one metric against its baseline.
-
-    `alpha` is the level at which the caller will judge p. `gate_id` names the gate: with the task
-    ids it seeds random numbers, where any are needed. `runs` are those of a baseline that has
-    several: their noise is added to that of tasks. `stated` is the standard error of the drop and
-    its degrees of freedom, where both sides are aggregates without rollouts.
+def compare(gated: Gated) -> Comparison:
+    """Test one metric against its baseline; p will be judged at the level of its rule.
 
     ==================================  =====================================================
     the metric and its tasks            p is
@@ -342,16 +322,22 @@ def compare(
     aggregates with standard errors     Welch's t (Welch 1947)
     ==================================  =====================================================
     """
-    clusters = pair.clusters
+    pair, untested = gated.pair, ""
+    if pair.baseline is not None and pair.current is not None:
+        sides = pair.baseline, pair.current
+    else:
+        sides = _means(pair.rewards_baseline), _means(pair.rewards_current)
+    try:
+        damage = gated.rule.sign * stats.paired_differences(*sides) + 0.0  # no -0
+    except stats.StatsError as error:  # a value is no finite number
+        damage, untested = np.zeros(len(pair.tasks)), str(error)
+    clusters, units = pair.clusters, len(damage)
     if clusters is not None:  # numbered as they appear
         _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
-        clusters = np.argsort(np.argsort(first))[codes]
-    sign = 1.0 if direction == "higher" else -1.0
-    damage, untested = _damage(pair, sign)
-    units = len(damage) if clusters is None else len(np.unique(clusters))
-    comparison = Comparison(pair=pair, damage=damage, clusters=clusters, units=units, runs=runs)
-    comparison.gate_id, comparison.untested, comparison.span = gate_id, untested, _span(pair)
-    comparison.test_drop(sign, alpha, stated)
+        clusters, units = np.argsort(np.argsort(first))[codes], len(first)
+    comparison = Comparison(gated=gated, damage=damage, clusters=clusters, units=units)
+    comparison.untested, comparison.span = untested, _span(pair)
+    comparison.test_drop()
     return comparison
 
 
@@ -361,64 +347,30 @@ def too_few(units: int, of: str, alpha: float) -> str:
     return f"{many(units, of)}: no drop of any size can reach p < {alpha:g}; {needed} are needed"
 
 
-def _linear_test(damage: Floats, clusters: Codes | None) -> stats.StatResult:
-    """Test a mean over tasks, or clusters of them; `mid_p` is that of an exact test."""
-    result = stats.paired_t(damage, clusters=clusters, alternative="greater", level=LEVEL)
-    # a cluster's tasks have one sign to flip
-    units = damage if clusters is None else np.bincount(clusters, weights=damage)
-    moved = np.abs(units) > _EXACT * np.abs(units).max(initial=0.0)
-    count = int(np.count_nonzero(moved))
-    if 0 < count < (_FEW if clusters is None else _FEW_CLUSTERS):
-        flipped = stats.signflip_exact(units, alternative="greater")
-        name = flipped.name if clusters is None else f"clustered {flipped.name}"
-        return structs.replace(result, p=flipped.mid_p, name=name, mid_p=flipped.mid_p)
-    if count and not (units[moved] < 0).any():
-        # all worse: a spread among these is no doubt
-        return structs.replace(result, p=min(result.p, 0.5**count))
-    return result
-
-
 def _relabelled(
     pair: PairedMetric, sign: float, seed: int, influence: Floats | None
 ) -> tuple[float, float]:
     """Return the p and the mid-p of relabelling rollouts within tasks."""
-    sides = pair.rewards_baseline, pair.rewards_current
-    means = [_means(side) for side in sides]
-    values = pair.task_values
+    one, other = pair.rewards_baseline, pair.rewards_current
+    means, statistic = (_means(one), _means(other)), _statistic(pair, one)
     # is it the mean of a task's rewards, of these at least?
     if pair.difference is not None:
         if influence is None or not np.allclose(influence, sign * (means[0] - means[1])):
             return relabel_whole(pair, sign, seed=seed)
-    elif not isinstance(sides[0], TaskRows) and all(
+    elif not isinstance(one, TaskRows) and all(
         v is not None and np.allclose(v, m, rtol=1e-9, atol=0)
         for v, m in zip((pair.baseline, pair.current), means, strict=True)
     ):
-        values = None
-    result = stats.relabel_test(
-        (sides[0].values, sides[0].offsets),
-        (sides[1].values, sides[1].offsets),
-        sign=sign,
-        statistic=None
-        if values is None
-        else lambda v, o: values(replace(sides[0], values=v, offsets=o)),
-        seed=seed,
-    )
+        statistic = None
+    sides = (one.values, one.offsets), (other.values, other.offsets)
+    result = stats.relabel_test(*sides, sign=sign, statistic=statistic, seed=seed)
     return result.p, result.mid_p
 
 
-def _damage(pair: PairedMetric, sign: float) -> tuple[Floats, str]:
-    """Return each task's damage; zeros and the reason where a value is no finite number."""
-    if pair.baseline is not None and pair.current is not None:
-        sides = pair.baseline, pair.current
-    else:
-        sides = _means(pair.rewards_baseline), _means(pair.rewards_current)
-    try:
-        damage = stats.paired_differences(*sides)
-    except stats.StatsError as error:
-        return np.zeros(len(pair.tasks)), str(error)
-    damage *= sign
-    damage += 0.0  # no -0
-    return damage, ""
+def _statistic(pair: PairedMetric, like: TaskRewards) -> Callable[[Floats, Codes], Floats] | None:
+    """Return what values tasks of other rewards, and where these begin; None for their mean."""
+    values = pair.task_values
+    return None if values is None else lambda v, o: values(replace(like, values=v, offsets=o))
 
 
 def _means(rewards: TaskRewards) -> Floats:
@@ -429,21 +381,9 @@ def _means(rewards: TaskRewards) -> Floats:
 def _span(pair: PairedMetric) -> float:
     if pair.bounded:
         return 1.0
-    values = [side for side in (pair.baseline, pair.current) if side is not None and len(side)]
-    values = values or [r.numbers for r in (pair.rewards_baseline, pair.rewards_current)]
-    values = [v for v in values if len(v)]
-    if not values:
-        return math.nan
-    return float(max(v.max() for v in values) - min(v.min() for v in values))
-
-
-def seed_of(gate: str, tasks: Sequence[TaskId]) -> int:
-    """Return the seed of a gate over tasks in order, from a blake2b of its name and their ids."""
-    digest = blake2b(digest_size=16)
-    for start in range(0, len(tasks), _CHUNK):
-        ids = map(str, tasks[start : start + _CHUNK])
-        digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
-    return stats.seed_of(gate, digest.hexdigest())
+    values = [side for side in (pair.baseline, pair.current) if side is not None]
+    seen = np.concatenate(values or [pair.rewards_baseline.numbers, pair.rewards_current.numbers])
+    return float(np.ptp(seen)) if seen.size else math.nan
 
 
 def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:

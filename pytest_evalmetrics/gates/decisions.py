@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
 
 import msgspec
 from msgspec import structs
@@ -17,10 +17,28 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.gates.comparison import Comparison, Direction
+    from pytest_evalmetrics.gates.comparison import Comparison
     from pytest_evalmetrics.results import Estimate
 
+Direction = Literal["higher", "lower"]
+
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
+_COMPLETE = "complete the run; or, if the change is intended, {accept}"
+_SCORE = "complete the run: score what has no reward"
+_HINTS = {  # by a decision's `why`
+    "": "fix the regression; or, if the change is intended, {accept}",
+    "no_pairs": _COMPLETE,
+    "coverage": _COMPLETE,
+    "no_value": _COMPLETE,
+    "untested": "give it a rule that needs no test, below `baseline: metrics:`, such as "
+    "{{rule: absolute, max_drop: {max_drop}}}",
+    "blind": "look at the tasks; to be sure add tasks, or record more rollouts of each on both "
+    "sides; if the change is intended, {accept}",
+    "run": "look at the tasks; if the change is intended, {accept}",
+    "missing": _SCORE,
+    "missing_decides": _SCORE,
+}
+_MORE = "record more rollouts of each task, or more tasks, on both sides"
 
 
 @record
@@ -111,6 +129,11 @@ class Rule(msgspec.Struct, frozen=True):
         return f"{bounds[self.name]} ({self.name})"
 
     @property
+    def sign(self) -> float:
+        """1 where a fall is damage, -1 where a rise is."""
+        return 1.0 if self.direction == "higher" else -1.0
+
+    @property
     def tests(self) -> bool:
         """Whether its verdict rests on a p value."""
         return self.name in ("statistical", "practical") or getattr(self.own, "tests", False)
@@ -122,15 +145,8 @@ class Rule(msgspec.Struct, frozen=True):
         exactly where the mean drop is above share * baseline; the size of a negative
         baseline is what counts.
         """
-        match self.name:
-            case "exact":
-                return 0.0
-            case "absolute":
-                return self.max_drop
-            case "relative":
-                return self.max_drop * abs(baseline)
-            case _:
-                return None
+        drops = {"exact": 0.0, "absolute": self.max_drop, "relative": self.max_drop * abs(baseline)}
+        return drops.get(self.name)
 
     def exceeds(self, drop: float, baseline: float, current: float) -> bool:
         """Whether a drop is more than a rule without a test allows, rounding apart."""
@@ -138,33 +154,13 @@ class Rule(msgspec.Struct, frozen=True):
         scale = max(abs(baseline), abs(current), 1.0 if self.name == "absolute" else 0.0)
         return allowed is not None and drop > allowed + _SLACK * scale
 
-    def hint(self, decision: Decision, accept: str) -> str:  # noqa: PLR0911 - a table
+    def hint(self, decision: Decision, accept: str) -> str:
         """Return the way out of a decision; `accept` says how a change is accepted."""
         if not decision.verdict.fails:
             return ""
+        max_drop = f"{self.max_drop:g}" if self.max_drop else "..."
         accept = accept or "accept it with --snapshot-update"
-        match decision.why:
-            case "":
-                return f"fix the regression; or, if the change is intended, {accept}"
-            case "no_pairs" | "coverage" | "no_value":
-                return f"complete the run; or, if the change is intended, {accept}"
-            case "untested":
-                drop = f"max_drop: {self.max_drop:g}" if self.max_drop else "max_drop: ..."
-                return (
-                    "give it a rule that needs no test, below `baseline: metrics:`, such as "
-                    f"{{rule: absolute, {drop}}}"
-                )
-            case "blind":
-                return (
-                    "look at the tasks; to be sure add tasks, or record more rollouts of each on "
-                    f"both sides; if the change is intended, {accept}"
-                )
-            case "run":
-                return f"look at the tasks; if the change is intended, {accept}"
-            case "missing" | "missing_decides":
-                return "complete the run: score what has no reward"
-            case _:
-                return "record more rollouts of each task, or more tasks, on both sides"
+        return _HINTS.get(decision.why, _MORE).format(accept=accept, max_drop=max_drop)
 
     def evidence(self) -> dict[str, Any]:
         """Return how a metric is judged, for a check's evidence."""
@@ -200,7 +196,8 @@ def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
             upper = comparison.drop + quantile * comparison.se
         decision = _noninferior(comparison.drop, upper, rule, "", comparison.untested)
     else:
-        fails = rule.exceeds(comparison.drop, comparison.baseline, comparison.current)
+        pair = comparison.pair
+        fails = rule.exceeds(comparison.drop, pair.value_baseline, pair.value_current)
         decision = Decision(Verdict.FAIL if fails else Verdict.PASS)
     if decision.verdict.fails or rule.require_mde is None:
         return decision
@@ -211,9 +208,14 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
     """Ask a rule that is not built in."""
     pair = comparison.pair
     change = Change(
-        *(pair.name, rule.direction, comparison.baseline, comparison.current, comparison.drop),
-        *((comparison.low, comparison.high), p, comparison.damage),
-        *(rule.max_drop, rule.alpha, rule.warn_alpha),
+        metric=pair.name,
+        baseline=pair.value_baseline,
+        current=pair.value_current,
+        drop=comparison.drop,
+        interval=(comparison.low, comparison.high),
+        p=p,
+        differences=comparison.damage,
+        **{name: getattr(rule, name) for name in ("direction", "max_drop", "alpha", "warn_alpha")},
     )
     answer: Any
     who = f"the gate rule {rule.name}, asked about {pair.name},"
@@ -230,8 +232,8 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
 
 
 def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
-    least = rule.max_drop if rule.name == "practical" else 0.0
-    if comparison.drop <= _SLACK * max(abs(comparison.baseline), abs(comparison.current)):
+    pair, least = comparison.pair, rule.max_drop if rule.name == "practical" else 0.0
+    if comparison.drop <= _SLACK * max(abs(pair.value_baseline), abs(pair.value_current)):
         return Decision(Verdict.PASS)
     if comparison.drop < least - _SLACK:
         small = f"a real drop (p = {p:.2g}), but under max_drop {least:.4g}"
@@ -299,13 +301,13 @@ def check_value(
     where the estimate has an interval, the other number taken as certain.
     """
     name, value, interval = estimate.name, estimate.value, estimate.interval
-    higher = rule.direction == "higher"
     drop: float | None = None
     decision = Decision(Verdict.PASS)
     if known is None:
         reason = against or f"the baseline has no {name}"
         decision = Decision(Verdict.INCONCLUSIVE, "no_value", reason)
     else:
+        higher = rule.sign > 0
         drop = known - value if higher else value - known
         changed = f"{name} {'fell' if higher else 'rose'} from {known:.6g} to {value:.6g}"
         changed += f" ({against})" if against else ""
@@ -313,10 +315,8 @@ def check_value(
             upper = known - interval.low if higher else interval.high - known
             decision = _noninferior(drop, upper, rule, changed, "")
         elif rule.allowed(known) is None:
-            reason = (
-                f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
-                f"{rule.name} can't test it"
-            )
+            reason = f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
+            reason += f"{rule.name} can't test it"
             if against:
                 why = f": {estimate.reason}" if estimate.reason else ""
                 reason = f"{name} has no interval{why}: the rule {rule.name} can't judge it"

@@ -4,20 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.gates.task_gates import listed
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec import Count
 from pytest_evalmetrics.spec.metric_names import is_rate, parse, range_of
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark, ExpectSpec, Threshold
 
 _DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
+_SHOWN = 10  # tasks that a message names
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
@@ -57,11 +57,8 @@ def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) ->
     missing = inventory.check_missing()
     few_allowed = missing.verdict is Verdict.PASS  # so few that max_missing allows them
     checks = (inventory.check_tasks(), inventory.check_rollouts(allowed=few_allowed), missing)
-    return Completeness(
-        checks=tuple(check for check in checks if check is not None),
-        expected=inventory.expected,
-        notes=inventory.notes(),
-    )
+    present = tuple(check for check in checks if check is not None)
+    return Completeness(present, inventory.expected, inventory.notes())
 
 
 class _Inventory:
@@ -77,183 +74,154 @@ class _Inventory:
             self.wanted = Count(min=n, max=n)
         self.expected = np.maximum(table.counts, 0 if self.wanted is None else self.wanted.min)
         self.absent = int((self.expected - table.counts).sum())
-        rewards = table.scores.get(self.spec.reward)
-        self.scored = rewards is not None
-        self.lacks_reward = (
-            table.lacking(self.spec.row_columns) if rewards is None else np.isnan(rewards)
-        )
-        self.unscored = int(self.lacks_reward.sum())
+        self.rewards = table.scores.get(self.spec.reward)
+        if self.rewards is None:
+            self.lacking = table.lacking(self.spec.row_columns)
+        else:
+            self.lacking = np.isnan(self.rewards)
 
     def notes(self) -> tuple[str, ...]:
-        spec = self.spec
+        spec, tasks = self.spec, len(self.table.tasks)
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
-        tasks = len(self.table.tasks)
-        of = f" of {self.agent}" if self.agent else ""
-        were = f"1 task{of} was found" if tasks == 1 else f"{tasks} tasks{of} were found"
-        unchecked = f"completeness is unchecked: {were}, and nothing says how many there are: "
+        found = many(tasks, "task") + (f" of {self.agent}" if self.agent else "")
+        unchecked = f"completeness is unchecked: {found} {'was' if tasks == 1 else 'were'} found, "
+        unchecked += "and nothing says how many there are: "
         if self.benchmark.in_python:
             return (f'{unchecked}give expect={{"tasks": {tasks}}}',)
-        samples = f" and `num_samples: {self.most}`"
-        also = "" if spec.num_samples or spec.expect.rollouts else samples
+        also = f" and `num_samples: {self.most}`"
+        if spec.num_samples or spec.expect.rollouts:
+            also = ""
         line = self.benchmark.line_of()
         return (f"{unchecked}add `expect: {{tasks: {tasks}}}`{also} below line {line}",)
 
     def check_tasks(self) -> Check | None:
-        wanted = self.spec.expect.tasks
+        wanted, tasks = self.spec.expect.tasks, len(self.table.tasks)
         if wanted is None:
             return None
-        tasks, reason, hint = len(self.table.tasks), "", ""
+        reason = hint = ""
         if tasks < wanted.min:
             reason = f"{of_many(wanted.min - tasks, wanted.min, 'task', 'is')} missing: "
             reason += f"{tasks} {'was' if tasks == 1 else 'were'} found"
             hint = "complete the run; or, where the benchmark has shrunk, set expect.tasks"
         elif not wanted.allows(tasks):
-            more = tasks - wanted.min
-            reason = f"{many(tasks, 'task', 'was')} found, {more} more than there should be"
+            reason = f"{many(tasks, 'task', 'was')} found, {tasks - wanted.min} more than there "
+            reason += "should be"
             hint = "look for another run's rollouts in the files; or, where it has grown, set "
             hint += "expect.tasks"
-        return self._count("tasks", tasks, wanted, ("expect", "tasks"), reason=reason, hint=hint)
+        path = "expect", "tasks"
+        return self._check("tasks", tasks, _bound(wanted), path, reason=reason, hint=hint)
 
     def check_rollouts(self, *, allowed: bool) -> Check | None:
-        wanted, counts = self.wanted, self.table.counts
+        wanted, counts, names = self.wanted, self.table.counts, self.table.tasks
         if wanted is None:
             return None
-        asked = self.spec.expect.rollouts is not None
-        path = ("expect", "rollouts") if asked else ("num_samples",)
-        more = (counts > wanted.max).nonzero()[0] if wanted.max is not None else counts[:0]
-        if len(more) and wanted.max is not None:
-            most = many(wanted.max, "rollout")
-            reason = f"{of_many(len(more), len(counts), 'task', 'has')} more than {most}: "
-            reason += listed([f"task {self.table.tasks[i]} has {counts[i]}" for i in more.tolist()])
+        stated = self.spec.expect.rollouts is not None
+        value, reason, hint = int(counts.min(initial=self.most)), "", ""
+        few = np.flatnonzero(counts < wanted.min).tolist()
+        more = [] if wanted.max is None else np.flatnonzero(counts > wanted.max).tolist()
+        if more:
+            value = self.most
+            reason = f"{of_many(len(more), len(counts), 'task', 'has')} more than "
+            reason += f"{many(wanted.min, 'rollout')}: "
+            reason += listed([f"task {names[i]} has {counts[i]}" for i in more], _SHOWN)
             hint = "look for another run's rollouts in the files; or set num_samples"
-            return self._count("rollouts", self.most, wanted, path, reason=reason, hint=hint)
-        reason = hint = ""
-        few = (counts < wanted.min).nonzero()[0].tolist()
-        if few:
-            stated = asked or self.spec.num_samples is not None
-            than = f"than {many(wanted.min, 'rollout')}" if stated else "rollouts than the others"
-            reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: " + listed(
-                [f"task {self.table.tasks[i]} has {counts[i]} of {wanted.min}" for i in few]
-            )
+        elif few:
+            than = "rollouts than the others"
+            if stated or self.spec.num_samples is not None:
+                than = f"than {many(wanted.min, 'rollout')}"
+            each = [f"task {names[i]} has {counts[i]} of {wanted.min}" for i in few]
+            reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: "
+            reason += listed(each, _SHOWN)
             allow = "expect: {max_missing: 2%}, or expect: {rollouts: any}"
             hint = "" if allowed else f"complete the run; or allow it: {allow}"
-        least = int(counts.min(initial=self.most))
-        return self._count("rollouts", least, wanted, path, reason=reason, hint=hint)
+        path = ("expect", "rollouts") if stated else ("num_samples",)
+        return self._check("rollouts", value, _bound(wanted), path, reason=reason, hint=hint)
 
     def check_missing(self) -> Check:
         meaning, limit = missing_policy(self.spec.expect)
-        filled = isinstance(meaning, float) and self.unscored > 0
-        counted = self.absent + self.unscored
+        unscored, total = int(self.lacking.sum()), int(self.expected.sum())
+        filled = isinstance(meaning, float) and unscored > 0
+        counted = self.absent + unscored
         if filled and self.spec.expect.max_missing is None:
             counted = self.absent  # what has a stated reward is not missing
-        total = int(self.expected.sum())
         share = counted / total if total else 0.0
-        reason = self._what_is_missing()
+        reason, hint = self._what_is_missing(unscored), ""
         if counted:
             reason += f", {share * 100:.3g} % of {many(total, 'rollout')}"
-        verdict, hint = Verdict.PASS, ""
-        if meaning == "error" and self.unscored:
-            verdict = Verdict.FAIL
-            hint = (
-                "complete the run; or say what such a rollout means: "
-                "expect: {missing_reward: exclude}, or {missing_reward: 0.0}"
-            )
+        if meaning == "error" and unscored:
+            hint = "complete the run; or say what such a rollout means: "
+            hint += "expect: {missing_reward: exclude}, or {missing_reward: 0.0}"
         elif share > limit:
-            verdict = Verdict.FAIL
             reason += f", more than {limit * 100:.3g} %"
             hint = "complete the run; or set expect: {max_missing: ...}"
         elif filled:
             reason += f": counted as {meaning}"
-        elif self.unscored:
+        elif unscored:
             reason += ": left out"
-        return Check(
-            "expect",
-            "missing",
-            verdict,
-            agent=self.agent,
-            value=share,
-            bound=f"<= {limit:.12g}",
-            reason=reason,
-            hint=hint,
-            line=self.benchmark.line_of("expect", "max_missing"),
-        )
+        path = "expect", "max_missing"
+        return self._check("missing", share, f"<= {limit:.12g}", path, reason=reason, hint=hint)
 
-    def _what_is_missing(self) -> str:
+    def _what_is_missing(self, unscored: int) -> str:
         parts = []
         if self.absent:
             are = f"{self.absent} rollouts are" if self.absent > 1 else "one rollout is"
             parts.append(f"{are} absent")
-        if self.unscored:
-            tasks = np.unique(self.table.task[self.lacks_reward]).tolist()
-            has = "one rollout has" if self.unscored == 1 else f"{self.unscored} rollouts have"
-            which = listed([self.table.tasks[i] for i in tasks])
+        if unscored:
+            has = "one rollout has" if unscored == 1 else f"{unscored} rollouts have"
             what = f"no finite {self.spec.reward}"
-            if not self.scored:
+            if self.rewards is None:
                 columns = ", ".join(self.spec.row_columns)
                 what = f"not all of {columns}" if ", " in columns else f"no {columns}"
-            parts.append(f"{has} {what} (task {which})")
+            tasks = [self.table.tasks[i] for i in np.unique(self.table.task[self.lacking]).tolist()]
+            parts.append(f"{has} {what} (task {listed(tasks, _SHOWN)})")
         return " and ".join(parts)
 
-    def _count(
-        self, name: str, count: int, wanted: Count, path: tuple[str, ...], *, reason: str, hint: str
-    ) -> Check:
-        """Check a count, which fails where there is a hint."""
-        return Check(
-            "expect",
-            name,
-            Verdict.FAIL if hint else Verdict.PASS,
-            agent=self.agent,
-            value=count,
-            bound=str(wanted) if wanted.max is None else f"== {wanted}",
-            reason=reason,
-            hint=hint,
-            line=self.benchmark.line_of(*path),
-        )
+    def _check(self, name: str, value: float, bound: str, path: Sequence[str], **why: str) -> Check:
+        line = self.benchmark.line_of(*path)
+        return _complete(name, value, bound, agent=self.agent, line=line, **why)
+
+
+def _bound(wanted: Count) -> str:
+    return str(wanted) if wanted.max is None else f"== {wanted}"
+
+
+def _complete(name: str, value: float, bound: str, *, hint: str, **more: Any) -> Check:
+    """Check completeness, which fails where there is a hint."""
+    verdict = Verdict.FAIL if hint else Verdict.PASS
+    return Check("expect", name, verdict, value=value, bound=bound, hint=hint, **more)
 
 
 def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
     """Check that the numbers under thresholds are there; the reward has checks of its own."""
-    spec = benchmark.spec
-    _, limit = missing_policy(spec.expect)
+    _, limit = missing_policy(benchmark.spec.expect)
     checked = set()
-    for name in spec.thresholds:
+    for name in benchmark.spec.thresholds:
         estimate = result.estimates[name]
         of = estimate.score or estimate.name
-        if not _lacks(estimate, spec.reward) or (of, estimate.missing) in checked:
+        if not _lacks(estimate, benchmark.spec.reward) or (of, estimate.missing) in checked:
             continue
         checked.add((of, estimate.missing))
-        total = estimate.missing + estimate.rollouts
-        share = estimate.missing / total
-        holds = share <= limit
+        share = estimate.missing / (estimate.missing + estimate.rollouts)
         reason, hint = f"{_without(estimate)}, {share * 100:.3g} %", ""
-        if holds:
+        if share <= limit:
             reason += ": left out"
         else:
             reason += f", more than {limit * 100:.3g} %" if limit else ""
             reason += f": {estimate.name} is of the others alone"
             hint = "complete the run; or say how many may lack it: expect: {max_missing: 2%}"
-        yield Check(
-            "expect",
-            f"missing/{of}",
-            Verdict.PASS if holds else Verdict.FAIL,
-            agent=agent,
-            value=share,
-            bound=f"<= {limit:.12g}",
-            reason=reason,
-            hint=hint,
-            line=benchmark.line_of("thresholds", name),
+        line, bound = benchmark.line_of("thresholds", name), f"<= {limit:.12g}"
+        yield _complete(
+            f"missing/{of}", share, bound, agent=agent, reason=reason, hint=hint, line=line
         )
 
 
 def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[str]:
     """Say which other metrics that the benchmark lists rest on a part of the rollouts."""
-    spec = benchmark.spec
-    listed = dict.fromkeys((*spec.metrics, *(spec.key_metrics or ())))
-    of = f"{agent}: " if agent else ""
+    spec, of = benchmark.spec, f"{agent}: " if agent else ""
     return [
         f"{of}{estimate.name} is of {estimate.rollouts} rollouts: {_without(estimate)}"
-        for name in listed
+        for name in dict.fromkeys((*spec.metrics, *(spec.key_metrics or ())))
         if name not in spec.thresholds and _lacks(estimate := result.estimates[name], spec.reward)
     ]
 
@@ -262,8 +230,8 @@ def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -
     """Tell of rewards none of which passes, though some are above 0: their scale is another."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
     asked = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
-    listed = dict.fromkeys((*asked, *(spec.key_metrics or ()), *spec.thresholds))
-    rates = [name for name in listed if is_rate(name)]
+    names = dict.fromkeys((*asked, *(spec.key_metrics or ()), *spec.thresholds))
+    rates = [name for name in names if is_rate(name)]
     best = 0.0 if rewards is None or not rates else np.fmax.reduce(rewards, initial=0.0)
     if not 0 < best < spec.pass_threshold:
         return []
@@ -300,7 +268,7 @@ def check_thresholds(
         if look is not None:
             ends = (threshold.min, threshold.max)
             sure = look.settles(estimate.value, estimate.interval, *ends)
-            check = replace(check, evidence={**check.evidence, "look": look.evidence(settled=sure)})
+            check = replace(check, evidence={"look": look.evidence(settled=sure)})
         yield check
 
 
@@ -327,11 +295,9 @@ def check_threshold(
 
     What is undefined can't be judged.
     """
-    value, subject, bound = estimate.value, estimate.name, str(threshold)
-    verdict, hint = Verdict.INCONCLUSIVE, ""
-    if threshold.bound != "point" and not math.isnan(value):
-        bound = threshold.described
-    if math.isnan(value):
+    value, subject, hint = estimate.value, estimate.name, ""
+    verdict, undefined = Verdict.INCONCLUSIVE, math.isnan(value)
+    if undefined:
         reason = f"{subject} is undefined: {estimate.reason}"
     elif threshold.bound != "point" and interval is None:
         reason = f"{subject} has no interval: {estimate.reason}"
@@ -344,14 +310,13 @@ def check_threshold(
         verdict = Verdict.FAIL if reason else Verdict.PASS
         if reason and estimate.of_tasks:
             reason += f" (of {', '.join(estimate.of_tasks)})"
-    undefined = math.isnan(value)
     return Check(
         "threshold",
         estimate.name,
         verdict,
         agent=agent,
         value=None if undefined else value,
-        bound=bound,
+        bound=str(threshold) if undefined else threshold.described,
         reason=reason,
         hint=hint,
         estimate=None if undefined else estimate,

@@ -1,51 +1,48 @@
-"""The ``baseline`` gate: is a key metric worse than its baseline by more than noise explains."""
+"""The ``baseline`` gate: is a key metric worse than its baseline by more than noise explains.
+
+Several metrics judged at once are adjusted for each other by their joint distribution. Flipping the
+signs of tasks' damages at random, the same for all metrics, shows how the metrics hang together:
+four names of one number cost nothing, independent metrics as much as Holm's correction.
+"""
 
 from __future__ import annotations
 
 import math
 from dataclasses import replace
+from hashlib import blake2b
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.gates.comparison import LEVEL, compare
-from pytest_evalmetrics.gates.decisions import Decision, Rule, decide
-from pytest_evalmetrics.gates.randomization import adjust
-from pytest_evalmetrics.gates.task_gates import listed
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.gates.comparison import LEVEL, Comparison, Gated, compare
+from pytest_evalmetrics.gates.decisions import Decision, decide
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.data import PairedMetric, TaskRewards
-    from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.gates.run_noise import Runs
-    from pytest_evalmetrics.gates.sequential import Look, LookBounds
-    from pytest_evalmetrics.results import Estimate
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.data import TaskRewards
+    from pytest_evalmetrics.gates.sequential import Look, StopBounds
+
+    Floats = NDArray[np.float64]
 
 _MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
 _SLACK = 1e-9
 _UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to report
+_SHOWN = 10  # tasks that a message names
 _WORST = 10  # tasks of the largest damage in the evidence
 _LISTED = 100  # tasks that a report lists
-
-
-class Gated(msgspec.Struct, frozen=True):
-    """A metric that is compared with its baseline."""
-
-    pair: PairedMetric  # it, on both sides
-    rule: Rule
-    line: int | None = None  # of the benchmark file that asks for it
-    gate_id: str = ""  # names the benchmark and the agent; seeds the resampling
-    agent: str = ""  # where a benchmark has several
-    worst: PairedMetric | None = None  # it again, with what is missing at its worst
-    missing: float = 0.0  # the larger share of missing rewards of both sides
-    estimate: Estimate | None = None  # the metric over all tasks of the run
-    runs: Runs | None = None  # of a baseline that has several
-    stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
+# products of so many numbers are left to one thread: others would spin for longer than they help
+_ALONE = 200_000
+_FLIPS = 8_192  # with their opposites 16,384
+_UNITS = 1_024  # more are flipped in random blocks
+_SURE = 40  # flips behind a p value that is read off; below it, Bonferroni's bound
+_ALIKE = 1 - 1e-9  # the correlation of two names of one number
 
 
 def check_regression(
@@ -64,56 +61,45 @@ def check_regression(
     early, the level is what that look may spend.
     """
     bounds = [_bounds(metric, look) for metric in gated]
-    gated = [
-        structs.replace(
-            metric,
-            rule=structs.replace(
-                metric.rule,
-                alpha=metric.rule.alpha if bound is None else bound.level,
-                benchmarks=benchmarks,
-            ),
-        )
-        for metric, bound in zip(gated, bounds, strict=True)
-    ]
-    comparisons = [_compare(metric, metric.pair) for metric in gated]
-    at_worst = [
-        comparison if metric.worst is None else _compare(metric, metric.worst)
-        for metric, comparison in zip(gated, comparisons, strict=True)
-    ]
-    p, p_at_worst = _adjusted(gated, comparisons), _adjusted(gated, at_worst)
+    comparisons, at_worst = [], []
+    for metric, bound in zip(gated, bounds, strict=True):
+        alpha = metric.rule.alpha if look is None or bound is None else look.level(bound)
+        rule = structs.replace(metric.rule, alpha=alpha, benchmarks=benchmarks)
+        comparison = compare(structs.replace(metric, rule=rule))
+        comparisons.append(comparison)
+        if metric.worst is not None:
+            comparison = compare(structs.replace(comparison.gated, pair=metric.worst))
+        at_worst.append(comparison)
     checks = []
-    for i, (metric, comparison) in enumerate(zip(gated, comparisons, strict=True)):
-        decision, worst_case = _unfit(metric, comparison, min_coverage), None
-        if decision is None:
-            decision, worst_case = _decide(metric, comparison, p[i], at_worst[i], p_at_worst[i])
+    for comparison, p, worst, p_at_worst, bound in zip(
+        comparisons, _adjusted(comparisons), at_worst, _adjusted(at_worst), bounds, strict=True
+    ):
+        metric, rule = comparison.gated, comparison.gated.rule
+        decision, worst_case = _decide(comparison, p, worst, p_at_worst, min_coverage)
         evidence = {
             **_evidence(comparison),
-            **metric.rule.evidence(),
-            "allowed_drop": _plain(metric.rule.allowed(comparison.baseline)),
-            "p_adjusted": _plain(p[i]),
+            **rule.evidence(),
+            "allowed_drop": _plain(rule.allowed(comparison.pair.value_baseline)),
+            "p_adjusted": _plain(p),
             "missing": metric.missing,
             "worst_case": worst_case,
             "min_coverage": min_coverage,
             "why": decision.why,
         }
-        bound = bounds[i]
-        if bound is not None and not math.isnan(comparison.p):
-            evidence["look"] = bound.evidence(
-                verdict=decision.verdict,
-                why=decision.why,
-                p=comparison.p,
-                p_least=min(comparison.p, at_worst[i].p),
-                se=comparison.se,
+        if look is not None and bound is not None and not math.isnan(comparison.p):
+            p_least = min(comparison.p, worst.p)
+            evidence["look"] = look.of_gate(
+                bound, decision, p=comparison.p, p_least=p_least, se=comparison.se
             )
         check = Check(
             "baseline",
             metric.pair.name,
             decision.verdict,
             agent=metric.agent,
-            value=_plain(comparison.current),
-            bound=str(metric.rule),
-            reason=_reason(metric, comparison, decision, p[i]),
-            hint=metric.rule.hint(decision, accept),
+            value=_plain(comparison.pair.value_current),
+            bound=str(rule),
+            reason=_reason(comparison, decision, p),
+            hint=rule.hint(decision, accept),
             estimate=metric.estimate,
             line=metric.line,
             evidence=evidence,
@@ -122,7 +108,7 @@ def check_regression(
     return checks
 
 
-def _bounds(gated: Gated, look: Look | None) -> LookBounds | None:
+def _bounds(gated: Gated, look: Look | None) -> StopBounds | None:
     counts = gated.pair.rewards_baseline.counts
     if look is None or not gated.rule.tests or not len(counts):
         return None
@@ -135,131 +121,108 @@ def accepted(check: Check) -> Check:
     return replace(check, verdict=Verdict.PASS, reason=reason, hint="")
 
 
-def _compare(gated: Gated, pair: PairedMetric) -> Comparison:
-    return compare(
-        pair,
-        direction=gated.rule.direction,
-        alpha=gated.rule.alpha,
-        gate_id=gated.gate_id,
-        runs=gated.runs,
-        stated=gated.stated,
-    )
-
-
-def _adjusted(gated: Sequence[Gated], comparisons: Sequence[Comparison]) -> list[float]:
-    """Adjust the p values that verdicts rest on; the others stay as they are."""
-    p = [comparison.p for comparison in comparisons]
-    tested = [i for i, metric in enumerate(gated) if metric.rule.tests]
-    adjusted = adjust([comparisons[i] for i in tested], [gated[i].gate_id for i in tested])
-    for i, value in zip(tested, adjusted, strict=True):
-        p[i] = value
-    return p
-
-
 def _decide(
-    gated: Gated, comparison: Comparison, p: float, worst: Comparison, p_at_worst: float
+    comparison: Comparison, p: float, worst: Comparison, p_at_worst: float, min_coverage: float
 ) -> tuple[Decision, dict[str, Any] | None]:
     """Judge, and judge again with what is missing at its worst."""
-    decision = decide(comparison, gated.rule, p)
-    if gated.worst is None:
+    rule, name = comparison.gated.rule, comparison.pair.name
+    unfit = _unfit(comparison, min_coverage)
+    if unfit is not None:
+        return unfit, None
+    decision = decide(comparison, rule, p)
+    if worst is comparison:
         return decision, None
-    at_worst = decide(worst, gated.rule, p_at_worst)
+    at_worst = decide(worst, rule, p_at_worst)
     evidence = {
-        "baseline": _plain(worst.baseline),
-        "current": _plain(worst.current),
+        "baseline": _plain(worst.pair.value_baseline),
+        "current": _plain(worst.pair.value_current),
         "drop": _plain(worst.drop),
         "p_adjusted": _plain(p_at_worst),
         "verdict": str(at_worst.verdict),
     }
     if at_worst.verdict.fails and not decision.verdict.fails:
         reason = (
-            f"missing rewards decide the verdict: at their worst {gated.pair.name} would be "
-            f"{worst.current:.4g} against {worst.baseline:.4g}"
+            f"missing rewards decide the verdict: at their worst {name} would be "
+            f"{worst.pair.value_current:.4g} against {worst.pair.value_baseline:.4g}"
         )
         return Decision(Verdict.INCONCLUSIVE, "missing_decides", reason), evidence
     return decision, evidence
 
 
-def _unfit(gated: Gated, comparison: Comparison, min_coverage: float) -> Decision | None:
+def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
     """Say why two runs can't be compared: too little in common, or too much missing."""
-    excluded, removed = gated.pair.excluded, gated.pair.removed
-    of = comparison.tasks + len(excluded) + len(removed)
+    gated, pair = comparison.gated, comparison.pair
+    of = len(pair.tasks) + len(pair.excluded) + len(pair.removed)
     # what has no value for missing rewards alone is compared at its worst
-    left_out = excluded if gated.worst is None else gated.worst.excluded
-    paired = of - len(left_out) - len(removed)
-    if not comparison.tasks:
+    left_out = pair.excluded if gated.worst is None else gated.worst.excluded
+    paired = of - len(left_out) - len(pair.removed)
+    if not pair.tasks:
         why, what = "no_pairs", "the run and its baseline have no task in common"
-        if excluded:
-            what = f"none of its {len(excluded)} common tasks has a value on both sides"
+        if pair.excluded:
+            what = f"none of its {len(pair.excluded)} common tasks has a value on both sides"
     elif paired < min_coverage * of - _SLACK:
         why = "coverage"
-        what = (
-            f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
-            f"{100 * min_coverage:.4g} %"
-            + (f"; gone: {listed(removed)}" if removed else "")
-            + (f"; without a value on one side: {listed(left_out)}" if left_out else "")
-        )
+        what = f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
+        what += f"{100 * min_coverage:.4g} %"
+        if pair.removed:
+            what += f"; gone: {listed(pair.removed, _SHOWN)}"
+        if left_out:
+            what += f"; without a value on one side: {listed(left_out, _SHOWN)}"
     elif gated.missing > _MAX_MISSING:
         why, what = "missing", f"{100 * gated.missing:.3g} % of its rewards are missing"
     else:
         return None
-    return Decision(Verdict.INCONCLUSIVE, why, f"{gated.pair.name} can't be compared: {what}")
+    return Decision(Verdict.INCONCLUSIVE, why, f"{pair.name} can't be compared: {what}")
 
 
-def _reason(gated: Gated, comparison: Comparison, decision: Decision, p: float) -> str:
-    if decision.verdict is Verdict.PASS:
-        return "; ".join(filter(None, (decision.reason, *_notes(gated, comparison))))
+def _reason(comparison: Comparison, decision: Decision, p: float) -> str:
     if decision.why in _UNFIT:
         return decision.reason
+    if decision.verdict is Verdict.PASS:
+        return "; ".join(filter(None, (decision.reason, *_notes(comparison))))
     return "; ".join(filter(None, (_change(comparison, p), decision.reason)))
 
 
 def _change(comparison: Comparison, p: float) -> str:
     """Describe a change on one line: both values, the loss, how sure it is, the flips."""
-    went = "rose" if comparison.current > comparison.baseline else "fell"
-    if comparison.current == comparison.baseline:
+    pair, drop = comparison.pair, comparison.drop
+    baseline, current = pair.value_baseline, pair.value_current
+    went = "rose" if current > baseline else "fell"
+    if current == baseline:
         went = "went"
-    what = "a loss" if comparison.drop >= 0 else "a gain"
-    worst = f"; worse by their rollouts: {listed(comparison.proven)}" if comparison.proven else ""
-    interval = ""
+    text = f"{pair.name} {went} from {baseline:.4g} to {current:.4g}: "
+    text += f"{'a loss' if drop >= 0 else 'a gain'} of {abs(drop):.4g}"
     if math.isfinite(comparison.low):
-        ends = (
-            (comparison.low, comparison.high)
-            if comparison.drop >= 0
-            else (-comparison.high, -comparison.low)
-        )
-        interval = f" [{ends[0]:.4g}, {ends[1]:.4g}]"
-    sure = "" if math.isnan(p) else f", p = {p:.2g}"
+        ends = (comparison.low, comparison.high)
+        low, high = ends if drop >= 0 else (-ends[1], -ends[0])
+        text += f" [{low:.4g}, {high:.4g}]"
+    text += "" if math.isnan(p) else f", p = {p:.2g}"
     how = f"{comparison.test}, " if comparison.test else ""
-    damage = comparison.damage
-    text = (
-        f"{comparison.pair.name} {went} from {comparison.baseline:.4g} to "
-        f"{comparison.current:.4g}: {what} of {abs(comparison.drop):.4g}{interval}{sure} "
-        f"({how}{many(comparison.tasks, 'task')}), {int((damage > 0).sum())} worse and "
-        f"{int((damage < 0).sum())} better{worst}"
-    )
-    if comparison.runs:
-        text += f"; {many(len(comparison.runs.values), 'run')} of the baseline, "
+    worse, better = comparison.worse_and_better
+    text += f" ({how}{many(len(comparison.damage), 'task')}), {worse} worse and {better} better"
+    if comparison.proven:
+        text += f"; worse by their rollouts: {listed(comparison.proven, _SHOWN)}"
+    if (runs := comparison.gated.runs) is not None:
+        text += f"; {many(len(runs.values), 'run')} of the baseline, "
         text += f"sd {comparison.run_sd:.2g} between them beyond their tasks"
     return text
 
 
-def _notes(gated: Gated, comparison: Comparison) -> Iterator[str]:
+def _notes(comparison: Comparison) -> Iterator[str]:
     """Yield what a reader of a check that passes should know."""
+    pair, (worse, better) = comparison.pair, comparison.worse_and_better
     if comparison.improved:
-        better, worse = int((comparison.damage < 0).sum()), int((comparison.damage > 0).sum())
         yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
     for tasks, what in (
-        (comparison.pair.excluded, "left out, without a value on one side"),
-        (comparison.pair.removed, "only in the baseline"),
-        (comparison.pair.added, "only in this run"),
+        (pair.excluded, "left out, without a value on one side"),
+        (pair.removed, "only in the baseline"),
+        (pair.added, "only in this run"),
     ):
         if tasks:
-            are = "one task is" if len(tasks) == 1 else f"{len(tasks)} tasks are"
-            yield f"{are} {what}: {listed(tasks)}"
-    if gated.rule.tests and comparison.blind:
+            yield f"{many(len(tasks), 'task', 'is')} {what}: {listed(tasks, _SHOWN)}"
+    if comparison.gated.rule.tests and comparison.blind:
         yield f"this gate is blind: {comparison.blind}"
-    if comparison.unseen is not None and not comparison.damage.any():
+    if comparison.unseen is not None and not worse + better:
         yield f"no task differs: up to {100 * comparison.unseen:.2g} % of them may flip unseen"
     elif math.isfinite(comparison.mde):
         yield f"80 % power to see a loss of {comparison.mde:.3g} or more"
@@ -275,11 +238,12 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
     ``run_sd`` is the noise between the baseline's ``runs`` beyond their tasks, unknown of one run.
     """
-    pair = comparison.pair
-    unmoved = comparison.unseen is not None and not comparison.damage.any()
+    pair, runs = comparison.pair, comparison.gated.runs
+    worse, better = comparison.worse_and_better
+    sides = {"baseline": pair.rewards_baseline, "current": pair.rewards_current}
     evidence: dict[str, Any] = {
-        "baseline": comparison.baseline,
-        "current": comparison.current,
+        "baseline": pair.value_baseline,
+        "current": pair.value_current,
         "drop": comparison.drop,
         "drop_low": comparison.low,
         "drop_high": comparison.high,
@@ -290,29 +254,24 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
         "p_rollouts": comparison.p_rollouts,
         "blind": comparison.blind or None,
         "proven_tasks": [str(task) for task in comparison.proven[:_LISTED]],
-        "tasks": comparison.tasks,
+        "tasks": len(pair.tasks),
         "units": comparison.units,
-        "clusters": comparison.units if comparison.clustered else None,
-        "rollouts_baseline": len(pair.rewards_baseline.values),
-        "rollouts_current": len(pair.rewards_current.values),
-        "samples_baseline": _samples(pair.rewards_baseline),
-        "samples_current": _samples(pair.rewards_current),
-        "worse": int((comparison.damage > 0).sum()),
-        "better": int((comparison.damage < 0).sum()),
-        "worst_tasks": _worst(comparison),
+        "clusters": None if comparison.clusters is None else comparison.units,
+        **{f"rollouts_{side}": len(rewards.values) for side, rewards in sides.items()},
+        **{f"samples_{side}": _samples(rewards) for side, rewards in sides.items()},
+        "worse": worse,
+        "better": better,
+        "worst_tasks": _worst(comparison, sides),
         "mde": comparison.mde,
-        "unseen_flips": comparison.unseen if unmoved else None,
+        "unseen_flips": None if worse or better else comparison.unseen,
         "draws": comparison.draws or None,
         "seed": str(comparison.seed) if comparison.draws else None,
         "improved": comparison.improved,
-        "runs": 1 if comparison.runs is None else len(comparison.runs.values),
+        "runs": 1 if runs is None else len(runs.values),
         "run_sd": comparison.run_sd,
     }
-    for name, tasks in (
-        ("excluded", pair.excluded),
-        ("added", pair.added),
-        ("removed", pair.removed),
-    ):
+    for name in ("excluded", "added", "removed"):
+        tasks = getattr(pair, name)
         evidence |= {name: len(tasks), f"{name}_tasks": [str(t) for t in tasks[:_LISTED]]}
     return {key: _plain(value) for key, value in evidence.items()}
 
@@ -330,24 +289,161 @@ def _samples(rewards: TaskRewards) -> list[int] | None:
     return [int(counts.min()), int(counts.max())] if len(counts) else None
 
 
-def _worst(comparison: Comparison) -> list[dict[str, Any]]:
+def _worst(comparison: Comparison, sides: Mapping[str, TaskRewards]) -> list[dict[str, Any]]:
     """Describe the tasks of the largest damage, ties in their order."""
-    pair, damage = comparison.pair, comparison.damage
+    damage = comparison.damage
     worse = np.flatnonzero(damage > 0)
     if len(worse) > _WORST:
         least = np.partition(damage[worse], -_WORST)[-_WORST]
         worse = worse[damage[worse] >= least]
-
-    def rewards_of(rewards: TaskRewards, task: int) -> list[float]:
-        values: list[float] = rewards.numbers[slice(*rewards.offsets[task : task + 2])].tolist()
-        return values
-
+    rewards = {side: (of.numbers, of.offsets) for side, of in sides.items()}
     return [
         {
-            "task": pair.tasks[i],
-            "baseline": rewards_of(pair.rewards_baseline, i),
-            "current": rewards_of(pair.rewards_current, i),
+            "task": comparison.pair.tasks[i],
+            **{side: v[o[i] : o[i + 1]].tolist() for side, (v, o) in rewards.items()},
             "drop": float(damage[i]),
         }
         for i in worse[np.argsort(-damage[worse], kind="stable")][:_WORST].tolist()
     ]
+
+
+# -- p values adjusted for each other --------------------------------------------------------
+
+
+def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
+    """Adjust the p values that verdicts rest on, by step-down minimum p; the others stay.
+
+    Westfall and Young 1993, Resampling-Based Multiple Testing, algorithm 2.8. A metric that has no
+    damage by task (a swapped median, the worst task) counts as independent of the others, and so do
+    those of different agents.
+    """
+    p = [float(comparison.p) for comparison in comparisons]
+    tested = [i for i, f in enumerate(comparisons) if f.gated.rule.tests and not math.isnan(p[i])]
+    if len(tested) < 2:  # noqa: PLR2004 - nothing to adjust for
+        return p
+    numbers, ranks = _distinct_numbers([comparisons[i] for i in tested])
+    order = sorted(range(len(tested)), key=lambda at: p[tested[at]])
+    adjusted, last = p.copy(), 0.0
+    for step, at in enumerate(order):
+        rest = [numbers[j] for j in order[step:]]
+        last = max(last, _any_below(p[tested[at]], dict.fromkeys(rest), ranks))
+        adjusted[tested[at]] = last
+    return adjusted
+
+
+# what is independent of what is in no other group, and the first metric that is this number
+_Number = tuple["Hashable", int]
+
+
+def _any_below(p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Floats]) -> float:
+    """Return the chance that any of the numbers has a p value of at most `p`."""
+    none = 1.0
+    by_group: dict[Hashable, list[_Number]] = {}
+    for number in numbers:
+        by_group.setdefault(number[0], []).append(number)
+    for several in by_group.values():
+        count = len(several)
+        bound = 1 - (1 - p) ** count
+        if count > 1 and all(number in ranks for number in several):
+            least = np.minimum.reduce([ranks[number] for number in several])
+            level = max(p, _SURE / len(least))
+            ratio = float((least <= level).sum()) / (level * len(least))
+            # the rarer, the less they hang together: below what flips show the bound holds
+            bound = min(bound, level * min(max(ratio, 1.0), count))
+        none *= 1 - bound
+    return min(max(1 - none, p), 1.0)
+
+
+def _distinct_numbers(
+    comparisons: Sequence[Comparison],
+) -> tuple[list[_Number], dict[_Number, Floats]]:
+    """Give each comparison its number, and several numbers of a group their p values by flip."""
+    numbers: list[_Number] = [((f.gated.gate_id, i), i) for i, f in enumerate(comparisons)]
+    ranks: dict[_Number, Floats] = {}
+    for group in dict.fromkeys(f.gated.gate_id for f in comparisons):
+        # p of these is of the `influence` of independent units
+        linear = [
+            i
+            for i, f in enumerate(comparisons)
+            if f.gated.gate_id == group and f.influence is not None and not f.by_rollouts
+        ]
+        scaled = _unit_damages([comparisons[i] for i in linear])
+        firsts: list[int] = []  # of each number, by place in `linear`
+        for at, i in enumerate(linear):
+            first = at
+            if scaled is not None:
+                alike = (f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE)
+                first = next(alike, at)
+                if not math.isclose(comparisons[linear[first]].p, comparisons[i].p, rel_tol=1e-6):
+                    first = at
+            numbers[i] = group, linear[first]
+            if first == at:
+                firsts.append(at)
+        if scaled is not None and len(firsts) > 1:
+            of_firsts = [numbers[linear[first]] for first in firsts]
+            ranks |= zip(of_firsts, _ranks(scaled[firsts], group), strict=True)
+    return numbers, ranks
+
+
+def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
+    """Return the damage of each unit, scaled to length 1, shape (comparisons, units).
+
+    A unit is a task, or a cluster; None where the clusters of two metrics don't match.
+    """
+    if not comparisons:
+        return None
+    rows = [f.influence for f in comparisons if f.influence is not None]
+    largest = max(comparisons, key=lambda f: len(f.pair.tasks))
+    clusters, tasks, each = (
+        largest.clusters,
+        largest.pair.tasks,
+        [f.pair.tasks for f in comparisons],
+    )
+    if any(own is not tasks and own != tasks for own in each):
+        place = {task: at for at, task in enumerate(dict.fromkeys(chain(tasks, *each)))}
+        if len(place) > len(tasks) and any(f.clusters is not None for f in comparisons):
+            return None
+        spread = np.zeros((len(rows), len(place)))
+        for at, own in enumerate(each):
+            spread[at, [place[task] for task in own]] = rows[at]
+        rows = list(spread)
+    if clusters is not None:
+        rows = [np.bincount(clusters, weights=row).astype(np.float64) for row in rows]
+    matrix = np.array(rows)
+    length = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+    scaled: Floats = matrix / np.where(length > 0, length, 1.0)
+    return scaled
+
+
+def _ranks(scaled: Floats, group: str) -> Floats:
+    """Return the p value of each random flip, shape (classes, flips)."""
+    seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    count, units = scaled.shape
+    if units > _UNITS:  # a block's signs are drawn together, its tasks' signs beforehand
+        signs = rng.integers(0, 2, units) * 2.0 - 1
+        starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
+        scaled = np.add.reduceat((scaled * signs)[:, rng.permutation(units)], starts, axis=1)
+        units = _UNITS
+    bits = np.unpackbits(
+        rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8), axis=1
+    )
+    scaled = scaled.T.astype(np.float32)
+    rows = max(1, _ALONE // scaled.size)
+    parts = [bits[at : at + rows, :units].astype(np.float32) for at in range(0, _FLIPS, rows)]
+    totals = np.concatenate([(part * 2 - 1) @ scaled for part in parts])
+    flips = len(totals)
+    places = np.empty((count, 2 * flips))
+    for row, each in enumerate(np.round(totals.T, 5)):  # sums on a lattice tie
+        sizes = np.abs(each)
+        order = np.argsort(sizes)[::-1]
+        last = np.flatnonzero(np.diff(sizes[order], append=-1))
+        first = np.concatenate(([0], last[:-1] + 1))
+        # tied sums share the middle of their ranks, as mid-p does; each flip counts reversed too
+        middle = np.where(sizes[order][last] > 0, (first + last + 1) / 2, flips)
+        places[row, order] = np.repeat(middle, last - first + 1)
+        places[row, np.flatnonzero(each < 0)] *= -1  # counted from the other end
+    places[:, :flips] %= 2 * flips
+    places[:, flips:] = 2 * flips - places[:, :flips]
+    places /= 2 * flips
+    return places

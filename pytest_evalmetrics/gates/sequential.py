@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.gates.decisions import Decision
     from pytest_evalmetrics.results import Interval
 
 _LOOKS = 4
@@ -32,10 +33,11 @@ _sf = np.vectorize(stats.normal_sf, otypes=[float])
 
 
 class StopBounds(msgspec.Struct, frozen=True):
-    """At each look, the z above which a drop is proven, and the one below which none will be."""
+    """The bounds of one gate, at each look."""
 
-    efficacy: tuple[float, ...]
-    futility: tuple[float, ...]
+    fractions: tuple[float, ...]  # the information, as a share of that at the last look
+    efficacy: tuple[float, ...]  # the z above which a drop is proven
+    futility: tuple[float, ...]  # the one below which none will be
 
 
 class Look(msgspec.Struct, frozen=True):
@@ -44,10 +46,13 @@ class Look(msgspec.Struct, frozen=True):
     rollouts: tuple[int, ...]  # of each task, at each look
     at: int  # the look, from 0
 
-    def bounds(self, alpha: float, baseline: float) -> LookBounds:
+    def bounds(self, alpha: float, baseline: float) -> StopBounds:
         """Return the bounds against a baseline with so many rollouts of each task."""
-        fractions = fractions_of(self.rollouts, baseline)
-        return LookBounds(self, fractions, bounds_of(fractions, alpha))
+        return bounds_of(fractions_of(self.rollouts, baseline), alpha)
+
+    def level(self, bounds: StopBounds) -> float:
+        """Return the p below which this look proves a drop."""
+        return float(f"{stats.normal_sf(bounds.efficacy[self.at]):.6g}")
 
     def evidence(self, *, settled: str) -> dict[str, Any]:
         """Describe the look for a check's evidence; what is settled is ``fail`` or ``pass``."""
@@ -68,7 +73,7 @@ class Look(msgspec.Struct, frozen=True):
         """
         if interval is None or not interval.low < interval.high:
             return ""
-        wider = self.bounds(_THRESHOLD_ALPHA, math.inf).bounds.efficacy[self.at]
+        wider = self.bounds(_THRESHOLD_ALPHA, math.inf).efficacy[self.at]
         wider /= stats.normal_ppf(0.5 + interval.level / 2)
         low = value - wider * (value - interval.low)
         high = value + wider * (interval.high - value)
@@ -77,41 +82,26 @@ class Look(msgspec.Struct, frozen=True):
             return "fail"
         return "pass" if low >= least and high <= most else ""
 
-
-class LookBounds(msgspec.Struct, frozen=True):
-    """The bounds of one gate, as one look sees them."""
-
-    look: Look
-    fractions: tuple[float, ...]
-    bounds: StopBounds
-
-    @property
-    def level(self) -> float:
-        """The p below which this look proves a drop."""
-        return float(f"{stats.normal_sf(self.bounds.efficacy[self.look.at]):.6g}")
-
-    def evidence(
-        self, *, verdict: Verdict, why: str, p: float, p_least: float, se: float
+    def of_gate(
+        self, bounds: StopBounds, decision: Decision, *, p: float, p_least: float, se: float
     ) -> dict[str, Any]:
-        """Say whether the gate is sure, by its verdict and p, and the drop adjusted for stopping.
+        """Say whether a gate is sure, by its verdict and p, and the drop adjusted for stopping.
 
         `p_least` is p with what is missing at its worst. Futility has p without a correction for
         other metrics: that stops later.
         """
-        at, last = self.look.at, self.look.at + 1 == len(self.look.rollouts)
-        settled = "fail" if verdict is Verdict.FAIL or why in _FOR_GOOD else ""
-        futile = stats.normal_sf(self.bounds.futility[at])
-        if not verdict.fails and p_least > futile:
+        information, futile = bounds.fractions[self.at], stats.normal_sf(bounds.futility[self.at])
+        fails = decision.verdict is Verdict.FAIL or decision.why in _FOR_GOOD
+        settled = "fail" if fails else ""
+        if not decision.verdict.fails and p_least > futile:
             settled = "pass"
-        evidence = self.look.evidence(settled=settled)
-        evidence |= {"information": self.fractions[at], "futile_p": float(f"{futile:.6g}")}
-        if at and se > 0 and 0 < p < 1 and (settled or last):
-            z = stats.normal_ppf(1 - p)
-            unit = se * math.sqrt(self.fractions[at])
-            drop, low, high = (
-                float(f"{unit * drift:.6g}") + 0.0
-                for drift in adjusted(self.fractions[: at + 1], self.bounds, z)
-            )
+        evidence = self.evidence(settled=settled)
+        evidence |= {"information": information, "futile_p": float(f"{futile:.6g}")}
+        last = self.at + 1 == len(self.rollouts)
+        if self.at and se > 0 and 0 < p < 1 and (settled or last):
+            unit = se * math.sqrt(information)
+            drifts = adjusted(bounds, self.at, stats.normal_ppf(1 - p))
+            drop, low, high = (float(f"{unit * drift:.6g}") + 0.0 for drift in drifts)
             evidence |= {"drop": drop, "drop_low": low, "drop_high": high}
         return evidence
 
@@ -132,21 +122,24 @@ def fractions_of(rollouts: Sequence[int], baseline: float) -> tuple[float, ...]:
     return tuple(round(last / (1 / baseline + 1 / k), 6) for k in rollouts)
 
 
-def spending(total: float, fractions: Sequence[float]) -> tuple[float, ...]:
-    """Return what of an error is spent by each look (Kim and DeMets 1987, Biometrika 74)."""
-    return tuple(total * min(t, 1.0) ** _POWER for t in fractions)
-
-
 @lru_cache
 def bounds_of(fractions: tuple[float, ...], alpha: float) -> StopBounds:
     """Spend `alpha` on efficacy, and 5 % on futility, which does not bind.
 
-    The drop that futility is about is one that the last look alone finds in 95 % of the runs.
+    Each look spends a power of its information (Kim and DeMets 1987, Biometrika 74). The drop that
+    futility is about is one that the last look alone finds in 95 % of the runs.
     """
-    drift = stats.normal_ppf(1 - alpha) + stats.normal_ppf(1 - _BETA)
-    highs = efficacy_bounds(fractions, spending(alpha, fractions))
-    lows = futility_bounds(fractions, highs, spending(_BETA, fractions), drift)
-    return StopBounds(highs, lows)
+    spent = [min(t, 1.0) ** _POWER for t in fractions]
+    highs = efficacy_bounds(fractions, [alpha * share for share in spent])
+    walk = _Walk(stats.normal_ppf(1 - alpha) + stats.normal_ppf(1 - _BETA))
+    before, lows = 0.0, list[float]()
+    for t, high, share in zip(fractions[:-1], highs, spent, strict=False):
+        low = _root(partial(walk.above, t=t), walk.mass - (_BETA * share - before))
+        lows.append(min(low, high))
+        walk.go_on(lows[-1], high, t)
+        before = _BETA * share
+    # at the last look that is the bound of efficacy: what is not proven there passes
+    return StopBounds(fractions, highs, (*lows, highs[-1]))
 
 
 def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple[float, ...]:
@@ -163,53 +156,33 @@ def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple
     return tuple(highs)
 
 
-def futility_bounds(
-    fractions: Sequence[float], highs: Sequence[float], spent: Sequence[float], drift: float
-) -> tuple[float, ...]:
-    """Return the z below which a run stops, with the probabilities spent where `drift` is true.
-
-    At the last look that is the bound of efficacy: what is not proven there passes.
-    """
-    walk, before, lows = _Walk(drift), 0.0, list[float]()
-    for t, high, total in zip(fractions[:-1], highs, spent, strict=False):
-        low = _root(partial(walk.above, t=t), walk.mass - (total - before))
-        lows.append(min(low, high))
-        walk.go_on(lows[-1], high, t)
-        before = total
-    return (*lows, highs[-1])
-
-
-def stopping(
-    fractions: Sequence[float], bounds: StopBounds, drift: float
-) -> list[tuple[float, float]]:
+def stopping(bounds: StopBounds, drift: float) -> list[tuple[float, float]]:
     """Return the probabilities to pass and to fail at each look, where `drift` is true."""
     walk, chances = _Walk(drift), []
-    for t, low, high in zip(fractions, bounds.futility, bounds.efficacy, strict=True):
-        chances.append((walk.below(low, t), walk.above(high, t)))
+    for t, low, high in zip(bounds.fractions, bounds.futility, bounds.efficacy, strict=True):
+        chances.append((walk.mass - walk.above(low, t), walk.above(high, t)))
         if low < high:
             walk.go_on(low, high, t)
     return chances
 
 
-def adjusted(
-    fractions: Sequence[float], bounds: StopBounds, z: float
-) -> tuple[float, float, float]:
-    """Return the drift that a run which stopped at the last of the looks shows, and its interval.
+def adjusted(bounds: StopBounds, at: int, z: float) -> tuple[float, float, float]:
+    """Return the drift that a run which stopped at a look shows, and its interval.
 
     The median-unbiased estimate and the 95 % interval by the stage-wise ordering, in which a proof
     at an earlier look is more extreme: Jennison and Turnbull 2000, section 8.4.
     """
+    *before, now = bounds.fractions[: at + 1]
 
     def tail(drift: float) -> float:
-        """Return the chance of what is at least as extreme."""
         walk, total = _Walk(drift), 0.0
-        for t, low, high in zip(fractions[:-1], bounds.futility, bounds.efficacy, strict=False):
+        for t, low, high in zip(before, bounds.futility, bounds.efficacy, strict=False):
             total += walk.above(high, t)
             walk.go_on(low, high, t)
-        return total + walk.above(z, fractions[-1])
+        return total + walk.above(z, now)
 
     middle, low, high = (
-        _root(lambda drift: -tail(drift), -p, far=abs(z) / math.sqrt(fractions[-1]) + _FAR)
+        _root(lambda drift: -tail(drift), -p, far=abs(z) / math.sqrt(now) + _FAR)
         for p in (0.5, 0.025, 0.975)
     )
     return middle, low, high
@@ -232,9 +205,6 @@ class _Walk:
     def above(self, z: float, t: float) -> float:
         sd = math.sqrt(t - self._t)
         return float(self._mass @ _sf((z * math.sqrt(t) - self._mean(t)) / sd))
-
-    def below(self, z: float, t: float) -> float:
-        return self.mass - self.above(z, t)
 
     def go_on(self, low: float, high: float, t: float) -> None:
         """Keep what lies between two bounds at time t."""

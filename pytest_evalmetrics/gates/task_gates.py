@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fnmatch import fnmatchcase
 from typing import TYPE_CHECKING
 
@@ -9,27 +10,19 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import did_you_mean
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.results import Check, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
-    from numpy.typing import NDArray
-
-    from pytest_evalmetrics.data import Drift, PairedMetric, RolloutTable, TaskRewards
+    from pytest_evalmetrics.data import Drift, PairedMetric, RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
 _SHOWN = 10  # tasks that a message names
 _SLACK = 1e-9
 _LISTED = 100  # tasks that a report lists
-
-
-def listed(tasks: Sequence[object]) -> str:
-    """Join the first few, and say how many more there are."""
-    more = f" and {len(tasks) - _SHOWN} more" if len(tasks) > _SHOWN else ""
-    return ", ".join(map(str, tasks[:_SHOWN])) + more
 
 
 class Flips(msgspec.Struct, frozen=True):
@@ -39,51 +32,40 @@ class Flips(msgspec.Struct, frozen=True):
     mended: tuple[object, ...]  # the other way round
 
     def __str__(self) -> str:
-        parts = [
-            f"{many(len(tasks), 'task')} went from {way} of the rollouts passing: {listed(tasks)}"
-            for tasks, way in ((self.broken, "all to none"), (self.mended, "none to all"))
-            if tasks
-        ]
+        parts = []
+        for tasks, way in ((self.broken, "all to none"), (self.mended, "none to all")):
+            if tasks:
+                went = f"{many(len(tasks), 'task')} went from {way} of the rollouts passing"
+                parts.append(f"{went}: {listed(tasks, _SHOWN)}")
         return "; ".join(parts)
 
 
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     """Find the tasks all of whose rollouts changed sides; a reward passes from `threshold` on."""
-    none_before, all_before = _extremes(pair.rewards_baseline, threshold)
-    none_now, all_now = _extremes(pair.rewards_current, threshold)
+    before, now = (  # the share that passes, of each task, none of which is empty
+        np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64) / side.counts
+        for side in (pair.rewards_baseline, pair.rewards_current)
+    )
     broken, mended = (
         tuple(pair.tasks[i] for i in np.flatnonzero(flipped).tolist())
-        for flipped in (all_before & none_now, none_before & all_now)
+        for flipped in ((before == 1) & (now == 0), (before == 0) & (now == 1))
     )
     return Flips(broken, mended)
 
 
-def _extremes(
-    rewards: TaskRewards, threshold: float
-) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Say which tasks pass none, and which all, of their rollouts."""
-    if not len(rewards):
-        return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
-    passes, starts = rewards.values >= threshold, rewards.offsets[:-1]  # no task is empty
-    return ~np.logical_or.reduceat(passes, starts), np.logical_and.reduceat(passes, starts)
-
-
 def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: int) -> Check:
     """Compare the tasks that broke with ``max_broken``; None is what can't be compared."""
-    verdict = Verdict.INCONCLUSIVE
-    reason = (
-        "max_broken can't be judged: the rewards of the baseline's tasks are not "
-        "comparable with those of this run"
-    )
-    hint = "record a new baseline with --snapshot-update"
-    if flips is not None:
-        broken, reason, hint = flips.broken, "", ""
-        verdict = Verdict.FAIL if len(broken) > most else Verdict.PASS
+    if flips is None:
+        verdict, broken = Verdict.INCONCLUSIVE, None
+        reason = "max_broken can't be judged: the rewards of the baseline's tasks are not "
+        reason += "comparable with those of this run"
+        hint = "record a new baseline with --snapshot-update"
+    else:
+        broken, reason, hint = len(flips.broken), "", ""
+        verdict = Verdict.FAIL if broken > most else Verdict.PASS
         if broken:
-            reason = (
-                f"{many(len(broken), 'task')} passed all rollouts in the baseline and now "
-                f"{'passes' if len(broken) == 1 else 'pass'} none: {listed(broken)}"
-            )
+            reason = f"{many(broken, 'task')} passed all rollouts in the baseline and now "
+            reason += f"{'passes' if broken == 1 else 'pass'} none: {listed(flips.broken, _SHOWN)}"
         if verdict is Verdict.FAIL:
             hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
     return Check(
@@ -91,7 +73,7 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
         "max_broken",
         verdict,
         agent=agent,
-        value=None if flips is None else len(flips.broken),
+        value=broken,
         bound=f"<= {most}",
         reason=reason,
         hint=hint,
@@ -102,17 +84,15 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
 class SingleTasks(msgspec.Struct, frozen=True):
     """The tasks of a run that a benchmark names."""
 
-    unknown: tuple[Check, ...]  # one for each entry that names no task
-    # task -> reason and last day (and line) of the entries that are in force, and of those not
-    quarantined: dict[object, tuple[str, str]]
-    expired: dict[object, tuple[str, str, int]]
-    must_pass: frozenset[object]
+    unknown: list[Check]  # one for each entry that names no task
+    entries: dict[object, Check]  # of tasks in quarantine, in force or not
+    quarantined: set[object]  # those in force
+    must_pass: set[object]
 
     @classmethod
     def of(cls, benchmark: Benchmark, tasks: Sequence[object], today: date) -> SingleTasks:
         """Find the tasks that a benchmark names; `today` tells which quarantines are in force."""
-        spec = benchmark.spec
-        unknown: list[Check] = []
+        single = cls([], {}, set(), set())
         by_text = {str(task): task for task in tasks}
 
         def named(pattern: str, *path: str | int) -> list[object]:
@@ -120,82 +100,71 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 return [by_text[pattern]]
             matches = [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
             if not matches:
-                unknown.append(
-                    Check(
-                        "task",
-                        f"{path[0]} {pattern}",
-                        Verdict.INCONCLUSIVE,
-                        reason=f"{path[0]}: this run has no task {pattern!r}; "
-                        + did_you_mean(pattern, by_text, what="its tasks"),
-                        hint="name a task of the benchmark, or complete the run",
-                        line=benchmark.line_of(*path),
-                    )
+                guess = did_you_mean(pattern, by_text, what="its tasks")
+                check = Check(
+                    "task",
+                    f"{path[0]} {pattern}",
+                    Verdict.INCONCLUSIVE,
+                    reason=f"{path[0]}: this run has no task {pattern!r}; {guess}",
+                    hint="name a task of the benchmark, or complete the run",
+                    line=benchmark.line_of(*path),
                 )
+                single.unknown.append(check)
             return matches
 
-        quarantined: dict[object, tuple[str, str]] = {}
-        expired: dict[object, tuple[str, str, int]] = {}
-        for at, entry in enumerate(spec.quarantine):
-            line = benchmark.line_of("quarantine", at)
+        for at, entry in enumerate(benchmark.spec.quarantine):
+            verdict, hint, line = Verdict.PASS, "", benchmark.line_of("quarantine")
+            what = "task {} is measured and not gated until {}"
+            if entry.until < today.isoformat():
+                verdict, line = Verdict.FAIL, benchmark.line_of("quarantine", at)
+                what = "the quarantine of task {} ended on {}"
+                hint = "fix the task and delete its entry of quarantine:, or give it another day"
             for task in named(entry.task, "quarantine", at):
-                if entry.until < today.isoformat():
-                    expired[task] = entry.reason, entry.until, line
-                else:
-                    quarantined[task] = entry.reason, entry.until
-        must = {t for at, p in enumerate(spec.must_pass) for t in named(p, "must_pass", at)}
-        return cls(tuple(unknown), quarantined, expired, frozenset(must))
+                if verdict is Verdict.PASS:
+                    single.quarantined.add(task)
+                elif task in single.quarantined:
+                    continue
+                single.entries[task] = Check(
+                    "task",
+                    f"quarantine {task}",
+                    verdict,
+                    bound=f"until {entry.until}",
+                    reason=f"{what.format(task, entry.until)}: {entry.reason}",
+                    hint=hint,
+                    line=line,
+                )
+        for at, pattern in enumerate(benchmark.spec.must_pass):
+            single.must_pass.update(named(pattern, "must_pass", at))
+        return single
 
     def checks(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterator[Check]:
         """Judge one agent's tasks."""
-        spec = benchmark.spec
-        passing = table.scores[spec.reward] >= spec.pass_threshold
+        passing = table.scores[benchmark.spec.reward] >= benchmark.spec.pass_threshold
         counts = table.counts.tolist()
         passed = np.bincount(table.task, weights=passing, minlength=len(counts)).tolist()
-        outcomes = {
-            task: f"{int(passed[i])} of {many(counts[i], 'rollout')} pass"
-            for i, task in enumerate(table.tasks)
-            if task in self.quarantined or task in self.expired or task in self.must_pass
-        }
-        for task, outcome in outcomes.items():
-            if task in self.quarantined:
-                verdict, hint, line = Verdict.PASS, "", benchmark.line_of("quarantine")
-                reason, until = self.quarantined[task]
-                what = f"task {task} is measured and not gated until {until}"
-            elif task in self.expired:
-                reason, until, line = self.expired[task]
-                verdict = Verdict.FAIL
-                what = f"the quarantine of task {task} ended on {until}"
-                hint = "fix the task and delete its entry of quarantine:, or give it another day"
-            else:
+        asked, failing = 0, []
+        for i, task in enumerate(table.tasks):
+            if task not in self.entries and task not in self.must_pass:
                 continue
-            yield Check(
-                "task",
-                f"quarantine {task}",
-                verdict,
-                agent=agent,
-                bound=f"until {until}",
-                reason=f"{what}: {reason}; {outcome}",
-                hint=hint,
-                line=line,
-            )
+            outcome = f"{int(passed[i])} of {many(counts[i], 'rollout')} pass"
+            if (entry := self.entries.get(task)) is not None:
+                yield replace(entry, agent=agent, reason=f"{entry.reason}; {outcome}")
+            if task in self.must_pass:
+                asked += 1
+                if passed[i] < counts[i]:  # a rollout without a reward does not pass
+                    failing.append(f"{task} ({outcome})")
         if not self.must_pass:
             return
-        # a rollout without a reward does not pass
-        whole = {t for i, t in enumerate(table.tasks) if t in outcomes and passed[i] == counts[i]}
-        asked = [task for task in outcomes if task in self.must_pass]
-        failing = [task for task in asked if task not in whole]
+        do = "does" if len(failing) == 1 else "do"
+        reason = f"{of_many(len(failing), asked, 'task')} that must pass {do} not: "
         yield Check(
             "task",
             "must_pass",
             Verdict.FAIL if failing else Verdict.PASS,
             agent=agent,
-            value=len(asked) - len(failing),
-            bound=f"== {len(asked)}",
-            reason=f"{of_many(len(failing), len(asked), 'task')} that must pass "
-            f"{'does' if len(failing) == 1 else 'do'} not: "
-            + listed([f"{task} ({outcomes[task]})" for task in failing])
-            if failing
-            else "",
+            value=asked - len(failing),
+            bound=f"== {asked}",
+            reason=reason + listed(failing, _SHOWN) if failing else "",
             hint="fix what broke them" if failing else "",
             line=benchmark.line_of("must_pass"),
         )
@@ -226,6 +195,8 @@ def check_task_list(
     if kept < min_coverage * drift.expected - _SLACK:
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
         hint = f"run all tasks of the baseline; or, if the change is intended, {accept}"
+    moves = [f"{old} -> {new}" for old, new in drift.moved]
+    lists = {"lost": drift.lost, "edited": drift.edited, "moved": moves, "new": drift.new}
     return Check(
         "baseline",
         "tasks",
@@ -241,12 +212,7 @@ def check_task_list(
             "expected": drift.expected,
             **{
                 key: {"count": len(tasks), "tasks": [str(task) for task in tasks[:_LISTED]]}
-                for key, tasks in (
-                    ("lost", drift.lost),
-                    ("edited", drift.edited),
-                    ("moved", [f"{old} -> {new}" for old, new in drift.moved]),
-                    ("new", drift.new),
-                )
+                for key, tasks in lists.items()
             },
         },
     )
@@ -254,25 +220,22 @@ def check_task_list(
 
 def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
     of = f"of the baseline's {many(drift.expected, 'task')}"
-    if drift.lost:
-        yield f"{len(drift.lost)} {of} {_are(drift.lost)} not in this run: {listed(drift.lost)}"
-    if drift.edited:
-        has = "has" if len(drift.edited) == 1 else "have"
+    lost, edited, moved, new = map(len, (drift.lost, drift.edited, drift.moved, drift.new))
+    if lost:
+        are = "is" if lost == 1 else "are"
+        yield f"{lost} {of} {are} not in this run: {listed(drift.lost, _SHOWN)}"
+    if edited:
         yield (
-            f"{len(drift.edited)} {of} {has} other content under the same id, which makes "
-            f"other tasks of them: {listed(drift.edited)}"
+            f"{edited} {of} {'has' if edited == 1 else 'have'} other content under the same id, "
+            f"which makes other tasks of them: {listed(drift.edited, _SHOWN)}"
         )
-    if drift.moved:
-        moves = [f"{old} -> {new}" for old, new in drift.moved]
-        yield (
-            f"{many(len(moves), 'task')} moved to another id and {_are(moves)} paired by content: "
-            + listed(moves)
-        )
-    if drift.new:
-        yield (
-            f"{many(len(drift.new), 'new task')} not in the baseline: "
-            + listed(_with_values(drift.new, table, reward))
-        )
+    if moved:
+        are = "is" if moved == 1 else "are"
+        moves = listed([f"{old} -> {new}" for old, new in drift.moved], _SHOWN)
+        yield f"{many(moved, 'task')} moved to another id and {are} paired by content: {moves}"
+    if new:
+        values = listed(_with_values(drift.new, table, reward), _SHOWN)
+        yield f"{many(new, 'new task')} not in the baseline: {values}"
 
 
 def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list[str]:
@@ -288,10 +251,6 @@ def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list
         values = values[~np.isnan(values)]
         shown.append(f"{task} ({reward} {values.mean():.4g})" if len(values) else task)
     return shown
-
-
-def _are(tasks: Sequence[object]) -> str:
-    return "is" if len(tasks) == 1 else "are"
 
 
 def task_list_notes(drift: Drift, *, in_python: bool = False) -> Iterator[str]:

@@ -321,10 +321,9 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
     for power in powers[:1]:
         alpha = regressions.rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
         baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
-        fractions = sequential.fractions_of(looks, max(baseline, 1))
-        bounds = sequential.bounds_of(fractions, alpha)
+        bounds = sequential.bounds_of(sequential.fractions_of(looks, max(baseline, 1)), alpha)
         drifts = 0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN)
-        chances = [sequential.stopping(fractions, bounds, drift) for drift in drifts]
+        chances = [sequential.stopping(bounds, drift) for drift in drifts]
         unchanged, seen = (np.dot(looks, np.sum(ends, axis=1)) for ends in chances)
         yield (
             f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "

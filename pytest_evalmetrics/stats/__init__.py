@@ -6,72 +6,32 @@ are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm
 ...) is in `textbook`.
 """
 
-from __future__ import annotations
-
-from pytest_evalmetrics.stats.basics import (
-    FEWEST,
-    StatResult,
-    StatsError,
-    normal_ppf,
-    normal_sf,
-    t_ppf,
-    t_sf,
-)
-from pytest_evalmetrics.stats.means import (
-    mde_factor,
-    mean_se,
-    paired_differences,
-    paired_t,
-    ppi_mean,
-    ratio_mean,
-    signflip_exact,
-    t_interval,
-)
-from pytest_evalmetrics.stats.proportions import (
-    cohen_kappa,
-    krippendorff_alpha,
-    max_at_k,
-    pass_m_of_n,
-    quantile7,
-    quantile_interval,
-    wilson,
-    zero_flip_bound,
-)
-from pytest_evalmetrics.stats.resampling import (
-    MOST_TASKS,
-    reducer_draws,
-    relabel_test,
-    seed_of,
-    two_valued,
-)
-
-__all__ = [
-    "FEWEST",
-    "MOST_TASKS",
-    "StatResult",
-    "StatsError",
-    "cohen_kappa",
-    "krippendorff_alpha",
-    "max_at_k",
-    "mde_factor",
-    "mean_se",
-    "normal_ppf",
-    "normal_sf",
-    "paired_differences",
-    "paired_t",
-    "pass_m_of_n",
-    "ppi_mean",
-    "quantile7",
-    "quantile_interval",
-    "ratio_mean",
-    "reducer_draws",
-    "relabel_test",
-    "seed_of",
-    "signflip_exact",
-    "t_interval",
-    "t_ppf",
-    "t_sf",
-    "two_valued",
-    "wilson",
-    "zero_flip_bound",
-]
+from pytest_evalmetrics.stats.basics import FEWEST as FEWEST
+from pytest_evalmetrics.stats.basics import StatResult as StatResult
+from pytest_evalmetrics.stats.basics import StatsError as StatsError
+from pytest_evalmetrics.stats.basics import normal_ppf as normal_ppf
+from pytest_evalmetrics.stats.basics import normal_sf as normal_sf
+from pytest_evalmetrics.stats.basics import t_ppf as t_ppf
+from pytest_evalmetrics.stats.basics import t_sf as t_sf
+from pytest_evalmetrics.stats.means import mde_factor as mde_factor
+from pytest_evalmetrics.stats.means import mean_se as mean_se
+from pytest_evalmetrics.stats.means import mean_test as mean_test
+from pytest_evalmetrics.stats.means import paired_differences as paired_differences
+from pytest_evalmetrics.stats.means import paired_t as paired_t
+from pytest_evalmetrics.stats.means import ppi_mean as ppi_mean
+from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
+from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
+from pytest_evalmetrics.stats.means import t_interval as t_interval
+from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa
+from pytest_evalmetrics.stats.proportions import krippendorff_alpha as krippendorff_alpha
+from pytest_evalmetrics.stats.proportions import max_at_k as max_at_k
+from pytest_evalmetrics.stats.proportions import pass_m_of_n as pass_m_of_n
+from pytest_evalmetrics.stats.proportions import quantile7 as quantile7
+from pytest_evalmetrics.stats.proportions import quantile_interval as quantile_interval
+from pytest_evalmetrics.stats.proportions import wilson as wilson
+from pytest_evalmetrics.stats.proportions import zero_flip_bound as zero_flip_bound
+from pytest_evalmetrics.stats.resampling import MOST_TASKS as MOST_TASKS
+from pytest_evalmetrics.stats.resampling import reducer_draws as reducer_draws
+from pytest_evalmetrics.stats.resampling import relabel_test as relabel_test
+from pytest_evalmetrics.stats.resampling import seed_of as seed_of
+from pytest_evalmetrics.stats.resampling import two_valued as two_valued

@@ -195,28 +195,12 @@ def beta_parts(x: float, y: float, a: float, b: float) -> tuple[float, float]:
 
 
 def _log_beta_power(x: float, y: float, a: float, b: float) -> float:
-    """Log of x^a y^b / B(a, b)."""
-    return math.log(a) + math.log(b / (a + b)) + _log_binom(a, b, x, y)
-
-
-def _log_binom(a: float, b: float, x: float, y: float) -> float:
-    """Log of C(a + b, a) x^a y^b for real a, b >= 0 (Loader 2000; R's dbinom_raw)."""
+    """Log of x^a y^b / B(a, b), none of them 0 (Loader 2000; R's dbinom_raw)."""
     n = a + b
-    if a == 0 or b == 0:
-        power = b * _log_1m(x, y) if a == 0 else a * _log_1m(y, x)
-        return power if n else 0.0
-    if x <= 0 or y <= 0:
-        return -math.inf
     series = _stirling_rest(n) - _stirling_rest(a) - _stirling_rest(b)
     deviance = _deviance(a, n * x) + _deviance(b, n * y)
-    return series - deviance - 0.5 * (_LOG_2PI + math.log(a) + math.log(b / n))
-
-
-def _log_1m(x: float, y: float) -> float:
-    """log(1 - x), where y = 1 - x is known too."""
-    if y <= 0:
-        return -math.inf
-    return math.log1p(-x) if x < y else math.log(y)
+    log_binom = series - deviance - 0.5 * (_LOG_2PI + math.log(a) + math.log(b / n))
+    return math.log(a) + math.log(b / n) + log_binom
 
 
 def _stirling_rest(n: float) -> float:

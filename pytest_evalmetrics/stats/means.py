@@ -10,6 +10,7 @@ import math
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.stats.basics import (
     FEWEST,
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
+_FEW, _FEW_CLUSTERS = 20, 25  # that differ: below it all signs, above it Student's t
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
@@ -95,7 +97,7 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     return total(diagonal) ** 2 / summed
 
 
-def _sums(values: Floats, codes: NDArray[np.intp]) -> Floats:
+def _sums(values: Floats, codes: NDArray[np.int64]) -> Floats:
     return np.bincount(codes, weights=values).astype(np.float64, copy=False)
 
 
@@ -114,10 +116,9 @@ def _unless_rounding(rest: Floats, scale: float) -> Floats:
 
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
-    quantile = 0.5 + level / 2
     if not estimate.se > 0:
         return NO_BOUNDS
-    half = t_ppf(quantile, estimate.df) * estimate.se
+    half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se
     return Bounds(estimate.mean - half, estimate.mean + half)
 
 
@@ -222,6 +223,27 @@ def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> S
         reached *= 2 if seen > slack else 1
     p, mid_p = (min(beyond + share * reached, 1.0) for share in (1, 0.5))
     return StatResult("exact sign flip", p, mid_p)
+
+
+def mean_test(d: ArrayLike, clusters: NDArray[np.int64] | None, level: float) -> StatResult:
+    """Test one-sided for a mean above 0: by all signs where few units differ, else by `paired_t`.
+
+    All signs are taken of fewer than 20 differences, or of 25 clusters, whose sizes skew t for
+    longer; then `p` is the mid-p. `clusters` are numbered from 0.
+    """
+    values = vector(d)
+    result = paired_t(values, clusters=clusters, alternative="greater", level=level)
+    # a cluster's tasks have one sign to flip
+    units = values if clusters is None else _sums(values, clusters)
+    moved = nonzero(units)
+    if 0 < moved.size < (_FEW if clusters is None else _FEW_CLUSTERS):
+        flipped = signflip_exact(units, alternative="greater")
+        name = flipped.name if clusters is None else f"clustered {flipped.name}"
+        return structs.replace(result, p=flipped.mid_p, name=name, mid_p=flipped.mid_p)
+    if moved.size and not (moved < 0).any():
+        # all worse: a spread among these is no doubt
+        return structs.replace(result, p=min(result.p, 0.5**moved.size))
+    return result
 
 
 def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:

@@ -9,13 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import (
-    NO_BOUNDS,
-    Bounds,
-    binom_sf,
-    normal_ppf,
-    vector,
-)
+from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, binom_sf, normal_ppf, vector
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:

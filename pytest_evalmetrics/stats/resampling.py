@@ -26,12 +26,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import (
-    StatResult,
-    StatsError,
-    lattice_step,
-    normal_sf,
-)
+from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step, normal_sf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -121,12 +116,9 @@ def relabel_test(
         n = len(baseline[1]) - 1
         several = n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS)
     else:
-        ends = [
-            (np.minimum.reduceat(v, o[:-1]), np.maximum.reduceat(v, o[:-1]))
-            for v, o in (baseline, current)
-        ]
-        lowest = np.minimum(ends[0][0], ends[1][0])
-        tasks = np.flatnonzero(np.maximum(ends[0][1], ends[1][1]) > lowest)  # the others stay
+        lowest = np.minimum(*(np.minimum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
+        highest = np.maximum(*(np.maximum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
+        tasks = np.flatnonzero(highest > lowest)  # the others stay
         several = len(tasks) > _FEW
         if several and statistic is None:
             return _type_iii(*_mean_cumulants(baseline, current, sign))
@@ -179,11 +171,8 @@ def _two_valued(
     log = ways(nb[:, None], j) + ways(nc[:, None], x[:, None] - j) - ways(nb + nc, x)[:, None]
     chance = np.where(valid, np.exp(log), 0.0)
     chance /= chance.sum(axis=1, keepdims=True)
-    values = [
-        two_valued(np.broadcast_to(size[:, None], j.shape), up, ends, statistic)
-        for size, up in ((nb, j), (nc, x[:, None] - j))
-    ]
-    damage = sign * (values[0] - values[1])
+    before = two_valued(nb[:, None], j, ends, statistic)
+    damage = sign * (before - two_valued(nc[:, None], x[:, None] - j, ends, statistic))
     observed = float(damage[kind, highs[0] - first[kind]].sum())
     return _States(damage, chance, times.astype(np.float64)), observed
 
@@ -194,11 +183,11 @@ def two_valued(
     """Value tasks of `sizes` rollouts, `ups` of which have the second of two rewards, `ends`."""
     if statistic is None:
         return np.asarray(ends[0] + (ends[1] - ends[0]) * ups / sizes)
-    size, up = sizes.ravel(), ups.ravel()
+    size, up = (each.ravel() for each in np.broadcast_arrays(sizes, ups))
     offsets = np.concatenate(([0], np.cumsum(size)))
     rank = np.arange(offsets[-1]) - np.repeat(offsets[:-1], size)
     rewards = np.where(rank < np.repeat(up, size), ends[1], ends[0])
-    return statistic(rewards, offsets).reshape(sizes.shape)
+    return statistic(rewards, offsets).reshape(ups.shape)
 
 
 def _dealt(  # noqa: PLR0917 - one per array

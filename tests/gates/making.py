@@ -66,8 +66,7 @@ def rule(name="practical", **changed):
 
 
 def compared(pair, *, clusters=None, **changed):
-    pair = replace(pair, clusters=clusters)
-    return compare(pair, **({"direction": "higher", "alpha": 0.01, "gate_id": "g"} | changed))
+    return compare(Gated(replace(pair, clusters=clusters), rule(**changed), gate_id="g"))
 
 
 def checked(pair, asked=None, *, min_coverage=0.9, benchmarks=1, **changed):

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 
 from pytest_evalmetrics.ext import Estimate, Verdict
-from pytest_evalmetrics.gates import check_value
+from pytest_evalmetrics.gates import Gated, check_value
 from pytest_evalmetrics.gates.comparison import Comparison
 from pytest_evalmetrics.gates.decisions import decide
 from pytest_evalmetrics.results import Interval
@@ -19,8 +19,9 @@ UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01  # the end of a drop of 0.05 of 100
 
 def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     """A comparison of 100 tasks with these numbers."""
+    pair = make_pair([[0.0]], [[0.0]], value_baseline=baseline, value_current=baseline - drop)
     known = {
-        "pair": make_pair([[0.0]], [[0.0]], value_baseline=baseline, value_current=baseline - drop),
+        "gated": Gated(pair, rule()),
         "damage": np.array([drop]),
         "df": 99,
         "drop": drop,

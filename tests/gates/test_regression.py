@@ -77,7 +77,7 @@ def test_tasks_that_are_not_compared_are_listed():
         assert check.evidence[kind] == len(tasks)
         assert check.evidence[f"{kind}_tasks"] == list(tasks)
     passed = checked(replace(flips(0, 0, 100), excluded=("a", "b")), **sides)
-    assert "one task is only in the baseline: old" in passed.reason
+    assert "1 task is only in the baseline: old" in passed.reason
     assert "2 tasks are only in this run: new, newer" in passed.reason
     assert "2 tasks are left out, without a value on one side: a, b" in passed.reason
     none = checked(replace(make_pair([], []), excluded=tuple(range(200))))

@@ -36,8 +36,8 @@ def test_bounds_that_spend_alpha(spent):
     for i in range(1, 6):
         crossed = 1 - within(FIVE[:i], [-math.inf] * i, bounds[:i])
         assert crossed == pytest.approx(spent[i - 1], abs=3e-5)
-    never = sequential.StopBounds(bounds, (-8.0,) * 5)
-    crossed = accumulate(fail for _, fail in sequential.stopping(FIVE, never, 0.0))
+    never = sequential.StopBounds(FIVE, bounds, (-8.0,) * 5)
+    crossed = accumulate(fail for _, fail in sequential.stopping(never, 0.0))
     assert list(crossed) == pytest.approx(spent, abs=1e-6)
 
 
@@ -55,12 +55,12 @@ def test_published_constants_have_their_level_and_power(looks, constant, shape, 
     times = tuple((i + 1) / looks for i in range(looks))
     high = tuple(constant * t**-shape for t in times)
     low = tuple(-z for z in high)
-    bounds = sequential.StopBounds(high, low)
+    bounds = sequential.StopBounds(times, high, low)
     for drift, expected in (
         (0.0, 0.05),
         (math.sqrt(inflation) * (norm.ppf(0.975) + norm.ppf(0.9)), 0.9),
     ):
-        stops = sum(map(sum, sequential.stopping(times, bounds, drift)))
+        stops = sum(map(sum, sequential.stopping(bounds, drift)))
         assert stops == pytest.approx(1 - within(times, low, high, drift), abs=3e-5)
         assert stops == pytest.approx(expected, rel=2e-3)
 
@@ -82,7 +82,7 @@ def test_futility_never_costs_level_and_little_power():
     assert bounds.futility[-1] == bounds.efficacy[-1]
     drift = norm.ppf(0.99) + norm.ppf(0.95)
     for true, least, most in ((0.0, 0.0, 0.01), (drift, 0.92, 0.95)):
-        looks = sequential.stopping(fractions, bounds, true)
+        looks = sequential.stopping(bounds, true)
         assert sum(map(sum, looks)) == pytest.approx(1, abs=1e-6)
         assert least <= sum(fail for _, fail in looks) <= most
 
@@ -90,12 +90,12 @@ def test_futility_never_costs_level_and_little_power():
 def test_what_stopped_a_run_is_overstated_and_corrected():
     fractions = sequential.fractions_of((2, 4, 6, 8), 8)
     bounds = sequential.bounds_of(fractions, 0.01)
-    drift, low, high = sequential.adjusted(fractions[:1], bounds, 3.0)  # nothing went before
+    drift, low, high = sequential.adjusted(bounds, 0, 3.0)  # nothing went before
     root = math.sqrt(fractions[0])
     assert (drift, low, high) == pytest.approx([(3 + z) / root for z in (0, -1.96, 1.96)], rel=1e-4)
     for at, z in ((1, 2.8), (2, 2.7), (3, 2.6)):
         naive = z / math.sqrt(fractions[at])
-        drift, low, high = sequential.adjusted(fractions[: at + 1], bounds, z)
+        drift, low, high = sequential.adjusted(bounds, at, z)
         assert low < drift < naive < high
 
 

@@ -18,14 +18,13 @@ from pytest_evalmetrics.pipeline.row_choice import reading_order
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import RowFailure, ScorerFailures
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, MARK
-from pytest_evalmetrics.transport import Progress
+from pytest_evalmetrics.transport import CallError, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.engines.local import Attempted
-    from pytest_evalmetrics.generators import Generator
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange
+    from pytest_evalmetrics.generators import Generated, Generator
+    from pytest_evalmetrics.scorers import BoundScorer, Calls, Exchange
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
@@ -135,7 +134,9 @@ class Board:
             self.columns[name][at] = scores[name]
         self._counted.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scorer: BoundScorer | Stage, error: RowError, reason: str) -> None:
+    def lacks(
+        self, row: Row, scorer: BoundScorer | Stage, error: RowError | CallError, reason: str
+    ) -> None:
         """Take the reason why a row has no scores."""
         reason = self._reasons.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
@@ -153,23 +154,32 @@ class Board:
         item = compact({"scores": scorer.scores, "reason": reason}).encode()
         self.reasons.add(row.index, self._ranks[scorer.scores[0]], item)
 
-    def attempted(self, row: Row, attempt: Attempted) -> None:
-        """Take the outcome of generating a row's answer."""
+    def attempted(
+        self,
+        row: Row,
+        calls: Calls,
+        generated: Generated | None,
+        failure: RowError | CallError | None,
+        *,
+        reason: str,
+        text: bytes,
+    ) -> None:
+        """Take the outcome of generating a row's answer; `text` is the row with it."""
         assert self.stage is not None  # noqa: S101 - else nothing is generated
-        if attempt.measured is not None:
-            self.scored(row, self.stage, attempt.measured, from_journal=attempt.from_journal)
-            self._cut += attempt.cut
+        if generated is not None:
+            self.scored(row, self.stage, generated.measured, from_journal=calls.from_journal)
+            self._cut += generated.reply.finish_reason == "length"
             self._answered += 1
-        self.asked(row, self.stage, attempt.exchanges)
-        self.answers.add(row.index, 0, attempt.text)
-        if attempt.failure is not None:
-            self.lacks(row, self.stage.failing, attempt.failure, attempt.reason)
-            if attempt.call_failed and attempt.failure.kind not in _NEVER_IGNORED:
+        self.asked(row, self.stage, calls.exchanges)
+        self.answers.add(row.index, 0, text)
+        if failure is not None:
+            self.lacks(row, self.stage.failing, failure, reason)
+            if isinstance(failure, CallError) and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         if failed := self.failed.get(row.index):
             self.progress.failed(failed[0].kind)
         else:
-            self.progress.succeeded(from_journal=attempt.from_journal)
+            self.progress.succeeded(from_journal=calls.from_journal)
 
     # -- the outcome -------------------------------------------------------------------------
 

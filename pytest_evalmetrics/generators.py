@@ -143,9 +143,6 @@ class TargetGenerator:
     def __init__(self, spec: TargetSpec, terms: Terms) -> None:
         self._spec = spec
         self._function = _target(spec.function)
-        self._is_async = inspect.iscoroutinefunction(self._function) or (
-            inspect.iscoroutinefunction(getattr(self._function, "__call__", None))  # noqa: B004 - an object's own
-        )
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
@@ -168,12 +165,9 @@ class TargetGenerator:
         given = dict(row)  # a function that changes its row changes no other's
         try:
             async with asyncio.timeout(self._timeout_s):
-                if self._is_async:
-                    value = await self._function(given, **more)
-                else:
-                    value = await _in_a_thread(lambda: self._function(given, **more))
-                    if inspect.isawaitable(value):
-                        value = await value
+                value = await _in_a_thread(lambda: self._function(given, **more))
+                if inspect.isawaitable(value):  # as of `async def`
+                    value = await value
             return as_json(value)
         except RowError as error:
             raise CallError(error.kind, error.message, hint=error.hint) from None

@@ -12,12 +12,12 @@ from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
 from pytest_evalmetrics.transport import CallError, Meter, Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.generators import Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
-    from pytest_evalmetrics.scorers import BoundScorer, Exchange, Terms
+    from pytest_evalmetrics.scorers import BoundScorer, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 
@@ -29,7 +29,7 @@ class Workload:
     # which calls are counted, and pulled as places get free
     jobs: Iterator[tuple[Row, BoundScorer | None]]
     scorers: tuple[BoundScorer, ...]
-    # has the `generator`, and takes each `attempted` row; None where nothing is generated
+    # has the `generator`, and takes the outcome of each row; None where nothing is generated
     answering: Any
     spec: BenchmarkSpec  # of which scorers and generator were made
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
@@ -57,63 +57,33 @@ class Engine(Protocol):
         ...
 
 
-@record
-class Attempted:
-    """The outcome of one attempt at a row, as far as a run keeps it."""
-
-    text: bytes  # the row with its answer, or why it has none: a JSON object, without secrets
-    exchanges: Sequence[Exchange]  # what was asked, and answered
-    from_journal: bool  # the answer came from the journal
-    # its columns, see `Generated.measured`; None where nothing came
-    measured: Mapping[str, float] | None = None
-    cut: bool = False  # it ended at the most tokens that there may be
-    failure: RowError | None = None  # why there is no answer to be scored
-    reason: str = ""  # the same for people, without secrets
-    call_failed: bool = False  # that is because the call failed
-
-
 async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     """Answer a row, and score its answer; its calls are counted before anything is awaited."""
     generator: Generator = work.answering.generator
-    hide, generated, failure, call_failed = work.transport.hide, None, None, False
+    hide, generated, reason = work.transport.hide, None, ""
+    kept: dict[str, Any] = {"item": row.item}
+    failure: RowError | CallError | None
     try:
         generated = await generator.generate(row.item, row.sample, calls)
         failure = generated.failure
-    except CallError as error:
-        failure, call_failed = RowError(error.kind, error.message, hint=error.hint), True
-    except RowError as error:
+    except (CallError, RowError) as error:
         failure = error
-    reason = "" if failure is None else hide(failure.message)
-    answered = None
-    kept: dict[str, Any] = {"item": row.item}
     if failure is not None:
+        reason = hide(failure.message)
         kept["failed"] = [failure.kind, reason]
     elif generated is not None:
         item, sample_data = {**row.item, "response": generated.reply.text}, generated.sample_data
         kept = {"item": item, "sample": sample_data}
         answered = replace(row, item=item, sample_data=sample_data)
-    attempted = Attempted(
-        _text(kept, hide),
-        calls.exchanges,
-        calls.from_journal,
-        None if generated is None else generated.measured,
-        generated is not None and generated.reply.finish_reason == "length",
-        failure,
-        reason,
-        call_failed,
-    )
-    if answered is not None:
         for scorer in work.scorers:
             await score_row(answered, scorer, calls.following(), work.sink, hide)
-    work.answering.attempted(row, attempted)
-
-
-def _text(what: Mapping[str, Any], hide: Callable[[str], str]) -> bytes:
     try:
-        text = compact(what)
+        text = compact(kept)
     except (TypeError, ValueError, OverflowError):  # UTF-8 can't hold half a surrogate pair
-        text = compact(_writable(what))
-    return hide(text).encode()
+        text = compact(_writable(kept))
+    work.answering.attempted(
+        row, calls, generated, failure, reason=reason, text=hide(text).encode()
+    )
 
 
 def _writable(value: Any) -> Any:

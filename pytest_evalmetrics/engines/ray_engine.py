@@ -9,19 +9,19 @@ import os
 import socket
 import time
 import warnings
-from collections import deque
+from collections import Counter, deque
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from socket import gethostname
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.files import RolloutFile, is_large
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.source import Source, open_source, shortened
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
@@ -56,6 +56,7 @@ class RayEngine:
         self._address = address
         self._ray: Any = None
         self._started_here = False
+        self.lost_errors: Any = ()  # that Ray raises for a worker that is lost
         self._head: tuple[str, int] | None = None
         self._refused = 0  # connections that the head refused in a row
 
@@ -70,23 +71,20 @@ class RayEngine:
             return None
         self.must_have_a_core()
         table = TableBuilder(request)
-        rows = dict.fromkeys(range(len(files)), 0)
-        lines, last = 0, -1
+        lines, rows = Counter[int](), Counter[int]()  # of each file
         for piece, read in self._read(pieces, format_, request):
-            if piece.file != last:
-                lines, last = 0, piece.file
-            if isinstance(read, EvalMetricsError):
-                if read.line is not None:
-                    read.line += lines  # read before, of the same file
-                raise read
             if read is None:
                 return None
+            if isinstance(read, EvalMetricsError):
+                if read.line is not None:
+                    read.line += lines[piece.file]
+                raise read
             table.extend(*read)
-            lines += read[1].lines
+            lines[piece.file] += read[1].lines
             rows[piece.file] += read[1].rows
             if isinstance(piece.what, Source):
                 piece.what.must_be_unchanged()
-        return table.build() if all(rows.values()) else None
+        return table.build() if len(+rows) == len(files) else None
 
     def _read(
         self, pieces: Sequence[Piece], format_: str | None, request: Request
@@ -129,23 +127,16 @@ class RayEngine:
     @property
     def ray(self) -> Any:
         """The package, connected."""
-        if self._refused >= _REFUSED:
-            raise self._headless()
+        self._must_have_a_head()
         if self._ray is None:
             self._ray = self._connected()
+            self.lost_errors = self._ray.exceptions.RayError
             with suppress(OSError, ValueError, AttributeError, RuntimeError):  # it can't be seen
                 host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
                 head = host.strip("[]"), int(port)
                 socket.create_connection(head, timeout=_KNOCKS_S).close()
                 self._head = head
         return self._ray
-
-    @property
-    def lost_errors(self) -> type[Exception]:
-        """The errors that Ray raises for a worker that is lost."""
-        import ray  # noqa: PLC0415 - an extra; also once the head is gone
-
-        return cast("type[Exception]", ray.exceptions.RayError)
 
     async def watch_head(self) -> None:
         """Raise once the head of the cluster is gone.
@@ -162,28 +153,27 @@ class RayEngine:
             await asyncio.sleep(_BEAT_S * (_REFUSED + 1))
 
     def _check_head(self) -> None:
-        """Raise if the head has refused several connections in a row."""
         self._refused = 0 if self._head_answers() else self._refused + 1
-        if self._refused >= _REFUSED:
-            raise self._headless()
+        self._must_have_a_head()
 
     def _head_answers(self) -> bool:
-        if self._head is not None:
-            try:
+        try:
+            if self._head is not None:
                 socket.create_connection(self._head, timeout=_KNOCKS_S).close()
-            except TimeoutError:  # a busy machine
-                return True
-            except OSError:
-                return False
+        except OSError as error:
+            return isinstance(error, TimeoutError)  # a busy machine
         return True
 
-    def _headless(self) -> EngineError:
-        host, port = self._head or ("", 0)
-        return EngineError(
-            f"the head of the Ray cluster ({host}:{port}) is gone: it refuses connections",
-            hint="start the cluster again (`ray start --head`) and run again: answers that were "
-            "paid for are in the journal; --evalmetrics-engine local does without a cluster",
-        )
+    def _must_have_a_head(self) -> None:
+        """Raise if the head has refused several connections in a row."""
+        if self._refused >= _REFUSED:
+            host, port = self._head or ("", 0)
+            raise EngineError(
+                f"the head of the Ray cluster ({host}:{port}) is gone: it refuses connections",
+                hint="start the cluster again (`ray start --head`) and run again: answers that "
+                "were paid for are in the journal; --evalmetrics-engine local does without a "
+                "cluster",
+            )
 
     def cpus(self) -> int:
         """Count the cores of all nodes."""
@@ -191,17 +181,13 @@ class RayEngine:
 
     def must_have_a_core(self) -> None:
         """Wait for a free core: a cluster without one would let tasks wait for ever."""
-        ref = self.ray.remote(num_cpus=1)(_nothing).remote()
+        ref = self.ray.remote(num_cpus=1)(lambda: None).remote()
         if not self._wait(ref, self.patience_s):
             self.ray.cancel(ref)
             raise EngineError(
                 f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s",
                 hint="`ray status` lists what its nodes work on",
             )
-
-    def start(self, worker: type) -> Any:
-        """Start an actor on a core of its own."""
-        return self.ray.remote(num_cpus=1, scheduling_strategy="SPREAD")(worker).remote()
 
     def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
         """Wait until a task is done, and return whether it is in time."""
@@ -261,38 +247,29 @@ class RayEngine:
 
 
 def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
-    """Read a piece, on one of the nodes."""
+    """Read a piece, on one of the nodes; a file behind a URL is copied, and the copy deleted."""
+    copy = None
     try:
-        if not isinstance(what, Source):
-            return _fetched(what, format_, request)
-        if what.url is None and not what.path.exists():
+        if isinstance(what, Source):
+            source, shown = what, what.path
+        else:
+            from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
+
+            (copy,) = fetch(what.url or "")
+            source, shown = open_source(copy), Path(what.shown)
+            if not splits(find_loader(format_, source), source):
+                return None
+        if source.url is None and not source.path.exists():
             hint = "place the rollouts where all nodes see them under the same path, or behind URLs"
-            message = f"the node {gethostname()} of the Ray cluster has no file {what.path}"
-            raise EngineError(message, file=what.shown, hint=hint)
-        return what, ShardReader(request).read(what)
+            message = f"the node {gethostname()} of the Ray cluster has no file {source.path}"
+            raise EngineError(message, file=source.shown, hint=hint)
+        return replace(source, path=shown), ShardReader(request).read(source)
     except EvalMetricsError as error:  # a value: Ray would make another class of it
         return error
-
-
-def _fetched(file: RolloutFile, format_: str | None, request: Request) -> Read:
-    """Copy a file from its URL, read it, and delete the copy."""
-    from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
-
-    (copy,) = fetch(file.url or "")
-    try:
-        source = open_source(copy)
-        if not splits(find_loader(format_, source), source):
-            return None
-        part = ShardReader(request).read(source)
-        return replace(source, path=Path(file.shown)), part
     finally:
-        copy.path.unlink(missing_ok=True)
-
-
-def _nothing() -> None:
-    """Do nothing, on a core."""
+        if copy is not None:
+            copy.path.unlink(missing_ok=True)
 
 
 def _short(error: BaseException) -> str:
-    text = " ".join(str(error).split()) or type(error).__name__
-    return text if len(text) <= _LONGEST else text[:_LONGEST] + "…"
+    return shortened(" ".join(str(error).split()) or type(error).__name__, _LONGEST)

@@ -12,39 +12,34 @@ import pickle
 import sys
 from contextlib import aclosing, suppress
 from dataclasses import dataclass, field, replace
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
 from pytest_evalmetrics.engines.local import Workload, score_here
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores, Terms, make_scorers
+from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Awaitable, Callable, Iterator, Sequence
     from types import ModuleType
 
     from pytest_evalmetrics.engines.ray_engine import RayEngine
-    from pytest_evalmetrics.spec import ScorerSpec
-    from pytest_evalmetrics.spec.model_keys import TargetSpec
+
+    # a scorer's number and a row, or None for the target, with an item and its sample
+    Task: TypeAlias = tuple[int | None, *tuple[Any, ...]]
 
 _DEATHS: Final = 3  # of one slot's workers
 _BATCH: Final = 64  # tasks at most that a worker gets at once
 _BATCH_S: Final = 0.1  # a batch that takes less is doubled, else halved
 _INSTALLED: Final = {"site-packages", "dist-packages"}
+_CREATE_LATE: Final = "create what can't be pickled (a lock, a client) where it is used"
 _PACKAGE: Final = "pytest-evalmetrics"
-
-
-class Task(NamedTuple):
-    """A row to be scored by one of the scorers, or to be answered by the target."""
-
-    scorer: int | None  # None for the target
-    row: Any  # a `Row`; for the target its mapping
-    sample: int = 0
 
 
 async def score_on(engine: RayEngine, work: Workload, root: Path) -> None:
@@ -81,13 +76,12 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
     pool = _Pool(engine, kit, unsendable, _search_path(root), most, lanes, lost)
     async with aclosing(pool):
         far = {
-            id(work.scorers[n]): replace(
-                work.scorers[n], target=_FarScorer(pool, n, work.scorers[n].scores), calls=True
-            )
-            for n in own
+            id(scorer): replace(scorer, target=_FarScorer(pool, n), calls=True)
+            for n, scorer in enumerate(work.scorers)
+            if n in own
         }
         if target is not None:
-            target.call = pool.answer
+            target.call = partial(pool.do, None)
         moved = replace(
             work,
             jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
@@ -105,31 +99,21 @@ class _FarScorer:
 
     pool: _Pool
     number: int
-    scores: tuple[str, ...]
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         del calls
-        scores = cast("Scores", await self.pool.do(Task(self.number, row)))
+        scores: Scores = await self.pool.do(self.number, row)
         return Explained(scores, scores.reason)
 
 
 # -- what workers need ----------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class Kit:
-    """The code and the settings that a worker needs before its first task; no secrets."""
-
-    version: str  # of this package
-    registered: Mapping[str, Any]  # the project's scorers, by the names in the benchmark file
-    target: Any  # the function behind `target:`, if any
-    scorers: Mapping[int, ScorerSpec]
-    target_spec: TargetSpec | None
-    terms: Terms
-
-
 def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> tuple[bytes, str]:
-    """Pickle a `Kit`; return also why the project's code is not in it, if so."""
+    """Pickle the code and the settings that a worker needs before its first task; no secrets.
+
+    Return also why the project's code is not in it, if so.
+    """
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
         spec.type if isinstance(spec, CustomScorerSpec) else spec.function
@@ -137,14 +121,14 @@ def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> 
         if isinstance(spec, CustomScorerSpec | PythonScorerSpec)
     ]
     target = work.spec.target
-    kit = Kit(
-        version(_PACKAGE),
-        {name: scorers.find(name).target for name in names},
-        None if target is None else targets.find(target.function).target,
-        specs,
-        target,
-        replace(work.terms, secrets={}),
-    )
+    kit = {
+        "version": version(_PACKAGE),
+        "registered": {name: scorers.find(name).target for name in names},
+        "scorers": specs,
+        "target": target,
+        "function": None if target is None else targets.find(target.function).target,
+        "terms": replace(work.terms, secrets={}),
+    }
     pickler, unsendable = engine.ray.cloudpickle, ""
     # a module that holds a client can't be sent: workers that see the folder import their own
     for modules in (list(_modules_below(root)), []):
@@ -159,8 +143,7 @@ def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> 
                 pickler.unregister_pickle_by_value(module)
     raise EngineError(
         f"the project's code can't be sent to the cluster: {unsendable}",
-        hint="create what can't be pickled (a lock, a client) where it is used; or write it "
-        "into a package that is installed on every node",
+        hint=f"{_CREATE_LATE}; or write it into a package that is installed on every node",
     )
 
 
@@ -202,11 +185,7 @@ class _Pool:
             slot.cancel()
         await asyncio.gather(*self.slots, return_exceptions=True)
 
-    async def answer(self, row: Mapping[str, Any], sample: int) -> str:
-        """Call the target on the cluster."""
-        return cast("str", await self.do(Task(None, row, sample)))
-
-    async def do(self, task: Task) -> Scores | str:
+    async def do(self, *task: Any) -> Any:
         """Do a task on a worker; raise the error that it returned."""
         outcome: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
         self.waiting.put_nowait((task, outcome))
@@ -217,7 +196,7 @@ class _Pool:
         result = await outcome
         if isinstance(result, EvalMetricsError):
             raise result
-        return cast("Scores | str", result)
+        return result
 
     def _ended(self, slot: asyncio.Task[None]) -> None:
         """End the scoring where no worker can start, or none is left."""
@@ -232,12 +211,20 @@ class _Pool:
     async def _serve(self) -> None:
         """Keep one worker at work; raise the last error when several have died."""
         for death in range(1, _DEATHS + 1):
-            actor = self.engine.start(Worker)
+            options = {"num_cpus": 1, "scheduling_strategy": "SPREAD"}
+            actor = self.engine.ray.remote(**options)(Worker).remote()
             lanes: list[asyncio.Task[None]] = []
             try:
                 error = await actor.begin.remote(self.kit, self.path, str(Path.cwd()))
+                if error is not None and not self.unsendable:
+                    raise error
                 if error is not None:
-                    raise self._explained(error)
+                    raise EngineError(
+                        f"the project's code can't be sent to the cluster: {self.unsendable}; and "
+                        f"a worker could not import it: {error.message}",
+                        hint=f"{_CREATE_LATE}; or let every node see the project's folder, or "
+                        "install it there as a package",
+                    )
                 lanes += [asyncio.create_task(self._lane(actor)) for _ in range(self.lanes)]
                 self.ready += 1
                 await asyncio.gather(*lanes)
@@ -252,16 +239,6 @@ class _Pool:
                 await asyncio.gather(*lanes, return_exceptions=True)
                 with suppress(Exception):  # it is gone, or the cluster is
                     self.engine.ray.kill(actor)
-
-    def _explained(self, error: EvalMetricsError) -> EvalMetricsError:
-        if not self.unsendable:
-            return error
-        return EngineError(
-            f"the project's code can't be sent to the cluster: {self.unsendable}; and a worker "
-            f"could not import it: {error.message}",
-            hint="create what can't be pickled (a lock, a client) where it is used; or let every "
-            "node see the project's folder, or install it there as a package",
-        )
 
     async def _lane(self, actor: Any) -> None:
         """Send batches to a worker one after the other, of a size that takes a moment."""
@@ -297,22 +274,22 @@ class Worker:
         with suppress(OSError):
             os.chdir(folder)
         try:
-            unpacked: Kit = pickle.loads(kit)  # noqa: S301 - from the run that this works for
-            here = version(_PACKAGE)
-            if here != unpacked.version:
+            needs = pickle.loads(kit)  # noqa: S301 - from the run that this works for
+            here, terms, target = version(_PACKAGE), needs["terms"], needs["target"]
+            if here != needs["version"]:
                 return EngineError(
-                    f"a worker of the cluster has {_PACKAGE} {here}, this run {unpacked.version}",
+                    f"a worker of the cluster has {_PACKAGE} {here}, this run {needs['version']}",
                     hint="install the same version on every node",
                 )
-            for name, scorer in unpacked.registered.items():
+            for name, scorer in needs["registered"].items():
                 scorers.put(name, scorer)
-            self._scorers = {
-                number: make_scorers((spec,), unpacked.terms, lambda *_: 0)[0]
-                for number, spec in unpacked.scorers.items()
-            }
-            if unpacked.target_spec is not None:
-                targets.put(unpacked.target_spec.function, unpacked.target)
-                self._target = TargetGenerator(unpacked.target_spec, unpacked.terms)
+            self._functions: dict[int | None, Callable[..., Awaitable[Scores | str]]] = {}
+            for number, spec in needs["scorers"].items():
+                (bound,) = make_scorers((spec,), terms, lambda *_: 0)
+                self._functions[number] = partial(bound.score_with, calls=cast("Any", None))
+            if target is not None:
+                targets.put(target.function, needs["function"])
+                self._functions[None] = TargetGenerator(target, terms).answer
         except EvalMetricsError as error:
             return error
         except Exception as error:  # noqa: BLE001 - the project's modules are imported here
@@ -327,12 +304,8 @@ class Worker:
         """Do tasks side by side; a scorer sees one row at a time."""
         return await asyncio.gather(*(self._do(*task) for task in tasks))
 
-    async def _do(
-        self, scorer: int | None, row: Any, sample: int
-    ) -> Scores | str | EvalMetricsError:
+    async def _do(self, function: int | None, *given: Any) -> Scores | str | EvalMetricsError:
         try:
-            if scorer is None:
-                return await self._target.answer(row, sample)
-            return await self._scorers[scorer].score_with(row, cast("Any", None))
+            return await self._functions[function](*given)
         except EvalMetricsError as error:
             return error

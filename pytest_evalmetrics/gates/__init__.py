@@ -6,6 +6,7 @@ from pytest_evalmetrics.gates.comparison import too_few as too_few
 from pytest_evalmetrics.gates.decisions import GateRule as GateRule
 from pytest_evalmetrics.gates.decisions import Rule as Rule
 from pytest_evalmetrics.gates.decisions import check_value as check_value
+from pytest_evalmetrics.gates.expectations import Completeness as Completeness
 from pytest_evalmetrics.gates.expectations import blind_thresholds as blind_thresholds
 from pytest_evalmetrics.gates.expectations import check_completeness as check_completeness
 from pytest_evalmetrics.gates.expectations import check_numbers as check_numbers

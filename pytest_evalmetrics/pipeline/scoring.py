@@ -475,7 +475,9 @@ class _Board:
             self.columns[name][at] = scores[name]
         self._counted.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scorer: _Giver, error: RowError, reason: str) -> None:
+    def lacks(
+        self, row: Row, scorer: _Giver, error: RowError | transport.CallError, reason: str
+    ) -> None:
         reason = self._reasons.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
         self.failed.setdefault(row.index, []).append(failed)
@@ -490,22 +492,32 @@ class _Board:
         item = compact({"scores": scorer.scores, "reason": reason}).encode()
         self.reasons.add(row.index, self._ranks[scorer.scores[0]], item)
 
-    def attempted(self, row: Row, attempt: local.Attempted) -> None:
+    def attempted(
+        self,
+        row: Row,
+        calls: scorers.Calls,
+        generated: generators.Generated | None,
+        failure: RowError | transport.CallError | None,
+        *,
+        reason: str,
+        text: bytes,
+    ) -> None:
+        """Take the outcome of generating a row's answer; `text` is the row with it."""
         assert self.stage is not None  # noqa: S101 - else nothing is generated
-        if attempt.measured is not None:
-            self.scored(row, self.stage, attempt.measured, from_journal=attempt.from_journal)
-            self._cut += attempt.cut
+        if generated is not None:
+            self.scored(row, self.stage, generated.measured, from_journal=calls.from_journal)
+            self._cut += generated.reply.finish_reason == "length"
             self._answered += 1
-        self.asked(row, self.stage, attempt.exchanges)
-        self.answers.add(row.index, 0, attempt.text)
-        if attempt.failure is not None:
-            self.lacks(row, self.stage.failing, attempt.failure, attempt.reason)
-            if attempt.call_failed and attempt.failure.kind not in _NEVER_IGNORED:
+        self.asked(row, self.stage, calls.exchanges)
+        self.answers.add(row.index, 0, text)
+        if failure is not None:
+            self.lacks(row, self.stage.failing, failure, reason)
+            if isinstance(failure, transport.CallError) and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         if failed := self.failed.get(row.index):
             self.progress.failed(failed[0].kind)
         else:
-            self.progress.succeeded(from_journal=attempt.from_journal)
+            self.progress.succeeded(from_journal=calls.from_journal)
 
     # -- the outcome -------------------------------------------------------------------------
 

@@ -10,7 +10,7 @@ from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, U
 from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.ext import Source
 
@@ -27,47 +27,44 @@ class DeepEval(ToolLoader):
     is missing where a metric could not be judged and no other one failed.
     """
 
-    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
+    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
         run = Document.of(source, "a test run of deepeval")
-        model = foreign.lookup(run.get("hyperparameters"), "model")
         cases = [
             (f"{source.shown}, {kind}[{n}]", case)
             for kind in DEEPEVAL_CASES
             for n, case in enumerate(run.items(kind) or ())
         ]
         titles = [str(case.get("name") or name) for name, case in cases]
-        inputs = [foreign.lookup(case, "input") or case.get("scenario") for _, case in cases]
+        inputs = [foreign.first(case, "input", "scenario") for _, case in cases]
         tasks = foreign.distinct(titles, inputs)
         builder.positional = any(map(_is_numbered, titles))
         for (name, case), given, task in zip(cases, inputs, tasks, strict=True):
             lists = (foreign.objects(case.get(key)) for key in DEEPEVAL_METRICS)
             metrics = [
-                (str(metric.get("name") or metric.get("metric")), metric)
+                (str(foreign.first(metric, "name", "metric")), metric)
                 for metric in next(filter(None, lists), [])
             ]
             for score, metric in metrics:
                 settings = {key: metric.get(key) for key in _SETTINGS}
                 builder.measured(f"deepeval {score}", (score, "success"), settings)
             scores, error = _judged(case, metrics)
-            expected = case.get("expectedOutput") or case.get("expected_output")
-            builder.add(
-                Rollout(
-                    record=case,
-                    name=name,
-                    task=task,
-                    agent=model if isinstance(model, str) else None,
-                    scores=scores,
-                    usage=foreign.usage(
-                        case,
-                        latency_s=case.get("completionTime"),
-                        prompt_tokens="inputTokenCount",
-                        completion_tokens="outputTokenCount",
-                        cost_usd="tokenCost",
-                    ),
-                    error=error,
-                    started=foreign.number(case.get("order")),
-                    content=None if given is None else [given, expected],
-                )
+            expected = foreign.first(case, "expectedOutput", "expected_output")
+            yield Rollout(
+                record=case,
+                name=name,
+                task=task,
+                agent=foreign.lookup(run.get("hyperparameters"), "model"),
+                scores=scores,
+                usage=foreign.usage(
+                    case,
+                    latency_s=case.get("completionTime"),
+                    prompt_tokens="inputTokenCount",
+                    completion_tokens="outputTokenCount",
+                    cost_usd="tokenCost",
+                ),
+                error=error,
+                started=foreign.number(case.get("order")),
+                content=None if given is None else [given, expected],
             )
         for key, success in (("testPassed", True), ("testFailed", False)):
             count = sum(case.get("success") is success for _, case in cases)
@@ -87,7 +84,7 @@ def _judged(
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken:
-            error = error or Ungraded(f"{name} was not judged", str(metric.get("error") or ""))
+            error = error or Ungraded(f"{name} was not judged", metric.get("error"))
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False

@@ -4,29 +4,26 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections import Counter, defaultdict
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import reduce
+from itertools import chain
 from operator import add
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, content_hash, join_versions
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, TaskId, content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts.files import RolloutFile
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.json_rows import decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import (
-    open_source,
-    score_paths,
-    short,
-    shortened,
-    shown_json,
-)
+from pytest_evalmetrics.rollouts.source import open_source, score_paths, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
@@ -35,7 +32,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.source import Source
 
 USAGE: Final = (
@@ -44,6 +40,7 @@ USAGE: Final = (
 )
 _TOLERANCE: Final = 1e-6  # tools round what they print
 _SHOWN: Final = 160  # characters of an error's message
+_exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _items = msgspec.json.Decoder(list[msgspec.Raw] | None)
 
@@ -80,25 +77,28 @@ def total(values: Iterable[Any]) -> float | None:
     return reduce(add, numbers) if numbers else None  # sum() rounds otherwise from Python 3.12 on
 
 
-def usage(*holders: Any, latency_s: Any = None, **paths: str) -> dict[str, float]:
+def usage(
+    *holders: Any, latency_s: Any = None, latency_ms: Any = None, **paths: str
+) -> dict[str, float]:
     """Add up the usage that the holders state, as the names of `USAGE` without unknown ones.
 
     A path may name alternatives, as in ``input_tokens|prompt_tokens``.
     """
-    amounts = {"latency_s": number(latency_s)}
+    took = number(latency_ms)
+    amounts = {"latency_s": number(latency_s) if took is None else took / 1000}
     for name, alternatives in paths.items():
-        amounts[name] = total(first_number(each, *alternatives.split("|")) for each in holders)
+        amounts[name] = total(first(each, *alternatives.split("|")) for each in holders)
     if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
         amounts.pop("total_tokens", None)
     return {name: amount for name, amount in amounts.items() if amount is not None}
 
 
-def seconds(text: Any) -> float | None:
-    """Read a time such as ``2026-08-25T03:42:29.858Z``; None for anything else."""
-    if not isinstance(text, str):
-        return None
+def seconds(time: Any) -> float | None:
+    """Read a number, or a time such as ``2026-08-25T03:42:29.858Z``; None for anything else."""
+    if not isinstance(time, str):
+        return number(time)
     try:
-        return datetime.fromisoformat(text).timestamp()
+        return datetime.fromisoformat(time).timestamp()
     except (ValueError, OverflowError):
         return None
 
@@ -122,18 +122,22 @@ def lookup(record: Any, path: str) -> Any:
     return None
 
 
-def first_number(record: Any, *paths: str) -> float | None:
-    """Find the first number at any of some paths."""
-    amounts = (number(lookup(record, path)) for path in paths)
-    return next((amount for amount in amounts if amount is not None), None)
+def duration(record: Any, start: str, end: str) -> float | None:
+    """Subtract the times at two paths; None where one is unknown."""
+    begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
+    return None if begun is None or ended is None else ended - begun
 
 
-def reads_records(request: Request) -> bool:
-    """Return whether a benchmark asks for more of a record than its tool's own columns."""
-    fields = request.fields
-    ids = fields.task, fields.sample, fields.agent
-    named = any(path is not None for path in ids) or score_paths(fields) or fields.content
-    return bool(request.whole or request.categories or named)
+def first(record: Any, *paths: str) -> Any:
+    """Find the first value at any of some paths that is neither null nor empty text."""
+    values = (lookup(record, path) for path in paths)
+    return next((value for value in values if value is not None and value != ""), None)
+
+
+def error_of(text: str) -> tuple[str, str]:
+    """Take the exception's name from the start of a message, as in ``ValueError: no``."""
+    match = _exception(text)
+    return (match[1] if match else "error"), text
 
 
 def aggregate(
@@ -179,7 +183,7 @@ class Ungraded(NamedTuple):
     """The error of a rollout of which only the grading failed: it can be scored anew."""
 
     kind: str
-    message: str = ""
+    message: Any = None
 
 
 @dataclass(slots=True)
@@ -190,10 +194,10 @@ class Rollout:
     name: str  # in messages
     task: TaskId
     sample: int | None = None
-    agent: str | None = None
+    agent: Any = None  # what is no text is no name
     scores: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
-    error: tuple[str, str] | None = None  # its kind, and a message
+    error: tuple[Any, Any] | None = None  # its kind, and a message
     started: float | None = None
     rewards: Sequence[str] | None = None  # the scores that may be the reward; None for all
     content: Any = None
@@ -206,12 +210,8 @@ class ChunkBuilder:
         self._request = request
         self._source = source
         self._paths = score_paths(request.fields)
-        # task, sample, agent, time of the start, name, and labels of each row
-        self._rows: list[tuple[TaskId, int | None, str | None, float, str, list[str | None]]] = []
-        self._records: list[Mapping[str, Any]] = []
-        self._scores: dict[str, dict[int, float]] = {}
-        self._usage: dict[str, dict[int, float]] = {}
-        self._fractional: set[str] = set()
+        self._rollouts: list[Rollout] = []
+        self._labels: dict[str, list[str | None]] = {name: [] for name in request.categories}
         self._not_finite: list[NotFinite] = []
         self._not_numbers: dict[str, str] = {}
         self._failures: list[Failure] = []
@@ -220,55 +220,46 @@ class ChunkBuilder:
         self._content: dict[tuple[str | None, TaskId], str] = {}
         self._ruler: Counter[tuple[str, str, str]] = Counter()
         self._of_tasks: set[tuple[str, str, str]] = set()
+        self.scores: dict[str, None] = {}  # the names so far
         self.notes: list[str] = []
         self.versioned = self.positional = False
 
-    @property
-    def graded(self) -> tuple[str, ...]:
-        """The names of the scores so far."""
-        return tuple(self._scores)
-
-    def __len__(self) -> int:
-        return len(self._rows)
-
     def add(self, rollout: Rollout) -> None:
         """Add one rollout; one that has neither a score nor an error was not scored."""
-        row, record, fields = len(self._rows), rollout.record, self._request.fields
+        record, fields = rollout.record, self._request.fields
         grades = rollout.scores if rollout.rewards is None else rollout.rewards
         self._rewards.update(dict.fromkeys(grades))
+        self._keys.update(dict.fromkeys(record))
         scores = dict(rollout.scores)
         for name, path in self._paths.items():
             scores[name] = scores[path] if path in scores else lookup(record, path)
-        numbers = {name for name, value in scores.items() if self._add_score(name, value, rollout)}
-        graded = not numbers.isdisjoint({"reward", *grades})
-        for name, amount in rollout.usage.items():
-            column = self._usage.setdefault(name, {})
-            # what a failed call is said to cost or to have read was not measured
-            if math.isfinite(amount) and (graded or amount):
-                self._put(column, name, amount)
+        scores = {name: self._amount(name, value, rollout) for name, value in scores.items()}
+        graded = any(scores.get(name) is not None for name in ("reward", *grades))
         error = rollout.error or (None if graded else Ungraded("not scored"))
-        if error is not None:
-            kind, message = error[0], shortened(" ".join(error[1].split()), _SHOWN)
-            self._failures.append(Failure(row, kind, message, graded))
-            if not graded and not isinstance(error, Ungraded):
-                record = {**record, MARK: {"failed": [kind, message or kind]}}
-        if self._request.whole:
-            self._records.append(record)
-        task = self._id(rollout, fields.task, "task", rollout.task, (int, str))
-        sample = self._id(rollout, fields.sample, "sample", rollout.sample, (int, type(None)))
-        agent = self._id(rollout, fields.agent, "agent", rollout.agent, (str, type(None)))
+        rollout.task = self._id(rollout, "task", (int, str))
+        rollout.sample = self._id(rollout, "sample", (int, type(None)))
+        rollout.agent = self._id(rollout, "agent", (str, type(None)))
+        for name, labels in self._labels.items():
+            labels.append(self._label(rollout, name))
         content = rollout.content
         if fields.content is not None:
-            parts = [lookup(rollout.record, path) for path in fields.content]
+            parts = [lookup(record, path) for path in fields.content]
             content = parts if any(part is not None for part in parts) else None
         if content is not None:
-            hashed = content_hash(content)
-            before = self._content.get((agent, task), hashed)
-            self._content[agent, task] = join_versions(before, hashed)
-        started = math.nan if rollout.started is None else rollout.started
-        labels = [self._label(rollout, name) for name in self._request.categories]
-        self._rows.append((task, sample, agent, started, rollout.name, labels))
-        self._keys.update(dict.fromkeys(rollout.record))
+            key, hashed = (rollout.agent, rollout.task), content_hash(content)
+            self._content[key] = join_versions(self._content.get(key, hashed), hashed)
+        if error is not None:
+            kind = str(error[0] or "error")
+            message = shortened(" ".join(str(error[1] or "").split()), _SHOWN)
+            self._failures.append(Failure(len(self._rollouts), kind, message, graded))
+            if not graded and not isinstance(error, Ungraded):
+                record = {**record, MARK: {"failed": [kind, message or kind]}}
+        self.scores.update(dict.fromkeys(scores))
+        # what a failed call is said to cost or to have read was not measured
+        used = {n: v for n, v in rollout.usage.items() if math.isfinite(v) and (graded or v)}
+        rollout.scores, rollout.usage, rollout.content = scores, used, None
+        rollout.record = record if self._request.whole else {}
+        self._rollouts.append(rollout)
 
     def measured(
         self, name: str, scores: Iterable[str], settings: Mapping[str, Any], own: str = ""
@@ -298,24 +289,17 @@ class ChunkBuilder:
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():
-            if entry not in self._of_tasks or 2 * count > len(self._rows):
+            if entry not in self._of_tasks or 2 * count > len(self._rollouts):
                 yield entry
             if entry[1] == "scores":  # what ``fields:`` takes from it, or from who knows where
                 for name, path in self._paths.items():
-                    if path == entry[2] or path not in self._scores:
+                    if path == entry[2] or path not in self.scores:
                         yield entry[0], "scores", name
 
-    def _put(self, column: dict[int, float], name: str, amount: float) -> None:
-        column[len(self._rows)] = amount
-        if isinstance(amount, float):
-            self._fractional.add(name)
-
-    def _add_score(self, name: str, value: Any, rollout: Rollout) -> bool:
-        column = self._scores.setdefault(name, {})
+    def _amount(self, name: str, value: Any, rollout: Rollout) -> float | None:
+        """Take a score as a finite number; note why it is none."""
         amount = number(value)
-        if value is None:
-            return False
-        if amount is None:
+        if amount is None and value is not None:
             if name in self._request.scores or name in self._paths:
                 raise DataError(
                     f"the score {name!r} is {shown_json(value, _SHOWN)}; expected a number, true, "
@@ -325,18 +309,17 @@ class ChunkBuilder:
                     "under rollouts",
                 )
             self._not_numbers.setdefault(name, rollout.name)
-            return False
-        if not math.isfinite(amount):
-            what = "NaN" if math.isnan(amount) else "infinite or too large"
-            self._not_finite.append(NotFinite(name, what, len(self._rows) + 1))
-            return False
-        self._put(column, name, amount)
-        return True
+        if amount is None or math.isfinite(amount):
+            return amount
+        what = "NaN" if math.isnan(amount) else "infinite or too large"
+        self._not_finite.append(NotFinite(name, what, len(self._rollouts) + 1))
+        return None
 
-    def _id(
-        self, rollout: Rollout, path: str | None, what: str, given: Any, kinds: tuple[type, ...]
-    ) -> Any:
-        value = given if path is None else lookup(rollout.record, path)
+    def _id(self, rollout: Rollout, what: str, kinds: tuple[type, ...]) -> Any:
+        path = getattr(self._request.fields, what)
+        value = getattr(rollout, what) if path is None else lookup(rollout.record, path)
+        if path is None and what == "agent" and not isinstance(value, str):
+            return None
         if type(value) not in kinds or (type(value) is int and what == "sample" and value < 0):
             key = "" if path is None else f", which {path!r} is to hold,"
             raise DataError(
@@ -358,33 +341,32 @@ class ChunkBuilder:
 
     def chunk(self) -> Chunk:
         """Make columns of the rollouts."""
-        rows = len(self._rows)
-        task, sample, agent, started, names, labels = zip(*self._rows, strict=True)
-        by_category = zip(self._request.categories, zip(*labels, strict=True), strict=True)
+        rollouts = self._rollouts
+        scores, usage = [r.scores for r in rollouts], [r.usage for r in rollouts]
+        numbers = chain.from_iterable(amounts.items() for amounts in (*scores, *usage))
 
-        def column(values: Mapping[int, float]) -> NDArray[np.float64]:
-            filled = np.full(rows, math.nan)
-            filled[list(values)] = list(values.values())
-            return filled
+        def columns(rows: Sequence[Mapping[str, float]]) -> dict[str, NDArray[np.float64]]:
+            names = dict.fromkeys(chain.from_iterable(rows))
+            return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
 
         return Chunk(
-            places=np.arange(1, rows + 1),
-            task=task,
-            sample=sample,
-            agent=agent,
-            scores={name: column(values) for name, values in self._scores.items()},
-            usage={name: column(values) for name, values in self._usage.items() if values},
-            labels={n: v for n, v in by_category if any(x is not None for x in v)},
-            fractional=frozenset(self._fractional),
+            places=np.arange(1, len(rollouts) + 1),
+            task=[rollout.task for rollout in rollouts],
+            sample=[rollout.sample for rollout in rollouts],
+            agent=[rollout.agent for rollout in rollouts],
+            scores=columns(scores),
+            usage=columns(usage),
+            labels={n: v for n, v in self._labels.items() if any(x is not None for x in v)},
+            fractional=frozenset(name for name, amount in numbers if isinstance(amount, float)),
             not_finite=self._not_finite,
             not_numbers=self._not_numbers,
             keys=tuple(self._keys),
-            names=names,
-            started=np.array(started, np.float64),
+            names=[rollout.name for rollout in rollouts],
+            started=np.array([rollout.started for rollout in rollouts], np.float64),
             failures=self._failures,
             notes=self.notes,
             rewards=tuple(self._rewards),
-            records=self._records,
+            records=[rollout.record for rollout in rollouts] if self._request.whole else (),
             content=self._content,
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
@@ -396,17 +378,29 @@ class ToolLoader:
     """Base of a tool's loader: a file's rollouts become one chunk."""
 
     def __init__(self, request: Request) -> None:
+        fields = request.fields
+        ids = fields.task, fields.sample, fields.agent
+        named = any(path is not None for path in ids) or score_paths(fields) or fields.content
         self._request = request
+        # whether more of a record is read than the tool's own columns
+        self._reads_records = bool(request.whole or request.categories or named)
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         builder = ChunkBuilder(self._request, source)
-        self._fill(builder, source)
-        if len(builder):
-            yield builder.chunk()
+        for rollout in self._rollouts(source, builder):
+            builder.add(rollout)
+        chunk = builder.chunk()
+        if chunk.task:
+            yield chunk
 
-    def _fill(self, builder: ChunkBuilder, source: Source) -> None:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Go through the rollouts of one file; give the builder what is known of all of them."""
         raise NotImplementedError
+
+    def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+        """Keep a record for later, or only its keys where nothing reads its values."""
+        return record if self._reads_records else dict.fromkeys(record)
 
 
 # -- documents -------------------------------------------------------------------------------
@@ -457,11 +451,9 @@ class Document:
     def items(self, key: str) -> Iterator[dict[str, Any]] | None:
         """Decode the objects of a list one by one; None where there is no list."""
         value = self._parts.get(key)
-        if isinstance(value, msgspec.Raw):
-            try:
-                value = _items.decode(value)
-            except msgspec.DecodeError:
-                value = _decoded(value)
+        with suppress(msgspec.DecodeError):
+            value = _items.decode(value) if isinstance(value, msgspec.Raw) else value
+        value = _decoded(value)
         if value is None:
             return None
         items = enumerate(self._expect(list, value, repr(key)))
@@ -471,16 +463,18 @@ class Document:
         if isinstance(value, kind):
             return value
         raise self._source.error(
-            f"this looks like {self._what}, and {name} is {short(json.dumps(value))}; expected "
+            f"this looks like {self._what}, and {name} is {shown_json(value)}; expected "
             f"{'a list' if kind is list else 'an object'}",
             hint="was it written by another version of the tool, or changed since?",
         )
 
     def _parsed(self, text: bytes) -> dict[str, Any]:
         """Parse what msgspec refuses: an object with NaN, or one that is broken."""
-        line = None
+        line, problem = None, "is no JSON object"
         try:
             value = json.loads(text)
+            if isinstance(value, dict):
+                return value
         except json.JSONDecodeError as error:
             line, rest = error.lineno, error.doc[error.pos :].strip()
             problem = f"is no JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
@@ -488,10 +482,6 @@ class Document:
                 problem = "the file ends in the middle of it"
         except (UnicodeDecodeError, RecursionError) as error:
             problem = f"can't be read: {error}"
-        else:
-            if isinstance(value, dict):
-                return value
-            problem = "is no JSON object"
         raise self._source.error(
             f"this looks like {self._what}, and {problem}",
             line=line,

@@ -17,33 +17,36 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
     from pytest_evalmetrics.rollouts.source import Source
 
-HARBOR_TRIAL: Final = frozenset({"task_name", "trial_name"})
-HARBOR_JOB: Final = frozenset({"n_total_trials", "stats"})
-LM_EVAL_SAMPLE: Final = frozenset({"doc_id", "doc", "filtered_resps"})
-PROMPTFOO_ROW: Final = frozenset({"success", "score", "namedScores", "provider"})
 DEEPEVAL_CASES: Final = ("testCases", "conversationalTestCases", "test_results")
 DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
-_DEEPEVAL: Final = frozenset(
-    {
-        *("testPassed", "metricsScores"),
-        *(f"{case}.{metric}" for case in DEEPEVAL_CASES for metric in DEEPEVAL_METRICS),
-    }
-)
-_PYDANTIC_EVALS: Final = (
-    frozenset({"cases.scores", "cases.assertions", "cases.task_duration"}),
-    frozenset({"failures.error_message", "failures.error_stacktrace"}),
-    frozenset({"failures", "analyses"}),
-)
+_NEMO_GYM: Final = "_ng_task_index"  # its rows may look like those of verifiers
 _ZIP_MEMBER: Final = 30  # where a zip's first member has its name
+_LOG_MEMBERS: Final = (b"_journal/", b"header.json", b"reductions.json", b"samples/", b"summaries")
 _is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
 
 
+def _sets(*lines: str) -> tuple[frozenset[str], ...]:
+    return tuple(frozenset(line.split()) for line in lines)
+
+
+HARBOR_TRIAL, HARBOR_JOB = _sets("task_name trial_name", "n_total_trials stats")
+LM_EVAL_RESULTS: Final = _sets("results configs", "results n-shot", "results group_subtasks")
+(PROMPTFOO_ROW,) = _sets("success score namedScores provider")
+
+
 class Format(msgspec.Struct, frozen=True):
-    """One format: its name, its loader as ``module:class``, and whether a file looks like it."""
+    """One format: its name, its loader as ``module:class``, and how its files look."""
 
     name: str
     loader: str
-    recognises: Callable[[Source], bool]
+    keys: tuple[frozenset[str], ...] = ()  # a file has all the keys of one of these,
+    shown_by: Callable[[Source], bool] | None = None  # or this is true of it
+
+    def recognises(self, source: Source) -> bool:
+        """Check whether a file looks like one of this format."""
+        if any(source.keys >= keys for keys in self.keys) and _NEMO_GYM not in source.keys:
+            return True
+        return self.shown_by is not None and self.shown_by(source)
 
     def load(self) -> LoaderFactory:
         """Import the loader."""
@@ -58,46 +61,21 @@ def recognise(source: Source) -> Format:
     return next(each for each in FORMATS if each.recognises(source))
 
 
-def is_lm_eval_results(keys: frozenset[str]) -> bool:
-    """Whether these are the keys of lm-evaluation-harness's results, without samples."""
-    return "results" in keys and bool(keys & {"configs", "n-shot", "group_subtasks"})
-
-
 def csv_separator(line: str) -> str:
     """Choose the separator of a CSV file's cells by its first line."""
     return max(",\t;", key=line.count)
 
 
-def _is_inspect_ai(source: Source) -> bool:
-    if not source.is_zip:
-        return {"eval.task", "eval.model"} <= source.keys
-    if source.head[_ZIP_MEMBER:].startswith((b"_journal/", b"header.json", b"samples/")):
-        return True
-    from pytest_evalmetrics.rollouts.inspect_ai import is_log_archive  # noqa: PLC0415 - for a zip
-
-    return is_log_archive(source)
+def _is_log_archive(source: Source) -> bool:
+    return source.is_zip and source.head[_ZIP_MEMBER:].startswith(_LOG_MEMBERS)
 
 
-def _is_harbor(source: Source) -> bool:
+def _is_trials_folder(source: Source) -> bool:
     if not source.is_folder:
-        return source.keys >= HARBOR_TRIAL or source.keys >= HARBOR_JOB
+        return False
     from pytest_evalmetrics.rollouts.harbor import is_trials_folder  # noqa: PLC0415 - for a folder
 
     return is_trials_folder(source.path)
-
-
-def _is_promptfoo(source: Source) -> bool:
-    return (
-        source.keys >= PROMPTFOO_ROW
-        or "results.results" in source.keys
-        or {"results.version", "results.prompts"} <= source.keys
-    )
-
-
-def _is_verifiers(source: Source) -> bool:
-    keys = source.keys
-    named = "example_id" in keys or ("id" in keys and bool(keys & {"task", "info", "answer"}))
-    return keys >= {"prompt", "completion", "reward"} and named and "_ng_task_index" not in keys
 
 
 def _is_csv(source: Source) -> bool:
@@ -123,35 +101,36 @@ def _is_csv(source: Source) -> bool:
     )
 
 
-def _is_lm_eval(source: Source) -> bool:
-    return source.keys >= LM_EVAL_SAMPLE or is_lm_eval_results(source.keys)
-
-
-def _is_verifiers_traces(source: Source) -> bool:
-    return "traces" in source.keys and bool(source.keys & {"task.key", "task.hash", "task.data"})
-
-
-def _is_deepeval(source: Source) -> bool:
-    return not source.keys.isdisjoint(DEEPEVAL_CASES) and not source.keys.isdisjoint(_DEEPEVAL)
-
-
-def _is_pydantic_evals(source: Source) -> bool:
-    return {"name", "cases"} <= source.keys and any(source.keys >= s for s in _PYDANTIC_EVALS)
-
-
+_INSPECT_AI: Final = _sets("eval.task eval.model")
+_LM_EVAL: Final = (*_sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
+_PROMPTFOO: Final = (PROMPTFOO_ROW, *_sets("results.results", "results.version results.prompts"))
+_TRACES: Final = _sets("traces task.key", "traces task.hash", "traces task.data")
+_VERIFIERS: Final = _sets(
+    "prompt completion reward example_id",
+    *(f"prompt completion reward id {key}" for key in ("task", "info", "answer")),
+)
+_DEEPEVAL: Final = _sets(
+    *(f"{cases} {key}" for cases in DEEPEVAL_CASES for key in ("testPassed", "metricsScores")),
+    *(f"{cases}.{metrics}" for cases in DEEPEVAL_CASES for metrics in DEEPEVAL_METRICS),
+)
+_PYDANTIC_EVALS: Final = _sets(
+    "name cases cases.scores cases.assertions cases.task_duration",
+    "name cases failures.error_message failures.error_stacktrace",
+    "name cases failures analyses",
+)
 # tried in this order; what is wrong with a file of no other format is told by the last
 FORMATS: Final = (
-    Format("inspect_ai", "inspect_ai:InspectAi", _is_inspect_ai),
-    Format("harbor", "harbor:Harbor", _is_harbor),
-    Format("lm_eval", "lm_eval:LmEval", _is_lm_eval),
-    Format("promptfoo", "promptfoo:Promptfoo", _is_promptfoo),
-    Format("verifiers_traces", "verifiers:VerifiersTraces", _is_verifiers_traces),
-    Format("verifiers", "verifiers:Verifiers", _is_verifiers),
-    Format("deepeval", "deepeval:DeepEval", _is_deepeval),
-    Format("pydantic_evals", "pydantic_evals:PydanticEvals", _is_pydantic_evals),
-    Format("parquet", "parquet:Parquet", lambda source: source.head.startswith(b"PAR1")),
-    Format("arrow", "parquet:Arrow", lambda source: source.head.startswith(b"ARROW1")),
-    Format("csv", "tabular:Csv", _is_csv),
-    Format("json", "json_files:JsonArray", lambda source: source.is_array),
-    Format("jsonl", "json_files:JsonLines", lambda source: not source.is_array),
+    Format("inspect_ai", "inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
+    Format("harbor", "harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder),
+    Format("lm_eval", "lm_eval:LmEval", _LM_EVAL),
+    Format("promptfoo", "promptfoo:Promptfoo", _PROMPTFOO),
+    Format("verifiers_traces", "verifiers:VerifiersTraces", _TRACES),
+    Format("verifiers", "verifiers:Verifiers", _VERIFIERS),
+    Format("deepeval", "deepeval:DeepEval", _DEEPEVAL),
+    Format("pydantic_evals", "pydantic_evals:PydanticEvals", _PYDANTIC_EVALS),
+    Format("parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")),
+    Format("arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")),
+    Format("csv", "tabular:Csv", (), _is_csv),
+    Format("json", "json_files:JsonArray", (), lambda source: source.is_array),
+    Format("jsonl", "json_files:JsonLines", (), lambda source: not source.is_array),
 )

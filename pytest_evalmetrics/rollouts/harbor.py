@@ -6,45 +6,40 @@ from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import DataError, RolloutFile, open_source
+from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
     from pathlib import Path
-
-    from pytest_evalmetrics.ext import Source
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"
+_RUN: Final = ("agent_execution.started_at", "agent_execution.finished_at")
 _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
 class Harbor(ToolLoader):
     """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
-    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
-        results = _Results()
+    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
         file = RolloutFile(source.path, source.shown)
-        if source.is_folder:
-            results.walk(file, _DEPTH)
-        else:
-            results.add(file)
-        finished = tuple(results.rollouts)
-        rollouts = [*finished, *(_unfinished(*each, finished) for each in results.unfinished)]
-        if not rollouts:
+        results = list(_walk(file, _DEPTH)) if source.is_folder else [_result(file)]
+        trials = [_trial(result, name) for kind, result, name in results if kind == "trial"]
+        unfinished = [_unfinished(c, name, trials) for kind, c, name in results if kind == "config"]
+        if not trials and not unfinished:
             raise source.error(
                 "there is no Harbor trial here",
                 hint=f"give the folder of a job, or of trials, each with its {RESULT}",
             )
         builder.versioned = True  # the checksum is of all files of a task, which keeps its name
-        for rollout in rollouts:
-            builder.add(rollout)
-        for job, name in results.jobs:
-            trials = [r for r in finished if r.name.startswith(name.removesuffix(RESULT))]
-            _compare(job, name, trials, builder)
+        for kind, result, name in results:
+            of_job = [r for r in trials if r.name.startswith(name.removesuffix(RESULT))]
+            if kind == "job":
+                _compare(result, name, of_job, builder)
+        yield from (*trials, *unfinished)
 
 
 def is_trials_folder(folder: Path) -> bool:
@@ -72,52 +67,41 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
     ]
 
 
-class _Results:
-    """The results in a folder."""
-
-    def __init__(self) -> None:
-        self.rollouts: list[Rollout] = []
-        self.jobs: list[tuple[Document, str]] = []  # each with how its file is written
-        self.unfinished: list[tuple[Document, str]] = []
-
-    def walk(self, folder: RolloutFile, depth: int) -> None:
-        """Add the results in a folder and those below it."""
-        prefix = "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
-        files = {
-            path.name: RolloutFile(path, prefix + path.name)
-            for path in sorted(folder.path.iterdir())
-        }
-        if RESULT in files:
-            if not self.add(files[RESULT]):
-                return  # a trial, with its logs below
-        elif _CONFIG in files:
-            config = Document.of(open_source(files[_CONFIG]), "the configuration of a trial")
-            if config.get("trial_name") is not None:
-                self.unfinished.append((config, folder.shown))
-                return
-        for file in files.values() if depth else ():
-            if file.path.is_dir():
-                self.walk(file, depth - 1)
-
-    def add(self, file: RolloutFile) -> bool:
-        """Add a result, and return whether it is a job's, with trials beside it."""
-        result = Document.of(open_source(file), "a Harbor result")
-        record = result.whole()
-        if record.keys() >= HARBOR_TRIAL:
-            self.rollouts.append(_rollout(result, record, file.shown))
-            return False
-        if record.keys() >= HARBOR_JOB:
-            self.jobs.append((result, file.shown))
-            return True
-        raise DataError(
-            "this is no Harbor result: it has neither "
-            f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
-            file=file.shown,
-            hint="was it written by another version of Harbor, or by another tool?",
-        )
+def _walk(folder: RolloutFile, depth: int) -> Iterator[tuple[str, Document, str]]:
+    """Find the results in a folder, and the configurations of trials without one."""
+    prefix = "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
+    paths = sorted(folder.path.iterdir())
+    files = {path.name: RolloutFile(path, prefix + path.name) for path in paths}
+    kind = ""
+    if RESULT in files:
+        kind, result, name = _result(files[RESULT])
+        yield kind, result, name
+    elif _CONFIG in files:
+        config = Document.of(open_source(files[_CONFIG]), "the configuration of a trial")
+        if config.get("trial_name") is not None:
+            kind = "config"
+            yield kind, config, folder.shown
+    if kind not in ("trial", "config") and depth:  # a trial has its logs below
+        for file in files.values():
+            yield from _walk(file, depth - 1) if file.path.is_dir() else ()
 
 
-def _rollout(trial: Document, record: dict[str, Any], name: str) -> Rollout:
+def _result(file: RolloutFile) -> tuple[str, Document, str]:
+    """Read the result of a job or a trial: which of them it is, and how its file is written."""
+    result = Document.of(open_source(file), "a Harbor result")
+    for kind, keys in (("trial", HARBOR_TRIAL), ("job", HARBOR_JOB)):
+        if result.whole(keys).keys() == keys:
+            return kind, result, file.shown
+    raise DataError(
+        "this is no Harbor result: it has neither "
+        f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
+        file=file.shown,
+        hint="was it written by another version of Harbor, or by another tool?",
+    )
+
+
+def _trial(trial: Document, name: str) -> Rollout:
+    record = trial.whole()
     task = record["task_name"]
     if not isinstance(task, str):
         raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
@@ -126,14 +110,30 @@ def _rollout(trial: Document, record: dict[str, Any], name: str) -> Rollout:
     rewards = foreign.mapping(result.get("rewards"))
     if "rewards" not in result and "reward" in result:  # early versions have one
         rewards = {"reward": result["reward"]}
+    # a trial keeps what it survived with the step
+    errors = foreign.objects([holder.get("exception_info") for holder in (record, *steps)])
+    error = [(each.get("exception_type"), each.get("exception_message")) for each in errors[:1]]
+    # the steps have what the trial as a whole does not state
+    took = foreign.duration(record, *_RUN)
+    if took is None:
+        took = foreign.total(foreign.duration(step, *_RUN) for step in steps)
     return Rollout(
         record=record,
         name=name,
         task=task,
         agent=_agent(info.get("name"), foreign.lookup(info, "model_info.name")),
         scores=rewards,
-        usage=_usage(record, steps),
-        error=_error([record, *steps]),  # a trial keeps what it survived with the step
+        usage=foreign.usage(
+            *(steps if record.get("agent_result") is None else [record]),
+            latency_s=foreign.duration(record, "started_at", "finished_at")
+            if took is None
+            else took,
+            prompt_tokens="agent_result.n_input_tokens",
+            completion_tokens="agent_result.n_output_tokens",
+            cached_tokens="agent_result.n_cache_tokens",
+            cost_usd="agent_result.cost_usd",
+        ),
+        error=error[0] if error else None,
         started=foreign.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
     )
@@ -163,53 +163,21 @@ def _agent(name: Any, model: Any) -> str | None:
     return f"{name}__{model}" if model else name
 
 
-def _error(holders: Iterable[Mapping[str, Any]]) -> tuple[str, str] | None:
-    for holder in holders:
-        info = holder.get("exception_info")
-        if isinstance(info, dict):
-            kind = str(info.get("exception_type") or "error")
-            return kind, str(info.get("exception_message") or "")
-    return None
-
-
-def _usage(record: Mapping[str, Any], steps: Sequence[dict[str, Any]]) -> dict[str, float]:
-    """Add up the usage of the steps where the trial as a whole does not state it."""
-    holders = [record] if record.get("agent_result") is not None else steps
-    times = [record] if _duration(record.get("agent_execution")) is not None else steps
-    took = foreign.total(_duration(each.get("agent_execution")) for each in times)
-    return foreign.usage(
-        *holders,
-        latency_s=_duration(record) if took is None else took,
-        prompt_tokens="agent_result.n_input_tokens",
-        completion_tokens="agent_result.n_output_tokens",
-        cached_tokens="agent_result.n_cache_tokens",
-        cost_usd="agent_result.cost_usd",
-    )
-
-
-def _duration(span: Any) -> float | None:
-    start, stop = (
-        foreign.seconds(foreign.lookup(span, f"{edge}_at")) for edge in ("started", "finished")
-    )
-    return None if start is None or stop is None else stop - start
-
-
 def _compare(
     job: Document, name: str, trials: Sequence[Rollout], builder: foreign.ChunkBuilder
 ) -> None:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
     builder.compare("n_total_trials", job.get("n_total_trials"), len(trials), where=name)
-    rewards: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trial in trials:
-        rewards[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(trial.scores)
+        scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(trial.scores)
     for key, stats in foreign.mapping(job.object("stats").get("evals")).items():
-        names = {name for given in rewards.get(key, ()) for name in given}
+        names = {name for each in scores[key] for name in each} or {"reward"}
         for metric in foreign.objects(foreign.mapping(stats).get("metrics")):
             for metric_name, stated in metric.items():
-                is_only = metric_name == "mean" and len(names) <= 1
-                if not rewards.get(key) or (not is_only and metric_name not in names):
-                    continue
-                reward = next(iter(names), "reward") if is_only else metric_name
-                ours = fmean(foreign.number(given.get(reward)) or 0 for given in rewards[key])
-                claim = f"the mean {reward} of {key}, a missing one counted as 0,"
-                builder.compare(claim, stated, ours, where=name)
+                is_only = metric_name == "mean" and len(names) == 1
+                reward = next(iter(names)) if is_only else metric_name
+                if scores[key] and reward in names:
+                    ours = fmean(foreign.number(each.get(reward)) or 0 for each in scores[key])
+                    claim = f"the mean {reward} of {key}, a missing one counted as 0,"
+                    builder.compare(claim, stated, ours, where=name)

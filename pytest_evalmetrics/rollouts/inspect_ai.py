@@ -14,19 +14,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pytest_evalmetrics.ext import question_of
+from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.ext import Request, Source
-
-    if sys.version_info >= (3, 14):
-        from zipfile import ZipFile
-    else:
-        from backports.zstd.zipfile import ZipFile
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _WHAT: Final = "an inspect_ai log"
 _VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
@@ -45,7 +38,6 @@ _NUMBERS: Final = {
     "P": 0.5,
 }
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
-_exception = re.compile(r"\s*([A-Za-z_][\w.]*)\(").match
 
 
 class InspectAi(ToolLoader):
@@ -59,10 +51,10 @@ class InspectAi(ToolLoader):
         super().__init__(request)
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
-    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
+    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
         if not source.is_zip:
             log = Document.of(source, _WHAT)
-            self._fill_from_log(builder, log, log.items("samples"), source)
+            yield from self._of_log(builder, log, log.items("samples"), source)
             return
         with _archive(source) as archive:
             names = dict.fromkeys(archive.namelist())  # the last of the same name counts
@@ -71,15 +63,14 @@ class InspectAi(ToolLoader):
                 raise source.error("this zip archive is no inspect_ai log: it has no header.json")
             log = Document(archive.read(start), source, _WHAT)
             samples = self._archived_samples(archive, names, log, source)
-            self._fill_from_log(builder, log, samples, source)
+            yield from self._of_log(builder, log, samples, source)
 
     def _archived_samples(
-        self, archive: ZipFile, names: Iterable[str], log: Document, source: Source
+        self, archive: Any, names: Iterable[str], log: Document, source: Source
     ) -> Iterator[Mapping[str, Any]]:
         """Read the summaries of samples where they are enough, else the samples."""
         members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
-        reads_records = foreign.reads_records(self._request)
-        if _SUMMARY in names and not reads_records and not log.get("invalidated"):
+        if _SUMMARY in names and not self._reads_records and not log.get("invalidated"):
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
             summaries = list(Document(text, source, _WHAT).items("all") or ())
             # those of early versions lack usage and time
@@ -88,16 +79,16 @@ class InspectAi(ToolLoader):
                 yield from summaries
                 return
         for name in members:
-            keys = None if reads_records else (*_KEPT, "attachments")
+            keys = None if self._reads_records else (*_KEPT, "attachments")
             yield Document(archive.read(name), source, _WHAT).whole(keys)
 
-    def _fill_from_log(
+    def _of_log(
         self,
         builder: foreign.ChunkBuilder,
         log: Document,
         samples: Iterable[Mapping[str, Any]] | None,
         source: Source,
-    ) -> None:
+    ) -> Iterator[Rollout]:
         version = log.get("version")
         if version not in _VERSIONS:
             raise source.error(
@@ -115,65 +106,86 @@ class InspectAi(ToolLoader):
                 hint="write one benchmark for each, with paths that tell them apart",
             )
         status = log.get("status") or "started"
-        if samples is None:
-            raise source.error(
-                f"this log holds no samples (its status: {status})",
-                hint="run the eval without --no-log-samples, or give the whole log, not its header",
-            )
-        model = spec.get("model")
-        has_model = isinstance(model, str) and model not in ("none", "none/none")
-        agent = model if has_model else spec.get("solver")
-        agent = agent if isinstance(agent, str) else None
-        rollouts = self._latest(samples, agent, source)
-        builder.positional = all(isinstance(id_, int) for id_, _ in rollouts)
-        error = _error(log.get("error"))
-        why = f"the eval's status is {status!r}" + (f": {error[1]}" if error else "")
-        plan = _planned(spec, results)
-        # a log with samples of another plan was put together from several
-        for id_, epoch in plan if rollouts.keys() <= set(plan) else ():
-            rollouts.setdefault(
-                (id_, epoch),
-                Rollout(
-                    record={"id": id_, "epoch": epoch},
-                    name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
-                    task=id_,
-                    sample=epoch - 1,
-                    agent=agent,
-                    error=("planned and not in the log", why),
-                ),
-            )
+        rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
             raise source.error(
-                f"this log holds no sample (its status: {status})", hint="did the run fail?"
+                f"this log holds no samples (its status: {status})",
+                hint="did the run fail? run the eval without --no-log-samples, and give the whole "
+                "log, not its header",
             )
+        builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         if status != "success":
             builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
-        _compare(rollouts.values(), results, builder)
-        for rollout in rollouts.values():
+        _compare(rollouts, results, builder)
+        for rollout in rollouts:
             if rollout.error is not None and rollout.error[0] == _INVALID:
                 rollout.scores = dict.fromkeys(rollout.scores)
-            builder.add(rollout)
-        for name, columns, settings in _scorers(spec, results, builder.graded):
+            yield rollout
+        for name, columns, settings in _scorers(spec, results, builder.scores):
             builder.measured(f"inspect_ai {name}", columns, settings)
 
-    def _latest(
-        self, samples: Iterable[Mapping[str, Any]], agent: str | None, source: Source
-    ) -> dict[tuple[Any, int], Rollout]:
-        """Index samples by id and epoch; one that was run again is written again."""
-        latest: dict[tuple[Any, int], Rollout] = {}
-        reads_records = foreign.reads_records(self._request)
-        for sample in samples:
-            id_, epoch = sample.get("id"), sample.get("epoch", 1)
-            if type(id_) not in (int, str) or type(epoch) is not int or epoch < 1:
-                raise source.error(
-                    f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
-                    "text or a whole number, and a whole number from 1"
-                )
-            kept = sample if reads_records else {k: sample[k] for k in _KEPT if k in sample}
-            if attachments := foreign.mapping(sample.get("attachments")):
-                kept = _with_attachments(kept, attachments)
-            latest[id_, epoch] = _rollout(kept, id_, epoch, agent, source)
-        return latest
+    def _last_attempts(
+        self, samples: Iterable[Mapping[str, Any]], log: Document, source: Source
+    ) -> list[Rollout]:
+        """Take each sample, and those that were planned and are not in the log."""
+        spec, status, error = log.object("eval"), log.get("status"), _error(log.get("error"))
+        why = f"the eval's status is {status or 'started'!r}{f': {error[1]}' if error else ''}"
+        agent = spec.get("model")
+        if not isinstance(agent, str) or agent in ("none", "none/none"):
+            agent = spec.get("solver")
+        rollouts: dict[tuple[TaskId, int | None], Rollout] = {}
+        for sample in samples:  # one that was run again is written again
+            rollout = self._rollout(sample, agent, source)
+            rollouts[rollout.task, rollout.sample] = rollout
+        planned = _planned(spec, log.object("results"))
+        # a log with samples of another plan was put together from several
+        for id_, number in planned if rollouts.keys() <= set(planned) else ():
+            missing = self._rollout({"id": id_, "epoch": number + 1}, agent, source)
+            missing.error = "planned and not in the log", why
+            rollouts.setdefault((id_, number), missing)
+        return list(rollouts.values())
+
+    def _rollout(self, sample: Mapping[str, Any], agent: Any, source: Source) -> Rollout:
+        """Make a rollout of a sample; one that failed and was graded keeps its scores."""
+        id_: Any = sample.get("id")
+        epoch = sample.get("epoch", 1)
+        if type(id_) not in (int, str) or type(epoch) is not int or epoch < 1:
+            raise source.error(
+                f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
+                "text or a whole number, and a whole number from 1"
+            )
+        attachments = foreign.mapping(sample.get("attachments"))
+        if not self._reads_records:
+            sample = {key: sample[key] for key in _KEPT if key in sample}
+        if attachments:
+            sample = _with_attachments(sample, attachments)
+        error = _error(sample.get("error"))
+        if invalid := sample.get("invalidation"):
+            error = _INVALID, str(foreign.lookup(invalid, "reason") or "")
+        took = sample.get("total_time")
+        if took is None:
+            took = foreign.duration(sample, "started_at", "completed_at")
+        models = foreign.objects(list(foreign.mapping(sample.get("model_usage")).values()))
+        return Rollout(
+            record=sample,
+            name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
+            task=id_,
+            sample=epoch - 1,
+            agent=agent,
+            scores=_scores(sample),
+            usage=foreign.usage(
+                *({**model, "prompt_tokens": _prompt_tokens(model)} for model in models),
+                latency_s=took,
+                prompt_tokens="prompt_tokens",
+                completion_tokens="output_tokens",
+                cached_tokens="input_tokens_cache_read",
+                total_tokens="total_tokens",
+                cost_usd="total_cost",
+            ),
+            error=error,
+            started=foreign.seconds(sample.get("started_at")),
+            content=_question(sample),
+        )
 
 
 def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
@@ -185,40 +197,6 @@ def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
         return {key: _with_attachments(each, attachments) for key, each in value.items()}
     is_list = isinstance(value, list)
     return [_with_attachments(each, attachments) for each in value] if is_list else value
-
-
-def _rollout(
-    sample: Mapping[str, Any], id_: Any, epoch: int, agent: str | None, source: Source
-) -> Rollout:
-    """Make a rollout of a sample; one that failed and was graded keeps its scores."""
-    error = _error(sample.get("error"))
-    if invalid := sample.get("invalidation"):
-        error = _INVALID, str(foreign.lookup(invalid, "reason") or "")
-    started, completed = (foreign.seconds(sample.get(f"{e}_at")) for e in ("started", "completed"))
-    took = sample.get("total_time")
-    if took is None and started is not None and completed is not None:
-        took = completed - started
-    models = foreign.objects(list(foreign.mapping(sample.get("model_usage")).values()))
-    return Rollout(
-        record=sample,
-        name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
-        task=id_,
-        sample=epoch - 1,
-        agent=agent,
-        scores=_scores(sample),
-        usage=foreign.usage(
-            *({**model, "prompt_tokens": _prompt_tokens(model)} for model in models),
-            latency_s=took,
-            prompt_tokens="prompt_tokens",
-            completion_tokens="output_tokens",
-            cached_tokens="input_tokens_cache_read",
-            total_tokens="total_tokens",
-            cost_usd="total_cost",
-        ),
-        error=error,
-        started=started,
-        content=_question(sample),
-    )
 
 
 def _question(sample: Mapping[str, Any]) -> Any:
@@ -249,11 +227,8 @@ def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
 
 
 def _error(error: Any) -> tuple[str, str] | None:
-    if error is None:
-        return None
-    message = str(error.get("message", "") if isinstance(error, dict) else error)
-    kind = _exception(message)
-    return kind.group(1) if kind else "error", message
+    message = error.get("message", "") if isinstance(error, dict) else error
+    return None if error is None else foreign.error_of(str(message))
 
 
 def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -284,7 +259,7 @@ def _number(value: Any) -> Any:
 
 
 def _scorers(
-    spec: Mapping[str, Any], results: Mapping[str, Any], columns: Sequence[str]
+    spec: Mapping[str, Any], results: Mapping[str, Any], columns: Iterable[str]
 ) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """Go through the scorers of a log, each with its scores and its settings."""
     shared = {
@@ -299,14 +274,14 @@ def _scorers(
             yield name, scores, {**shared, "options": options, "metadata": given.get("metadata")}
 
 
-def _planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[Any, int]]:
-    """List the samples that were to be run; none where the log does not say."""
+def _planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[TaskId, int]]:
+    """List the samples that were to be run, with their numbers; none where the log has no plan."""
     data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
         return []
     tasks = [task for task in ids if type(task) in (int, str)]
-    return [(task, epoch) for epoch in range(1, epochs + 1) for task in tasks]
+    return [(task, number) for number in range(epochs) for task in tasks]
 
 
 def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
@@ -319,14 +294,11 @@ def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
     if counted is None:
         return []
     k = int(counted["k"])
-    reduced = []
-    for values in tasks:
-        n, c = len(values), sum(value >= 1 for value in values)
-        if counted["kind"] == "at_least":
-            reduced.append(float(c >= k))
-        elif n >= k:  # inspect leaves out the others
-            reduced.append(1 - math.comb(n - c, k) / math.comb(n, k))
-    return reduced
+    passes = [(len(values), sum(value >= 1 for value in values)) for values in tasks]
+    if counted["kind"] == "at_least":
+        return [float(c >= k) for _, c in passes]
+    # inspect leaves out tasks with fewer
+    return [1 - math.comb(n - c, k) / math.comb(n, k) for n, c in passes if n >= k]
 
 
 def _compare(
@@ -356,17 +328,8 @@ def _compare(
                 builder.compare(claim, foreign.lookup(stated, "value"), *ours)
 
 
-def is_log_archive(source: Source) -> bool:
-    """Return whether a zip archive has a log's header."""
-    try:
-        with _archive(source) as archive:
-            return "header.json" in archive.namelist()
-    except Exception:  # noqa: BLE001 - whatever it is, it is none of ours
-        return False
-
-
 @contextmanager
-def _archive(source: Source) -> Iterator[ZipFile]:
+def _archive(source: Source) -> Iterator[Any]:
     """Open an archive whose members may be packed with zstd, and report its defects."""
     if sys.version_info >= (3, 14):
         import zipfile  # noqa: PLC0415 - only where there is an archive

@@ -10,7 +10,7 @@ from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, U
 from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.ext import Source
 
@@ -27,7 +27,7 @@ class Promptfoo(ToolLoader):
     with the prompt where there are several. Scores are success, score and the named ones.
     """
 
-    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
+    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
         results: Mapping[str, Any] = {}
         version = None
         if source.keys >= PROMPTFOO_ROW:
@@ -48,30 +48,27 @@ class Promptfoo(ToolLoader):
                 raise source.error(f"this looks like {_WHAT}, and has no list of results")
             named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(listed)]
         rows = [row for _, row in named]
-        contents = list(map(_variables, rows))
+        contents = [foreign.first(row, "testCase.vars", "vars") for row in rows]
         titles = [
-            str(foreign.lookup(row, "testCase.description") or row.get("description") or "")
-            or foreign.brief(content)
+            str(foreign.first(row, "testCase.description", "description") or foreign.brief(content))
             for row, content in zip(rows, contents, strict=True)
         ]
         several = len(set(map(_prompt, rows))) > 1
         tasks = foreign.distinct(titles, contents)
         for (name, row), task, content in zip(named, tasks, contents, strict=True):
             scores, error = _graded(row)
-            builder.add(
-                Rollout(
-                    record=row,
-                    name=name,
-                    task=task,
-                    agent=_agent(row, several),
-                    scores=scores,
-                    usage=_usage(row),
-                    error=error,
-                    started=foreign.number(row.get("testIdx")),
-                    content=content,
-                )
-            )
             _measure(row, version, builder)
+            yield Rollout(
+                record=row,
+                name=name,
+                task=task,
+                agent=_agent(row, several),
+                scores=scores,
+                usage=_usage(row),
+                error=error,
+                started=foreign.number(row.get("testIdx")),
+                content=content,
+            )
         builder.positional = any(map(_is_numbered, titles))
         stats = foreign.mapping(results.get("stats"))
         errors, passed = sum(map(_failed, rows)), sum(row.get("success") is True for row in rows)
@@ -96,16 +93,15 @@ def _measure(row: Mapping[str, Any], version: Any, builder: foreign.ChunkBuilder
         builder.measured(f"promptfoo {assertion.get('type')}", scores, settings, own="value")
 
 
-def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | None]:
+def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | None]:
     """Read a result's scores, and why some are missing."""
     scores: dict[str, Any] = {
         "success": row.get("success"),
         "score": row.get("score"),
         **foreign.mapping(row.get("namedScores")),
     }
-    message = str(row.get("error") or "")
     if _failed(row):
-        return dict.fromkeys(scores), ("error", message)
+        return dict.fromkeys(scores), ("error", row.get("error"))
     parts = foreign.objects(foreign.lookup(row, "gradingResult.componentResults"))
     broken = [part for part in parts if foreign.lookup(part, "metadata.graderError") is True]
     if not broken:
@@ -115,26 +111,18 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | N
     if not any(part.get("pass") is False for part in parts if part not in broken):
         lost.add("success")
     kept = {name: None if name in lost else value for name, value in scores.items()}
-    return kept, Ungraded("the grader failed", str(broken[0].get("reason") or message))
-
-
-def _variables(row: Mapping[str, Any]) -> Any:
-    given = foreign.lookup(row, "testCase.vars")
-    return row.get("vars") if given is None else given
+    return kept, Ungraded("the grader failed", broken[0].get("reason") or row.get("error"))
 
 
 def _prompt(row: Mapping[str, Any]) -> str:
-    values = (foreign.lookup(row, path) for path in ("prompt.label", "promptIdx", "prompt.raw"))
-    return next((str(value) for value in values if value is not None), "")
+    return str(foreign.first(row, "prompt.label", "promptIdx", "prompt.raw"))
 
 
 def _agent(row: Mapping[str, Any], several: bool) -> str | None:
     provider = row.get("provider")
     if isinstance(provider, dict):
-        provider = provider.get("label") or provider.get("id")
-    if not isinstance(provider, str):
-        return None
-    return f"{provider}, {_prompt(row)}" if several else provider
+        provider = foreign.first(provider, "label", "id")
+    return f"{provider}, {_prompt(row)}" if several and isinstance(provider, str) else provider
 
 
 def _failed(row: Mapping[str, Any]) -> bool:
@@ -146,7 +134,6 @@ def _failed(row: Mapping[str, Any]) -> bool:
 
 
 def _usage(row: Mapping[str, Any]) -> dict[str, float]:
-    took = foreign.number(row.get("latencyMs"))
     tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
     # what a provider does not state is written as 0
     stated = {key: tokens.get(key) for key in ("prompt", "completion", "total")}
@@ -157,7 +144,7 @@ def _usage(row: Mapping[str, Any]) -> dict[str, float]:
     cost = row.get("cost") or foreign.lookup(row, "response.cost")
     return foreign.usage(
         {**tokens, "cost": cost},
-        latency_s=None if took is None else took / 1000,
+        latency_ms=row.get("latencyMs"),
         prompt_tokens="prompt",
         completion_tokens="completion",
         cached_tokens="cached",

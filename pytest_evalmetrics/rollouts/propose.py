@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final
@@ -21,30 +22,33 @@ from pytest_evalmetrics.spec.sources import PivotSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
+    from typing import TypeAlias
+
+    Columns: TypeAlias = Mapping[str, Sequence[Any]]  # values by path; None where a row has none
 
 # as evaluation tools and data sets name them, the most telling first
 _TASK: Final = (
     *("task_id", "task", "task_index", "problem_id", "question_id", "instance_id", "example_id"),
     *("doc_id", "item_id", "case_id", "test_id", "sample_id", "qid", "uid", "id", "index", "idx"),
 )
-_QUESTION: Final = (
-    *("question", "prompt", "problem", "instruction", "query", "input", "inputs", "case", "name"),
-)
+_ROW_IDS: Final = ("id", "uid", "index", "idx")  # may number rows instead of tasks
+_QUESTION: Final = ("question", "prompt", "problem", "instruction", "query", "input", "inputs")
 _SAMPLE: Final = (
     *("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat", "repetition"),
     *("rollout", "rollout_index", "run", "seed", "try"),
 )
 _AGENT: Final = ("model", "agent", "model_name", "agent_name", "model_id", "system", "engine")
+_METRIC: Final = ("metric", "metric_name", "scorer", "evaluator", "score_name", "name")
 REWARDS: Final = (
     *("reward", "score", "resolved", "correct", "is_correct", "passed", "pass", "success"),
     *("solved", "accuracy", "acc", "exact_match", "grade", "rating", "f1", "win"),
     *("verdict", "result", "outcome", "status", "judgement", "judgment", "label", "value"),
 )
 _WORDS: Final[dict[str, float | None]] = {
-    **dict.fromkeys(("pass", "passed", "correct", "true", "yes", "success", "succeeded"), 1.0),
-    **dict.fromkeys(("resolved", "solved", "right", "win", "won", "ok", "good", "c"), 1.0),
-    **dict.fromkeys(("fail", "failed", "failure", "incorrect", "wrong", "false", "no"), 0.0),
-    **dict.fromkeys(("unresolved", "unsolved", "loss", "lose", "lost", "bad", "i"), 0.0),
+    **dict.fromkeys(("pass", "passed", "correct", "true", "yes", "success", "succeeded"), 1),
+    **dict.fromkeys(("resolved", "solved", "right", "win", "won", "ok", "good", "c"), 1),
+    **dict.fromkeys(("fail", "failed", "failure", "incorrect", "wrong", "false", "no"), 0),
+    **dict.fromkeys(("unresolved", "unsolved", "loss", "lose", "lost", "bad", "i"), 0),
     **dict.fromkeys(("tie", "draw", "partial", "partially correct", "p"), 0.5),
     **dict.fromkeys(("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None),
     **dict.fromkeys(("incomplete", "missing"), None),
@@ -61,6 +65,7 @@ _names_no_reward: Final = re.compile(
     r"duration|latency|seconds|secs|ms|s|cost|usd|price|version|year)$",
     re.IGNORECASE,
 ).search
+_is_numeric_cell = re.compile(r"\s*(-?\d+(\.\d*)?|true|false)\s*", re.IGNORECASE).fullmatch
 
 
 @record
@@ -69,25 +74,123 @@ class Proposal:
 
     spec: RolloutsSpec
     reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
+    worth: tuple[bool, bool, int] = (False, False, 0)  # has a reward, has a task, its rows
 
 
-class _Columns:
-    """The values of rows by their paths; None where a row has none."""
+def propose(pattern: str, base: Path) -> Proposal | None:
+    """Propose how to read files whose format is not known; None where nothing looks like a row.
 
-    def __init__(self, rows: Sequence[Mapping[str, Any]]) -> None:
-        self.rows = len(rows)
-        self.values: dict[str, list[Any]] = {}
-        for number, row in enumerate(rows):
-            for path, value in _flattened(row):
-                self.values.setdefault(path, [None] * len(rows))[number] = value
+    The first file is read: where its rows are, then which field of them is the task, the sample,
+    the agent, the reward and the question, by their names and by what their values are like.
+    """
+    first = next(iter(documents(open_source(find_files((pattern,), base)[0]))), None)
+    proposals = []
+    for shape, reason in _shapes(first):
+        spec = RolloutsSpec(path=(pattern,), **shape)
+        with suppress(EvalMetricsError):
+            rows = [row for _, row in islice(records(spec, base), _ROWS)]
+            proposals += [_proposal(spec, rows, [reason] if reason else [])] if rows else []
+    return max(proposals, key=lambda proposal: proposal.worth, default=None)
 
-    def kept(self, fits: Callable[[Any], bool]) -> dict[str, list[Any]]:
-        """Keep the columns whose values all fit, where they have one."""
-        return {
-            path: column
-            for path, column in self.values.items()
-            if (given := [v for v in column if v is not None]) and all(map(fits, given))
-        }
+
+# -- where the rows are ----------------------------------------------------------------------
+
+
+def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any], str]]:
+    """Go through the shapes that a file may have, each with its reason."""
+    yield {}, ""
+    if isinstance(first, PlacedRow):
+        if lists := _rewards_of_lists(first.value):
+            yield {"lists": lists}, f"lists of ids: {', '.join(lists)}, by their names"
+        yield from _shapes_of_object(first.value)
+    elif first is not None:
+        yield from _lists_inside(first, "")
+
+
+def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
+    if kind := _keyed(list(value.values())):
+        where = f"in {path!r}" if path else "at the top"
+        shape = {"rows": path or None, "keyed": "id"}
+        yield shape, f"rows: the {len(value)} {kind} {where}, by their keys"
+    for key, each in value.items():
+        if "." in key:
+            continue
+        below = f"{path}.{key}" if path else key
+        if _is_objects(each):
+            yield {"rows": below}, f"rows: the {many(len(each), 'object')} of the list {below!r}"
+            yield from _lists_inside(each, f"{below}.")
+        elif isinstance(each, list) and each and isinstance(value.get("columns"), list):
+            yield {"rows": below}, f"rows: the {many(len(each), 'line')} of the table {below!r}"
+        elif isinstance(each, dict) and depth < _DEPTH:
+            yield from _shapes_of_object(each, below, depth + 1)
+
+
+def _keyed(inner: Sequence[Any]) -> str:
+    """Name the values of an object whose keys may be ids; empty if they may not."""
+    if len(inner) > 1 and all(isinstance(each, dict) for each in inner):
+        return "objects" if set.intersection(*map(set, inner)) else ""
+    if len(inner) > 1 and all(map(_is_objects, inner)):
+        return "lists"
+    return "numbers" if len(inner) >= _LONG and all(map(_is_number, inner)) else ""
+
+
+def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
+    """Find lists of objects in the objects of a list: the attempts at each task, say."""
+    for key in rows[0] if rows and isinstance(rows[0], dict) else ():
+        if "." not in key and all(_is_objects(row.get(key)) for row in rows[:_ROWS]):
+            path = f"{above}*.{key}"
+            yield {"rows": path}, f"rows: the objects of the lists at {path!r}"
+
+
+def _is_objects(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+
+
+def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
+    """Give the tasks of ``resolved_ids`` and the like their rewards."""
+    rewards: dict[str, float | None] = {}
+    for name, ids in value.items():
+        word = name.removesuffix("_ids").replace("_", " ").lower()
+        is_known = word in _WORDS or word.startswith("empty")
+        if is_known and isinstance(ids, list) and all(map(_is_id, ids)):
+            rewards[name] = _WORDS.get(word, 0)
+    return rewards if {0, 1} <= set(rewards.values()) else {}
+
+
+# -- what the fields are ---------------------------------------------------------------------
+
+
+def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list[str]) -> Proposal:
+    """Choose the fields of rows."""
+    columns: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows):
+        for path, value in _flattened(row):
+            columns.setdefault(path, [None] * len(rows))[number] = value
+    pivot = None if spec.lists else _pivot(columns)
+    if pivot is not None:
+        names = [str(name) for name, _ in Counter(columns[pivot.name]).most_common()]
+        lines.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
+        lines.append(_reason("reward", names[:2]))
+        spec = replace(spec, pivot=pivot, fields=FieldMap(task=pivot.by[0], reward=names[0]))
+    if spec.lists or pivot is not None:
+        return Proposal(spec, tuple(lines), (True, True, len(rows)))
+    task = spec.keyed or _task(columns, lines)
+    sample = None if task is None else _sample(columns, task, lines)
+    agents = by_name(_fitting(columns, lambda v: isinstance(v, str)), _AGENT)[:1]
+    agent = next((path for path in agents if _distinct(columns[path]) <= _FEW), None)
+    reward, words = _reward(columns, {task, sample, agent}, lines)
+    question = next(iter(by_name(columns, _QUESTION)), None)
+    is_found = reward is not None and "." not in reward and not words and spec.keyed is None
+    fields = FieldMap(
+        task=None if spec.keyed else task,
+        sample=sample,
+        agent=agent,
+        reward=None if is_found else reward,
+        content=None if question in (None, task) else (question,),
+    )
+    lines += [_reason("agent", [agent], "by its name")] if agent else []
+    spec = replace(spec, fields=fields, map={"reward": words} if words else {})
+    return Proposal(spec, tuple(lines), (reward is not None, task is not None, len(rows)))
 
 
 def _flattened(
@@ -104,194 +207,68 @@ def _flattened(
         yield from _flattened(value, path, depth + 1)
 
 
-def propose(pattern: str, base: Path) -> Proposal | None:
-    """Propose how to read files whose format is not known; None where nothing looks like a row.
-
-    The first file is read: where its rows are, then which field of them is the task, the sample,
-    the agent, the reward and the question, by their names and by what their values are like.
-    """
-    best: tuple[tuple[bool, bool, int], Proposal] | None = None
-    for shape, reasons in _shapes_of(pattern, base):
-        spec = RolloutsSpec(path=(pattern,), **shape)
-        try:
-            rows = [row for _, row in islice(records(spec, base), _ROWS)]
-        except EvalMetricsError:
-            continue
-        if not rows:
-            continue
-        proposal, worth = _roles(spec, _Columns(rows), reasons)
-        if best is None or worth > best[0]:
-            best = worth, proposal
-    return None if best is None else best[1]
+def _fitting(columns: Columns, fits: Callable[[Any], bool]) -> Columns:
+    """Keep the columns whose values all fit, where they have one."""
+    given = {path: [v for v in column if v is not None] for path, column in columns.items()}
+    return {p: columns[p] for p, values in given.items() if values and all(map(fits, values))}
 
 
-# -- where the rows are ----------------------------------------------------------------------
-
-
-def _shapes_of(pattern: str, base: Path) -> Iterator[tuple[dict[str, Any], list[str]]]:
-    """Go through the shapes that the first file may have, each with its reason."""
-    first = next(iter(documents(open_source(find_files((pattern,), base)[0]))), None)
-    yield {}, []
-    if isinstance(first, PlacedRow):
-        yield from _shapes(first.value)
-    elif first is not None:
-        yield from _lists_inside(first, "")
-
-
-def _shapes(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
-    lists = _rewards_of_lists(value) if not path else {}
-    if lists:
-        yield {"lists": lists}, [f"lists of ids: {', '.join(lists)}, by their names"]
-    what = _keyed(list(value.values()))
-    if what:
-        where = f"in {path!r}" if path else "at the top"
-        at = {"rows": path} if path else {}
-        yield {**at, "keyed": "id"}, [f"rows: the {len(value)} {what} {where}, by their keys"]
-    for key, each in value.items():
-        if "." in key:
-            continue
-        below = f"{path}.{key}" if path else key
-        if _is_objects(each):
-            yield {"rows": below}, [f"rows: the {many(len(each), 'object')} of the list {below!r}"]
-            yield from _lists_inside(each, f"{below}.")
-        elif isinstance(each, list) and each and isinstance(value.get("columns"), list):
-            yield {"rows": below}, [f"rows: the {many(len(each), 'line')} of the table {below!r}"]
-        elif isinstance(each, dict) and depth < _DEPTH:
-            yield from _shapes(each, below, depth + 1)
-
-
-def _keyed(inner: Sequence[Any]) -> str:
-    """Name the values of an object whose keys may be ids; empty if they may not."""
-    if len(inner) > 1 and all(isinstance(each, dict) for each in inner):
-        return "objects" if set.intersection(*(set(each) for each in inner)) else ""
-    if len(inner) > 1 and all(_is_objects(each) for each in inner):
-        return "lists"
-    return "numbers" if len(inner) >= _LONG and all(map(_is_number, inner)) else ""
-
-
-def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
-    """Find lists of objects in the objects of a list: the attempts at each task, say."""
-    first = rows[0] if rows and isinstance(rows[0], dict) else {}
-    for key in first:
-        if "." not in key and all(_is_objects(row.get(key)) for row in rows[:_ROWS]):
-            path = f"{above}*.{key}"
-            yield {"rows": path}, [f"rows: the objects of the lists at {path!r}"]
-
-
-def _is_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
-
-
-def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
-    """Give the tasks of ``resolved_ids`` and the like their rewards."""
-    rewards: dict[str, float | None] = {}
-    for name, ids in value.items():
-        word = name.removesuffix("_ids").replace("_", " ").lower()
-        is_known = word in _WORDS or word.startswith("empty")
-        if is_known and isinstance(ids, list) and all(type(each) in (int, str) for each in ids):
-            rewards[name] = _WORDS.get(word, 0.0)
-    return rewards if {0.0, 1.0} <= set(rewards.values()) else {}
-
-
-# -- what the fields are ---------------------------------------------------------------------
-
-
-def _roles(
-    spec: RolloutsSpec, columns: _Columns, reasons: Sequence[str]
-) -> tuple[Proposal, tuple[bool, bool, int]]:
-    """Choose the fields of rows, and say how good that is: a reward, a task, how many rows."""
-    lines = list(reasons)
-    if spec.lists:
-        return Proposal(spec, tuple(lines)), (True, True, columns.rows)
-    pivot = _pivot(columns)
-    if pivot is not None:
-        names = Counter(columns.values[pivot.name]).most_common()
-        lines.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
-        first = str(names[0][0])
-        lines.append(f"reward: {first}" + (f"; or {names[1][0]}" if names[1:] else ""))
-        spec = replace(spec, pivot=pivot, fields=FieldMap(task=pivot.by[0], reward=first))
-        return Proposal(spec, tuple(lines)), (True, True, columns.rows)
-    task = spec.keyed or _task(columns, lines)
-    sample = None if task is None else _sample(columns, task, lines)
-    agent = _named(columns.kept(lambda v: isinstance(v, str)), _AGENT)
-    if agent is not None and len(set(columns.values[agent])) > _FEW:
-        agent = None
-    reward, words = _reward(columns, {task, sample, agent}, lines)
-    question = _named(columns.values, tuple(q for q in _QUESTION if q not in ("name", "case")))
-    at_top = reward is not None and "." not in reward and not words
-    fields = FieldMap(
-        task=None if spec.keyed is not None else task,
-        sample=sample,
-        agent=agent,
-        reward=None if at_top and spec.keyed is None else reward,
-        content=(question,) if question not in (None, task) else None,
-    )
-    if agent is not None:
-        lines.append(f"agent: {agent}, by its name")
-    spec = replace(spec, fields=fields, map={"reward": words} if words else {})
-    return Proposal(spec, tuple(lines)), (reward is not None, task is not None, columns.rows)
-
-
-def _ranked(paths: Iterable[str], names: Sequence[str]) -> list[str]:
+def by_name(paths: Iterable[str], names: Sequence[str]) -> list[str]:
     """Find the paths that end in one of the names, the most telling name first."""
-    last = {path: path.rpartition(".")[2].lower() for path in paths}
+    last = {path: re.split(r"[./]", path.lower())[-1] for path in paths}
     return [path for name in names for path in last if last[path] == name]
 
 
-def _named(paths: Iterable[str], names: Sequence[str]) -> str | None:
-    return next(iter(_ranked(paths, names)), None)
+def _reason(role: str, choices: Sequence[str], why: str = "") -> str:
+    others = f"; or {', '.join(choices[1:])}" if choices[1:] else ""
+    return f"{role}: {choices[0]}{why and f', {why}'}{others}"
 
 
-def _evenly(column: Sequence[Any]) -> bool:
+def _distinct(column: Iterable[Any]) -> int:
+    return len(set(map(str, column)))
+
+
+def _recurs(column: Sequence[Any]) -> bool:
     """Check whether each value occurs several times, and all equally often."""
     counts = set(Counter(map(str, column)).values())
     return len(counts) == 1 and counts.pop() > 1
 
 
-def _task(columns: _Columns, lines: list[str]) -> str | None:
+def _task(columns: Columns, lines: list[str]) -> str | None:
     filled = {
         path: column
-        for path, column in columns.kept(_is_id).items()
-        if None not in column and (len(set(map(str, column))) > 1 or columns.rows == 1)
+        for path, column in _fitting(columns, _is_id).items()
+        if None not in column and (_distinct(column) > 1 or len(column) == 1)
     }
-    different = {path: len(set(map(str, column))) for path, column in filled.items()}
-    ids = _ranked(filled, _TASK)
-    ids += [path for path in filled if path not in ids and re.search(r"(_id|Id|ID)$", path)]
-    paths = ids + _ranked(filled, _QUESTION)
+    paths = by_name(filled, _TASK)
+    paths += [path for path in filled if path not in paths and re.search("(_id|Id|ID)$", path)]
+    paths += by_name(filled, (*_QUESTION, "case", "name"))
+    is_own = {path: _distinct(column) == len(column) for path, column in filled.items()}
+    again = {path: _recurs(column) for path, column in filled.items()}
     if not paths:  # the first text of its own, or that comes back
         texts = [path for path, column in filled.items() if isinstance(column[0], str)]
-        paths = [p for p in texts if different[p] == columns.rows or _evenly(filled[p])]
+        paths = [path for path in texts if is_own[path] or again[path]]
     if not paths:
         return None
     # an id of its own for each row says less than a question that comes back
-    if _ranked(paths[:1], ("id", "uid", "index", "idx")) and different[paths[0]] == columns.rows:
-        again = [path for path in paths[1:] if _evenly(filled[path])][:1]
-        paths = [*again, *(path for path in paths if path not in again)]
-    task, *others = paths
-    why = f"{many(different[task], 'value')} in {many(columns.rows, 'row')}"
-    lines.append(f"task: {task}, {why}" + (f"; or {others[0]}" if others else ""))
+    if by_name(paths[:1], _ROW_IDS) and is_own[paths[0]]:
+        paths = [*dict.fromkeys([*[path for path in paths if again[path]][:1], *paths])]
+    task, count = paths[0], len(filled[paths[0]])
+    why = f"{many(_distinct(filled[task]), 'value')} in {many(count, 'row')}"
+    lines.append(_reason("task", paths[:2], why))
     return task
 
 
-def _sample(columns: _Columns, task: str, lines: list[str]) -> str | None:
-    if task not in columns.values:
-        return None
-    tasks = list(map(str, columns.values[task]))
-
-    def numbers(column: Sequence[Any]) -> bool:
-        texts = list(map(str, column))
-        pairs = set(zip(tasks, texts, strict=True))
-        return all(text.isdecimal() for text in texts) and len(pairs) == columns.rows
-
-    fitting = [p for p, column in columns.values.items() if p != task and numbers(column)]
-    sample = _named(fitting, _SAMPLE)
-    if sample is None and len(set(tasks)) < columns.rows:
-        most = max(Counter(tasks).values())
-        ranges = ({str(n) for n in range(most)}, {str(n) for n in range(1, most + 1)})
-        sample = next((p for p in fitting if set(map(str, columns.values[p])) in ranges), None)
-    if sample is not None:
-        lines.append(f"sample: {sample}, which tells the rows of a task apart")
-    return sample
+def _sample(columns: Columns, task: str, lines: list[str]) -> str | None:
+    for path in by_name(columns, _SAMPLE):
+        texts = list(map(str, columns[path]))
+        attempts = {
+            (str(id_), text) for id_, text in zip(columns.get(task, ()), texts, strict=False)
+        }
+        if path != task and len(attempts) == len(texts) and all(map(str.isdecimal, texts)):
+            lines.append(_reason("sample", [path], "which tells the rows of a task apart"))
+            return path
+    return None
 
 
 def _is_id(value: Any) -> bool:
@@ -300,64 +277,57 @@ def _is_id(value: Any) -> bool:
 
 def _is_number(value: Any) -> bool:
     if isinstance(value, str):  # a cell of a CSV file
-        return bool(re.fullmatch(r"\s*(-?\d+(\.\d*)?|true|false)\s*", value, re.IGNORECASE))
+        return bool(_is_numeric_cell(value))
     return isinstance(value, int | float)
 
 
 def _reward(
-    columns: _Columns, taken: set[str | None], lines: list[str]
+    columns: Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
     """Find the reward, and what its words mean where it is no number."""
-    numbers = {
-        path: column
-        for path, column in columns.kept(_is_number).items()
-        if may_be_reward(path, [value for value in column if value is not None])
-    }
+    numbers = [p for p, column in _fitting(columns, _is_number).items() if may_be_reward(p, column)]
     words = {
-        path: column
-        for path, column in columns.kept(lambda v: _word(v) in _WORDS).items()
-        if path not in numbers and {0.0, 1.0} & {_WORDS[_word(v)] for v in column if v is not None}
+        path: {str(v): _WORDS[_word(v)] for v in column if v is not None}
+        for path, column in _fitting(columns, lambda v: _word(v) in _WORDS).items()
+        if path not in numbers
     }
-    paths = [path for path in (*numbers, *words) if path not in taken]
-    named = _ranked(paths, REWARDS)
-    paths = [*named, *(path for path in paths if path not in named)]
+    judged = [path for path, meanings in words.items() if {0, 1} & {*meanings.values()}]
+    paths = [path for path in (*numbers, *judged) if path not in taken]
+    named = by_name(paths, REWARDS)
+    paths = [*dict.fromkeys([*named, *paths])]
     if not paths:
         return None, {}
-    reward, *others = paths
-    why = "by its name" if named else "by its values"
-    lines.append(f"reward: {reward}, {why}" + (f"; or {', '.join(others[:2])}" if others else ""))
-    if reward in numbers:
-        return reward, {}
-    texts = dict.fromkeys(str(value) for value in words[reward] if value is not None)
-    return reward, {text: _WORDS[_word(text)] for text in texts}
+    lines.append(_reason("reward", paths[:3], "by its name" if named else "by its values"))
+    return paths[0], words.get(paths[0], {})
 
 
 def _word(value: Any) -> str:
     return value.strip().lower() if isinstance(value, str) else "no word"
 
 
-def may_be_reward(name: str, values: Sequence[Any]) -> bool:
+def may_be_reward(name: str, column: Sequence[Any]) -> bool:
     """Return whether numbers may be a reward: no identifiers, times, counts or costs."""
+    values = [value for value in column if value is not None]
     if _names_no_reward(name) or any(isinstance(v, int | float) and v > _TIMES for v in values):
         return False
     different = len(values) > _LISTED and len(set(values)) == len(values)
     return not (different and all(type(value) is int for value in values))  # as identifiers are
 
 
-def _pivot(columns: _Columns) -> PivotSpec | None:
+def _pivot(columns: Columns) -> PivotSpec | None:
     """Propose to pivot rows that are each one score of a task, with its name."""
-    texts = columns.kept(lambda v: isinstance(v, str))
-    name = _named(texts, ("metric", "metric_name", "scorer", "evaluator", "score_name", "name"))
-    value = _named(columns.kept(_is_number), ("value", "score"))
+    texts = _fitting(columns, lambda v: isinstance(v, str))
+    name = next(iter(by_name(texts, _METRIC)), None)
+    value = next(iter(by_name(_fitting(columns, _is_number), ("value", "score"))), None)
     if name is None or value is None or None in texts[name]:
         return None
     names = texts[name]
-    if not 1 < len(set(names)) <= _FEW or not _evenly(names):
+    if not 1 < len(set(names)) <= _FEW or not _recurs(names):
         return None
-    for by, column in columns.kept(_is_id).items():
+    for by, column in _fitting(columns, _is_id).items():
         ids = list(map(str, column))
-        is_full = len(set(ids)) * len(set(names)) == columns.rows
-        once = len(set(zip(ids, names, strict=True))) == columns.rows
+        is_full = len(set(ids)) * len(set(names)) == len(names)
+        once = len(set(zip(ids, names, strict=True))) == len(names)
         if by not in (name, value) and is_full and once and len(set(ids)) > 1:
             return PivotSpec(by=(by,), name=name, value=value)
     return None

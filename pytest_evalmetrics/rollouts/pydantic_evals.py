@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import re
+from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     from pytest_evalmetrics.ext import Source
 
@@ -22,7 +23,6 @@ _USAGE: Final = {  # where a case's metrics have our usage
 }
 _run = re.compile(r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL).fullmatch
 _is_numbered = re.compile(r"Case \d+").fullmatch  # the name of a case that was given none
-_exception = re.compile(r"\s*([A-Za-z_][\w.]*):").match
 
 
 class PydanticEvals(ToolLoader):
@@ -32,7 +32,7 @@ class PydanticEvals(ToolLoader):
     whose task raised is missing, and so are the scores of an evaluator that raised.
     """
 
-    def _fill(self, builder: foreign.ChunkBuilder, source: Source) -> None:
+    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
         report = Document.of(source, "a report of pydantic-evals")
         builder.positional = True
         for kind in ("cases", "failures"):
@@ -40,32 +40,34 @@ class PydanticEvals(ToolLoader):
                 name = f"{source.shown}, {kind}[{index}]"
                 task, sample = _attempt(case, name, source)
                 builder.positional &= bool(_is_numbered(task))
-                for key in ("scores", "assertions"):
-                    for score, result in foreign.mapping(case.get(key)).items():
-                        names = (score, f"assertion.{score}")
-                        settings = {
-                            "evaluator": foreign.lookup(result, "source.name"),
-                            "arguments": foreign.lookup(result, "source.arguments"),
-                            "version": foreign.lookup(result, "evaluator_version"),
-                        }
-                        builder.measured(f"pydantic_evals {score}", names, settings, "arguments")
+                _measure(case, builder)
                 scores, error = _judged(case)
                 metrics = foreign.mapping(case.get("metrics"))
                 steps = {n: v for n, v in metrics.items() if n not in _USAGE.values()}
                 given = case.get("inputs")
-                builder.add(
-                    Rollout(
-                        record={**case, **_values(case, "labels")},
-                        name=name,
-                        task=task,
-                        sample=sample,
-                        scores={**scores, **steps},
-                        usage=foreign.usage(metrics, latency_s=case.get("task_duration"), **_USAGE),
-                        error=error,
-                        rewards=tuple(scores),
-                        content=None if given is None else [given, case.get("expected_output")],
-                    )
+                yield Rollout(
+                    record={**case, **_values(case, "labels")},
+                    name=name,
+                    task=task,
+                    sample=sample,
+                    scores={**scores, **steps},
+                    usage=foreign.usage(metrics, latency_s=case.get("task_duration"), **_USAGE),
+                    error=error,
+                    rewards=tuple(scores),
+                    content=None if given is None else [given, case.get("expected_output")],
                 )
+
+
+def _measure(case: Mapping[str, Any], builder: foreign.ChunkBuilder) -> None:
+    results = (foreign.mapping(case.get(key)).items() for key in ("scores", "assertions"))
+    for score, result in chain.from_iterable(results):
+        settings = {
+            "evaluator": foreign.lookup(result, "source.name"),
+            "arguments": foreign.lookup(result, "source.arguments"),
+            "version": foreign.lookup(result, "evaluator_version"),
+        }
+        names = (score, f"assertion.{score}")
+        builder.measured(f"pydantic_evals {score}", names, settings, "arguments")
 
 
 def _attempt(case: Mapping[str, Any], where: str, source: Source) -> tuple[str, int | None]:
@@ -83,13 +85,11 @@ def _judged(case: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[str, str] | 
     scores = _values(case, "scores")
     for name, value in _values(case, "assertions").items():
         scores[f"assertion.{name}" if name in scores else name] = value
-    message = str(case.get("error_message") or "")
     if "error_message" in case:
-        kind = _exception(message)
-        return scores, (kind.group(1) if kind else "error", message)
+        return scores, foreign.error_of(str(case["error_message"] or ""))
     for failure in foreign.objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
-        message = str(failure.get("error_message") or failure.get("error_type") or "")
+        message = foreign.first(failure, "error_message", "error_type")
         return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", message)
     return scores, None
 

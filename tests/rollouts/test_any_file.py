@@ -95,7 +95,7 @@ PROMPTFOO = '{"evalId": "e", "results": {"version": %s, "prompts": []'
         (INSPECT % "[", "the file ends in the middle of it"),
         (INSPECT.replace('"samples"', "samples") % "[]}", "is no JSON"),
         (INSPECT.replace("2", "4", 1) % "[]}", "version 4"),
-        (INSPECT % "[]}", "holds no sample (its status: success)"),
+        (INSPECT % "[]}", "holds no samples (its status: success)"),
         (INSPECT % "null}", "holds no samples (its status: success)"),
         (INSPECT % '[{"id": null, "epoch": 1}]}', "has the id None"),
         (INSPECT % '[{"id": 1, "epoch": 0}]}', "the epoch 0"),

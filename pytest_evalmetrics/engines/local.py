@@ -79,10 +79,8 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     try:
         generated = await generator.generate(row.item, row.sample, calls)
         failure = generated.failure
-    except CallError as error:
-        failure, call_failed = RowError(error.kind, error.message, hint=error.hint), True
     except RowError as error:
-        failure = error
+        failure, call_failed = error, isinstance(error, CallError)
     reason = "" if failure is None else hide(failure.message)
     answered = None
     kept: dict[str, Any] = {"item": row.item}

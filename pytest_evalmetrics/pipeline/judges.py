@@ -12,7 +12,7 @@ import numpy as np
 from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import DataError, RowError, did_you_mean
-from pytest_evalmetrics.layout import many, of_many
+from pytest_evalmetrics.layout import many, of_many, shown
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Disagreement, Estimate, Interval, JudgeCheck, JudgeUse
 from pytest_evalmetrics.rollouts.recorded import records
@@ -166,8 +166,6 @@ def _label(item: Mapping[str, Any], key: str, meaning: Mapping[str, float], wher
         return meaning[value]
     if isinstance(value, bool | int | float) and math.isfinite(value):
         return float(value)
-    from pytest_evalmetrics.scorers import shown  # noqa: PLC0415 - loaded by now
-
     expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
     raise DataError(
         f"judge_check: the label {key!r} is {shown(value)}, expected {expected}", file=where

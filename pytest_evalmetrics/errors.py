@@ -14,7 +14,7 @@
     ├── CheckError       a test calls the fixture in a way that means nothing
     ├── RowError         a scorer can't score one row; the others go on
     ├── TransportError   a call of an endpoint (see `transport.wire`)
-    │   ├── CallError         one call failed; the others go on
+    │   ├── CallError         one call failed; the others go on (a RowError too)
     │   ├── EndpointError     every call would fail
     │   ├── JournalError      paid answers can't be read or kept
     │   ├── SecretError       a key is not in the environment

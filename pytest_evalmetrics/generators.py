@@ -169,8 +169,6 @@ class TargetGenerator:
                 if inspect.isawaitable(value):  # as of `async def`
                     value = await value
             return as_json(value)
-        except RowError as error:
-            raise CallError(error.kind, error.message, hint=error.hint) from None
         except EvalMetricsError:
             raise
         # an agent's sys.exit() would end the loop on which all others run

@@ -34,6 +34,12 @@ def compact(value: Any) -> str:
     return msgspec.json.encode(value).decode()
 
 
+def shown(value: Any, most: int = 160) -> str:
+    """Write a value as JSON for a message, cut short."""
+    text = json.dumps(value, ensure_ascii=False, default=str)
+    return text if len(text) <= most else f"{text[:most]}…"
+
+
 def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
     """Write an object, closed after `indent` spaces, with each entry on one line of a diff."""
     if not entries:

@@ -15,17 +15,11 @@ from urllib.parse import urlsplit, urlunsplit
 
 import numpy as np
 
+from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import RowError
-from pytest_evalmetrics.layout import spaced
+from pytest_evalmetrics.layout import shown, spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import (
-    CallError,
-    Price,
-    Tokens,
-    needs_extra,
-    tokens_of,
-    written_body,
-)
+from pytest_evalmetrics.transport import CallError, Price, Tokens, tokens_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -48,36 +42,33 @@ class Spending:
     """
 
     def __init__(self) -> None:
-        self.calls = self.requests = self.without_tokens = 0
-        self.tokens = Tokens(0, 0, 0)
-        self._latencies = array("d")
+        self._answers = array("d")  # five numbers of each, NaN for unknown tokens
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
-        self.calls += 1
-        self.requests += attempts
-        self._latencies.append(latency_s)
-        if tokens is None:
-            self.without_tokens += 1
-        else:
-            self.tokens += tokens
+        counts = (
+            [math.nan] * 3 if tokens is None else [tokens.prompt, tokens.completion, tokens.total]
+        )
+        self._answers.extend([attempts, latency_s, *counts])
 
     def as_dict(self, price: Price | None) -> dict[str, Any]:
         """Return calls, requests, tokens, cost and latency as builtins."""
+        answers = np.array(self._answers).reshape(-1, 5)
+        requests, _, *counts = map(int, np.nansum(answers, axis=0))
+        tokens = Tokens(*counts)
+        without, seconds = int(np.isnan(answers[:, 2]).sum()), np.sort(answers[:, 1])
         latency: dict[str, float] = {}
-        if self._latencies:
-            values = np.sort(np.frombuffer(self._latencies))
-            p50, p95 = np.quantile(values, [0.5, 0.95]).tolist()
-            latency = {"mean": values.mean(), "p50": p50, "p95": p95, "max": values[-1]}
-        cost = None if price is None or self.without_tokens else price.of(self.tokens)
+        if len(seconds):
+            p50, p95 = np.quantile(seconds, [0.5, 0.95])
+            latency = {"mean": seconds.mean(), "p50": p50, "p95": p95, "max": seconds[-1]}
         return {
-            "calls": self.calls,
-            "requests": self.requests,
-            "prompt_tokens": self.tokens.prompt,
-            "completion_tokens": self.tokens.completion,
-            "total_tokens": self.tokens.total,
-            "without_tokens": self.without_tokens,
-            "cost": cost,
+            "calls": len(answers),
+            "requests": requests,
+            "prompt_tokens": tokens.prompt,
+            "completion_tokens": tokens.completion,
+            "total_tokens": tokens.total,
+            "without_tokens": without,
+            "cost": None if price is None or without else price.of(tokens),
             "latency_s": {name: round(float(value), 6) for name, value in latency.items()},
         }
 
@@ -148,7 +139,7 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 
 def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
-    with needs_extra("remote", who):
+    with transport.needs_extra("remote", who):
         from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
     return compile_value(value, body=body)
 
@@ -203,7 +194,6 @@ def _content(value: Any, what: str) -> str:
 
 # Replies.
 
-_SHOWN = 160
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
 _DECODER = json.JSONDecoder()
 
@@ -240,7 +230,7 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
             hint="raise max_tokens",
         )
     if text is None and not calls:
-        raise RowError("no-text", f"the model gave no text and no tool calls: {_short(message)}")
+        raise RowError("no-text", f"the model gave no text and no tool calls: {shown(message)}")
     return Reply(text or "", reasoning, calls, finish, message, tokens_of(body))
 
 
@@ -248,7 +238,7 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
     """Return the message and its finish reason."""
     choices = body.get("choices") if isinstance(body, dict) else None
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
-        raise RowError("no-choices", f"the answer has no choices: {_short(body)}")
+        raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
     finish = choice.get("finish_reason")
     finish = finish if isinstance(finish, str) else ""
@@ -256,9 +246,9 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
     if message is None and isinstance(choice.get("text"), str):  # plain completions
         message = {"role": "assistant", "content": choice["text"]}
     if not isinstance(message, dict):
-        raise RowError("no-message", f"the answer has no message: {_short(choice)}")
+        raise RowError("no-message", f"the answer has no message: {shown(choice)}")
     if message.get("refusal"):
-        raise RowError("refusal", f"the model refused: {_short(message['refusal'])}")
+        raise RowError("refusal", f"the model refused: {shown(message['refusal'])}")
     if finish == "content_filter":
         raise RowError("filtered", "the endpoint's content filter took the answer")
     return message, finish
@@ -268,9 +258,8 @@ def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     """Return the tool calls of a message."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
-        raise RowError(
-            "bad-tool_calls", f"the answer's tool_calls is {_short(calls)}, expected a list"
-        )
+        fault = f"the answer's tool_calls is {shown(calls)}, expected a list"
+        raise RowError("bad-tool_calls", fault)
     return tuple(call for call in calls if isinstance(call, dict))
 
 
@@ -291,7 +280,7 @@ def json_in(reply: Reply) -> Any:
     if objects:
         return _finite(objects[-1])
     cut = ", and was cut off at max_tokens" if reply.finish_reason == "length" else ""
-    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {_short(text)}")
+    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {shown(text)}")
 
 
 def _finite(value: Any) -> Any:
@@ -310,12 +299,6 @@ def _text(content: Any) -> str | None:
     parts = [part.get("text") for part in content if isinstance(part, dict)]
     texts = [text for text in parts if isinstance(text, str)]
     return "".join(texts) if texts else None
-
-
-def _short(value: Any) -> str:
-    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False, default=str)
-    text = " ".join(text.split())
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
 
 
 # Questions.
@@ -364,7 +347,7 @@ async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]
     results = await asyncio.gather(*questions, return_exceptions=True)
     errors = [result for result in results if isinstance(result, BaseException)]
     # errors that stop the benchmark come first
-    errors.sort(key=lambda error: isinstance(error, RowError | CallError))
+    errors.sort(key=lambda error: isinstance(error, RowError))
     if errors:
         raise errors[0]
     return [result for result in results if not isinstance(result, BaseException)]
@@ -446,7 +429,7 @@ class _Question:
         return await self._post(call, form.index, check)
 
     async def _post(self, call: Call, form: int, check: Callable[[Any], None] | None) -> Answer:
-        payload = written_body(self.body(form))
+        payload = transport.written_body(self.body(form))
         call = replace(call, endpoint=self.model.endpoint, payload=payload)
         answer = await self.calls.send(call, self.body(0), check)
         self.model.spending.add(answer.attempts, answer.latency_s, tokens_of(answer.body))

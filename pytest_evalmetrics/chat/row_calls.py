@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, TypedDict
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.transport import Call, CallError, Occurrences, Work, written_body
+from pytest_evalmetrics.transport import Call, Occurrences, Work, written_body
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Hashable, Mapping
+    from collections.abc import Awaitable, Callable, Mapping
 
     from pytest_evalmetrics.transport import Answer, Endpoint, Meter, Transport
 
@@ -40,6 +40,7 @@ class Calls:
     ) -> None:
         self._transport, self._sample, self._occurrences = transport, sample, occurrences
         self._label, self._meter = label, meter
+        self.memory = transport.memory  # facts about endpoints, shared by all calls of a run
         self._first: tuple[bytes, int] | None = None
         self._own = Occurrences()  # of the calls after the first
         self._exchanges: dict[float, Exchange] = {}
@@ -48,11 +49,6 @@ class Calls:
         self._repeated: list[Calls] = []
         self.from_journal = False  # the last answer came from the journal
         self.latency_s = 0.0  # seconds that it took when it was paid for
-
-    @property
-    def memory(self) -> dict[Hashable, Any]:
-        """Facts about endpoints, shared by all calls of a run."""
-        return self._transport.memory
 
     @property
     def exchanges(self) -> list[Exchange]:
@@ -115,7 +111,7 @@ class Calls:
 
         Raises
         ------
-        RowError, CallError
+        CallError
             This row failed.
         EndpointError
             All would fail.
@@ -138,7 +134,7 @@ class Calls:
                     check(body)
             except RowError as error:
                 refused[error.kind] = _written(body)
-                raise CallError(error.kind, error.message, hint=error.hint) from None
+                raise
 
         answering = self._transport.call(call, checked, self._meter)
         return await self._recorded(answering, call.place, _written(displayed), refused)
@@ -165,7 +161,7 @@ class Calls:
         """Await an answer, and record the exchange; of a question in several forms the last."""
         try:
             answer = await answering
-        except CallError as error:
+        except RowError as error:
             self._record(place, request, refused.get(error.kind))
             raise
         self._record(place, request, _written(answer.body))

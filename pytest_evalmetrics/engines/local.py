@@ -9,7 +9,7 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
-from pytest_evalmetrics.transport import CallError, Meter, Occurrences, Transport, run_bounded
+from pytest_evalmetrics.transport import Meter, Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -62,11 +62,11 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     generator: Generator = work.answering.generator
     hide, generated, reason = work.transport.hide, None, ""
     kept: dict[str, Any] = {"item": row.item}
-    failure: RowError | CallError | None
+    failure: RowError | None
     try:
         generated = await generator.generate(row.item, row.sample, calls)
         failure = generated.failure
-    except (CallError, RowError) as error:
+    except RowError as error:
         failure = error
     if failure is not None:
         reason = hide(failure.message)

@@ -12,7 +12,7 @@ import numpy as np
 from pytest_evalmetrics import gates, metrics, results, rollouts, scorers, stats
 from pytest_evalmetrics.data import RolloutTable, Row
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, OVER_REFERENCE, PPI_MEAN, REFERENCE
 
 if TYPE_CHECKING:
@@ -166,7 +166,7 @@ def _label(item: Mapping[str, Any], key: str, meaning: Mapping[str, float], wher
         return float(value)
     expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
     raise DataError(
-        f"judge_check: the label {key!r} is {scorers.shown(value)}, expected {expected}", file=where
+        f"judge_check: the label {key!r} is {shown(value)}, expected {expected}", file=where
     )
 
 

@@ -475,9 +475,7 @@ class _Board:
             self.columns[name][at] = scores[name]
         self._counted.succeeded(from_journal=from_journal)
 
-    def lacks(
-        self, row: Row, scorer: _Giver, error: RowError | transport.CallError, reason: str
-    ) -> None:
+    def lacks(self, row: Row, scorer: _Giver, error: RowError, reason: str) -> None:
         reason = self._reasons.setdefault(reason, reason)
         failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
         self.failed.setdefault(row.index, []).append(failed)
@@ -497,7 +495,7 @@ class _Board:
         row: Row,
         calls: scorers.Calls,
         generated: generators.Generated | None,
-        failure: RowError | transport.CallError | None,
+        failure: RowError | None,
         *,
         reason: str,
         text: bytes,

@@ -4,29 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Protocol
 
 from pytest_evalmetrics import errors
-from pytest_evalmetrics.chat.row_calls import shown_text
+from pytest_evalmetrics.chat.row_calls import Calls, shown_text
+from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
 from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.scorers.row_reading import as_number
+from pytest_evalmetrics.scorers.score_summary import About
+from pytest_evalmetrics.spec import ScorerSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
-from pytest_evalmetrics.transport import CallError, was_cancelled
+from pytest_evalmetrics.transport import Terms, was_cancelled
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from pytest_evalmetrics.chat.row_calls import Calls
-    from pytest_evalmetrics.data import Row
     from pytest_evalmetrics.scorers.judge import Judge
-    from pytest_evalmetrics.scorers.score_summary import About
-    from pytest_evalmetrics.spec import ScorerSpec
-    from pytest_evalmetrics.transport import Terms
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +46,6 @@ class Scorer(Protocol):
         RowError
             This row can't be scored; the others go on.
         """
-        ...
 
 
 class AsyncScorer(Protocol):
@@ -64,7 +59,6 @@ class AsyncScorer(Protocol):
 
     async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
         """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
-        ...
 
 
 class Scores(dict[str, float]):
@@ -111,8 +105,6 @@ class BoundScorer:
                 return await asyncio.to_thread(self.score, row)
         try:
             return self._checked(await self.target.score(row, calls))
-        except CallError as error:
-            raise RowError(error.kind, error.message, hint=error.hint) from None
         except EvalMetricsError:
             raise
         except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:

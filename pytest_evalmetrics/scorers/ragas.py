@@ -7,32 +7,27 @@ import math
 import os
 import re
 import warnings
+from collections.abc import Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import Annotated, Any
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.judge import JudgeCheck, JudgeRepeats, Repeatable, judge_of
+from pytest_evalmetrics.scorers.judge import Judge, JudgeCheck, JudgeRepeats, Repeatable
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
-from pytest_evalmetrics.spec.field_types import Name, doc, keys
+from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from pytest_evalmetrics.scorers.judge import Judge
-
+from pytest_evalmetrics.spec.scorer_keys import keys_of
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@keys
+@keys_of("ragas", "a metric of RAGAS, by the package itself")
 class RagasSpec(Repeatable):
     """Run a metric of ``ragas.metrics.collections``."""
 
     more_is_better = False
     limits = (None, None)
-    type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
     metric: Annotated[Name, doc("the class: Faithfulness")]
     arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
         default_factory=dict
@@ -75,7 +70,8 @@ class RagasScorer:
                     f"the metric {spec.metric} of RAGAS asks a judge",
                     hint="write judge_model: {url, name, api_key_secret}",
                 )
-            self.judges = (judge_of(spec.judge_model, terms, "ragas", ragas=version),)
+            model = ext.chat_model(spec.judge_model, terms, terms.judging)
+            self.judges = (Judge(model, "ragas", {"ragas": version}),)
         try:
             metric = self._made(None, [])
         except (TypeError, ValueError) as error:

@@ -9,19 +9,11 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.row_reading import as_number, shown, within
+from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, within
+from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
-from pytest_evalmetrics.spec.field_types import (
-    BodyValue,
-    JsonPathText,
-    MaxRetries,
-    Name,
-    SecretName,
-    TimeoutSeconds,
-    Url,
-    doc,
-    keys,
-)
+from pytest_evalmetrics.spec.field_types import doc, keys
 
 _Score = Callable[[ext.Row, ext.Calls], Awaitable[Any]]
 
@@ -40,7 +32,7 @@ class ParserSpec:
     """Where a response holds a score."""
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
-    json_path: Annotated[JsonPathText, doc("JSONPath; the first match counts")]
+    json_path: Annotated[types.JsonPathText, doc("JSONPath; the first match counts")]
 
 
 @keys
@@ -58,24 +50,33 @@ class RemoteScoreSpec:
         """Refuse an empty range."""
         shared.check_range(self.minimum, self.maximum)
 
+    def read(self, answer: Any) -> float:
+        """Read it in an answer."""
+        path = self.parser.json_path
+        matches, value = compiled_path(path).first(answer)
+        if not matches:
+            raise _no_score(f"has nothing at {path}: {shown(answer)}")
+        number = as_number(value, f"{path} of the answer")
+        return within(self.name, number, self.minimum, self.maximum)
 
-@keys
+
+@shared.keys_of("remote", "an endpoint of your own")
 class RemoteScorerSpec:
     """POST a body made of the row, and read scores from the answer."""
 
-    type: Annotated[Literal["remote"], doc("an endpoint of your own")]
-    url: Url
+    type: str
+    url: types.Url
     body: Annotated[
-        BodyValue, doc("the request; {{ item.column }} in it is filled in for each row")
+        types.BodyValue, doc("the request; {{ item.column }} in it is filled in for each row")
     ]
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
         Field(min_length=1, strict=False, description="what the answer holds"),
         AfterValidator(shared.check_score_names),
     ]
-    api_key_secret: SecretName = None
-    timeout_seconds: TimeoutSeconds = None
-    max_retries: MaxRetries = None
+    api_key_secret: types.SecretName = None
+    timeout_seconds: types.TimeoutSeconds = None
+    max_retries: types.MaxRetries = None
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -84,24 +85,13 @@ class RemoteScorerSpec:
 
     def make(self, terms: ext.Terms) -> _Score:
         """Make the function that scores a row."""
-        with ext.needs_extra("remote", f"the scorer {self.type}"):
-            from pytest_evalmetrics.expressions import (  # noqa: PLC0415 - of the extra
-                JsonPath,
-            )
-
-            paths = [JsonPath(score.parser.json_path) for score in self.scores]
-        endpoint = _endpoint(self, terms)
         body = ext.compile_templates(self.body, f"the scorer {self.type}", body=True)
+        endpoint = _endpoint(self, terms)
+        for each in self.scores:  # a missing package is found before anything is paid
+            compiled_path(each.parser.json_path)
 
         def read(answer: Any) -> dict[str, float]:
-            scores = {}
-            for score, path in zip(self.scores, paths, strict=True):
-                matches, value = path.first(answer)
-                if not matches:
-                    raise _no_score(f"has nothing at {path.query}: {shown(answer)}")
-                number = as_number(value, f"{path.query} of the answer")
-                scores[score.name] = within(score.name, number, score.minimum, score.maximum)
-            return scores
+            return {score.name: score.read(answer) for score in self.scores}
 
         async def score(row: ext.Row, calls: ext.Calls) -> dict[str, float]:
             return read(await calls.post(endpoint, body(row.context), kind="remote/1", check=read))
@@ -117,7 +107,7 @@ _CRASHED = re.compile(
 )
 
 
-@keys
+@shared.keys_of("nemo-agent-toolkit-remote", "a server of the NeMo Agent Toolkit")
 class NatScorerSpec(shared.NamedScores):
     """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
 
@@ -127,17 +117,15 @@ class NatScorerSpec(shared.NamedScores):
     """
 
     more_is_better = False
-    type: Annotated[
-        Literal["nemo-agent-toolkit-remote", "nemo_agent_toolkit_remote"],
-        doc("a server of the NeMo Agent Toolkit"),
+    url: types.Url
+    evaluator_name: Annotated[
+        types.Name, doc("the evaluator's name on the server; names the score too")
     ]
-    url: Url
-    evaluator_name: Annotated[Name, doc("the evaluator's name on the server; names the score too")]
     minimum: shared.Minimum = None
     maximum: shared.Maximum = None
-    api_key_secret: SecretName = None
-    timeout_seconds: TimeoutSeconds = None
-    max_retries: MaxRetries = None
+    api_key_secret: types.SecretName = None
+    timeout_seconds: types.TimeoutSeconds = None
+    max_retries: types.MaxRetries = None
 
     def __post_init__(self) -> None:
         """Refuse an empty range."""

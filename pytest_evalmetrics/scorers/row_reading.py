@@ -6,22 +6,22 @@ import json
 import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
+from functools import cache
+from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
+from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import RowError
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.data import Row
-
-_SHOWN = 160
+from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.transport import needs_extra
 
 
-def shown(value: Any) -> str:
-    """Write a value for a message, cut short."""
-    text = json.dumps(value, ensure_ascii=False, default=str)
-    return text if len(text) <= _SHOWN else text[:_SHOWN] + "…"
+def unexpected(
+    kind: str, what: str, value: Any, expected: str, hint: str | None = None
+) -> RowError:
+    """Make the error of a value that is something else."""
+    return RowError(kind, f"{what} is {shown(value)}, expected {expected}", hint=hint)
 
 
 def as_number(value: Any, what: str) -> float:
@@ -33,7 +33,7 @@ def as_number(value: Any, what: str) -> float:
     except (TypeError, ValueError, OverflowError):
         number = math.nan
     if not math.isfinite(number):
-        raise RowError("no-number", f"{what} is {shown(value)}, expected a finite number")
+        raise unexpected("no-number", what, value, "a finite number")
     return number
 
 
@@ -49,11 +49,8 @@ def within(name: str, number: float, low: float | None, high: float | None) -> f
 def as_text(value: Any, what: str) -> str:
     """Return a value that is text."""
     if not isinstance(value, str):
-        raise RowError(
-            "no-text",
-            f"{what} is {shown(value)}, expected text",
-            hint="a template can make one: {{ item.answer | string }}",
-        )
+        hint = "a template can make one: {{ item.answer | string }}"
+        raise unexpected("no-text", what, value, "text", hint)
     return value
 
 
@@ -68,8 +65,17 @@ def column_of(row: Row, name: str) -> Any:
 def text_in(row: Row, name: str) -> str:
     """Return a column that is text."""
     if not isinstance(value := column_of(row, name), str):
-        raise RowError(f"bad-{name}", f"{name} is {shown(value)}, expected text")
+        raise unexpected(f"bad-{name}", name, value, "text")
     return value
+
+
+@cache
+def compiled_path(path: str) -> Any:
+    """Compile a JSONPath once, see `expressions.JsonPath`."""
+    with needs_extra("remote", "a json_path"):
+        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+
+        return JsonPath(path)
 
 
 # A response: a body of OpenAI's APIs (chat completions or responses), one message, or text.
@@ -94,25 +100,25 @@ def response_in(row: Row, hint: str | None = None) -> Any:
 
 def message_of(response: Any) -> Mapping[str, Any]:
     """Return the message of a response, as chat completions have it."""
-    expected = "expected choices[0].message, as in an answer of chat completions, or a message"
+    expected = "choices[0].message, as in an answer of chat completions, or a message"
     if not isinstance(response, dict):
-        raise _bad_response(f"it is {shown(response)}, {expected}")
+        raise _bad_response("it is", response, expected)
     if "choices" in response:
         choices = response["choices"]
         first = choices[0] if isinstance(choices, list) and choices else None
         message = first.get("message") if isinstance(first, dict) else None
         if not isinstance(message, dict):
-            raise _bad_response(f"its choices are {shown(choices)}, {expected}")
+            raise _bad_response("its choices are", choices, expected)
         return message
     if "output" in response:
         items = response["output"]
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise _bad_response(f"its output is {shown(items)}, expected a list of items")
+            raise _bad_response("its output is", items, "a list of items")
         texts = [_content(item) for item in items if item.get("type") == "message"]
         calls = [item for item in items if item.get("type") == "function_call"]
         return {"content": "".join(texts), "tool_calls": calls}
     if response.keys().isdisjoint(("role", "content", "tool_calls")):
-        raise _bad_response(f"it has no choices, {expected}: {shown(response)}")
+        raise _bad_response("it has no choices:", response, expected)
     return response
 
 
@@ -124,11 +130,12 @@ def _content(message: Mapping[str, Any]) -> str:
         return "".join(part for part in parts if isinstance(part, str))
     if isinstance(content, str):
         return content
-    raise _bad_response(f"its content is {shown(content)}, expected text")
+    raise _bad_response("its content is", content, "text")
 
 
-def _bad_response(what: str) -> RowError:
-    return RowError("bad-response", f"the response can't be read: {what}")
+def _bad_response(what: str, value: Any, expected: str) -> RowError:
+    fault = f"{what} {shown(value)}, expected {expected}"
+    return RowError("bad-response", f"the response can't be read: {fault}")
 
 
 # Tool calls, in the forms in which conversations and data sets hold them.
@@ -149,7 +156,7 @@ def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
     """Read the calls of a model's message; invalid arguments are the model's fault."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
-        raise RowError("bad-call", f"{where}.tool_calls is {shown(calls)}, expected a list")
+        raise unexpected("bad-call", f"{where}.tool_calls", calls, "a list")
     return [_tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)]
 
 
@@ -159,16 +166,15 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
         try:
             value = _decoded(value)
         except ValueError as error:
-            raise RowError(
-                "bad-reference", f"{what} is text that is no JSON ({error}): {shown(value)}"
-            ) from None
+            fault = f"{what} is text that is no JSON ({error}): {shown(value)}"
+            raise RowError("bad-reference", fault) from None
     if not isinstance(value, list):
-        raise RowError("bad-reference", f"{what} is {shown(value)}, expected a list of tool calls")
+        raise unexpected("bad-reference", what, value, "a list of tool calls")
     calls = [_tool_call(call, what, at) for at, call in enumerate(value)]
     for at, call in enumerate(calls):
         if call.name is None or not call.has_args:
-            fault = f" is {shown(value[at])}, expected a call with name and arguments: {_FORMS}"
-            raise RowError("bad-reference", f"{what}[{at}]{fault}")
+            expected = f"a call with name and arguments: {_FORMS}"
+            raise unexpected("bad-reference", f"{what}[{at}]", value[at], expected)
         if call.fault:
             raise RowError("bad-reference", f"{what}[{at}]: {call.fault}")
     return calls
@@ -181,9 +187,7 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
     if not isinstance(inner, dict) or not (
         isinstance(inner.get("name"), str) or (inner.get("name") is None and key in inner)
     ):
-        raise RowError(
-            "bad-call", f"{what}[{at}] is {shown(value)}, expected a tool call: {_FORMS}"
-        )
+        raise unexpected("bad-call", f"{what}[{at}]", value, f"a tool call: {_FORMS}")
     name, args = inner.get("name"), inner.get(key)
     if type(args) is dict:
         return ToolCall(name, args)
@@ -235,8 +239,8 @@ def speaker_of(message: Any, at: int) -> str:
             if isinstance(role, str) and role in _SPEAKERS:
                 return _SPEAKERS[role]
     expected = "a type (human, ai or tool) or a role (user, assistant, tool, system)"
-    what = f"user_input[{at}] is {shown(message)}, expected a message with {expected}"
-    raise RowError("bad-user_input", what)
+    what = f"user_input[{at}]"
+    raise unexpected("bad-user_input", what, message, f"a message with {expected}")
 
 
 def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
@@ -244,9 +248,8 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
     value = column_of(row, "user_input")
     messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
     if not isinstance(messages, list) or not messages:
-        raise RowError(
-            "bad-user_input", f"user_input is {shown(value)}, expected a list of messages, or text"
-        )
+        expected = "a list of messages, or text"
+        raise unexpected("bad-user_input", "user_input", value, expected)
     spoken = [line for at, message in enumerate(messages) for line in _lines(message, at)]
     generated = row.sample_data and row.sample_data is not row.item
     # a recorded conversation has its own end

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Literal
 
@@ -14,8 +15,6 @@ from pytest_evalmetrics.stats import krippendorff_alpha
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
     from numpy.typing import NDArray
 
 _BINS = 10

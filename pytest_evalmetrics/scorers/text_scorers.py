@@ -13,9 +13,9 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field, model_validator
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.row_reading import as_text, response_in, shown
+from pytest_evalmetrics.scorers.row_reading import as_text, response_in, unexpected
 from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys, one_or_many, refuse
-from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
 # -- a text and its reference --------------------------------------------------------------
 
@@ -76,21 +76,15 @@ def _normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-@keys
+@keys_of("exact-match", "the same text, but for case, punctuation and articles")
 class ExactMatchSpec(PairKeys):
     """1 where reference and candidate are the same once normalised, else 0."""
-
-    own_names = ("exact-match",)
-    type: Annotated[
-        Literal["exact-match", "exact_match"],
-        doc("the same text, but for case, punctuation and articles"),
-    ]
 
     def _comparison(self) -> Callable[[str, str], float]:
         return lambda reference, candidate: float(_normalised(reference) == _normalised(candidate))
 
 
-@keys
+@keys_of("f1", "the words that two texts share")
 class F1Spec(PairKeys):
     """The F1 of the candidate's words against the reference's, both normalised.
 
@@ -98,9 +92,6 @@ class F1Spec(PairKeys):
     is the harmonic mean of precision and recall. Where one has no words: 1 if neither has
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).
     """
-
-    own_names = ("f1",)
-    type: Annotated[Literal["f1"], doc("the words that two texts share")]
 
     def _comparison(self) -> Callable[[str, str], float]:
         def f1(reference: str, candidate: str) -> float:
@@ -112,12 +103,11 @@ class F1Spec(PairKeys):
         return f1
 
 
-@keys
+@keys_of("rouge", "ROUGE-1, -2, -3 and -L")
 class RougeSpec(PairKeys):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1."""
 
     own_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
-    type: Annotated[Literal["rouge"], doc("ROUGE-1, -2, -3 and -L")]
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
         with ext.needs_extra("text", f"the scorer {self.type}"):
@@ -135,7 +125,7 @@ class RougeSpec(PairKeys):
         return rouge
 
 
-@keys
+@keys_of("bleu", "sentence BLEU, from 0 to 100")
 class BleuSpec(NamedScores):
     """Sentence BLEU from 0 to 100, as ``sacrebleu.sentence_bleu`` has it.
 
@@ -144,7 +134,6 @@ class BleuSpec(NamedScores):
 
     own_names = ("sentence",)
     limits = (0.0, 100.0)
-    type: Annotated[Literal["bleu"], doc("sentence BLEU, from 0 to 100")]
     references: Annotated[
         tuple[TemplateText, ...],
         Field(
@@ -219,13 +208,11 @@ class SidesKeys(NamedScores):
         return check
 
 
-@keys
+@keys_of("string-check", "a comparison of two texts")
 class StringCheckSpec(SidesKeys):
     """1 where the left text compares as it should with the right one, else 0."""
 
-    own_names = ("string-check",)
     read = staticmethod(as_text)
-    type: Annotated[Literal["string-check", "string_check"], doc("a comparison of two texts")]
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>", "contains", "not contains", "startswith",
@@ -249,13 +236,13 @@ def _as_last_number(value: Any, what: str) -> float:
             return float(text) if "." in text else int(text)
         except ValueError:  # 1.2.3, or thousands of digits
             pass
-    raise ext.RowError("no-number", f"{what} is {shown(value)}, expected a text with a number")
+    raise unexpected("no-number", what, value, "a text with a number")
 
 
 _DIFFERENCE = "absolute difference"
 
 
-@keys
+@keys_of("number-check", "a comparison of the last numbers of two texts")
 class NumberCheckSpec(SidesKeys):
     """1 where the left number compares as it should with the right one, else 0.
 
@@ -263,12 +250,7 @@ class NumberCheckSpec(SidesKeys):
     number already is used as it is.
     """
 
-    own_names = ("number-check",)
     read = staticmethod(_as_last_number)
-    type: Annotated[
-        Literal["number-check", "number_check"],
-        doc("a comparison of the last numbers of two texts"),
-    ]
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>",

@@ -4,32 +4,20 @@ from __future__ import annotations
 
 import math
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeVar
+from collections.abc import Callable, Mapping
+from typing import Annotated, Any, TypeVar
 
-from pytest_evalmetrics.ext import Explained, RowError, compile_templates
-from pytest_evalmetrics.scorers.row_reading import (
-    AGENT,
-    ToolCall,
-    made_calls,
-    message_of,
-    response_of,
-    shown,
-    speaker_of,
-    wanted_calls,
-)
-from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys
-from pytest_evalmetrics.spec.scorer_keys import NamedScores
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    from pytest_evalmetrics.ext import Row, Terms
+from pytest_evalmetrics.ext import Explained, Row, RowError, Terms, compile_templates
+from pytest_evalmetrics.scorers import row_reading as reading
+from pytest_evalmetrics.scorers.row_reading import made_calls, message_of, response_of, wanted_calls
+from pytest_evalmetrics.spec.field_types import TemplateText, doc
+from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
 _Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"
 
 
-@keys
+@keys_of("tool_call_accuracy", "the agent's tool calls against the row's reference_tool_calls")
 class ToolCallAccuracySpec(NamedScores):
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
@@ -40,11 +28,6 @@ class ToolCallAccuracySpec(NamedScores):
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
-    own_names = ("tool_call_accuracy",)
-    type: Annotated[
-        Literal["tool_call_accuracy", "tool-call-accuracy"],
-        doc("the agent's tool calls against the row's reference_tool_calls"),
-    ]
     strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
 
     def make(self, _terms: Terms) -> Callable[[Row], float | Explained]:
@@ -61,7 +44,7 @@ class ToolCallAccuracySpec(NamedScores):
                 raise RowError("bad-call", f"the agent's tool call {at + 1} has no name")
         return _with_faults(self._compare(made, wanted), made)
 
-    def _compare(self, made: list[ToolCall], wanted: list[ToolCall]) -> float:
+    def _compare(self, made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> float:
         if not made or not wanted:
             return 0.0 if made or wanted else 1.0
         if not self.strict_order:
@@ -73,24 +56,25 @@ class ToolCallAccuracySpec(NamedScores):
         return math.fsum(shares) / len(wanted)
 
 
-def _with_faults(scores: _Scores, made: list[ToolCall]) -> _Scores | Explained:
+def _with_faults(scores: _Scores, made: list[reading.ToolCall]) -> _Scores | Explained:
     """Explain scores by the calls that have invalid arguments."""
     faults = [call.fault for call in made if call.fault]
     return Explained(scores, "; ".join(faults)) if faults else scores
 
 
-def _calls_of(row: Row) -> list[ToolCall]:
+def _calls_of(row: Row) -> list[reading.ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
     response, messages = response_of(row), row.item.get("user_input")
     generated = row.sample_data is not row.item and row.sample_data.get("response") is not None
     if not generated and isinstance(messages, list):
-        spoken = [(at, m) for at, m in enumerate(messages) if speaker_of(m, at) == AGENT]
+        spoken = [
+            (at, m) for at, m in enumerate(messages) if reading.speaker_of(m, at) == reading.AGENT
+        ]
         if spoken:
             return [call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")]
     elif not generated and not isinstance(messages, str | None):
-        raise RowError(
-            "bad-user_input", f"user_input is {shown(messages)}, expected a list of messages"
-        )
+        what = "user_input"
+        raise reading.unexpected("bad-user_input", what, messages, "a list of messages")
     if response is None:
         what = "no user_input" if messages is None else "no message of the agent in user_input"
         raise RowError("no-response", f"the row has {what}, and no response")
@@ -110,7 +94,7 @@ def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
     return hits / len(wanted)
 
 
-def _sort_key(call: ToolCall) -> tuple[str, ...]:
+def _sort_key(call: reading.ToolCall) -> tuple[str, ...]:
     args = call.args or {}
     return (call.name or "", *(part for key in sorted(args) for part in (key, _text(args[key]))))
 
@@ -126,7 +110,7 @@ def _sorted_keys(value: Any) -> Any:
     return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@keys
+@keys_of("tool-calling", "the tool calls of a response against a reference, in any order")
 class ToolCallingSpec(NamedScores):
     """Compare the tool calls of a response with a reference, as multisets.
 
@@ -136,10 +120,6 @@ class ToolCallingSpec(NamedScores):
     """
 
     own_names = ("function_name_accuracy", "function_name_and_args_accuracy")
-    type: Annotated[
-        Literal["tool-calling", "tool_calling"],
-        doc("the tool calls of a response against a reference, in any order"),
-    ]
     reference: Annotated[
         TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
     ]
@@ -163,11 +143,11 @@ class ToolCallingSpec(NamedScores):
         return score
 
 
-def _plain_name(call: ToolCall) -> str:
+def _plain_name(call: reading.ToolCall) -> str:
     return (call.name or "").replace(".", "_")
 
 
-def _can_be_paired(made: list[ToolCall], wanted: list[ToolCall]) -> bool:
+def _can_be_paired(made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> bool:
     """Whether each wanted call finds one of its own; there are as many of each name."""
     left: defaultdict[str, list[Any]] = defaultdict(list)
     for call in made:

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from dataclasses import field
 from functools import cache
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Final, Literal, Union
+from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, dataclass_transform
 
 from pydantic import (
     AfterValidator,
@@ -56,6 +57,28 @@ BUILTIN: Final = {
     "ragas": "ragas:RagasSpec",
 }
 ALIASES: Final = {"system/trajectory-evaluation": "trajectory-evaluation"}  # of NeMo's jobs
+_Keys = TypeVar("_Keys")
+
+
+def spellings(kind: str) -> tuple[str, ...]:
+    """Return the ways to write a type, the usual one first."""
+    return tuple(dict.fromkeys((kind, kind.replace("_", "-"), kind.replace("-", "_"))))
+
+
+@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
+    """Make a class the keys of a type of scorer, whose score has its name by default."""
+
+    def make(cls: Any) -> Any:
+        names = spellings(kind)
+        literal: Any = Literal[*names, *(name for name, of in ALIASES.items() if of in names)]
+        cls.__annotations__ = {**cls.__annotations__, "type": Annotated[literal, doc(text)]}
+        if getattr(cls, "own_names", None) == ():
+            cls.own_names = (kind,)
+        return keys(cls)
+
+    return make
+
 
 # -- shared by several types ---------------------------------------------------------------
 
@@ -166,11 +189,6 @@ _FUNCTION = {
     "type": "string",
     "pattern": f"^{FUNCTION}$",
 }
-
-
-def spellings(kind: str) -> tuple[str, ...]:
-    """Return the ways to write a type, the usual one first."""
-    return tuple(dict.fromkeys((kind, kind.replace("_", "-"), kind.replace("-", "_"))))
 
 
 _TAGS: Final = {name: kind for kind in BUILTIN for name in spellings(kind)} | {"python": _PYTHON}

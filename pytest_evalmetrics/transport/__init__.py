@@ -5,67 +5,31 @@ It knows nothing of rows, scores and benchmarks. aiohttp is imported with the fi
 
 from __future__ import annotations
 
-from pytest_evalmetrics.transport.client import Meter, Transport
-from pytest_evalmetrics.transport.endpoints import (
-    Call,
-    Endpoint,
-    Occurrences,
-    Terms,
-    Work,
-    written_body,
-)
-from pytest_evalmetrics.transport.journal import Journal, JournalMode
-from pytest_evalmetrics.transport.journal_store import (
-    clear_journal,
-    export_journal,
-    import_journal,
-)
-from pytest_evalmetrics.transport.loop import run_bounded, was_cancelled
-from pytest_evalmetrics.transport.secrets import redact
-from pytest_evalmetrics.transport.usage import (
-    Budget,
-    Forecast,
-    Price,
-    Progress,
-    Tokens,
-    Usage,
-    tokens_of,
-)
-from pytest_evalmetrics.transport.wire import (
-    Answer,
-    CallError,
-    JournalError,
-    SecretError,
-    needs_extra,
-)
-
-__all__ = [
-    "Answer",
-    "Budget",
-    "Call",
-    "CallError",
-    "Endpoint",
-    "Forecast",
-    "Journal",
-    "JournalError",
-    "JournalMode",
-    "Meter",
-    "Occurrences",
-    "Price",
-    "Progress",
-    "SecretError",
-    "Terms",
-    "Tokens",
-    "Transport",
-    "Usage",
-    "Work",
-    "clear_journal",
-    "export_journal",
-    "import_journal",
-    "needs_extra",
-    "redact",
-    "run_bounded",
-    "tokens_of",
-    "was_cancelled",
-    "written_body",
-]
+from pytest_evalmetrics.transport.client import Meter as Meter
+from pytest_evalmetrics.transport.client import Transport as Transport
+from pytest_evalmetrics.transport.endpoints import Call as Call
+from pytest_evalmetrics.transport.endpoints import Endpoint as Endpoint
+from pytest_evalmetrics.transport.endpoints import Occurrences as Occurrences
+from pytest_evalmetrics.transport.endpoints import Terms as Terms
+from pytest_evalmetrics.transport.endpoints import Work as Work
+from pytest_evalmetrics.transport.endpoints import written_body as written_body
+from pytest_evalmetrics.transport.journal import Journal as Journal
+from pytest_evalmetrics.transport.journal import JournalMode as JournalMode
+from pytest_evalmetrics.transport.journal_store import clear_journal as clear_journal
+from pytest_evalmetrics.transport.journal_store import export_journal as export_journal
+from pytest_evalmetrics.transport.journal_store import import_journal as import_journal
+from pytest_evalmetrics.transport.loop import run_bounded as run_bounded
+from pytest_evalmetrics.transport.loop import was_cancelled as was_cancelled
+from pytest_evalmetrics.transport.secrets import redact as redact
+from pytest_evalmetrics.transport.usage import Budget as Budget
+from pytest_evalmetrics.transport.usage import Forecast as Forecast
+from pytest_evalmetrics.transport.usage import Price as Price
+from pytest_evalmetrics.transport.usage import Progress as Progress
+from pytest_evalmetrics.transport.usage import Tokens as Tokens
+from pytest_evalmetrics.transport.usage import Usage as Usage
+from pytest_evalmetrics.transport.usage import tokens_of as tokens_of
+from pytest_evalmetrics.transport.wire import Answer as Answer
+from pytest_evalmetrics.transport.wire import CallError as CallError
+from pytest_evalmetrics.transport.wire import JournalError as JournalError
+from pytest_evalmetrics.transport.wire import SecretError as SecretError
+from pytest_evalmetrics.transport.wire import needs_extra as needs_extra

@@ -9,27 +9,23 @@ from pathlib import Path
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.transport import wire
-from pytest_evalmetrics.transport.exchange import RetryingSender
+from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
+from pytest_evalmetrics.transport.journal_store import KeptFailure
 from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, redact
 from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
-from pytest_evalmetrics.transport.wire import (
-    Answer,
-    CallError,
-    EndpointError,
-    PaidAnswer,
-    SendFailure,
-)
+from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, SendFailure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
 
     from pytest_evalmetrics.transport.endpoints import Call, Work
-    from pytest_evalmetrics.transport.exchange import HttpSender, RetryPolicy
 
 _T = TypeVar("_T")
+_SHORT = 65_536  # characters
 _AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
 
 
@@ -44,11 +40,9 @@ class Meter:
 
 
 class Transport:
-    """Calls endpoints: each call once, whatever happens to the run.
+    """The run's way to its endpoints: each call is made once, whatever happens to the run.
 
-    One per run, to be closed at its end; `run` is its way in from ordinary code. A
-    redirect is never followed: a POST would become a GET, or a key would go elsewhere.
-    `memory` holds the callers' facts about endpoints, for the whole run.
+    A redirect is never followed: a POST would become a GET, or a key would go elsewhere.
     """
 
     def __init__(
@@ -60,7 +54,7 @@ class Transport:
         clock: wire.Clock | None = None,
     ) -> None:
         self.usage = UsageTally()
-        self.memory: dict[Hashable, Any] = {}
+        self.memory: dict[Hashable, Any] = {}  # callers' facts about endpoints
         self._key_repeated = False
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
@@ -76,10 +70,9 @@ class Transport:
         return (*[own] * self._key_repeated, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine on the run's one event loop, and write the journal to its end.
+        """Run a coroutine on the run's event loop, which has a thread of its own.
 
-        The loop has a thread of its own: Ctrl-C in the calling thread cancels the
-        coroutine, keeps the answers so far, and goes on as usual.
+        Ctrl-C in the calling thread cancels the coroutine, and keeps the answers so far.
         """
         try:
             return self._loop.run(coroutine)
@@ -101,14 +94,14 @@ class Transport:
 
     def hide(self, text: str) -> str:
         """Hide the secrets of every endpoint that was called."""
-        return redact(text, self._secrets) if self._secrets else text
+        return redact(text, self._secrets)
 
     async def call(
         self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
     ) -> Answer:
-        """Answer a call, from the journal if it is there.
+        """Answer a call, from the journal if it is there; a `CallError` where that fails.
 
-        `check` raises a `CallError` where an answer can't be used.
+        `check` raises a `RowError` where an answer can't be used.
         """
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
@@ -124,9 +117,8 @@ class Transport:
             started = perf_counter()
             try:
                 return PaidAnswer(200, await make(), perf_counter() - started, 1)
-            except CallError as error:
-                error.attempts = 1
-                raise
+            except RowError as error:
+                raise CallError(error.kind, error.message, attempts=1, hint=error.hint) from error
 
         return await self._answered(work, send, None, meter or Meter())
 
@@ -149,26 +141,25 @@ class Transport:
                 tokens = tokens_of(body)
                 if check is not None:
                     check(body)
-                answer = Answer.of(sent, body, from_journal=False)
-        except (SendFailure, CallError) as error:
+                answer = Answer(body, sent.latency_s, sent.attempts, from_journal=False)
+        except RowError as error:
             attempts = 0
             if is_sending:
-                attempts = error.attempts if sent is None else sent.attempts
+                attempts = sent.attempts if sent is not None else getattr(error, "attempts", 0)
                 meter.paid(attempts, tokens, asked.price)
             self.usage.failed(asked.label, attempts)
-            self._journal.release(key)
+            self._journal.claims.give(key)
             raise self._failed(error, asked, attempts, key, sent) from None
         except BaseException:
-            self._journal.release(key)
+            self._journal.claims.give(key)
             raise
         if sent is not None:
             meter.paid(sent.attempts, tokens, asked.price)
-            if key and self._journal.mode is not JournalMode.OFF:
-                if self._holds_secret(sent.body):
-                    self._key_repeated = True
-                    self._journal.release(key)
-                else:
-                    self._journal.put(key, sent)
+            if not self._holds_secret(sent.body):
+                self._journal.put(key, sent)
+            elif key and self._journal.mode is not JournalMode.OFF:
+                self._key_repeated = True
+                self._journal.claims.give(key)
         self.usage.answered(asked.label, answer, asked.price)
         return answer
 
@@ -182,19 +173,19 @@ class Transport:
             if (kept := journal.get(key)) is not None:
                 try:
                     body = _checked(kept.body, check)
-                except (SendFailure, CallError):  # by now it counts as a failure: asked again
+                except RowError:  # by now it counts as a failure: asked again
                     if journal.replays:
                         raise
                 else:
-                    journal.release(key)
-                    return Answer.of(kept, body, from_journal=True)
+                    journal.claims.give(key)
+                    return Answer(body, kept.latency_s, kept.attempts, from_journal=True)
             if is_ours:
                 break
             await asyncio.sleep(_AGAIN_S)
         if journal.replays:
             failure = journal.failure(key) if key else None
             if failure is not None and failure.body is not None:
-                with suppress(SendFailure, CallError):
+                with suppress(RowError):
                     _checked(failure.body, check)  # the caller sees the refused answer
             if failure is not None:
                 raise failure.error()
@@ -208,28 +199,35 @@ class Transport:
 
     def _failed(
         self,
-        failure: SendFailure | CallError,
+        failure: RowError,
         asked: Call | Work,
         attempts: int,
         key: bytes,
         sent: PaidAnswer | None,
-    ) -> CallError | EndpointError:
+    ) -> CallError | wire.EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
-        refused = None
+        refused = None  # the JSON, where it is short and holds no secret
         message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.said, self.hide)
             said = f", and said: {words}" if words else ""
             message = f"{self.hide(asked.shown)}: {message}{said}"
             if failure.fatal:
-                return EndpointError(message, hint=hint)
+                return wire.EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
-        elif sent is not None and not self._holds_secret(sent.body):
+        elif sent is not None and len(sent.body) <= _SHORT and not self._holds_secret(sent.body):
             refused = sent.body
-        error = CallError(failure.kind, message, status=failure.status, hint=hint)
-        error.attempts = attempts or failure.attempts  # the latter of one that is replayed
-        if key and attempts:
-            self._journal.put_failure(key, error, refused)
+        error = CallError(
+            failure.kind,
+            message,
+            status=getattr(failure, "status", None),
+            attempts=attempts or getattr(failure, "attempts", 0),  # the latter of a replayed one
+            hint=hint,
+        )
+        if attempts:
+            self._journal.put(
+                key, KeptFailure(error.kind, message, hint, error.status, attempts, refused)
+            )
         return error
 
 

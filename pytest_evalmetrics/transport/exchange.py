@@ -10,7 +10,7 @@ import os
 import re
 import socket
 import ssl
-from collections import deque
+from collections import defaultdict, deque
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC
@@ -19,16 +19,9 @@ from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
+from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.usage import duration
-from pytest_evalmetrics.transport.wire import (
-    Clock,
-    PaidAnswer,
-    RawResponse,
-    SendFailure,
-    needs_extra,
-    status_text,
-    text_of,
-)
+from pytest_evalmetrics.transport.wire import Clock, PaidAnswer, RawResponse, SendFailure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -67,17 +60,16 @@ class RetryPolicy:
 class _AdaptiveLimit:
     """A limit of calls in flight: additive increase, multiplicative decrease.
 
-    It starts at the ceiling, is halved when the endpoint is overloaded (429, 503, a
-    timeout), and grows by one for each round of successes. Calls that were sent before the
-    last halving don't halve it again: they tell of the load that was, not of the load
-    that is.
+    It starts at the ceiling, is halved when the endpoint is overloaded (429, 503, a timeout), and
+    grows by one for each round of successes. Calls that were sent before the last halving don't
+    halve it again: they tell of the load that was, not of the load that is.
 
     Source: D.-M. Chiu and R. Jain, "Analysis of the Increase and Decrease Algorithms for
     Congestion Avoidance in Computer Networks", 1989.
     """
 
-    def __init__(self, ceiling: int, clock: Clock, policy: RetryPolicy) -> None:
-        self.ceiling, self.limit, self.in_flight = ceiling, float(ceiling), 0
+    def __init__(self, clock: Clock, policy: RetryPolicy) -> None:
+        self.ceiling, self.limit, self.in_flight = 0, 0.0, 0
         self._clock, self._policy = clock, policy
         self._waiting: deque[asyncio.Future[None]] = deque()
         self._round = 0
@@ -127,25 +119,22 @@ class _AdaptiveLimit:
         if self.limit < self.ceiling:
             self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
 
-    def count(self, *, failed: bool) -> None:
-        now = self._clock.monotonic()
-        self._attempts.append((now, failed))
-        self._failed += failed
-        while self._attempts[0][0] < now - self._policy.window_s:
-            self._failed -= self._attempts.popleft()[1]
-
-    @property
-    def is_failing(self) -> bool:
-        """Whether nearly all attempts have failed for some time.
+    def count(self, *, failed: bool) -> bool:
+        """Count an attempt; return whether nearly all have failed for some time.
 
         One server's restart must not stop a benchmark, and a server that is gone must not
         cost every row its retries.
         """
-        policy, made = self._policy, len(self._attempts)
+        now, policy = self._clock.monotonic(), self._policy
+        self._attempts.append((now, failed))
+        while self._attempts[0][0] < now - policy.window_s:
+            self._failed -= self._attempts.popleft()[1]
+        self._failed += failed
+        attempts = len(self._attempts)
         return (
-            self._clock.monotonic() - self._started >= policy.window_s
-            and made >= max(4, min(policy.attempts, 2 * self.ceiling))
-            and self._failed >= policy.failing * made
+            now - self._started >= policy.window_s
+            and attempts >= max(4, min(policy.attempts, 2 * self.ceiling))
+            and self._failed >= policy.failing * attempts
         )
 
     def _wake(self) -> None:
@@ -173,10 +162,9 @@ _SPENT = re.compile(
 
 
 class RetryingSender:
-    """Sends calls with retries and limits, without a journal.
+    """Sends calls with retries and limits.
 
-    The first call to a URL goes alone: a wrong key or address costs one request, not as many as
-    are in flight.
+    The first call to a URL goes alone, so that a wrong key or address costs one request.
     """
 
     def __init__(
@@ -185,8 +173,10 @@ class RetryingSender:
         self.sender = sender  # made with the first call
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
-        self._limits: dict[str, _AdaptiveLimit] = {}  # by origin
-        # by URL and key: whether its first call has ended, and the failure that stops all
+        self._limits: defaultdict[str, _AdaptiveLimit] = defaultdict(  # by origin
+            lambda: _AdaptiveLimit(self._clock, self._policy)
+        )
+        # by URL and key: the end of its first call, and the failure that stops all
         self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
 
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
@@ -215,17 +205,14 @@ class RetryingSender:
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         if self.sender is None:  # it takes its time to load, which is no latency
             self.sender = HttpSender()
-        limit = self._limits.get(endpoint.origin)
-        if limit is None:
-            limit = _AdaptiveLimit(endpoint.parallelism, self._clock, self._policy)
-            self._limits[endpoint.origin] = limit
+        limit = self._limits[endpoint.origin]
         limit.allow(endpoint.parallelism)
         attempts = 0
         while True:
             attempts += 1
             try:
                 raw, latency_s = await self._attempt(self.sender, endpoint, payload, limit)
-                return PaidAnswer(raw.status, text_of(raw), latency_s, attempts)
+                return PaidAnswer(raw.status, wire.text_of(raw), latency_s, attempts)
             except SendFailure as failure:
                 failure.attempts = attempts
                 if not failure.retry or attempts > endpoint.max_retries:
@@ -250,12 +237,10 @@ class RetryingSender:
                 failure = SendFailure("timeout", what, retry=True)
             if failure.kind == "timeout" or failure.status in (429, 503):
                 limit.overloaded(sent_in, failure.retry_after_s or 0.0)
-            limit.count(failed=failure.retry)
-            if failure.retry and limit.is_failing:
-                share = f"{100 * self._policy.failing:.0f} %"
+            if limit.count(failed=failure.retry) and failure.retry:
                 failure.message += (
-                    f"; over {share} of the attempts of the last {self._policy.window_s:.0f} s "
-                    "failed, so that the endpoint is given up"
+                    f"; over {100 * self._policy.failing:.0f} % of the attempts of the last "
+                    f"{self._policy.window_s:.0f} s failed, so that the endpoint is given up"
                 )
                 failure.hint = failure.hint or _LATER
                 failure.fatal, failure.retry = True, False
@@ -268,17 +253,16 @@ class RetryingSender:
     def _refusal(self, raw: RawResponse, endpoint: Endpoint) -> SendFailure:
         """Make the failure of a status other than 2xx."""
         status, secret = raw.status, endpoint.secret
-        message, hint = f"answered {status_text(status)}", _FATAL.get(status)
-        if 300 <= status < 400:  # noqa: PLR2004 - HTTP
-            to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"
-            message += f", a redirect to {to}; redirects are not followed"
-            hint = "write the URL that answers itself"
-            return SendFailure(f"http-{status}", message, fatal=True, status=status, hint=hint)
+        message, hint = f"answered {wire.status_text(status)}", _FATAL.get(status)
         body = raw.body.decode("utf-8", errors="replace")
         wait_s = _asked_wait(raw.headers, self._clock.wall())
         longest = endpoint.longest_wait_s or self._policy.retry_after_cap_s
         may_pass = status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
-        if status == 429 and _SPENT.search(body):  # noqa: PLR2004 - HTTP
+        if 300 <= status < 400:  # noqa: PLR2004 - HTTP
+            to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"
+            message += f", a redirect to {to}; redirects are not followed"
+            hint, body = "write the URL that answers itself", ""
+        elif status == 429 and _SPENT.search(body):  # noqa: PLR2004 - HTTP
             hint = _FATAL[402]
         elif may_pass and wait_s is not None and wait_s > longest:
             hint = f"{_LATER}; or wait longer with params: {{max_wait: {wait_s:.0f}}}"
@@ -301,9 +285,9 @@ class RetryingSender:
 
 
 def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Read the seconds of a Retry-After: a number, or a date (RFC 9110, 10.2.3).
+    """Read the seconds of a Retry-After: a number, or a date by the endpoint's own clock.
 
-    A date goes by the endpoint's own clock, where it tells the time.
+    Source: RFC 9110, 10.2.3.
     """
     asked = headers.get("Retry-After", "")
     try:
@@ -333,16 +317,14 @@ _NO_SUCH_NAME = {
 
 
 class HttpSender:
-    """Sends a call once: no retries, no limits, no journal, no redirects.
-
-    The caller bounds the time by cancelling.
+    """Sends a call once; the caller bounds the time by cancelling.
 
     aiohttp because it keeps up with the network at a third of a millisecond per call, and
     because the httpx family brings anyio, whose pytest plugin slows every pytest start.
     """
 
     def __init__(self) -> None:
-        with needs_extra("remote", "calling an endpoint"):
+        with wire.needs_extra("remote", "calling an endpoint"):
             import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
         self._aiohttp = aiohttp
         self._session = aiohttp.ClientSession(
@@ -416,7 +398,7 @@ def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> Sen
         hint = "does this port speak TLS? If not, write http://"
     elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
         answered = getattr(error, "status", None)
-        how = f"answered {status_text(answered)}" if answered else "can't be reached"
+        how = f"answered {wire.status_text(answered)}" if answered else "can't be reached"
         named = (proxy or "").rpartition("@")[2].rpartition("//")[2]
         kind, what = "unreachable", f"the proxy {named} {how}"
         hint = f"the environment names it in HTTP(S)_PROXY; NO_PROXY={parts.hostname} goes past it"

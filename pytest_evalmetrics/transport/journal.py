@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from pytest_evalmetrics.transport.wire import CallError
-
 _T = TypeVar("_T")
 _WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
@@ -41,10 +39,9 @@ class JournalMode(StrEnum):
 
 
 class Journal:
-    """The journal of one run; opened at its first use.
+    """The journal of one run, opened at its first use.
 
-    A journal that fails costs the run nothing but what a journal saves: the run goes on,
-    and `warnings` says so once. In replay mode it is a `JournalError`.
+    If it fails, the run goes on without it, with a warning; in replay mode with a `JournalError`.
     """
 
     def __init__(
@@ -56,6 +53,7 @@ class Journal:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.path, self.mode = path, mode
+        self.replays = mode in (JournalMode.REPLAY, JournalMode.PLAN)  # nothing is called
         self.warnings: list[str] = []
         self._max_bytes, self._wall = max_bytes, wall
         self._store: JournalStore | None = None
@@ -63,17 +61,12 @@ class Journal:
         self._unusable = mode is JournalMode.OFF or (
             mode is JournalMode.PLAN and not path.is_file()
         )
-        self._claims = _Claims(path.with_name(f"{path.name}.lock"))
+        self.claims = _Claims(path.with_name(f"{path.name}.lock"))
         self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
         self._waiting: dict[bytes, PaidAnswer | KeptFailure] = {}  # what the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
         self._writes = -1  # so that the size is checked after the first one
-
-    @property
-    def replays(self) -> bool:
-        """Whether nothing is called: answers are the journal's alone."""
-        return self.mode in (JournalMode.REPLAY, JournalMode.PLAN)
 
     def get(self, key: bytes) -> PaidAnswer | None:
         """Look an answer up; in refresh mode and without a journal there is none."""
@@ -91,30 +84,35 @@ class Journal:
     def claim(self, key: bytes) -> bool:
         """Take a call; False while another process makes it.
 
-        A claim ends when its answer is on disk, with `release`, or with the process.
+        A claim ends when its answer is on disk, with `claims.give`, or with the process.
         """
         if self.mode is not JournalMode.NORMAL or self._opened() is None:
             return True
-        return self._claims.take(key)
+        return self.claims.take(key)
 
-    def release(self, key: bytes) -> None:
-        """Give a call up that has no answer to keep."""
-        self._claims.give(key)
+    def put(self, key: bytes, kept: PaidAnswer | KeptFailure) -> None:
+        """Write an answer, or a failure without secrets, unless the key is empty.
 
-    def put(self, key: bytes, answer: PaidAnswer) -> None:
-        """Write an answer; where the disk refuses, later ones and `flush` try again."""
+        At once, so that a crash loses what is in flight alone; where the disk refuses, later
+        ones and `flush` try again. In the caller's thread: a transaction is 40 us, and a
+        thread's turn would be dearer.
+        """
+        store = self._opened()
+        if not key or store is None or not self._is_writable:
+            return
         now = self._wall()
-        self._put(key, answer._replace(created=now, used=now))
+        if isinstance(kept, PaidAnswer):
+            kept = kept._replace(used=now)
+        with self._lock:
+            self._waiting[key] = kept._replace(created=now)
+            if time.monotonic() >= self._retry_at:
+                self._write(store, _WAIT_S)
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer; None but in replay mode."""
         if self.mode is not JournalMode.REPLAY or (store := self._opened()) is None:
             return None
         return self._tried("be read", lambda: store.failure(key))
-
-    def put_failure(self, key: bytes, error: CallError, body: str | None = None) -> None:
-        """Keep the failure of a call, and the body that came; neither holds a secret."""
-        self._put(key, KeptFailure.of(error, body, self._wall()))
 
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
@@ -129,20 +127,7 @@ class Journal:
             self._store.close()
             self._store = None
         self._unusable = True
-        self._claims.close()
-
-    def _put(self, key: bytes, kept: PaidAnswer | KeptFailure) -> None:
-        """Write at once, so that a crash loses what is in flight alone.
-
-        In the caller's thread: a transaction is 40 us, and a thread's turn would be dearer.
-        """
-        store = self._opened()
-        if store is None or not self._is_writable:
-            return
-        with self._lock:
-            self._waiting[key] = kept
-            if time.monotonic() >= self._retry_at:
-                self._write(store, _WAIT_S)
+        self.claims.close()
 
     def _write(self, store: JournalStore, wait_s: float) -> None:
         used, self._used = self._used, {}
@@ -155,7 +140,7 @@ class Journal:
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
             return
         for key in self._waiting:
-            self._claims.give(key)
+            self.claims.give(key)
         self._waiting.clear()
         self._writes += 1
         if self._writes % max(1, self._max_bytes // _CHECKED_BYTES):
@@ -202,7 +187,7 @@ class Journal:
 
     def _open_to_write(self) -> JournalStore:
         """Open the file; a damaged one is set aside, and what can be read of it is kept."""
-        while not self._claims.take(_OPENING):  # one process alone repairs it
+        while not self.claims.take(_OPENING):  # one process alone repairs it
             time.sleep(_AGAIN_S)
         try:
             return JournalStore(self.path, check=True)
@@ -217,7 +202,7 @@ class Journal:
             )
             return JournalStore(self.path)
         finally:
-            self._claims.give(_OPENING)
+            self.claims.give(_OPENING)
 
     def _tried(self, what: str, do: Callable[[], _T]) -> _T | None:
         """Use the file; go on without it after an error, or not at all in replay mode."""
@@ -246,8 +231,8 @@ class Journal:
 class _Claims:
     """Calls that this process makes, as locks on single bytes of a file.
 
-    The system gives a lock up when its process ends, however it ends. Two calls that share a byte,
-    of 2**55, only wait for each other.
+    They end with the process, however it ends. Two calls that share a byte, of 2**55, only wait
+    for each other.
     """
 
     def __init__(self, path: Path) -> None:

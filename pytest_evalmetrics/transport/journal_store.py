@@ -23,22 +23,13 @@ if TYPE_CHECKING:
 class KeptFailure(NamedTuple):
     """The last failure of a call, without secrets; the fields are those of the table."""
 
-    kind: str  # see `CallError`
+    kind: str  # this and the next: see `CallError`
     message: str
     hint: str | None
     status: int | None
     attempts: int
-    body: str | None  # the JSON that was refused, where it is short and holds no secret
-    created: float  # seconds since 1970
-
-    @classmethod
-    def of(cls, error: CallError, body: str | None, created: float) -> KeptFailure:
-        """Make it of an error without secrets."""
-        if body is not None and len(body) > 65_536:  # noqa: PLR2004 - an error needs no more
-            body = None
-        hint = None if error.hint is None else _cut(error.hint)
-        message = _cut(error.message)
-        return cls(_cut(error.kind), message, hint, error.status, error.attempts, body, created)
+    body: str | None  # the JSON that was refused
+    created: float = 0.0  # seconds since 1970
 
     def error(self) -> CallError:
         """Make the error again."""
@@ -46,12 +37,7 @@ class KeptFailure(NamedTuple):
         return CallError(self.kind, self.message, hint=self.hint, **more)
 
 
-def _cut(text: str) -> str:
-    text = text if len(text) <= 16_384 else f"{text[:16_383]}…"  # noqa: PLR2004 - for people
-    # half a surrogate pair is no text for SQLite
-    return text.encode("utf-8", "backslashreplace").decode()
-
-
+_LONGEST = 16_384  # characters of a failure's message, and of its hint
 _APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for ours
 _VERSION = 2
 _BUSY_S = 30.0  # how long another process may hold the file
@@ -63,18 +49,15 @@ _LEAF_PAGE = 13  # the first byte of a page that holds rows of a table
 _ANSWERS = """CREATE TABLE answers (
     key BLOB PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL, latency REAL NOT NULL,
     attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER)"""
-_FAILURES = """CREATE TABLE IF NOT EXISTS failures (
+_TABLES = (
+    _ANSWERS,
+    "CREATE INDEX by_use ON answers (used)",
+    """CREATE TABLE failures (
     key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
-    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)"""
-_TO_THIS_VERSION = {  # from each version; 0 is a new file
-    0: (
-        _ANSWERS,
-        "CREATE INDEX by_use ON answers (used)",
-        f"PRAGMA application_id = {_APPLICATION}",
-    ),
-    1: ("ALTER TABLE answers ADD COLUMN crc INTEGER", "UPDATE answers SET crc = crc32(body)"),
-}
-_SELECT_FAILURE = "SELECT key, kind, message, hint, status, attempts, body, created FROM failures"
+    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)""",
+    f"PRAGMA application_id = {_APPLICATION}",
+    f"PRAGMA user_version = {_VERSION}",
+)
 
 
 class JournalStore:
@@ -82,42 +65,52 @@ class JournalStore:
 
     def __init__(self, path: Path, *, readonly: bool = False, check: bool = False) -> None:
         if not readonly:
-            _make_private(path)
+            with suppress(OSError):  # the owner alone reads answers, also in the files beside it
+                os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
+                if path.stat().st_mode & 0o077:
+                    path.chmod(0o600)
         self._db = _open_readonly(path) if readonly else _connect(path)
         try:
-            # the tables first: who makes them writes all that follows in the same transaction
-            tables = {name for (name,) in self._db.execute("SELECT name FROM sqlite_master")}
-            version = self._pragma("user_version")
-            if tables or readonly:
-                _accept(path, self._pragma("application_id"), version)
-            if check and tables and path.stat().st_size <= _CHECKED:
+            # who makes the tables writes all that follows in the same transaction
+            (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            if readonly or tables:
+                self._accept(path)
+            if check and path.stat().st_size <= _CHECKED:
                 state = self._pragma("quick_check(1)")
                 if state != "ok":
                     raise sqlite3.DatabaseError(f"it is malformed: {state}")  # noqa: TRY301 - closed
             if not readonly:
-                self._prepare(version)
-            self._has_failures = not readonly or "failures" in tables
+                self._prepare()
         except BaseException:
             self._db.close()
             raise
 
-    def _prepare(self, version: int) -> None:
-        """Set the connection up; make the tables, or bring them to this version."""
+    def _accept(self, path: Path) -> None:
+        """Refuse other programs' files, and journals of another version."""
+        if self._pragma("application_id") != _APPLICATION:
+            raise _no_journal(path)
+        if (version := self._pragma("user_version")) != _VERSION:
+            raise JournalError(
+                f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
+                f"{_VERSION}: nothing was called, because its answers would be paid for again",
+                hint="update pytest-evalmetrics, or name another journal with "
+                "--evalmetrics-journal",
+            )
+
+    def _prepare(self) -> None:
+        """Set the connection up, and make the tables of a new file."""
         self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file
         # A reader never waits for a writer; where the file system can't, SQLite stays as it is.
         with suppress(sqlite3.OperationalError):  # another process is at it
             self._db.execute("PRAGMA journal_mode = WAL")
         # Survives kill -9; a loss of power may take the last moments, never the file.
         self._db.execute("PRAGMA synchronous = NORMAL")
-        if version < _VERSION:
-            self._db.create_function("crc32", 1, _crc, deterministic=True)
+        if self._pragma("user_version") == 0:
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                # read again: another process may have been faster
-                for statement in _TO_THIS_VERSION.get(self._pragma("user_version"), ()):
-                    self._db.execute(statement)
-                self._db.execute(f"PRAGMA user_version = {_VERSION}")
-        self._db.execute(_FAILURES)
+                if self._pragma("user_version") == 0:  # else another process was faster
+                    for statement in _TABLES:
+                        self._db.execute(statement)
 
     def get(self, key: bytes) -> PaidAnswer | None:
         """Look an answer up; one whose bytes are damaged is none."""
@@ -131,9 +124,7 @@ class JournalStore:
 
     def failure(self, key: bytes) -> KeptFailure | None:
         """Look up the failure of a call that has no answer."""
-        if not self._has_failures:
-            return None
-        row = self._db.execute(f"{_SELECT_FAILURE} WHERE key = ?", (key,)).fetchone()
+        row = self._db.execute("SELECT * FROM failures WHERE key = ?", (key,)).fetchone()
         return KeptFailure(*row[1:]) if row else None
 
     def all(self) -> Iterator[tuple[bytes, PaidAnswer | KeptFailure]]:
@@ -141,10 +132,9 @@ class JournalStore:
         for row in self._db.execute("SELECT * FROM answers ORDER BY key"):
             if (answer := _answer(row)) is not None:
                 yield row[0], answer
-        if self._has_failures:
-            unanswered = "WHERE key NOT IN (SELECT key FROM answers) ORDER BY key"
-            for key, *failure in self._db.execute(f"{_SELECT_FAILURE} {unanswered}"):
-                yield key, KeptFailure(*failure)
+        unanswered = "SELECT * FROM failures WHERE key NOT IN (SELECT key FROM answers)"
+        for key, *failure in self._db.execute(f"{unanswered} ORDER BY key"):
+            yield key, KeptFailure(*failure)
 
     def write(
         self,
@@ -166,8 +156,7 @@ class JournalStore:
         count = 0
         with self._db:
             for key, kept in entries:
-                added = self._insert(key, kept, "IGNORE")
-                count += added if isinstance(kept, PaidAnswer) else 0
+                count += self._insert(key, kept, "IGNORE") * isinstance(kept, PaidAnswer)
         return count
 
     def salvage(self, damaged: Path) -> int:
@@ -182,9 +171,13 @@ class JournalStore:
     def _insert(
         self, key: bytes, kept: PaidAnswer | KeptFailure, otherwise: str = "REPLACE"
     ) -> int:
-        table, row = "failures", (key, *kept)
+        row: tuple[Any, ...]
         if isinstance(kept, PaidAnswer):
-            table, row = "answers", (*row, _crc(kept.body))
+            table, row = "answers", (key, *kept, _crc(kept.body))
+        else:
+            hint = None if kept.hint is None else _cut(kept.hint)
+            kept = kept._replace(kind=_cut(kept.kind), message=_cut(kept.message), hint=hint)
+            table, row = "failures", (key, *kept)
         insert = f"INSERT OR {otherwise} INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - words
         return self._db.execute(insert, row).rowcount
 
@@ -238,26 +231,19 @@ class JournalStore:
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
+def _cut(text: str) -> str:
+    """Cut a text, and escape half a surrogate pair, which is no text for SQLite."""
+    text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def _crc(text: str) -> int:
     return zlib.crc32(text.encode())
 
 
 def _answer(row: tuple[Any, ...]) -> PaidAnswer | None:
-    """Read a row of answers; version 1 had no checksums."""
-    answer, crc = PaidAnswer(*row[1:7]), row[7:]
-    return answer if crc in ((), (None,), (_crc(answer.body),)) else None
-
-
-def _accept(path: Path, application: int, version: int) -> None:
-    """Refuse other programs' files, and journals of a later version."""
-    if application != _APPLICATION:
-        raise _no_journal(path)
-    if version > _VERSION:
-        raise JournalError(
-            f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
-            f"{_VERSION}: nothing was called, because its answers would be paid for again",
-            hint="update pytest-evalmetrics, or name another journal with --evalmetrics-journal",
-        )
+    answer = PaidAnswer(*row[1:7])
+    return answer if row[7] == _crc(answer.body) else None
 
 
 def _no_journal(path: Path) -> JournalError:
@@ -265,14 +251,6 @@ def _no_journal(path: Path) -> JournalError:
         f"{path} is no journal: nothing was called, because no answer could be kept",
         hint="name another file with --evalmetrics-journal, or move this one away",
     )
-
-
-def _make_private(path: Path) -> None:
-    """Let the owner alone read answers; SQLite gives the files beside it the same mode."""
-    with suppress(OSError):
-        os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
-        if path.stat().st_mode & 0o077:
-            path.chmod(0o600)
 
 
 def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
@@ -288,7 +266,6 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
     Not with mode=ro at first: the last one to close could not clear away the files of WAL.
     The second try is for a folder in which they can't be made.
     """
-    error = sqlite3.Error()
     for options in ("mode=rw", "mode=ro&immutable=1"):
         db = _connect(f"{path.resolve().as_uri()}?{options}", uri=True)
         try:
@@ -442,9 +419,9 @@ def clear_journal(journal: Path) -> int:
 def _replacing(to: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
     """Open a file for writing that takes its place only when it is whole."""
     to.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(dir=to.parent, prefix=f".{to.name}.")
+    unfinished = to.with_name(f".{to.name}.{os.getpid()}")
     try:
-        with os.fdopen(handle, "wb") as raw:
+        with unfinished.open("wb") as raw:
             if to.suffix == ".gz":  # no name and no time in it: the same answers, the same bytes
                 with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as zipped:
                     yield zipped
@@ -452,10 +429,9 @@ def _replacing(to: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
                 yield raw
             raw.flush()
             os.fsync(raw.fileno())
-        Path(name).chmod(0o644)  # a temporary file is private
-        Path(name).replace(to)
+        unfinished.replace(to)
     finally:
-        Path(name).unlink(missing_ok=True)
+        unfinished.unlink(missing_ok=True)
 
 
 def _line(value: dict[str, Any]) -> bytes:

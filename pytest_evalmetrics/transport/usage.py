@@ -6,7 +6,7 @@ import asyncio
 import math
 import sqlite3
 import time
-from collections import defaultdict, deque
+from collections import Counter, defaultdict, deque
 from contextlib import asynccontextmanager, suppress
 from typing import TYPE_CHECKING, Any
 
@@ -14,13 +14,11 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport.wire import Clock
+from pytest_evalmetrics.transport.wire import Answer, Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
-
-    from pytest_evalmetrics.transport.wire import Answer
 
 
 @record
@@ -30,11 +28,6 @@ class Tokens:
     prompt: int
     completion: int
     total: int
-
-    def __add__(self, other: Tokens) -> Tokens:
-        """Add those of another call."""
-        completion = self.completion + other.completion
-        return Tokens(self.prompt + other.prompt, completion, self.total + other.total)
 
 
 @record
@@ -130,14 +123,14 @@ class UsageTally:
 
     def by_label(self) -> dict[str, Usage]:
         """Return the sums, per label."""
+
+        def known(cost: float | None) -> float | None:
+            return None if cost is None or math.isnan(cost) else cost
+
         return {
-            label: structs.replace(usage, cost=_known(usage.cost), cost_now=_known(usage.cost_now))
+            label: structs.replace(usage, cost=known(usage.cost), cost_now=known(usage.cost_now))
             for label, usage in self._usage.items()
         }
-
-
-def _known(cost: float | None) -> float | None:
-    return None if cost is None or math.isnan(cost) else cost
 
 
 class Budget:
@@ -188,7 +181,6 @@ class Budget:
                 "UPDATE spent SET requests = requests + ?, tokens = tokens + ?, cost = cost + ?",
                 (requests, tokens, cost),
             )
-            return
         for name, value in zip(self._spent, (requests, tokens, cost), strict=True):
             self._spent[name] += value
 
@@ -262,7 +254,7 @@ class Progress:
     ) -> None:
         self.label, self.total, self.unit = label, total, "rows"
         self.done = self.from_journal = 0
-        self.failures: defaultdict[str, int] = defaultdict(int)  # rows with an error, by category
+        self.failures: Counter[str] = Counter()  # rows with an error, by category
         self._report, self._every_s, self._cost, self._budget = report, every_s, cost, budget
         self._clock = clock or Clock()
         self._start = self._reported = self._clock.monotonic()
@@ -303,7 +295,7 @@ class Progress:
             parts.append(f"{self.from_journal} from the journal")
         if self.failures:
             kinds = ", ".join(f"{kind} {count}" for kind, count in self.failures.items())
-            parts.append(f"{sum(self.failures.values())} failed ({kinds})")
+            parts.append(f"{self.failures.total()} failed ({kinds})")
         if rate is not None:
             parts.append(f"{rate:.3g} {self.unit}/s")
         if rate is not None and self.total is not None and self.done != self.total:

@@ -8,14 +8,12 @@ import math
 import random
 import re
 import time
-from codecs import BOM_UTF8
 from contextlib import contextmanager
-from dataclasses import KW_ONLY, dataclass
-from functools import lru_cache
+from dataclasses import dataclass
 from http import HTTPStatus
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import EvalMetricsError, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
@@ -25,7 +23,7 @@ class TransportError(EvalMetricsError):
     """The root of the errors of calls; `errors` draws the tree."""
 
 
-class CallError(TransportError):
+class CallError(TransportError, RowError):
     """One row's call failed; the other rows go on.
 
     Parameters
@@ -54,10 +52,8 @@ class CallError(TransportError):
         attempts: int = 0,
         hint: str | None = None,
     ) -> None:
-        super().__init__(message, hint=hint)
-        self.kind = kind
-        self.status = status
-        self.attempts = attempts
+        super().__init__(kind, message, hint=hint)
+        self.status, self.attempts = status, attempts
 
 
 class EndpointError(TransportError):
@@ -119,26 +115,23 @@ class Answer:
     attempts: int  # how many requests it took when it was paid for
     from_journal: bool
 
-    @classmethod
-    def of(cls, paid: PaidAnswer, body: Any, *, from_journal: bool) -> Answer:
-        """Make it of what was sent or kept, with its parsed body."""
-        return cls(body, paid.latency_s, paid.attempts, from_journal)
 
-
-@dataclass(eq=False)
-class SendFailure(Exception):  # noqa: N818 - not one of the tree: it never leaves this package
+class SendFailure(CallError):  # noqa: N818 - it never leaves this package
     """An attempt that brought no usable answer."""
 
-    kind: str
-    message: str
-    _: KW_ONLY
-    retry: bool = False
-    fatal: bool = False
-    status: int | None = None
-    retry_after_s: float | None = None
-    hint: str | None = None
-    said: str = ""  # the endpoint's own words
-    attempts: int = 0
+    def __init__(
+        self,
+        kind: str,
+        message: str,
+        *,
+        retry: bool = False,
+        fatal: bool = False,  # no call to the endpoint can succeed
+        retry_after_s: float | None = None,
+        said: str = "",  # the endpoint's own words
+        **more: Any,
+    ) -> None:
+        super().__init__(kind, message, **more)
+        self.retry, self.fatal, self.retry_after_s, self.said = retry, fatal, retry_after_s, said
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +164,9 @@ def status_text(status: int) -> str:
 
 def text_of(raw: RawResponse) -> str:
     """Check and decode the body of a 2xx answer."""
-    media, is_json, encoding = _content_type(raw.headers.get("Content-Type", ""))
+    media, _, parameters = raw.headers.get("Content-Type", "").partition(";")
+    media = media.strip().lower()
+    is_json = _JSON_TYPE.fullmatch(media)
     lenient = "" if is_json else raw.body.decode("utf-8", errors="replace")
     if not raw.body or raw.body.isspace():
         raise SendFailure("empty", f"answered {status_text(raw.status)} with an empty body")
@@ -190,21 +185,12 @@ def text_of(raw: RawResponse) -> str:
             said=lenient,
             hint="it streams: ask for one whole answer (stream: false)" if streams else None,
         )
+    charset = _CHARSET.search(parameters)
+    encoding = charset[1].lower() if charset else "utf-8"
     try:
-        if encoding in ("utf-8", "utf8"):
-            return raw.body.removeprefix(BOM_UTF8).decode()
-        return raw.body.decode(encoding)
+        return raw.body.decode(encoding).removeprefix("\ufeff")
     except (UnicodeDecodeError, LookupError):
         raise SendFailure("invalid-json", f"the answer is not in {encoding}") from None
-
-
-@lru_cache(maxsize=64)  # an endpoint sends one or two
-def _content_type(header: str) -> tuple[str, bool, str]:
-    """Return the type of a header, whether it is JSON's, and the encoding."""
-    media, _, parameters = header.partition(";")
-    media = media.strip().lower()
-    charset = _CHARSET.search(parameters)
-    return media, bool(_JSON_TYPE.fullmatch(media)), charset[1].lower() if charset else "utf-8"
 
 
 def parse_json(text: str) -> Any:

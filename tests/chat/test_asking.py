@@ -48,7 +48,8 @@ def test_the_form_is_found_out_once(judge_server, takes, requests, form):
     assert judge_server.bodies[-1].get("response_format", {}).get("type") == form
     # what is told is the question, in whatever form it was sent
     assert len({exchange["request"] for exchange in calls.exchanges}) == 1
-    assert (judge.spending.calls, judge.spending.requests) == (3, 3)
+    spent = judge.spending.as_dict(None)
+    assert (spent["calls"], spent["requests"]) == (3, 3)
 
 
 def test_a_schema_is_sent_in_the_strict_form(judge_server):

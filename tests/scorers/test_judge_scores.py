@@ -10,7 +10,6 @@ from scorers.offline import entry
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply
-from pytest_evalmetrics.scorers.llm_judge import reader_of
 
 GOOD, BAD = {"label": "good", "value": 1}, {"label": "bad", "value": 0}
 SCORE = r"SCORE: (\d)"
@@ -37,7 +36,7 @@ def test_the_cases_of_the_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text(encoding="utf-8"))
     for case in cases["judge_parse"]:
         try:
-            found = reader_of(PARSERS[case["parser"]])(Reply(case["text"] or ""))
+            found = PARSERS[case["parser"]].read(Reply(case["text"] or ""))
         except RowError:  # what is NaN there is a row's error here
             found = math.nan
         assert found == pytest.approx(float(case["value"]), nan_ok=True), case
@@ -55,7 +54,7 @@ def test_the_cases_of_the_sdk(acceptance):
     ],
 )
 def test_what_is_found(parser, text, expected):
-    assert reader_of(PARSERS[parser])(Reply(text)) == expected
+    assert PARSERS[parser].read(Reply(text)) == expected
 
 
 @pytest.mark.parametrize(
@@ -78,19 +77,19 @@ def test_what_is_found(parser, text, expected):
 )
 def test_what_is_no_score(parser, text, kind):
     with pytest.raises(RowError) as raised:
-        reader_of(PARSERS[parser])(Reply(text))
+        PARSERS[parser].read(Reply(text))
     assert raised.value.kind == kind
 
 
 def test_a_json_path_and_a_named_group():
-    deep = reader_of(spec(parser={"json_path": "$.result[0].score"}))
+    deep = spec(parser={"json_path": "$.result[0].score"}).read
     assert deep(Reply('{"result": [{"score": 0.5}]}')) == 0.5
     with pytest.raises(RowError, match="has no"):
         deep(Reply('{"result": []}'))
     named = {"pattern": r"(\w+) is (?P<n>\d)", "group": "n"}
-    assert reader_of(spec(parser=named))(Reply("it is 4")) == 4
+    assert spec(parser=named).read(Reply("it is 4")) == 4
     with pytest.raises(RowError):
-        reader_of(spec(pattern=r"a(b)?"))(Reply("a"))
+        spec(pattern=r"a(b)?").read(Reply("a"))
 
 
 @given(
@@ -99,7 +98,7 @@ def test_a_json_path_and_a_named_group():
 def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
     score = PARSERS[parser]
     try:
-        found = reader_of(score)(Reply(text))
+        found = score.read(Reply(text))
     except RowError:
         return
     assert found in (0, 1) if score.rubric else 1 <= found <= 5

@@ -76,7 +76,7 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
-    keys = spec.metrics[name].over(spec) if name in spec.metrics else spec
+    keys = spec.gate_of(name)
     default_drop = 0.01 if bounded and not is_spent(name) else 0.0
     return gates.Rule(
         name=str(keys.rule or "practical"),
@@ -467,10 +467,7 @@ class BaselineComparison:
         asked = drops[key]
         if not pair.bounded or asked < 1 or is_spent(text):
             return None
-        own = self.settings.metrics.get(text)
-        path = (
-            ("metrics", text, key) if own is not None and getattr(own, key) is not None else (key,)
-        )
+        path = self.settings.path_of(text, key)
         meant = f"; did you mean {asked:.12g}%?" if asked <= 100 else ""  # noqa: PLR2004 - per cent
         reason = f"{key} {asked:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
         return self._inconclusive(

@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import field
 from typing import TYPE_CHECKING, Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from pytest_evalmetrics.ext import Explained, RowError, did_you_mean, side_by_side
 from pytest_evalmetrics.layout import untrusted
@@ -31,7 +31,7 @@ from pytest_evalmetrics.scorers.row_reading import (
     shown,
     text_in,
 )
-from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expected, keys, refuse
+from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, keys, refuse
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -259,8 +259,7 @@ class TrajectoryEvaluationSpec(JudgeKeys):
     trajectory_used_tools: Annotated[
         tuple[Name, ...],
         Field(strict=False, description="the tools that the agent has"),
-        BeforeValidator(_tools),
-        WithJsonSchema(NAMES_SCHEMA),
+        Read(_tools, lambda: Names),
     ]
     trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = field(
         default_factory=dict

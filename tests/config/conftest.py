@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
+from pytest_evalmetrics.config.yaml_reader import parse_yaml
 
 TOLD = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
 
@@ -59,6 +59,6 @@ def marks(schema):
     def of(text):
         root = parse_yaml(text).root
         assert root is not None
-        return {error.json_path for error in validator.iter_errors(plain(root))}
+        return {error.json_path for error in validator.iter_errors(root.plain())}
 
     return of

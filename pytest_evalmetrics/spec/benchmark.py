@@ -1,10 +1,9 @@
 """One benchmark, and where it is written."""
 
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
@@ -228,8 +227,8 @@ class BenchmarkSpec:
         tuple[gate_keys.QuarantineSpec, ...],
         Field(strict=False, description="tasks that are measured and shown, and not gated"),
     ] = ()
-    thresholds: Annotated[dict[Name, gate_keys.ThresholdField], doc("metric -> bound")] = field(
-        default_factory=dict
+    thresholds: Annotated[dict[Name, gate_keys.ThresholdField], doc("metric -> bound")] = (
+        types.empty()
     )
     baseline: Annotated[
         gate_keys.BaselineField,
@@ -295,8 +294,10 @@ class BenchmarkSpec:
         return found
 
 
-_NAMED_IN_ERRORS = ("url", "api_key_secret")
-_named_value = re.compile(r"(?:url|api_key_secret)[\"']?\s*:\s*[\"']?([^\s\"',}]+)")
+def _below(value: Any, part: str | int) -> Any:
+    if isinstance(part, int):
+        return value[part] if isinstance(value, tuple) else None
+    return getattr(value, part, None)
 
 
 @record
@@ -322,17 +323,10 @@ class Benchmark:
 
     def line_about(self, message: str, otherwise: int | None) -> int:
         """Line of the endpoint or secret that a message names, else another, or the benchmark's."""
-        named = {line for path, line in self.lines.items() if path and path[-1] in _NAMED_IN_ERRORS}
-        found: list[tuple[int, int]] = []
-        if named and not self.in_python:
-            with suppress(OSError, UnicodeDecodeError):
-                texts = self.file.read_text(encoding="utf-8").splitlines()
-                found = [
-                    (len(value), -line)  # the longest: a URL may begin as another does
-                    for line in named
-                    for value in _named_value.findall(texts[line - 1])
-                    if value in message
-                ]
-        if found:
-            return -max(found)[1]
-        return otherwise or self.line_of()
+        named: list[tuple[int, int]] = []
+        for path, line in self.lines.items():
+            if path and path[-1] in ("url", "api_key_secret"):
+                value = reduce(_below, path, self.spec)
+                if isinstance(value, str) and value in message:
+                    named.append((len(value), -line))  # the longest: a URL may begin as another
+        return -max(named)[1] if named else otherwise or self.line_of()

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
     GetCoreSchemaHandler,
     GetJsonSchemaHandler,
@@ -27,21 +26,24 @@ from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, cor
 
 from pytest_evalmetrics.records import record
 
-STRICT: Final = ConfigDict(extra="forbid", strict=True)
-
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def keys(cls: Any = None, /, **config: Any) -> Any:
     """Make a class the keys of a mapping: a frozen dataclass that pydantic validates strictly."""
     if cls is None:
         return partial(keys, **config)
-    cls.__pydantic_config__ = {**STRICT, **config}
+    cls.__pydantic_config__ = {"extra": "forbid", "strict": True, **config}
     return record(cls)
 
 
 def doc(text: str) -> Any:
     """Describe a key, for the JSON Schema and the reference."""
     return Field(description=text)
+
+
+def empty() -> Any:
+    """Give a key an empty mapping as its default."""
+    return field(default_factory=dict)
 
 
 class Read:
@@ -53,14 +55,10 @@ class Read:
     def __init__(self, function: Callable[[Any], Any], form: Callable[[], Any]) -> None:
         self._function, self._form = function, form
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._function, handler(source))
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._function, handler(kind))
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(self, _: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         form = TypeAdapter(self._form()).core_schema
         # the handler ignores what annotations of the outermost schema say, so one is put around it
         return handler(form if "ref" in form else core_schema.definitions_schema(form, []))
@@ -69,9 +67,7 @@ class Read:
 class Checked(Read):
     """Reads and validates a value by a function alone."""
 
-    def __get_pydantic_core_schema__(
-        self, _source: Any, _handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._function)
 
 
@@ -117,17 +113,13 @@ def type_of(value: Any, builtin: Iterable[str], of: str) -> str:
 
 def open_mapping(key: str, **schema: Any) -> Any:
     """Describe a mapping, in the JSON Schema, with a text under `key`, and with any other keys."""
-    return Annotated[
-        Any,
-        WithJsonSchema(
-            {
-                "type": "object",
-                "properties": {key: {"type": "string", **schema}},
-                "required": [key],
-                "additionalProperties": True,
-            }
-        ),
-    ]
+    whole = {
+        "type": "object",
+        "properties": {key: {"type": "string", **schema}},
+        "required": [key],
+        "additionalProperties": True,
+    }
+    return Annotated[Any, WithJsonSchema(whole)]
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -210,10 +202,8 @@ class Listed(Read):
         many = Annotated[list[item], Field(min_length=least)] if least else list[item]
         super().__init__(function, lambda: item | many)
 
-    def __get_pydantic_core_schema__(
-        self, source: Any, handler: GetCoreSchemaHandler
-    ) -> CoreSchema:
-        items = handler.generate_schema(Annotated[source, self._limits])
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        items = handler.generate_schema(Annotated[kind, self._limits])
         before = core_schema.no_info_before_validator_function(self._function, items)
         return core_schema.no_info_after_validator_function(no_duplicates, before)
 

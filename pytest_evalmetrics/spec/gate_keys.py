@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import field, fields, replace
+from dataclasses import fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
@@ -113,9 +113,7 @@ def _with_sides(value: Threshold) -> Threshold:
 
 _ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
-    Threshold,
-    Read(_threshold, lambda: _ThresholdText | Threshold),
-    AfterValidator(_with_sides),
+    Threshold, Read(_threshold, lambda: _ThresholdText | Threshold), AfterValidator(_with_sides)
 ]
 
 
@@ -123,11 +121,10 @@ def _tasks(value: Any) -> Any:
     return value if isinstance(value, list) else [value]
 
 
-def _task_pattern(value: Any) -> str:
+def _task_pattern(value: Any) -> Any:
     if not isinstance(value, str) and not types.is_whole(value):
         raise expected("a task's id, or a glob such as smoke-*")
-    pattern: str = types.validated(Name, str(value))
-    return pattern
+    return types.validated(Name, str(value))
 
 
 def _until(value: Any) -> str:
@@ -208,7 +205,7 @@ class OwnRule:
     """A gate rule that is not built in; its options are checked when it is made."""
 
     name: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = types.empty()
 
     def __str__(self) -> str:
         return self.name
@@ -333,9 +330,7 @@ class BaselineSpec(GateSpec):
             "today's scorers where these have changed"
         ),
     ] = False
-    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = field(
-        default_factory=dict
-    )
+    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = types.empty()
 
     @property
     def committed(self) -> bool:

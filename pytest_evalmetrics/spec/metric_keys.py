@@ -221,16 +221,13 @@ class BudgetedPassKeys(_Definition):
 
 
 @record
-class OwnKeys:
+class OwnKeys(_Definition):
     """A metric of a user's own, with the arguments of its class."""
 
     type: str
     arguments: Mapping[str, Any]
     direction: ClassVar[None] = None
     limits: ClassVar[tuple[float, float]] = _UNLIMITED
-    of_reward: ClassVar[bool] = False
-    labels: ClassVar[tuple[str, ...]] = ()
-    numbers: ClassVar[tuple[str, ...]] = ()
 
     def written(self) -> dict[str, Any]:
         """Return the keys as a baseline keeps them."""
@@ -259,13 +256,11 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
     defined: Mapping[str, MetricKeys]
 
 
-def _definition(value: Any) -> MetricKeys:
-    """Validate the keys of one metric by its type alone."""
+def _definition(value: Any) -> Any:
     kind = types.type_of(value, _KEYS, "a kind of metric")
     if kind not in _KEYS:
         return OwnKeys(kind, {key: each for key, each in value.items() if key != "type"})
-    keys: MetricKeys = types.validated(_KEYS[kind], value)
-    return keys
+    return types.validated(_KEYS[kind], value)
 
 
 _Keys = Annotated[Any, Checked(_definition, lambda: Union[*dict.fromkeys(_KEYS.values()), _OWN])]

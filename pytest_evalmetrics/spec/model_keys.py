@@ -1,7 +1,6 @@
 """The keys of models, prompts, targets, budgets and labels; loaded where one is met."""
 
 from collections.abc import Callable
-from dataclasses import field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
@@ -36,7 +35,7 @@ class ModelSpec:
     format: Annotated[
         Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
     ] = None
-    inference: InferenceField = field(default_factory=dict)
+    inference: InferenceField = types.empty()
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     price: Annotated[PriceSpec | None, doc("per million tokens")] = None

@@ -1,17 +1,10 @@
 """The keys that scorers share, and each entry's own by its type; loaded for `scorers:`."""
 
 from collections.abc import Mapping
-from dataclasses import field
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Final, Literal, Union
 
-from pydantic import (
-    AliasChoices,
-    Discriminator,
-    Field,
-    Tag,
-    WithJsonSchema,
-)
+from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
@@ -114,7 +107,7 @@ class PythonScorerSpec:
     type: Literal["python"] = "python"
     function: Annotated[FunctionName, Field(validation_alias=AliasChoices("function", "python"))]
     scores: types.Names | None = None
-    options: dict[str, Any] = field(default_factory=dict)
+    options: dict[str, Any] = types.empty()
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -127,7 +120,7 @@ class CustomScorerSpec:
     """A type registered elsewhere; its keys are checked when its scorer is made."""
 
     type: str
-    options: Mapping[str, Any] = field(default_factory=dict)
+    options: Mapping[str, Any] = types.empty()
     score_names: ClassVar[tuple[str, ...]] = ()  # not known before it is made
 
 
@@ -176,7 +169,6 @@ def builtin_types(name: str | None) -> dict[str, Any]:
 
 
 def _validate_scorer(value: Any) -> Any:
-    """Validate one entry of ``scorers:`` by its type alone."""
     own = {"type", "function", "scores"}
     if isinstance(value, dict) and "python" in value and not {"type", "function"} & value.keys():
         kind, own = "python", {"python", "scores"}

@@ -23,9 +23,7 @@ class FieldMap:
     content: Annotated[
         Names | None, doc("what identifies the task beyond its id: the question, say")
     ] = None
-    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = field(
-        default_factory=dict
-    )
+    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
 
 
 def _plain_values(value: Any) -> Any:
@@ -76,7 +74,7 @@ class ShapeSpec:
     ] = None
     where: Annotated[
         dict[Name, Accepted], doc("rows to read: path -> the value, or the values, that it has")
-    ] = field(default_factory=dict)
+    ] = types.empty()
     pivot: Annotated[
         PivotSpec | None,
         types.on_use("sources", "PivotField"),
@@ -121,7 +119,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     map: Annotated[
         dict[Name, dict[str, Points]],
         doc("texts and codes to numbers: reward, or a score's name -> value -> number"),
-    ] = field(default_factory=dict)
+    ] = types.empty()
     join: Annotated[
         JoinSpec | None,
         types.on_use("sources", "JoinField"),
@@ -261,10 +259,9 @@ class Rounds(int):
         return look
 
 
-def _samples(value: Any) -> int:
+def _samples(value: Any) -> Any:
     if not isinstance(value, dict):
-        samples: int = types.validated(types.AtLeastOne, value)
-        return samples
+        return types.validated(types.AtLeastOne, value)
     rounds = types.validated(EarlyStopSpec, value)
     if rounds.min >= rounds.max:
         raise refuse(f"min {rounds.min} leaves no round before max {rounds.max}")
@@ -355,7 +352,7 @@ class ParamsSpec:
         types.Positive,
         doc("the longest wait that an endpoint may ask for (Retry-After), in seconds; default 60"),
     ] = None
-    inference: InferenceField = field(default_factory=dict)
+    inference: InferenceField = types.empty()
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     ignore_request_failure: Annotated[

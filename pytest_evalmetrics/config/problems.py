@@ -32,7 +32,7 @@ class _Fault(NamedTuple):
 
     kind: str
     message: str
-    context: Mapping[str, Any]
+    expected: str | None  # None for a message of another kind, or about a key
     top: YamlNode  # the benchmark
     steps: list[tuple[str | int, YamlNode]]  # from there to the value
     key: str | None  # the unknown, missing or invalid key
@@ -48,10 +48,6 @@ class _Fault(NamedTuple):
     @property
     def at(self) -> NodePath:
         return tuple(part for part, _ in self.steps)
-
-    @property
-    def expected(self) -> str | None:
-        return None if self.key is not None else _expectation(self)
 
 
 def problems_of(
@@ -86,7 +82,9 @@ def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
     elif place[-1:] == ["[key]"]:
         key = str(place[-2])
         del place[-2:]
-    return _Fault(kind, error["msg"], error.get("ctx", {}), top, top.follow(place), key)
+    words = _expectation(kind, error["msg"], error.get("ctx", {}))
+    expected = words if key is None else None
+    return _Fault(kind, words or error["msg"], expected, top, top.follow(place), key)
 
 
 def _holds_broken(node: YamlNode) -> bool:
@@ -113,7 +111,7 @@ def _problem(group: list[_Fault]) -> Problem:
         above = [] if fault.steps else _keys_with(key)
         message = unknown_key(key, _keys_at(fault.steps), above)
     else:
-        message = f"expected {_expectation(fault) or fault.message} as a key, found {describe(key)}"
+        message = f"expected {fault.message} as a key, found {describe(key)}"
     path = written.path[:-1] if written is not node else node.path
     return Problem(written.line, show_path(path), message)
 
@@ -197,18 +195,17 @@ _EXPECTED = {
 }
 
 
-def _expectation(fault: _Fault) -> str | None:
+def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | None:
     """Return what was expected; None for a message of another kind."""
-    if fault.kind == "expected":  # in the words of the spec
-        return fault.message
-    if fault.kind == "too_short" and fault.context.get("min_length") == 1:
+    if kind == "expected":  # in the words of the spec
+        return message
+    if kind == "too_short" and context.get("min_length") == 1:
         return "a list that is not empty"
-    template = _EXPECTED.get(fault.kind)
-    if template is None:
+    if kind not in _EXPECTED:
         return None
-    values = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in fault.context.items()}
-    words = template.format_map(values)
-    return words.replace("'", "") if fault.kind == "literal_error" else words
+    values = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in context.items()}
+    words = _EXPECTED[kind].format_map(values)
+    return words.replace("'", "") if kind == "literal_error" else words
 
 
 def mismatch(expected: str, value: Any) -> str:

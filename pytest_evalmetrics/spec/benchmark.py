@@ -110,12 +110,11 @@ class ReferenceSpec:
     rollouts: Annotated[sources.RolloutsField | None, doc("its rollouts of the same tasks")] = None
     model: Annotated[
         ModelSpec | None,
-        on_use("model_keys", "ModelField"),
+        on_use("model_keys", "ModelSpec"),
         doc("answers the rows of the dataset in the same run"),
     ] = None
 
 
-ReferenceField = ReferenceSpec | None
 _benchmark_name = types.matching(
     r"(?!\s)((?!::)[^\x00-\x1f\x7f])*(?<!\s)",
     "a name without '::', control characters and spaces around it, because it becomes a pytest id",
@@ -146,7 +145,7 @@ class BenchmarkSpec:
     ] = None
     model: Annotated[
         ModelSpec | None,
-        on_use("model_keys", "ModelField"),
+        on_use("model_keys", "ModelSpec"),
         doc("answers each row of the dataset, num_samples times"),
     ] = None
     prompt_template: Annotated[
@@ -166,19 +165,21 @@ class BenchmarkSpec:
         doc("in place of a model: a Python function that answers each row"),
     ] = None
     budget: Annotated[
-        BudgetSpec | None, on_use("model_keys", "BudgetField"), doc("what one run may use")
+        BudgetSpec | None, on_use("model_keys", "BudgetSpec"), doc("what one run may use")
     ] = None
     scorers: Annotated[
         tuple[ScorerSpec, ...],
-        on_use("scorer_keys", "ScorersField"),
+        on_use("scorer_keys", "ScorersField", optional=False),
         doc("what gives each row its scores"),
     ] = ()
     params: Annotated[
-        sources.ParamsSpec, on_use("sources", "ParamsSpec"), doc("on what terms rows are scored")
+        sources.ParamsSpec,
+        on_use("sources", "ParamsSpec", optional=False),
+        doc("on what terms rows are scored"),
     ] = field(default_factory=sources.ParamsSpec)
     reference: Annotated[
         ReferenceSpec | None,
-        on_use("benchmark", "ReferenceField"),
+        on_use("benchmark", "ReferenceSpec"),
         doc("a pinned system measured in the same run, for metrics such as mean/over_reference"),
     ] = None
     sample: Annotated[
@@ -197,7 +198,7 @@ class BenchmarkSpec:
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
         tuple[str, ...],
-        on_use("metric_keys", "MetricsField", plain=types.Names),
+        on_use("metric_keys", "MetricsField", optional=False, plain=types.Names),
         doc(
             "names, name/score for another score, package.module:attribute, or "
             "name: {type: ..., ...}"

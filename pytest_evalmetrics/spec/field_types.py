@@ -82,14 +82,15 @@ def validated(form: Any, value: Any) -> Any:
     return adapter(form).validate_json(json.dumps(value))
 
 
-def on_use(module: str, name: str, *, plain: Any = None) -> Checked:
+def on_use(module: str, name: str, *, optional: bool = True, plain: Any = None) -> Checked:
     """Load the type of a key, and build its validator, when a file uses the key.
 
     `plain` is the type of values without mappings, for which the module is not needed.
     """
 
     def form() -> Any:
-        return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
+        kind = getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
+        return kind | None if optional else kind
 
     def read(value: Any) -> Any:
         entries = value if isinstance(value, list) else [value]
@@ -311,12 +312,7 @@ def _secret_name(value: Any) -> Any:
 
 SecretName = Annotated[
     Name | None,
-    Read(
-        lambda value: (
-            value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
-        ),
-        lambda: Name | SecretRef | None,
-    ),
+    Read(_secret_name, lambda: Name | SecretRef | None),
     doc("the key's name in the environment; sent as Authorization: Bearer"),
 ]
 Positive = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]

@@ -117,10 +117,6 @@ ThresholdField = Annotated[
 ]
 
 
-def _tasks(value: Any) -> Any:
-    return value if isinstance(value, list) else [value]
-
-
 def _task_pattern(value: Any) -> Any:
     if not isinstance(value, str) and not types.is_whole(value):
         raise expected("a task's id, or a glob such as smoke-*")
@@ -136,7 +132,8 @@ def _until(value: Any) -> str:
 
 _TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
 TaskPattern = Annotated[str, Checked(_task_pattern, lambda: _TaskForm)]
-Tasks = Annotated[tuple[TaskPattern, ...], types.Listed(TaskPattern, function=_tasks)]
+_as_list = types.Listed(TaskPattern, function=lambda v: v if isinstance(v, list) else [v])
+Tasks = Annotated[tuple[TaskPattern, ...], _as_list]
 
 
 @keys

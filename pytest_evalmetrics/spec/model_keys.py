@@ -43,9 +43,6 @@ class ModelSpec:
     max_retries: types.MaxRetries = None
 
 
-ModelField = ModelSpec | None
-
-
 # -- prompt_template, tools, response_format, target, budget -------------------------------
 
 
@@ -85,7 +82,7 @@ def _prompt_form() -> Any:
     return _Messages | Annotated[Any, WithJsonSchema(in_a_mapping)]
 
 
-PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)] | None
+PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)]
 
 
 def _template_or(what: str, fits: Callable[[Any], bool], form: Any) -> Read:
@@ -108,8 +105,8 @@ _read_format = _template_or(
     lambda value: isinstance(value, dict) and "type" in value,
     Annotated[Any, WithJsonSchema({"type": "object", "required": ["type"]})],
 )
-ToolsField = Annotated[types.BodyValue, _read_tools] | None
-ResponseFormatField = Annotated[types.BodyValue, _read_format] | None
+ToolsField = Annotated[types.BodyValue, _read_tools]
+ResponseFormatField = Annotated[types.BodyValue, _read_format]
 
 
 def _short_form(key: str, what: str) -> Callable[[Any], Any]:
@@ -142,7 +139,7 @@ class TargetSpec:
 
 
 _target = _short_form("function", "package.module:function, or a mapping with function")
-TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)] | None
+TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 
 
 @keys
@@ -153,9 +150,6 @@ class BudgetSpec:
     tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = None
     cost: Annotated[types.Positive, doc("in the currency of price")] = None
     seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
-
-
-BudgetField = BudgetSpec | None
 
 
 @keys
@@ -170,4 +164,4 @@ class LabelsSpec:
 
 
 _labels = _short_form("label", "the column with the label, or a mapping with label and rows")
-LabelsField = Annotated[LabelsSpec, Read(_labels, lambda: Name | LabelsSpec)] | None
+LabelsField = Annotated[LabelsSpec, Read(_labels, lambda: Name | LabelsSpec)]

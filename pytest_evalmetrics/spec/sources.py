@@ -54,9 +54,6 @@ class PivotSpec:
     value: Annotated[Name, doc("where a line has its value")]
 
 
-PivotField = PivotSpec | None
-
-
 @keys
 class ShapeSpec:
     """How the rows are found in files that are not one row per line."""
@@ -77,7 +74,7 @@ class ShapeSpec:
     ] = types.empty()
     pivot: Annotated[
         PivotSpec | None,
-        types.on_use("sources", "PivotField"),
+        types.on_use("sources", "PivotSpec"),
         doc("put several lines together to one row"),
     ] = None
 
@@ -91,9 +88,6 @@ class JoinSpec(ShapeSpec):
     unmatched: Annotated[
         Literal["error", "keep", "drop"], doc("what to do with rows without the other half")
     ] = "error"
-
-
-JoinField = JoinSpec | None
 
 
 @keys
@@ -122,7 +116,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     ] = types.empty()
     join: Annotated[
         JoinSpec | None,
-        types.on_use("sources", "JoinField"),
+        types.on_use("sources", "JoinSpec"),
         doc("files with further fields of the same rows"),
     ] = None
 
@@ -175,7 +169,7 @@ def _runs_apart(value: Any) -> Any:
 
 
 _Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_length=1)]
-RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)] | None
+RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)]
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]})
@@ -221,8 +215,7 @@ def _rows_or_path(value: Any) -> Any:
 
 
 _Rows = Annotated[list[dict[str, Any]], Field(min_length=1)]
-_Dataset = Annotated[DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)]
-DatasetField = _Dataset | None
+DatasetField = Annotated[DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)]
 
 
 @keys

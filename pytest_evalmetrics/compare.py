@@ -72,14 +72,14 @@ def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> 
     """Return the benchmark that compares two runs."""
     from pydantic import ValidationError
 
-    from pytest_evalmetrics.config.benchmark_files import adapter
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec.field_types import validated
 
     values = {"name": "run", "rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
     values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha"))}
     try:
-        spec = adapter().validate_json(json.dumps(values))
+        spec = validated(BenchmarkSpec, values)
     except ValidationError as error:
         ((first, *_), count) = error.errors(), error.error_count()
         more = f" (and {count - 1} more)" if count > 1 else ""

@@ -158,7 +158,8 @@ def prepare() -> None:
     for name in names:
         with contextlib.suppress(ImportError):
             importlib.import_module(name.removesuffix(".__init__"))
-    sys.modules["pytest_evalmetrics.config.benchmark_files"].adapter()
+    spec = sys.modules["pytest_evalmetrics.spec"]
+    spec.field_types.adapter(spec.BenchmarkSpec)
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs
     gc.collect()
     gc.freeze()  # else each child copies all pages to count what refers to what

@@ -2,25 +2,17 @@
 
 from __future__ import annotations
 
-import json
 import os
 from dataclasses import fields, replace
-from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter, ValidationError
+from pydantic import ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
-from pytest_evalmetrics.config.yaml_reader import (
-    YamlNode,
-    lines_of,
-    overlay,
-    plain,
-    read_yaml,
-    show_path,
-)
-from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError, did_you_mean
+from pytest_evalmetrics.config.yaml_reader import YamlNode, read_yaml
+from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+from pytest_evalmetrics.spec.field_types import validated
 from pytest_evalmetrics.spec.gate_keys import RULES
 
 if TYPE_CHECKING:
@@ -45,7 +37,7 @@ def load_benchmarks(
             if scorers_known:
                 problems += _unknown_names(node)
             if spec is not None:
-                benchmarks.append(Benchmark(spec, path, lines_of(node), path=node.path))
+                benchmarks.append(Benchmark(spec, path, node.lines(), path=node.path))
     if problems:
         in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
         raise ConfigError(shown, tuple(in_order))
@@ -86,10 +78,10 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
         if name is not None and isinstance(name.value, str):
             other = first.setdefault(name.value, name)
             if other is not name:
-                message = f"two benchmarks are named {name.value[:60]!r}: on lines {other.line} "
-                message += f"and {name.line}"
-                problems.append(Problem(name.line, show_path((*node.path, "name")), message))
-        benchmarks.append(node if defaults is None else overlay(defaults, node))
+                lines = f"on lines {other.line} and {name.line}"
+                message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
+                problems.append(name._replace(path=(*node.path, "name")).problem(message))
+        benchmarks.append(node if defaults is None else node.over(defaults))
     return benchmarks
 
 
@@ -121,18 +113,17 @@ def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
         problems.append(_mismatch(node, "a mapping"))
         return None
     if name := node.get("name"):
-        message = "a name belongs to one benchmark, not to all of them"
-        problems.append(Problem(name.line, show_path((_DEFAULTS, "name")), message))
+        problems.append(name.problem("a name belongs to one benchmark, not to all of them"))
     defaults = node._replace(value={k: child for k, child in node.value.items() if k != "name"})
     # checked by themselves, because each benchmark may replace what is wrong
-    _, errors = _try(plain(defaults))
+    _, errors = _try(defaults.plain())
     if errors:
         problems += _words().problems_of(errors, defaults, complete=False)
     return defaults
 
 
 def _mismatch(node: YamlNode, expected: str) -> Problem:
-    return Problem(node.line, show_path(node.path), _words().mismatch(expected, node.value))
+    return node.problem(_words().mismatch(expected, node.value))
 
 
 def _unknown_names(top: YamlNode) -> Iterator[Problem]:
@@ -140,40 +131,24 @@ def _unknown_names(top: YamlNode) -> Iterator[Problem]:
 
     What ``package.module:name`` means is imported when it is used: collecting runs no such code.
     """
-
-    def named(node: YamlNode | None) -> Iterator[tuple[YamlNode, str]]:
-        name = None if node is None else node.value
-        if node is not None and isinstance(name, str) and name and ":" not in name:
-            yield node, name
-
     nothing = YamlNode({}, top.line, top.path)
-    scorers = top.get("scorers") or nothing
-    for scorer in scorers.value if isinstance(scorers.value, list) else ():
-        for node, kind in named(scorer.get("type")):
-            from pytest_evalmetrics import registry  # noqa: PLC0415 - few benchmarks have any
-            from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
+    scorers, baseline = (top.get(key) or nothing for key in ("scorers", "baseline"))
+    gates = [baseline, *(gate for _, gate in (baseline.get("metrics") or nothing).children)]
+    rules = [rule for gate in gates if (rule := gate.get("rule")) is not None]
+    nodes = [("scorers", scorer.get("type")) for _, scorer in scorers.children]
+    nodes += [("gate_rules", rule.get("name") or rule) for rule in rules]
+    for kind, node in nodes:
+        name = None if node is None else node.value
+        if node is None or not isinstance(name, str) or not name or ":" in name or name in RULES:
+            continue
+        from pytest_evalmetrics import registry  # noqa: PLC0415 - few benchmarks have any
+        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
 
-            try:
-                registry.scorers.find(ALIASES.get(kind, kind))
-            except RegistryError as error:
-                message = f"{error.message}; {error.hint}" if error.hint else error.message
-                yield Problem(node.line, show_path(node.path), message)
-    baseline = top.get("baseline") or nothing
-    own = baseline.get("metrics") or nothing
-    for settings in (baseline, *(child for _, child in own.children)):
-        rule = settings.get("rule")
-        for node, name in named(rule and (rule.get("name") or rule)):
-            if name in RULES:
-                continue
-            from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few files have any
-
-            names = (*RULES, *gate_rules.names())
-            if name not in names:
-                message = f"there is no gate rule {name!r}: "
-                message += did_you_mean(name, names, what="rules there are")
-                message += "; one of your own is package.module:attribute, or registered with "
-                message += "@register_gate_rule"
-                yield Problem(node.line, show_path(node.path), message)
+        try:
+            getattr(registry, kind).find(ALIASES.get(name, name))
+        except RegistryError as error:
+            message = f"{error.message}; {error.hint}" if error.hint else error.message
+            yield node.problem(message)
 
 
 # -- one benchmark -------------------------------------------------------------------------
@@ -187,23 +162,16 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-@cache
-def adapter() -> TypeAdapter[BenchmarkSpec]:
-    """Build what validates a benchmark, once."""
-    return TypeAdapter(BenchmarkSpec)
-
-
 def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
     try:
-        # in JSON a list may become a tuple, and a mapping a dataclass, where all else is strict
-        return adapter().validate_json(json.dumps(values)), []
+        return validated(BenchmarkSpec, values), []
     except ValidationError as error:
         return None, error.errors(include_url=False)
 
 
 def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     """Validate one benchmark, and add what is wrong with it to `problems`."""
-    values = plain(node)
+    values = node.plain()
     spec, errors = _try(values)
     wrong: set[Any] = set()
     checked = spec
@@ -218,13 +186,8 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     if checked is not None:
         named = wrong.isdisjoint({"scorers", "reward"})
         for path, message in contradictions(checked, named=named):
-            at = node
-            for part in path:
-                inside = dict(at.children)
-                if part not in inside:  # a short form, or left out
-                    break
-                at = inside[part]
-            problems.append(Problem(at.line, show_path(at.path), message))
+            at = [node, *(below for _, below in node.follow(path))][-1]
+            problems.append(at.problem(message))
     return spec
 
 
@@ -257,7 +220,8 @@ def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> Yam
     elif value is not None and not isinstance(value, bool | int | float | str):
         no_text = "a dict whose keys are not all text"
         what = no_text if isinstance(value, dict) else type(value).__name__
+        broken = YamlNode(None, line, path, broken=True)
         message = f"found {what}; expected text, a number, a list or a dict"
-        problems.append(Problem(line, show_path(path), message))
-        return YamlNode(None, line, path, broken=True)
+        problems.append(broken.problem(message))
+        return broken
     return YamlNode(value, line, path)

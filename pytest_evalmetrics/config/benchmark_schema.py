@@ -12,10 +12,10 @@ from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from pytest_evalmetrics.spec import BenchmarkSpec
+from pytest_evalmetrics.spec.field_types import adapter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ class _Generator(GenerateJsonSchema):
 
 def schema_of_benchmark() -> dict[str, Any]:
     """Return the schema of one benchmark, with everything it refers to under ``$defs``."""
-    return TypeAdapter(BenchmarkSpec).json_schema(schema_generator=_Generator)
+    return adapter(BenchmarkSpec).json_schema(schema_generator=_Generator)
 
 
 def schema_of_file() -> dict[str, Any]:
@@ -100,14 +100,10 @@ def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -
     def optional(node: Any) -> Any:
         if not isinstance(node, dict):
             return node
-        copy = {key: value for key, value in node.items() if key != "required"}
+        # a list's items are replaced, never merged: they stay
+        copy = {k: v if k == "items" else optional(v) for k, v in node.items() if k != "required"}
         if "$ref" in node:
             copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
-        if "properties" in node:
-            copy["properties"] = {k: optional(value) for k, value in node["properties"].items()}
-        if "additionalProperties" in node:
-            copy["additionalProperties"] = optional(node["additionalProperties"])
-        # a list's items are replaced, never merged: they stay
         for key in ("anyOf", "oneOf", "allOf"):
             forms = [made for form in node.get(key, ()) if (made := optional(form))]
             if forms:

@@ -7,18 +7,9 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.spec import Count, ParamsSpec
+from pytest_evalmetrics.spec import Count, ParamsSpec, metric_names
 from pytest_evalmetrics.spec.benchmark import rename_hint
-from pytest_evalmetrics.spec.metric_names import (
-    GENERATED_SCORES,
-    OVER_REFERENCE,
-    PPI_MEAN,
-    direction_of,
-    has_no_interval,
-    parse,
-    range_of,
-    rollouts_needed,
-)
+from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, OVER_REFERENCE, PPI_MEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -138,7 +129,7 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 def _parsed(text: str) -> MetricName | None:
     try:
-        return parse(text)
+        return metric_names.parse(text)
     except MetricError:  # reported where it is looked up, or a hook's
         return None
 
@@ -153,7 +144,7 @@ def _too_few_rollouts(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     ]
     for path, text in places:
         name = _parsed(text)
-        needs = None if name is None else rollouts_needed(spec, name)
+        needs = None if name is None else metric_names.rollouts_needed(spec, name)
         if needs is not None:
             k, there, why = needs
             message = f"{text} needs {many(k, 'rollout')} of each task, and a task has {there} "
@@ -165,7 +156,7 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         name = _parsed(text)
         if name is None:
             continue
-        limits = range_of(spec, name)
+        limits = metric_names.range_of(spec, name)
         for side in ("min", "max") if threshold.value is None else ("value",):
             bound = getattr(threshold, side)
             if bound is None or limits.low <= bound <= limits.high:
@@ -174,30 +165,29 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
             can = "fail" if fails else "pass"
             message = f"{text} is {limits.why}: {side} {bound:.12g} can never {can}"
             yield ("thresholds", text, side), message + _percent_meant(bound, limits, bare=True)
-        if threshold.bound != "point" and has_no_interval(name):
+        if threshold.bound != "point" and metric_names.has_no_interval(name):
             message = f"{text} has no interval, and so no {threshold.bound} end: drop `bound:`"
             yield ("thresholds", text, "bound"), message
 
 
 def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Refuse a drop that no run can show, once for each key that says one."""
+    baseline = spec.baseline
     faults: dict[tuple[str, ...], list[tuple[str, float, Range]]] = {}
-    for text, gate in _gates_of(spec):
+    for text in () if baseline is None else spec.gated:
         name = _parsed(text)
-        if name is None or spec.baseline is None:
+        if name is None or baseline is None:
             continue
-        limits, own = range_of(spec, name), spec.baseline.metrics.get(text)
+        gate, limits = baseline.gate_of(text), metric_names.range_of(spec, name)
         for key in ("max_drop", "require_mde"):
             drop = getattr(gate, key)
             if drop is not None and _is_impossible(spec, text, key, gate, limits):
-                here = own is not None and getattr(own, key) is not None
-                path = ("baseline", *(("metrics", text) if here else ()), key)
+                path = ("baseline", *baseline.path_of(text, key))
                 faults.setdefault(path, []).append((text, drop, limits))
-        against_number = spec.baseline.against != "snapshot"
-        if against_number and gate.rule == "noninferior" and has_no_interval(name):
-            here = own is not None and own.rule is not None
-            path = ("baseline", *(("metrics", text) if here else ()), "rule")
-            yield path, f"{text} has no interval, and the rule noninferior can't judge it"
+        against_number = baseline.against != "snapshot"
+        if against_number and gate.rule == "noninferior" and metric_names.has_no_interval(name):
+            message = f"{text} has no interval, and the rule noninferior can't judge it"
+            yield ("baseline", *baseline.path_of(text, "rule")), message
     for path, gates in faults.items():
         names, (_, drop, limits) = ", ".join(each for each, _, _ in gates), gates[0]
         message = f"{path[-1]} {drop:.12g} can never fail: {names} is {limits.why}"
@@ -207,19 +197,11 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         yield path, message
 
 
-def _gates_of(spec: BenchmarkSpec) -> Iterator[tuple[str, GateSpec]]:
-    """Yield each metric that a baseline gates, with its settings."""
-    if spec.baseline is not None:
-        for text in spec.gated:
-            own = spec.baseline.metrics.get(text)
-            yield text, spec.baseline if own is None else own.over(spec.baseline)
-
-
 def _is_impossible(spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: Range) -> bool:
     drop: float = getattr(gate, key)
     rule = gate.rule or "practical"
     if key == "max_drop" and rule == "relative":  # all of the baseline, or more
-        higher = (gate.direction or direction_of(spec, text)) == "higher"
+        higher = (gate.direction or metric_names.direction_of(spec, text)) == "higher"
         return higher and limits.low >= 0 and drop >= 1
     judged = key == "require_mde" or rule in ("absolute", "practical", "noninferior")
     return judged and drop >= limits.width
@@ -233,12 +215,15 @@ def _percent_meant(value: float, limits: Range, *, bare: bool = False) -> str:
 
 
 def _unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    if spec.baseline is None:
+        return
     unknown = [
         text
-        for text, gate in _gates_of(spec)
-        if gate.direction is None and direction_of(spec, text) is None
+        for text in spec.gated
+        if spec.baseline.gate_of(text).direction is None
+        and metric_names.direction_of(spec, text) is None
     ]
-    if not unknown or spec.baseline is None:
+    if not unknown:
         return
     keys = (text if re.fullmatch(r"[\w./@^+-]+", text) else f'"{text}"' for text in unknown)
     paste = ", ".join(f"{key}: {{direction: higher}}" for key in keys)

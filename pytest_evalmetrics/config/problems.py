@@ -1,4 +1,4 @@
-"""pydantic's errors as problems of a benchmark file, loaded when there is one."""
+"""The errors of pydantic and PyYAML as problems of a benchmark file, loaded when there is one."""
 
 from __future__ import annotations
 
@@ -9,60 +9,58 @@ from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_evalmetrics.config.benchmark_schema import alternatives, schema_of_benchmark
-from pytest_evalmetrics.config.yaml_reader import (
-    NodePath,
-    YamlNode,
-    read_scalar,
-    shorten,
-    show_path,
-)
+from pytest_evalmetrics.config.yaml_reader import YamlNode, read_scalar, shorten, show_path
 from pytest_evalmetrics.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from yaml import MarkedYAMLError
+
+    from pytest_evalmetrics.config.yaml_reader import NodePath
+
 DEFAULTS = "defaults"
-_UNKNOWN = ("unexpected_keyword_argument", "extra_forbidden")
-_MISSING = ("missing", "missing_argument", "missing_keyword_only_argument")
+_UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
 
 
 class _Fault(NamedTuple):
     """An error of pydantic's, located in the file.
 
     pydantic's location also names branches of unions, and keys into which a short form was
-    expanded; `at` keeps what the file holds, `branches` the rest.
+    expanded; `at` keeps what the file holds.
     """
 
     kind: str
     message: str
-    context: Mapping[str, Any]
-    trail: tuple[YamlNode, ...]  # from the benchmark to the value
-    at: NodePath
-    branches: tuple[tuple[NodePath, str | int], ...]
+    expected: str | None  # None for a message of another kind, or about a key
+    top: YamlNode  # the benchmark
+    steps: list[tuple[str | int, YamlNode]]  # from there to the value
     key: str | None  # the unknown, missing or invalid key
+
+    @property
+    def trail(self) -> list[YamlNode]:
+        return [self.top, *(node for _, node in self.steps)]
 
     @property
     def node(self) -> YamlNode:
         return self.trail[-1]
 
     @property
-    def expected(self) -> str | None:
-        return None if self.key is not None else _expectation(self)
+    def at(self) -> NodePath:
+        return tuple(part for part, _ in self.steps)
 
 
 def problems_of(
     errors: Iterable[Mapping[str, Any]], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
     """Say what is wrong with the benchmark `top`."""
-    faults = _meant_branches(
-        [
-            _located(error, top)
-            for error in errors
-            # a list is called too short where its items were refused
-            if not (error["type"] == "too_short" and isinstance(error["input"], list))
-            or len(error["input"]) < error["ctx"]["min_length"]
-        ]
-    )
+    faults = [
+        _located(error, top)
+        for error in errors
+        # a list is called too short where its items were refused
+        if not (error["type"] == "too_short" and isinstance(error["input"], list))
+        or len(error["input"]) < error["ctx"]["min_length"]
+    ]
     groups: dict[object, list[_Fault]] = {}  # what is expected at one place is said at once
     for number, fault in enumerate(faults):
         about_the_whole = fault.kind == "spec" and isinstance(fault.node.value, dict)
@@ -70,7 +68,7 @@ def problems_of(
             about_the_whole and _holds_broken(fault.node)
         ):
             continue  # reported already
-        if not complete and (about_the_whole or fault.kind in _MISSING):
+        if not complete and (about_the_whole or fault.kind == _MISSING):
             continue
         groups.setdefault(number if fault.expected is None else fault.at, []).append(fault)
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
@@ -79,43 +77,14 @@ def problems_of(
 def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
     kind, place = error["type"], list(error["loc"])
     key: str | None = None
-    if kind in _MISSING or kind in _UNKNOWN:
+    if kind in (_MISSING, _UNKNOWN):
         key = str(place.pop())
     elif place[-1:] == ["[key]"]:
         key = str(place[-2])
         del place[-2:]
-    trail = [top]
-    at: NodePath = ()
-    branches: list[tuple[NodePath, str | int]] = []
-    for part in place:
-        inside = dict(trail[-1].children)
-        if part in inside:
-            trail.append(inside[part])
-            at = (*at, part)
-        else:
-            branches.append((at, part))
-    return _Fault(kind, error["msg"], error.get("ctx", {}), tuple(trail), at, tuple(branches), key)
-
-
-def _meant_branches(faults: list[_Fault], level: int = 0) -> list[_Fault]:
-    """Keep of each union the errors of the branch that was meant.
-
-    A branch that wants another kind of value was not meant if some other branch takes this
-    kind and finds fault with what is inside.
-    """
-    kept = [f for f in faults if len(f.branches) <= level]
-    unions: dict[NodePath, dict[str | int, list[_Fault]]] = {}
-    for fault in faults:
-        if len(fault.branches) > level:
-            at, branch = fault.branches[level]
-            unions.setdefault(at, {}).setdefault(branch, []).append(fault)
-    for at, branches in unions.items():
-        settled = [_meant_branches(branch, level + 1) for branch in branches.values()]
-        meant = [b for b in settled if any(f.at != at or f.expected is None for f in b)]
-        if meant:
-            settled = [min(meant, key=len)]
-        kept += [fault for branch in settled for fault in branch]
-    return kept
+    words = _expectation(kind, error["msg"], error.get("ctx", {}))
+    expected = words if key is None else None
+    return _Fault(kind, words or error["msg"], expected, top, top.follow(place), key)
 
 
 def _holds_broken(node: YamlNode) -> bool:
@@ -129,21 +98,22 @@ def _problem(group: list[_Fault]) -> Problem:
     if fault.expected is not None:
         words = list(dict.fromkeys(f.expected for f in group if f.expected is not None))
         between = ", or " if any(" or " in word for word in words) else " or "
-        return Problem(node.line, show_path(node.path), mismatch(between.join(words), node.value))
+        return node.problem(mismatch(between.join(words), node.value))
     if key is None:
-        return Problem(node.line, show_path(node.path), fault.message)
-    if fault.kind in _MISSING:
+        return node.problem(fault.message)
+    if fault.kind == _MISSING:
         # the mapping may come from the defaults, which need not be complete
         own = [node for node in fault.trail if node.path[:1] != (DEFAULTS,)]
         line, path = (own[-1].line, own[0].path + fault.at) if own else (node.line, node.path)
         return Problem(line, show_path(path), f"{key!r} is missing")
     written = node.value.get(key, node) if isinstance(node.value, dict) else node
-    if fault.kind in _UNKNOWN:
-        message = unknown_key(key, _keys_at(fault.trail, fault.at), _keys_with(key, fault))
+    if fault.kind == _UNKNOWN:
+        above = [] if fault.steps else _keys_with(key)
+        message = unknown_key(key, _keys_at(fault.steps), above)
     else:
-        message = f"expected {_expectation(fault) or fault.message} as a key, found {describe(key)}"
-    above = written.path[:-1] if written is not node else node.path
-    return Problem(written.line, show_path(above), message)
+        message = f"expected {fault.message} as a key, found {describe(key)}"
+    path = written.path[:-1] if written is not node else node.path
+    return Problem(written.line, show_path(path), message)
 
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
@@ -169,23 +139,21 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 _schema = cache(schema_of_benchmark)
 
 
-def _keys_with(key: str, fault: _Fault) -> list[str]:
+def _keys_with(key: str) -> list[str]:
     """Name the keys of a benchmark below which an unknown key of its own would be known."""
-    if fault.at:
-        return []
-    node = YamlNode({}, fault.node.line, ())
+    anything = YamlNode({}, 1, ())
 
-    def below(*at: str | int) -> set[str]:
-        return _keys_at((*fault.trail, *[node] * len(at)), at)
+    def below(*path: str | int) -> set[str]:
+        return _keys_at([(part, anything) for part in path])
 
     return [name for name in sorted(below()) if key in below(name) | below(name, 0)]
 
 
-def _keys_at(trail: Sequence[YamlNode], at: NodePath) -> set[str]:
+def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     schema = _schema()
     defs = schema.get("$defs", {})
     here = list(alternatives(schema, defs))
-    for node, part in zip(trail[1:], at, strict=True):
+    for part, node in steps:
         below: list[dict[str, Any]] = []
         for option in here:
             rest = option.get("items" if isinstance(part, int) else "additionalProperties")
@@ -211,37 +179,33 @@ _LONG = 60
 _GROUPED = re.compile(r"[-+]?[0-9][0-9_]*(\.[0-9_]+)?")
 _BOOLEANS = {"yes": "true", "on": "true", "no": "false", "off": "false"}
 _EXPECTED = {
-    **dict.fromkeys(("int_type", "int_parsing", "int_from_float"), "a whole number"),
-    **dict.fromkeys(("float_type", "float_parsing"), "a number"),
-    **dict.fromkeys(("bool_type", "bool_parsing"), "true or false"),
-    **dict.fromkeys(("list_type", "tuple_type"), "a list"),
-    **dict.fromkeys(("dict_type", "mapping_type", "dataclass_type"), "a mapping"),
+    "int_type": "a whole number",
+    "float_type": "a number",
+    "bool_type": "true or false",
+    "tuple_type": "a list",
+    **dict.fromkeys(("dict_type", "dataclass_type"), "a mapping"),
     "string_type": "text",
-    "none_required": "nothing",
     "finite_number": "a finite number",
     "greater_than_equal": "a number of at least {ge}",
     "greater_than": "a number above {gt}",
     "less_than_equal": "a number of at most {le}",
-    "less_than": "a number below {lt}",
     "string_too_short": "text that is not empty",
-    "string_pattern_mismatch": "text of the form {pattern}",
     "too_short": "a list of at least {min_length} items",
     "literal_error": "{expected}",
 }
 
 
-def _expectation(fault: _Fault) -> str | None:
+def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | None:
     """Return what was expected; None for a message of another kind."""
-    if fault.kind == "expected":  # in the words of the spec
-        return fault.message
-    if fault.kind == "too_short" and fault.context.get("min_length") == 1:
+    if kind == "expected":  # in the words of the spec
+        return message
+    if kind == "too_short" and context.get("min_length") == 1:
         return "a list that is not empty"
-    template = _EXPECTED.get(fault.kind)
-    if template is None:
+    if kind not in _EXPECTED:
         return None
-    values = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in fault.context.items()}
-    words = template.format_map(values)
-    return words.replace("'", "") if fault.kind == "literal_error" else words
+    values = {k: f"{v:.12g}" if isinstance(v, float) else v for k, v in context.items()}
+    words = _EXPECTED[kind].format_map(values)
+    return words.replace("'", "") if kind == "literal_error" else words
 
 
 def mismatch(expected: str, value: Any) -> str:
@@ -288,3 +252,81 @@ def _slip_in_text(expected: str, word: str) -> str | None:
     if isinstance(read, int | float) and not isinstance(read, bool):
         return f"found {describe(word)}; remove the quotes"
     return None
+
+
+# -- syntax errors of YAML, for the messages of libyaml and of PyYAML's scanner ---------------
+
+_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # what YAML 1.1 scanners count as lines
+_KEY = r"block mapping; (?:did not find expected key|expected <block end>).*\n"
+_CONTENT = "expected (?:the )?node content"
+# Patterns of three lines: what the scanner says, and its line before and after where it stopped.
+_MEANINGS = {
+    "but found another document": "a second document starts here: a benchmark file holds one; "
+    "write several benchmarks as a list under benchmarks:",
+    "cannot start any token": "a value can't start with {char!r}: put quotes around it",
+    "while scanning an (?:alias|anchor)": "put quotes around a value that starts with * or &: "
+    "{started}",
+    "while scanning a block scalar; .*(?:comment or line break|indicators)": "put quotes around a "
+    "value that starts with > or |: {started}",
+    r"mapping values are not allowed.*\n.*:[^\S\n]": "there is a second ': ' on this line: "
+    "put quotes around a value that holds one",
+    "mapping values are not allowed": "this key does not fit the line above: check its "
+    "indentation, and the ':' after the key of that line",
+    "sequence entries are not allowed": "a list starts on the line after its key",
+    "could not find expected ':'": "there is no ': ' after this key",
+    r"expected ',' or ['\"]?[\]}]": "the '{bracket}' of line {start} is not closed by '{close}', "
+    "or a ',' is missing before this",
+    _KEY + r"(?!\s*-?[^\S\n]*\n).": "there is text after the end of a value: put quotes around "
+    "the whole of it",
+    _KEY + r".*\n:": "there is no key before this ':'",
+    _KEY + r"[^\S\n]*(?:-|\n-[^\S\n])": "this list item fits neither a list above nor the keys "
+    "that start on line {start}: check its indentation",
+    _KEY: "the indentation of this line fits none of the lines above",
+    "block (?:collection|sequence); (?:did not find expected '-'|expected <block end>)": "expected "
+    "'- ', because a list starts on line {start}",
+    "scalar; found unexpected (?:end of stream|document)": "the quote that is opened on line "
+    "{start} is never closed",
+    _CONTENT + r".*\n.*\n\s*\Z": "the file ends where a value was expected: is a '[' or '{{' left "
+    "open?",
+    _CONTENT: "a value can't start with {char!r}: put quotes around it",
+    "unknown escape character": r"in double quotes a backslash starts an escape: write \\ or use "
+    "single quotes",
+    "undefined alias": "there is no anchor above for the alias {alias}; put quotes around a text "
+    "that starts with *",
+    "second occurrence": "this anchor is given to something else on line {start} already",
+    "<document start>": "there is text after the end of the document",
+    "directive": "a line that starts with % says something about YAML, not here",
+    "tag": "a word that starts with ! is a tag, which means nothing here: quote a text",
+    "Unicode character escape": r"this \u escape is no character: write the character itself",
+}
+
+
+def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
+    """Return the line of a syntax error, and what is wrong there."""
+    mark = error.problem_mark or error.context_mark
+    start = error.context_mark or mark  # of what is open
+    unlisted = ": ".join(part for part in (error.context, error.problem) if part)
+    if mark is None or start is None:
+        return 1, f"this is no YAML: {unlisted}"
+    lines = [*_BREAK.split(text), ""]
+    here, *below = lines[mark.line :] or [""]
+    before, after = here[: mark.column], here[mark.column :]
+    if re.match(r" *\t", here):
+        return mark.line + 1, f"line {mark.line + 1} is indented with a tab; YAML wants spaces"
+    at_end = not any(line.strip() for line in (after, *below))
+    if not at_end and not after.strip():
+        after = below[0]
+    opened = lines[start.line][start.column :].strip() if start.line < len(lines) else ""
+    alias = re.match(r"\*[\w-]+", after)
+    for pattern, meaning in _MEANINGS.items():
+        if re.search(pattern, f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"):
+            line = min(start.line if at_end else mark.line, len(lines) - 2)
+            return line + 1, meaning.format(
+                char=after[:1],
+                start=start.line + 1,
+                started=shorten(opened, 40),
+                bracket=opened[:1],
+                close={"[": "]", "{": "}"}.get(opened[:1], "its bracket"),
+                alias=alias[0] if alias else "*",
+            )
+    return mark.line + 1, f"this is no YAML: {unlisted}"

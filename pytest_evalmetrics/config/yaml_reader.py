@@ -10,7 +10,6 @@ import math
 import os
 import re
 import sys
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
 
 import yaml
@@ -19,6 +18,7 @@ from yaml import MappingNode, ScalarNode, SequenceNode
 from pytest_evalmetrics.errors import Problem
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
     from pathlib import Path
 
 NodePath: TypeAlias = tuple[str | int, ...]
@@ -34,6 +34,7 @@ class YamlNode(NamedTuple):
     line: int  # from 1: the line of its key, if it has one
     path: NodePath  # the keys and positions that lead to it from the top of the file
     broken: bool = False  # unreadable, and reported already
+    column: int = 1  # from 1: that of its key, if it has one
 
     def get(self, key: str) -> YamlNode | None:
         """Return what a mapping has under `key`; None for anything else."""
@@ -46,37 +47,50 @@ class YamlNode(NamedTuple):
             return list(self.value.items())
         return list(enumerate(self.value)) if isinstance(self.value, list) else []
 
+    def plain(self) -> Any:
+        """Return the value without places."""
+        if isinstance(self.value, list):
+            return [child.plain() for child in self.value]
+        if isinstance(self.value, dict):
+            return {key: child.plain() for key, child in self.value.items()}
+        return self.value
+
+    def lines(self, at: NodePath = ()) -> dict[NodePath, int]:
+        """Return the line of everything in it by its path within it; ``()`` is itself."""
+        lines = {at: self.line}
+        for key, child in self.children:
+            lines |= child.lines((*at, key))
+        return lines
+
+    def follow(self, path: Iterable[str | int]) -> list[tuple[str | int, YamlNode]]:
+        """Return the steps of a path within it, without those that are not written."""
+        node, steps = self, list[tuple[str | int, YamlNode]]()
+        for part in path:
+            children = dict(node.children)
+            if part in children:
+                node = children[part]
+                steps.append((part, node))
+        return steps
+
+    def over(self, below: YamlNode) -> YamlNode:
+        """Merge it over `below`: mappings key by key, everything else as a whole."""
+        if not (isinstance(below.value, dict) and isinstance(self.value, dict)):
+            return self
+        value = dict(below.value)
+        for key, child in self.value.items():
+            value[key] = child.over(below.value[key]) if key in below.value else child
+        return self._replace(value=value)
+
+    def problem(self, message: str) -> Problem:
+        """Say that something is wrong with it."""
+        return Problem(self.line, show_path(self.path), message)
+
 
 class ParsedYaml(NamedTuple):
     """The content of a file."""
 
     root: YamlNode | None  # None if unreadable
     problems: tuple[Problem, ...]
-
-
-def plain(node: YamlNode) -> Any:
-    """Return the value without places."""
-    if isinstance(node.value, dict):
-        return {key: plain(child) for key, child in node.value.items()}
-    return [plain(child) for child in node.value] if isinstance(node.value, list) else node.value
-
-
-def lines_of(node: YamlNode, at: NodePath = ()) -> dict[NodePath, int]:
-    """Return the line of everything in `node` by its path within it; ``()`` is itself."""
-    lines = {at: node.line}
-    for key, child in node.children:
-        lines |= lines_of(child, (*at, key))
-    return lines
-
-
-def overlay(below: YamlNode, own: YamlNode) -> YamlNode:
-    """Merge `own` over `below`: mappings key by key, everything else as a whole."""
-    if not (isinstance(below.value, dict) and isinstance(own.value, dict)):
-        return own
-    value = dict(below.value)
-    for key, child in own.value.items():
-        value[key] = overlay(below.value[key], child) if key in below.value else child
-    return own._replace(value=value)
 
 
 _LONG = 60
@@ -102,31 +116,18 @@ def columns_of(file: Path) -> dict[tuple[int, str], int]:
     Without a path it is the first one of that line.
     """
     columns: dict[tuple[int, str], int] = {}
-    nodes: list[tuple[NodePath, Any]] = []
-    with suppress(OSError, UnicodeDecodeError, yaml.YAMLError):
-        text = file.read_text(encoding="utf-8-sig")
-        nodes.append(((), yaml.compose(text, Loader=yaml.SafeLoader)))
-    seen = set[int]()
-    while nodes:
-        at, node = nodes.pop()
-        children: Any = ()
-        if id(node) not in seen and isinstance(node, MappingNode):
-            children = [(key.value, key, value) for key, value in node.value]
-        elif id(node) not in seen and isinstance(node, SequenceNode):
-            children = [(index, item, item) for index, item in enumerate(node.value)]
-        seen.add(id(node))
-        for part, place, value in children:
-            if isinstance(part, int | str):
-                line, column = place.start_mark.line + 1, place.start_mark.column + 1
-                columns.setdefault((line, show_path((*at, part))), column)
-                columns[line, ""] = min(column, columns.get((line, ""), column))
-                nodes.append(((*at, part), value))
+    root = read_yaml(file).root
+    nodes = [] if root is None else [root]
+    for node in nodes:
+        columns.setdefault((node.line, show_path(node.path)), node.column)
+        columns[node.line, ""] = min(node.column, columns.get((node.line, ""), node.column))
+        nodes += [child for _, child in node.children]
     return columns
 
 
-def shorten(text: str) -> str:
+def shorten(text: str, most: int = _LONG) -> str:
     """Cut a text for a message."""
-    return text if len(text) <= _LONG else text[: _LONG - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"
 
 
 # -- text -> PyYAML's nodes ----------------------------------------------------------------
@@ -139,8 +140,8 @@ _NOT_PRINTABLE = re.compile(
 )
 
 
-class _TooDeepError(Exception):
-    """The text is nested so deeply that composing it might end the process."""
+class _RefusedError(Exception):
+    """The text can't be read any further; the arguments are the line, and why."""
 
 
 class _Composer:
@@ -159,7 +160,8 @@ class _Composer:
     def descend_resolver(self, parent: yaml.Node | None, _index: object) -> None:
         self._depth += 1
         if self._depth > _MAX_DEPTH and parent is not None:
-            raise _TooDeepError(parent.start_mark.line + 1)
+            message = f"this is nested more than {_MAX_DEPTH} levels deep"
+            raise _RefusedError(parent.start_mark.line + 1, message)
 
     def ascend_resolver(self) -> None:
         self._depth -= 1
@@ -205,22 +207,21 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     composer = (loader or LOADERS[0])(text)
     try:
         top = composer.get_single_node()
-    except _TooDeepError as error:
-        return _unreadable(error.args[0], f"this is nested more than {_MAX_DEPTH} levels deep")
+        if top is None:
+            what = "holds nothing but comments" if text.strip() else "is empty"
+            return _unreadable(1, f"the file {what}: expected benchmark: or benchmarks:")
+        reader = _Reader()
+        return ParsedYaml(reader.read(top, _place(top, ())), tuple(reader.problems))
+    except _RefusedError as error:
+        return _unreadable(*error.args)
     except yaml.MarkedYAMLError as error:
-        from pytest_evalmetrics.config.yaml_errors import explain  # noqa: PLC0415 - errors only
+        from pytest_evalmetrics.config.problems import explain  # noqa: PLC0415 - errors only
 
         return _unreadable(*explain(error, text))
     except yaml.YAMLError as error:
         return _unreadable(1, f"this is no YAML: {error}")
     finally:
         composer.dispose()
-    if top is None:
-        what = "holds nothing but comments" if text.strip() else "is empty"
-        return _unreadable(1, f"the file {what}: expected benchmark: or benchmarks:")
-    reader = _Reader()
-    root = reader.read(top, top.start_mark.line + 1, ())
-    return ParsedYaml(root, tuple(reader.problems))
 
 
 def _unreadable(line: int, message: str) -> ParsedYaml:
@@ -239,109 +240,99 @@ _MAX_REPEATED = 100_000  # values that aliases may stand for; a long text counts
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
+def _place(node: Any, path: NodePath) -> YamlNode:
+    """Return a node without a value yet, where one of PyYAML's starts."""
+    return YamlNode(None, node.start_mark.line + 1, path, column=node.start_mark.column + 1)
+
+
 class _Reader:
     """Resolves scalars, aliases and merge keys, and collects problems."""
 
     def __init__(self) -> None:
-        self.problems: list[Problem] = []
-        self._read: dict[int, YamlNode | None] = {}  # what an alias stands for; None: half read
-        self._extents: dict[int, tuple[int, int]] = {}
+        self.problems: dict[Problem, None] = {}
+        self._first: dict[int, YamlNode] = {}  # where each node is written
+        self._open: list[int] = []  # the nodes that are being read
         self._repeated = 0
 
-    def read(self, node: Any, line: int, path: NodePath) -> YamlNode:
+    def read(self, node: Any, place: YamlNode) -> YamlNode:
         """Convert `node` and its children.
 
         What an alias repeats keeps the path at which it is written: one problem, one message.
         """
-        if id(node) in self._read:
-            target = self._read[id(node)]
-            if target is None:
-                return self._broken(line, path, "this alias stands for what it is a part of")
-            size, depth = self._extent(target)
-            self._repeated += size
-            if self._repeated > _MAX_REPEATED:
-                return self._broken(line, path, "aliases repeat far too much of this file")
-            if depth + len(path) > _MAX_DEPTH:
-                message = f"aliases nest more than {_MAX_DEPTH} levels deep"
-                return self._broken(line, path, message)
-            return target._replace(line=line, path=path)
-        self._read[id(node)] = None
+        if id(node) in self._open:
+            return self._broken(place, "this alias stands for what it is a part of")
+        if id(node) in self._first:
+            self._repeated += 1 + len(node.value) // 100 if isinstance(node, ScalarNode) else 1
+        if self._repeated > _MAX_REPEATED:
+            raise _RefusedError(place.line, "aliases repeat far too much of this file")
+        if len(self._open) > _MAX_DEPTH:
+            message = f"aliases nest more than {_MAX_DEPTH} levels deep"
+            raise _RefusedError(place.line, message)
+        first = self._first.setdefault(id(node), place)
+        self._open.append(id(node))
         if isinstance(node, ScalarNode):
-            made = self._scalar(node, line, path)
+            read = self._scalar(node, first)
         elif node.tag != _CORE + ("map" if isinstance(node, MappingNode) else "seq"):
-            made = self._broken(line, path, _bad_tag(node.tag))
+            read = self._broken(first, _bad_tag(node.tag))
         elif isinstance(node, MappingNode):
-            made = self._mapping(node, line, path)
+            read = self._mapping(node, first)
         else:
-            items = [
-                self.read(item, item.start_mark.line + 1, (*path, index))
-                for index, item in enumerate(node.value)
-            ]
-            made = YamlNode(items, line, path)
-        self._read[id(node)] = made
-        return made
+            places = [(item, _place(item, (*first.path, i))) for i, item in enumerate(node.value)]
+            read = first._replace(value=[self.read(item, place) for item, place in places])
+        self._open.pop()
+        return place._replace(value=read.value, broken=read.broken)
 
-    def _extent(self, node: YamlNode) -> tuple[int, int]:
-        """Count the values that a node stands for, long texts several times, and its levels."""
-        if id(node.value) not in self._extents:
-            below = [self._extent(child) for _, child in node.children]
-            size = 1 + len(node.value) // 100 if isinstance(node.value, str) else 1
-            size += sum(size for size, _ in below)
-            depth = 1 + max((depth for _, depth in below), default=-1)
-            self._extents[id(node.value)] = size, depth
-        return self._extents[id(node.value)]
-
-    def _scalar(self, node: Any, line: int, path: NodePath) -> YamlNode:
+    def _scalar(self, node: Any, place: YamlNode) -> YamlNode:
         text, tag = node.value, node.tag
         if tag == _PLAIN or tag in _KINDS:
             try:
                 value = read_scalar(text)
             except ValueError as error:
-                return self._broken(line, path, str(error))
+                return self._broken(place, str(error))
             if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
                 message = f"'{shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
-                return self._broken(line, path, message)
-            return YamlNode(value, line, path)
+                return self._broken(place, message)
+            return place._replace(value=value)
         if tag not in (_QUOTED, _CORE + "str"):
-            return self._broken(line, path, _bad_tag(tag))
+            return self._broken(place, _bad_tag(tag))
         if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
-            return self._broken(line, path, "half a character: a \\u escape of a surrogate")
-        return YamlNode(text, line, path)
+            return self._broken(place, "half a character: a \\u escape of a surrogate")
+        return place._replace(value=text)
 
-    def _mapping(self, node: Any, line: int, path: NodePath) -> YamlNode:
+    def _mapping(self, node: Any, place: YamlNode) -> YamlNode:
         own: dict[str, YamlNode] = {}
         merged: list[YamlNode] = []
         broken = False
         for key_node, value_node in node.value:
-            at = key_node.start_mark.line + 1
+            at = _place(key_node, place.path)
             if key_node.tag == _PLAIN and key_node.value == "<<":
                 several = isinstance(value_node, SequenceNode)
                 for item in value_node.value if several else [value_node]:
                     if isinstance(item, MappingNode):
-                        merged.append(self.read(item, at, path))
+                        merged.append(self.read(item, at))
                     else:
                         wanted = "a mapping, or a list of them: write <<: *name"
-                        self._add(at, path, f"'<<' merges {wanted}")
+                        self._broken(at, f"'<<' merges {wanted}")
                 continue
-            key = self._key(key_node, at, path)
+            key = self._key(key_node, at)
             if key is None:
                 broken |= not isinstance(key_node, ScalarNode)
             elif key in own:
                 first = own[key].line
-                where = f"lines {first} and {at}" if first != at else f"on line {at}"
-                self._add(at, path, f"the key '{shorten(key)}' is written twice: {where}")
+                where = f"lines {first} and {at.line}" if first != at.line else f"on line {first}"
+                self._broken(at, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                own[key] = self.read(value_node, at, (*path, key))
+                own[key] = self.read(value_node, at._replace(path=(*place.path, key)))
         for mapping in merged:  # the first of a list wins
             own = {**(mapping.value or {}), **own}
-        return YamlNode(own, line, path, broken)
+        return place._replace(value=own, broken=broken)
 
-    def _key(self, node: Any, line: int, path: NodePath) -> str | None:
+    def _key(self, node: Any, place: YamlNode) -> str | None:
         if not isinstance(node, ScalarNode):
             what = "a mapping" if isinstance(node, MappingNode) else "a list"
             message = f"a key has to be text, found {what}; text that holds {{{{ }}}} needs quotes"
         else:
-            key = self._scalar(node, line, path)
+            key = self._scalar(node, place)
             if key.broken:
                 return None
             if isinstance(key.value, str):
@@ -350,17 +341,12 @@ class _Reader:
             message = f'the key {shown} is no text: write "{shown}"'
             if not node.value:
                 message = "there is no key before this ':'"
-        self._add(line, path, message)
+        self._broken(place, message)
         return None
 
-    def _broken(self, line: int, path: NodePath, message: str) -> YamlNode:
-        # that aliases are too many or too deep is said once
-        if not message.startswith("aliases") or all(p.message != message for p in self.problems):
-            self._add(line, path, message)
-        return YamlNode(None, line, path, broken=True)
-
-    def _add(self, line: int, path: NodePath, message: str) -> None:
-        self.problems.append(Problem(line, show_path(path), message))
+    def _broken(self, place: YamlNode, message: str) -> YamlNode:
+        self.problems[place.problem(message)] = None
+        return place._replace(broken=True)
 
 
 def _bad_tag(tag: str) -> str:

@@ -91,7 +91,7 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the rule by which a benchmark judges one of its gated metrics."""
     spec = settings_of(benchmark)
-    keys = spec.metrics[name].over(spec) if name in spec.metrics else spec
+    keys = spec.gate_of(name)
     default_drop = 0.01 if bounded and not metric_names.is_spent(name) else 0.0
     return gates.Rule(
         name=str(keys.rule or "practical"),
@@ -466,8 +466,7 @@ class BaselineComparison:
         key, drop = max(drops.items(), key=lambda each: each[1])
         if not pair.bounded or drop < 1 or metric_names.is_spent(text):
             return None
-        own = self.settings.metrics.get(text)
-        path = ("metrics", text, key) if getattr(own, key, None) is not None else (key,)
+        path = self.settings.path_of(text, key)
         reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
         reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent
         return self._inconclusive(

@@ -200,7 +200,7 @@ class Registry:
             return Found(entry.name, entry.target, numbers_in(entry.name, name) or {})
         raise RegistryError(
             f"there is no {self.kind} {name!r}: "
-            + did_you_mean(name, self.names(), what=f"{self.kind}s there are"),
+            + did_you_mean(name, [*self._reserved, *self.names()], what=f"{self.kind}s there are"),
             hint=f"one of your own is package.module:attribute, or made known with "
             f"{self._decorator} in a conftest.py of this folder or one above it",
         )

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field
 
 from pytest_evalmetrics.ext import Explained, Row, RowError, did_you_mean, side_by_side
 from pytest_evalmetrics.layout import shown, untrusted
@@ -19,7 +19,7 @@ from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers import row_reading as reading
 from pytest_evalmetrics.scorers.judge import BOOLEAN, TEXT, AskFields, JudgeKeys, choice
 from pytest_evalmetrics.scorers.row_reading import column_of, text_in, unexpected
-from pytest_evalmetrics.spec.field_types import NAMES_SCHEMA, Name, doc, expected, refuse
+from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, refuse
 from pytest_evalmetrics.spec.scorer_keys import keys_of
 
 
@@ -210,8 +210,7 @@ class TrajectoryEvaluationSpec(JudgeKeys):
     trajectory_used_tools: Annotated[
         tuple[Name, ...],
         Field(strict=False, description="the tools that the agent has"),
-        BeforeValidator(_tools),
-        WithJsonSchema(NAMES_SCHEMA),
+        Read(_tools, lambda: Names),
     ]
     trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = field(
         default_factory=dict

@@ -4,37 +4,15 @@ Short forms (a string for a mapping) are expanded before validation: the rest of
 one form. The keys of scorers are loaded where they are met, see `scorer_keys`.
 """
 
-from pytest_evalmetrics.spec.benchmark import Benchmark, BenchmarkSpec, ScorerSpec, XFail
-from pytest_evalmetrics.spec.field_types import Count
-from pytest_evalmetrics.spec.gate_keys import (
-    BaselineSpec,
-    ExpectSpec,
-    GateSpec,
-    RuleName,
-    Threshold,
-)
-from pytest_evalmetrics.spec.sources import (
-    DatasetSpec,
-    FieldMap,
-    ParamsSpec,
-    ReasoningSpec,
-    RolloutsSpec,
-)
-
-__all__ = [
-    "BaselineSpec",
-    "Benchmark",
-    "BenchmarkSpec",
-    "Count",
-    "DatasetSpec",
-    "ExpectSpec",
-    "FieldMap",
-    "GateSpec",
-    "ParamsSpec",
-    "ReasoningSpec",
-    "RolloutsSpec",
-    "RuleName",
-    "ScorerSpec",
-    "Threshold",
-    "XFail",
-]
+from pytest_evalmetrics.spec.benchmark import Benchmark as Benchmark
+from pytest_evalmetrics.spec.benchmark import BenchmarkSpec as BenchmarkSpec
+from pytest_evalmetrics.spec.benchmark import ScorerSpec as ScorerSpec
+from pytest_evalmetrics.spec.field_types import Count as Count
+from pytest_evalmetrics.spec.gate_keys import BaselineSpec as BaselineSpec
+from pytest_evalmetrics.spec.gate_keys import ExpectSpec as ExpectSpec
+from pytest_evalmetrics.spec.gate_keys import GateSpec as GateSpec
+from pytest_evalmetrics.spec.gate_keys import Threshold as Threshold
+from pytest_evalmetrics.spec.sources import DatasetSpec as DatasetSpec
+from pytest_evalmetrics.spec.sources import FieldMap as FieldMap
+from pytest_evalmetrics.spec.sources import ParamsSpec as ParamsSpec
+from pytest_evalmetrics.spec.sources import RolloutsSpec as RolloutsSpec

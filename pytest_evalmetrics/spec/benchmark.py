@@ -1,50 +1,26 @@
 """One benchmark, and where it is written."""
 
-from __future__ import annotations
-
-import re
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import field, replace
-from functools import cached_property
+from functools import cached_property, reduce
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.spec.field_types import (
-    FREE_NAMES,
-    Fields,
-    Name,
-    Names,
-    doc,
-    expected,
-    keys,
-    no_duplicates,
-    on_use,
-    one_or_many,
-    refuse,
-)
-from pytest_evalmetrics.spec.gate_keys import (
-    BaselineField,
-    ExpectSpec,
-    QuarantineSpec,
-    Tasks,
-    ThresholdField,
-)
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec import gate_keys, sources
+from pytest_evalmetrics.spec.field_types import Checked, Name, Read, doc, expected, keys, on_use
 from pytest_evalmetrics.spec.metric_names import parse
-from pytest_evalmetrics.spec.sources import (
-    DatasetSpec,
-    NumSamples,
-    ParamsSpec,
-    RolloutsField,
-    RolloutsSpec,
-    SampleSpec,
-)
 
-__all__ = ["Benchmark", "BenchmarkSpec", "ScorerSpec", "XFail", "rename_hint"]
+if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.metric_keys import MetricKeys
+    from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
+else:  # loaded where a file uses them
+    MetricKeys = BudgetSpec = LabelsSpec = ModelSpec = TargetSpec = Any
 
 
 class ScorerSpec(Protocol):
@@ -53,12 +29,10 @@ class ScorerSpec(Protocol):
     @property
     def type(self) -> str:
         """Its type, as written."""
-        ...
 
     @property
     def score_names(self) -> tuple[str, ...]:
         """Names of its scores; empty if unknown before it is made."""
-        ...
 
 
 def rename_hint(spec: ScorerSpec) -> str:
@@ -70,37 +44,6 @@ def rename_hint(spec: ScorerSpec) -> str:
     if hasattr(spec, "scores"):
         return "give this one's another `name` under scores"
     return "give this one's another name in its class"
-
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.spec.metric_keys import MetricKeys
-    from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
-
-    MetricsField = tuple[str, ...]
-    ScorersField = tuple[ScorerSpec, ...]
-    ModelField = ModelSpec | None
-    TargetField = TargetSpec | None
-    BudgetField = BudgetSpec | None
-    LabelsField = LabelsSpec | None
-    PromptField = Any
-    ToolsField = Any
-    ResponseFormatField = Any
-    DatasetField = DatasetSpec | None
-    ParamsField = ParamsSpec
-    ReferenceField: TypeAlias = "ReferenceSpec | None"
-else:
-    DatasetField = on_use("sources", "OptionalDataset")
-    ParamsField = on_use("sources", "ParamsSpec")
-    ReferenceField = on_use("benchmark", "OptionalReference")
-    MetricsField = on_use("metric_keys", "MetricsField")
-    ScorersField = on_use("scorer_keys", "ScorersField")
-    ModelField = on_use("model_keys", "ModelField")
-    TargetField = on_use("model_keys", "OptionalTarget")
-    BudgetField = on_use("model_keys", "BudgetField")
-    LabelsField = on_use("model_keys", "OptionalLabels")
-    PromptField = on_use("model_keys", "OptionalPrompt")
-    ToolsField = on_use("model_keys", "OptionalTools")
-    ResponseFormatField = on_use("model_keys", "OptionalResponseFormat")
 
 
 @keys
@@ -137,114 +80,131 @@ def _xfail(value: Any) -> Any:
     return value
 
 
-_BAD_IN_A_NAME = re.compile(r"::|[\x00-\x1f\x7f]")
-
-
-def _benchmark_name(value: str) -> str:
-    if _BAD_IN_A_NAME.search(value) or value != value.strip():
-        raise expected(
-            "a name without '::', control characters and spaces around it, because it becomes "
-            "a pytest id"
-        )
-    return value
-
-
-_TAG = r"[A-Za-z_][\w.:+\-\[\]/\\]*"
 _MARKS_OF_PYTEST = ("skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings")
 
 
-def _tag(value: str) -> str:
-    if not re.fullmatch(_TAG, value):
-        raise expected(
-            "a word that can be a pytest marker: a letter, then letters, digits and _ - . : /"
-        )
+def _not_of_pytest(value: str) -> str:
     if value in _MARKS_OF_PYTEST:
-        raise refuse(
+        raise types.refuse(
             f"{value!r} is a marker of pytest's own"
             + (f": write '{value}:' as a key instead" if value in ("skip", "xfail") else "")
         )
     return value
 
 
-Tags = Annotated[
-    tuple[Annotated[Name, AfterValidator(_tag)], ...],
-    Field(strict=False),
-    BeforeValidator(one_or_many),
-    AfterValidator(no_duplicates),
-    WithJsonSchema(FREE_NAMES),
+Tag = Annotated[
+    Name,
+    types.matching(
+        r"[A-Za-z_][\w.:+\-\[\]/\\]*",
+        "a word that can be a pytest marker: a letter, then letters, digits and _ - . : /",
+    ),
+    AfterValidator(_not_of_pytest),
 ]
+Tags = Annotated[tuple[Tag, ...], types.Listed(Tag)]
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["model"]}]})
 class ReferenceSpec:
     """A pinned system, measured beside each run: its rollouts, or a model that is asked anew."""
 
-    rollouts: Annotated[RolloutsField | None, doc("its rollouts of the same tasks")] = None
-    model: Annotated[ModelField, doc("answers the rows of the dataset in the same run")] = None
+    rollouts: Annotated[sources.RolloutsField | None, doc("its rollouts of the same tasks")] = None
+    model: Annotated[
+        ModelSpec | None,
+        on_use("model_keys", "ModelSpec"),
+        doc("answers the rows of the dataset in the same run"),
+    ] = None
 
 
-OptionalReference = ReferenceSpec | None
+_benchmark_name = types.matching(
+    r"(?!\s)((?!::)[^\x00-\x1f\x7f])*(?<!\s)",
+    "a name without '::', control characters and spaces around it, because it becomes a pytest id",
+)
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]})
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
 
-    name: Annotated[Name, AfterValidator(_benchmark_name), doc("becomes the pytest item's name")]
+    name: Annotated[Name, _benchmark_name, doc("becomes the pytest item's name")]
     description: Annotated[str, doc("for people")] = ""
     tags: Annotated[Tags, doc("become pytest markers")] = ()
-    skip: Annotated[bool | str, BeforeValidator(_skip), doc("true, or the reason")] = False
+    skip: Annotated[bool | str, Checked(_skip, lambda: bool | str), doc("true, or the reason")] = (
+        False
+    )
     xfail: Annotated[
         XFail | None,
-        BeforeValidator(_xfail, json_schema_input_type=bool | str | XFail | None),
+        Read(_xfail, lambda: bool | str | XFail | None),
         doc("true, the reason, or {reason, strict}"),
     ] = None
 
-    rollouts: Annotated[RolloutsField | None, doc("the recorded rollouts")] = None
+    rollouts: Annotated[sources.RolloutsField | None, doc("the recorded rollouts")] = None
     dataset: Annotated[
-        DatasetField, doc("rows to be scored, each one task, where nothing was recorded")
+        sources.DatasetSpec | None,
+        on_use("sources", "DatasetField"),
+        doc("rows to be scored, each one task, where nothing was recorded"),
     ] = None
-    model: Annotated[ModelField, doc("answers each row of the dataset, num_samples times")] = None
+    model: Annotated[
+        ModelSpec | None,
+        on_use("model_keys", "ModelSpec"),
+        doc("answers each row of the dataset, num_samples times"),
+    ] = None
     prompt_template: Annotated[
-        PromptField,
+        Any,
+        on_use("model_keys", "PromptField"),
         doc("what the model is asked: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[ToolsField, doc("what the model may call")] = None
+    tools: Annotated[Any, on_use("model_keys", "ToolsField"), doc("what the model may call")] = None
     response_format: Annotated[
-        ResponseFormatField, doc("the form that the model has to answer in")
+        Any,
+        on_use("model_keys", "ResponseFormatField"),
+        doc("the form that the model has to answer in"),
     ] = None
     target: Annotated[
-        TargetField, doc("in place of a model: a Python function that answers each row")
+        TargetSpec | None,
+        on_use("model_keys", "TargetField"),
+        doc("in place of a model: a Python function that answers each row"),
     ] = None
-    budget: Annotated[BudgetField, doc("what one run may use")] = None
-    scorers: Annotated[ScorersField, doc("what gives each row its scores")] = ()
-    params: Annotated[ParamsField, doc("on what terms rows are scored")] = field(
-        default_factory=ParamsSpec
-    )
+    budget: Annotated[
+        BudgetSpec | None, on_use("model_keys", "BudgetSpec"), doc("what one run may use")
+    ] = None
+    scorers: Annotated[
+        tuple[ScorerSpec, ...],
+        on_use("scorer_keys", "ScorersField", optional=False),
+        doc("what gives each row its scores"),
+    ] = ()
+    params: Annotated[
+        sources.ParamsSpec,
+        on_use("sources", "ParamsSpec", optional=False),
+        doc("on what terms rows are scored"),
+    ] = field(default_factory=sources.ParamsSpec)
     reference: Annotated[
-        ReferenceField,
+        ReferenceSpec | None,
+        on_use("benchmark", "ReferenceSpec"),
         doc("a pinned system measured in the same run, for metrics such as mean/over_reference"),
     ] = None
     sample: Annotated[
-        SampleSpec | None,
+        sources.SampleSpec | None,
         doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),
     ] = None
     labels: Annotated[
-        LabelsField, doc("people's scores of some rollouts, which correct ppi/mean_reward")
+        LabelsSpec | None,
+        on_use("model_keys", "LabelsField"),
+        doc("people's scores of some rollouts, which correct ppi/mean_reward"),
     ] = None
     num_samples: Annotated[
-        NumSamples | None, doc("rollouts of each task; or {min, max, stop: early}")
+        sources.NumSamples | None, doc("rollouts of each task; or {min, max, stop: early}")
     ] = None
 
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
-        MetricsField,
+        tuple[str, ...],
+        on_use("metric_keys", "MetricsField", optional=False, plain=types.Names),
         doc(
             "names, name/score for another score, package.module:attribute, or "
             "name: {type: ..., ...}"
         ),
     ] = ("mean_reward", "pass_rate")
-    key_metrics: Annotated[Names | None, doc("the headline metrics: these are gated")] = None
+    key_metrics: Annotated[types.Names | None, doc("the headline metrics: these are gated")] = None
     pass_threshold: Annotated[
         float,
         Field(allow_inf_nan=False, description="a rollout passes where its reward is at least"),
@@ -254,21 +214,26 @@ class BenchmarkSpec:
         doc("how pass@k, pass^k and max@k use the samples of a task"),
     ] = "unbiased"  # noqa: S105 - the "pass" of pass@k
     breakdown: Annotated[
-        Fields, doc("the metrics again for each value of these fields of a row")
+        types.Fields, doc("the metrics again for each value of these fields of a row")
     ] = ()
     cluster: Annotated[Name | None, doc("the field whose equal values are not independent")] = None
 
-    expect: Annotated[ExpectSpec, doc("what has to be there")] = field(default_factory=ExpectSpec)
-    must_pass: Annotated[Tasks, doc("tasks all of whose rollouts have to pass: ids, or globs")] = ()
+    expect: Annotated[gate_keys.ExpectSpec, doc("what has to be there")] = field(
+        default_factory=gate_keys.ExpectSpec
+    )
+    must_pass: Annotated[
+        gate_keys.Tasks, doc("tasks all of whose rollouts have to pass: ids, or globs")
+    ] = ()
     quarantine: Annotated[
-        tuple[QuarantineSpec, ...],
+        tuple[gate_keys.QuarantineSpec, ...],
         Field(strict=False, description="tasks that are measured and shown, and not gated"),
     ] = ()
-    thresholds: Annotated[dict[Name, ThresholdField], doc("metric -> bound")] = field(
-        default_factory=dict
+    thresholds: Annotated[dict[Name, gate_keys.ThresholdField], doc("metric -> bound")] = (
+        types.empty()
     )
     baseline: Annotated[
-        BaselineField, doc("compare the key metrics with a committed snapshot, or another run")
+        gate_keys.BaselineField,
+        doc("compare the key metrics with a committed snapshot, or another run"),
     ] = None
 
     @property
@@ -322,7 +287,7 @@ class BenchmarkSpec:
         return tuple(dict.fromkeys((*(self.key_metrics or self.metrics), *own)))
 
     @property
-    def rows(self) -> RolloutsSpec | DatasetSpec:
+    def rows(self) -> sources.RolloutsSpec | sources.DatasetSpec:
         """Where its rows come from: recorded rollouts, or a data set to be scored."""
         found = self.rollouts or self.dataset
         if found is None:  # no benchmark file with neither is ever accepted
@@ -330,8 +295,10 @@ class BenchmarkSpec:
         return found
 
 
-_NAMED_IN_ERRORS = ("url", "api_key_secret")
-_named_value = re.compile(r"(?:url|api_key_secret)[\"']?\s*:\s*[\"']?([^\s\"',}]+)")
+def _below(value: Any, part: str | int) -> Any:
+    if isinstance(part, int):
+        return value[part] if isinstance(value, tuple) else None
+    return getattr(value, part, None)
 
 
 @record
@@ -345,7 +312,7 @@ class Benchmark:
     in_python: bool = False  # a call in a test, whose keys are keyword arguments
     path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
 
-    def but(self, **changes: Any) -> Benchmark:
+    def but(self, **changes: Any) -> Self:
         """Return the benchmark with other values of some keys."""
         return replace(self, spec=replace(self.spec, **changes))
 
@@ -357,17 +324,10 @@ class Benchmark:
 
     def line_about(self, message: str, otherwise: int | None) -> int:
         """Line of the endpoint or secret that a message names, else another, or the benchmark's."""
-        named = {line for path, line in self.lines.items() if path and path[-1] in _NAMED_IN_ERRORS}
-        found: list[tuple[int, int]] = []
-        if named and not self.in_python:
-            with suppress(OSError, UnicodeDecodeError):
-                texts = self.file.read_text(encoding="utf-8").splitlines()
-                found = [
-                    (len(value), -line)  # the longest: a URL may begin as another does
-                    for line in named
-                    for value in _named_value.findall(texts[line - 1])
-                    if value in message
-                ]
-        if found:
-            return -max(found)[1]
-        return otherwise or self.line_of()
+        named: list[tuple[int, int]] = []
+        for path, line in self.lines.items():
+            if path and path[-1] in ("url", "api_key_secret"):
+                value = reduce(_below, path, self.spec)
+                if isinstance(value, str) and value in message:
+                    named.append((len(value), -line))  # the longest: a URL may begin as another
+        return -max(named)[1] if named else otherwise or self.line_of()

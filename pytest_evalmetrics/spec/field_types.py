@@ -1,36 +1,30 @@
 """The types of values that keys of a benchmark file share."""
 
-from __future__ import annotations
-
 import json
+import math
+import operator
 import os
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import field
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Annotated, Any, Final, dataclass_transform
+from typing import Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
 
 from pydantic import (
     AfterValidator,
     BeforeValidator,
-    ConfigDict,
     Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
     TypeAdapter,
     ValidationError,
     WithJsonSchema,
 )
-from pydantic_core import InitErrorDetails, PydanticCustomError, core_schema
+from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from pytest_evalmetrics.records import record
-
-if TYPE_CHECKING:
-    from pydantic import GetJsonSchemaHandler
-    from pydantic.json_schema import JsonSchemaValue
-    from pydantic_core import CoreSchema
-
-STRICT: Final = ConfigDict(extra="forbid", strict=True)
 
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
@@ -38,7 +32,7 @@ def keys(cls: Any = None, /, **config: Any) -> Any:
     """Make a class the keys of a mapping: a frozen dataclass that pydantic validates strictly."""
     if cls is None:
         return partial(keys, **config)
-    cls.__pydantic_config__ = {**STRICT, **config}
+    cls.__pydantic_config__ = {"extra": "forbid", "strict": True, **config}
     return record(cls)
 
 
@@ -47,40 +41,86 @@ def doc(text: str) -> Any:
     return Field(description=text)
 
 
-class Checked:
-    """Validates by a function, and has the JSON Schema of a type; both are made when needed."""
+def empty() -> Any:
+    """Give a key an empty mapping as its default."""
+    return field(default_factory=dict)
 
-    def __init__(self, function: Callable[[Any], Any], described: Callable[[], Any]) -> None:
-        self._function, self._described = function, described
 
-    def __get_pydantic_core_schema__(self, _source: Any, _handler: Any) -> CoreSchema:
+class Read:
+    """Reads a value by a function before its type validates it; in the JSON Schema it is a `form`.
+
+    pydantic's own json_schema_input_type would build a validator of that form too, in each run.
+    """
+
+    def __init__(self, function: Callable[[Any], Any], form: Callable[[], Any]) -> None:
+        self._function, self._form = function, form
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(self._function, handler(kind))
+
+    def __get_pydantic_json_schema__(self, _: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+        form = TypeAdapter(self._form()).core_schema
+        # the handler ignores what annotations of the outermost schema say, so one is put around it
+        return handler(form if "ref" in form else core_schema.definitions_schema(form, []))
+
+
+class Checked(Read):
+    """Reads and validates a value by a function alone."""
+
+    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._function)
 
-    def __get_pydantic_json_schema__(
-        self, _schema: CoreSchema, handler: GetJsonSchemaHandler
-    ) -> JsonSchemaValue:
-        return handler(TypeAdapter(self._described()).core_schema)
+
+@cache
+def adapter(form: Any) -> TypeAdapter[Any]:
+    """Build the validator of a type, once."""
+    return TypeAdapter(form)
 
 
-def on_use(module: str, name: str) -> Any:
-    """Annotate a key whose type is loaded, and its validator made, when a file uses it."""
+def validated(form: Any, value: Any) -> Any:
+    """Validate a value by a type: from JSON, where a list may become a tuple, else strictly."""
+    return adapter(form).validate_json(json.dumps(value))
 
-    def described() -> Any:
-        return getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
 
-    @cache
-    def adapter(plain: bool) -> TypeAdapter[Any]:
-        return TypeAdapter(Names if plain else described())
+def on_use(module: str, name: str, *, optional: bool = True, plain: Any = None) -> Checked:
+    """Load the type of a key, and build its validator, when a file uses the key.
 
-    # from JSON, as the rest of the file: there a list may become a tuple
-    def validated(value: Any) -> Any:
-        defines = isinstance(value, dict) or (
-            isinstance(value, list) and any(isinstance(entry, dict) for entry in value)
-        )
-        plain = name == "MetricsField" and not defines  # as most
-        return adapter(plain).validate_json(json.dumps(value))
+    `plain` is the type of values without mappings, for which the module is not needed.
+    """
 
-    return Annotated[Any, Checked(validated, described)]
+    def form() -> Any:
+        kind = getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
+        return kind | None if optional else kind
+
+    def read(value: Any) -> Any:
+        entries = value if isinstance(value, list) else [value]
+        is_plain = plain is not None and not any(isinstance(entry, dict) for entry in entries)
+        return validated(plain if is_plain else form(), value)
+
+    return Checked(read, form)
+
+
+def type_of(value: Any, builtin: Iterable[str], of: str) -> str:
+    """Return the type that a mapping has under ``type``."""
+    if not isinstance(value, dict):
+        raise expected("a mapping with type")
+    kind = value.get("type")
+    if kind is None:
+        raise refuse(f"'type' is missing: {', '.join(builtin)}, or one of your own")
+    if not isinstance(kind, str) or not kind:
+        raise refuse(f"type has to be the name of {of}")
+    return kind
+
+
+def open_mapping(key: str, **schema: Any) -> Any:
+    """Describe a mapping, in the JSON Schema, with a text under `key`, and with any other keys."""
+    whole = {
+        "type": "object",
+        "properties": {key: {"type": "string", **schema}},
+        "required": [key],
+        "additionalProperties": True,
+    }
+    return Annotated[Any, WithJsonSchema(whole)]
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -98,40 +138,44 @@ def is_number(value: object) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-_PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
-PercentText = Annotated[str, Field(pattern=f"^{_PERCENT}$")]
+def is_whole(value: object) -> bool:
+    """Check for a whole number, which true and false are not."""
+    return isinstance(value, int) and not isinstance(value, bool)
 
 
-def percent(value: Any) -> Any:
-    """Read ``2%`` as 0.02, and return anything else unchanged."""
-    match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
-    return value if match is None else float(match[1]) / 100
+def matching(pattern: str, what: str) -> AfterValidator:
+    """Require a text of a form; `what` is the form in words."""
 
-
-def numeric(
-    what: str, fits: Callable[[float], bool], written: Any, *, optional: bool = False
-) -> BeforeValidator:
-    """Read a number, or a percentage as its share; `written` is the type for the JSON Schema."""
-
-    def read(value: Any) -> Any:
-        number = percent(value)
-        if not (optional and value is None) and not (is_number(number) and fits(number)):
+    def check(value: str) -> str:
+        if not re.fullmatch(pattern, value):
             raise expected(what)
-        return number
+        return value
 
-    schema = written | PercentText
-    return BeforeValidator(read, json_schema_input_type=schema | None if optional else schema)
+    return AfterValidator(check)
 
 
-_UNIT = Annotated[float, Field(ge=0, le=1)]
-Share = Annotated[
-    float, numeric("a share from 0 to 1, such as 0.02 or 2%", lambda x: 0 <= x <= 1, _UNIT)
-]
-Bound = Annotated[
-    float,
-    Field(allow_inf_nan=False),
-    numeric("a number, or a percentage such as 70%", lambda _: True, float),
-]
+_PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
+_COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
+
+
+def numeric(what: str, **bounds: Any) -> Checked:
+    """Read a number within bounds such as ``ge=0``, or a percentage as its share."""
+
+    def read(value: Any) -> float:
+        match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
+        number = value if match is None else float(match[1]) / 100
+        if not is_number(number) or not all(_COMPARED[k](number, v) for k, v in bounds.items()):
+            raise expected(what)
+        if not math.isfinite(number):
+            raise expected("a finite number")
+        return float(number)
+
+    percentage = Annotated[str, Field(pattern=f"^{_PERCENT}$")]
+    return Checked(read, lambda: Annotated[float, Field(**bounds)] | percentage)
+
+
+Share = Annotated[float, numeric("a share from 0 to 1, such as 0.02 or 2%", ge=0, le=1)]
+Bound = Annotated[float, numeric("a number, or a percentage such as 70%")]
 
 
 def one_or_many(value: Any) -> Any:
@@ -149,32 +193,34 @@ def no_duplicates(value: tuple[str, ...]) -> tuple[str, ...]:
     return value
 
 
+class Listed(Read):
+    """Reads a tuple of different texts, of which a file may write one without a list."""
+
+    def __init__(
+        self, item: Any, least: int = 0, function: Callable[[Any], Any] = one_or_many
+    ) -> None:
+        self._limits = Field(min_length=least, strict=False)
+        many = Annotated[list[item], Field(min_length=least)] if least else list[item]
+        super().__init__(function, lambda: item | many)
+
+    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+        items = handler.generate_schema(Annotated[kind, self._limits])
+        before = core_schema.no_info_before_validator_function(self._function, items)
+        return core_schema.no_info_after_validator_function(no_duplicates, before)
+
+
+AtLeastOne = Annotated[int, Field(ge=1, strict=True)]
 Name = Annotated[str, Field(min_length=1)]
-_NAME_SCHEMA = {"type": "string", "minLength": 1}
-NAMES_SCHEMA = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA, "minItems": 1}]}
-Names = Annotated[
-    tuple[Name, ...],
-    Field(min_length=1, strict=False),
-    BeforeValidator(one_or_many),
-    AfterValidator(no_duplicates),
-    WithJsonSchema(NAMES_SCHEMA),
-]
-FREE_NAMES = {"anyOf": [_NAME_SCHEMA, {"type": "array", "items": _NAME_SCHEMA}]}
-Fields = Annotated[
-    tuple[Name, ...],
-    Field(strict=False),
-    BeforeValidator(one_or_many),
-    AfterValidator(no_duplicates),
-    WithJsonSchema(FREE_NAMES),
-]
+Names = Annotated[tuple[Name, ...], Listed(Name, 1)]
+Fields = Annotated[tuple[Name, ...], Listed(Name)]
 
 
-@keys
+@record
 class Count:
     """A number of tasks or rollouts: exact, or a minimum."""
 
-    min: Annotated[int, Field(ge=0)]
-    max: Annotated[int, Field(ge=0)] | None = None
+    min: int
+    max: int | None = None
 
     def __str__(self) -> str:
         return f">= {self.min}" if self.max is None else f"{self.min}"
@@ -184,32 +230,26 @@ class Count:
         return n >= self.min and (self.max is None or n <= self.max)
 
 
-def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Any:
+_AT_LEAST = r"\s*>=\s*([0-9]{1,18})\s*"
+CountForm = AtLeastOne | Annotated[str, Field(pattern=f"^{_AT_LEAST}$")]
+
+
+def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Count:
     """Read ``164`` or ``>= 100``."""
-    if isinstance(value, int) and not isinstance(value, bool) and value >= 1:
-        return {"min": value, "max": value}
+    if is_whole(value) and value >= 1:
+        return Count(min=value, max=value)
     if isinstance(value, str) and (match := re.fullmatch(_AT_LEAST, value)):
-        return {"min": int(match[1])}
+        return Count(min=int(match[1]))
     raise expected(what)
 
 
-_AT_LEAST = r"\s*>=\s*([0-9]{1,18})\s*"
-COUNT_SCHEMA: dict[str, Any] = {
-    "anyOf": [{"type": "integer", "minimum": 1}, {"type": "string", "pattern": f"^{_AT_LEAST}$"}]
-}
-CountField = Annotated[Count, BeforeValidator(count), WithJsonSchema(COUNT_SCHEMA)]
+CountField = Annotated[Count, Checked(count, lambda: CountForm)]
 
 
 FUNCTION: Final = r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
 
 
-def _function_name(value: str) -> str:
-    if not re.fullmatch(FUNCTION, value):
-        raise expected("package.module:function")
-    return value
-
-
-FunctionName = Annotated[Name, AfterValidator(_function_name)]
+FunctionName = Annotated[Name, matching(FUNCTION, "package.module:function")]
 
 
 # -- of endpoints --------------------------------------------------------------------------
@@ -272,13 +312,13 @@ def _secret_name(value: Any) -> Any:
 
 SecretName = Annotated[
     Name | None,
-    BeforeValidator(_secret_name, json_schema_input_type=Name | SecretRef | None),
+    Read(_secret_name, lambda: Name | SecretRef | None),
     doc("the key's name in the environment; sent as Authorization: Bearer"),
 ]
-Seconds = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
+Positive = Annotated[float | None, Field(gt=0, allow_inf_nan=False)]
 Retries = Annotated[int | None, Field(ge=0)]
 TimeoutSeconds = Annotated[
-    Seconds, doc("for one attempt in all; default params.request_timeout, else 30")
+    Positive, doc("for one attempt in all; default params.request_timeout, else 30")
 ]
 MaxRetries = Annotated[Retries, doc("attempts after the first; default params.max_retries, else 3")]
 

@@ -1,48 +1,36 @@
 """``expect:``, ``thresholds:``, ``must_pass:``, ``quarantine:`` and ``baseline:``: the gates."""
 
-from __future__ import annotations
-
 import math
 import re
-from dataclasses import field, fields, replace
+from collections.abc import Mapping
+from dataclasses import fields, replace
 from datetime import date
 from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, BeforeValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, Field, WithJsonSchema
 
+from pytest_evalmetrics.records import record
+from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
-    COUNT_SCHEMA,
     Bound,
-    Count,
-    CountField,
+    Checked,
     Name,
-    Share,
-    count,
+    Read,
     doc,
     expected,
-    is_number,
     keys,
-    no_duplicates,
-    numeric,
-    on_use,
     refuse,
 )
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.sources import RunsSpec
-
-    RunsField = RunsSpec | None
 else:
-    RunsField = on_use("sources", "OptionalRuns")
+    RunsSpec = Any
 
 _NEAR: Any = {"required": ["value", "rtol"]}
+# at half, an end of an interval is its middle
 Confidence = Annotated[
-    float,
-    numeric(
-        "a confidence above 50 % and below 100 %, such as 95%",
-        lambda level: 0.5 < level < 1,  # noqa: PLR2004 - at half, an end of an interval is its middle
-        Annotated[float, Field(gt=0.5, lt=1)],
-    ),
+    float, types.numeric("a confidence above 50 % and below 100 %, such as 95%", gt=0.5, lt=1)
 ]
 
 
@@ -53,7 +41,7 @@ class Threshold:
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
     value: Annotated[Bound | None, doc("the metric must be near this: as near as rtol")] = None
-    rtol: Annotated[Share | None, doc("the share of value that it may be off: 5%")] = None
+    rtol: Annotated[types.Share | None, doc("the share of value that it may be off: 5%")] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
         doc("what is compared: the value, or an end of its interval"),
@@ -97,7 +85,7 @@ def _threshold(value: Any) -> Any:
     if match is not None:
         number = float(match[2]) / (100 if match[3] else 1)
         return {"min" if match[1] == ">=" else "max": number}
-    if is_number(value) and math.isfinite(value):
+    if types.is_number(value) and math.isfinite(value):
         raise refuse(
             f"a bare number does not say which side is good: write '>= {value}' or '<= {value}'"
         )
@@ -123,48 +111,29 @@ def _with_sides(value: Threshold) -> Threshold:
     return value
 
 
+_ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
-    Threshold,
-    BeforeValidator(
-        _threshold,
-        json_schema_input_type=Annotated[str, Field(pattern=f"^{_COMPARISON}$")] | Threshold,
-    ),
-    AfterValidator(_with_sides),
+    Threshold, Read(_threshold, lambda: _ThresholdText | Threshold), AfterValidator(_with_sides)
 ]
 
 
-def _task_id(value: Any) -> Any:
-    if isinstance(value, int) and not isinstance(value, bool):
-        return str(value)
-    if not isinstance(value, str):
+def _task_pattern(value: Any) -> Any:
+    if not isinstance(value, str) and not types.is_whole(value):
         raise expected("a task's id, or a glob such as smoke-*")
-    return value
+    return types.validated(Name, str(value))
 
 
-def _until(value: Any) -> Any:
+def _until(value: Any) -> str:
     try:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
         raise expected("a day such as 2026-12-31") from None
 
 
-TaskPattern = Annotated[
-    Name, BeforeValidator(_task_id), WithJsonSchema({"type": ["string", "integer"]})
-]
-Tasks = Annotated[
-    tuple[TaskPattern, ...],
-    Field(strict=False),
-    BeforeValidator(lambda value: value if isinstance(value, list) else [value]),
-    AfterValidator(no_duplicates),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"type": ["string", "integer"]},
-                {"type": "array", "items": {"type": ["string", "integer"]}},
-            ]
-        }
-    ),
-]
+_TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
+TaskPattern = Annotated[str, Checked(_task_pattern, lambda: _TaskForm)]
+_as_list = types.Listed(TaskPattern, function=lambda v: v if isinstance(v, list) else [v])
+Tasks = Annotated[tuple[TaskPattern, ...], _as_list]
 
 
 @keys
@@ -175,7 +144,7 @@ class QuarantineSpec:
     reason: Annotated[Name, doc("why it is not gated")]
     until: Annotated[
         str,
-        BeforeValidator(_until),
+        Checked(_until, lambda: str),
         doc("the last day, such as 2026-12-31; after it the task fails"),
     ]
 
@@ -183,32 +152,36 @@ class QuarantineSpec:
 def _rollouts_per_task(value: Any) -> Any:
     if value is None or value == "any":
         return value
-    return count(value, "a whole number from 1, '>= 2' or any")
+    return types.count(value, "a whole number from 1, '>= 2' or any")
 
 
 def _missing_reward(value: Any) -> Any:
-    if value in (None, "error", "exclude") or (is_number(value) and math.isfinite(value)):
+    if value in (None, "error", "exclude"):
         return value
-    raise expected("error, exclude or a finite number such as 0.0")
+    if not types.is_number(value) or not math.isfinite(value):
+        raise expected("error, exclude or a finite number such as 0.0")
+    return float(value)
+
+
+_Any = Annotated[Any, WithJsonSchema({"const": "any"})]
 
 
 @keys
 class ExpectSpec:
     """What must be there before a number is trusted."""
 
-    tasks: Annotated[CountField | None, doc("tasks: 164, or '>= 100'")] = None
+    tasks: Annotated[types.CountField | None, doc("tasks: 164, or '>= 100'")] = None
     rollouts: Annotated[
-        Literal["any"] | Count | None,
-        BeforeValidator(_rollouts_per_task),
-        WithJsonSchema({"anyOf": [*COUNT_SCHEMA["anyOf"], {"const": "any"}, {"type": "null"}]}),
+        Literal["any"] | types.Count | None,
+        Checked(_rollouts_per_task, lambda: types.CountForm | _Any | None),
         doc("rollouts of each task: 4, '>= 2', or any; default num_samples"),
     ] = None
     max_missing: Annotated[
-        Share | None, doc("the share of rollouts that may be missing: 0.02 or 2%")
+        types.Share | None, doc("the share of rollouts that may be missing: 0.02 or 2%")
     ] = None
     missing_reward: Annotated[
         Literal["error", "exclude"] | float | None,
-        BeforeValidator(_missing_reward),
+        Checked(_missing_reward, lambda: Literal["error", "exclude"] | float | None),
         doc(
             "what a rollout without a finite reward means: error (default), "
             "exclude (default where max_missing is given), or the reward it gets"
@@ -219,17 +192,17 @@ class ExpectSpec:
 # -- baseline ------------------------------------------------------------------------------
 
 
-_AGAINST = r"snapshot|best|median-of-last-[1-9][0-9]{0,3}"
-_WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
+RULES: tuple[str, ...] = get_args(RuleName)
+_WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 
 
-@keys
+@record
 class OwnRule:
     """A gate rule that is not built in; its options are checked when it is made."""
 
-    name: Annotated[Name, doc("the name of a gate rule of your own, or package.module:name")]
-    options: dict[str, Any] = field(default_factory=dict)
+    name: str
+    options: Mapping[str, Any] = types.empty()
 
     def __str__(self) -> str:
         return self.name
@@ -238,64 +211,27 @@ class OwnRule:
 def _rule(value: Any) -> Any:
     if value is None or value in RULES:
         return value
-    if isinstance(value, str) and value:
-        return {"name": value}
-    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+    options = dict(value) if isinstance(value, dict) else {"name": value}
+    name = options.pop("name", None)
+    if not isinstance(name, str) or not name:
         raise expected(
             f"{', '.join(RULES)}, or a gate rule of your own: its name, or {{name: ...}}"
         )
-    if value["name"] in RULES:
-        raise refuse(f"the rule {value['name']} has no options: write rule: {value['name']}")
-    return {"name": value["name"], "options": {k: v for k, v in value.items() if k != "name"}}
+    if name in RULES:
+        raise refuse(f"the rule {name} has no options: write rule: {name}")
+    return OwnRule(name, options)
 
 
-RULES: tuple[str, ...] = get_args(RuleName)
+_RuleForm = Annotated[Any, WithJsonSchema({"enum": [*RULES]})]
+_OwnRuleForm = types.open_mapping(
+    "name", description="the name of a rule of your own, or package.module:name", minLength=1
+)
 RuleField = Annotated[
-    RuleName | OwnRule | None,
-    BeforeValidator(_rule),
-    WithJsonSchema(
-        {
-            "anyOf": [
-                {"enum": [*RULES]},
-                {"type": "string", "minLength": 1},
-                {
-                    "type": "object",
-                    "properties": {
-                        "name": {
-                            "description": "the name of a rule of your own, or package.module:name",
-                            "type": "string",
-                            "minLength": 1,
-                        }
-                    },
-                    "required": ["name"],
-                    "additionalProperties": True,  # the rule's options
-                },
-                {"type": "null"},
-            ]
-        }
-    ),
+    RuleName | OwnRule | None, Checked(_rule, lambda: _RuleForm | Name | _OwnRuleForm | None)
 ]
-
-
-Level = Annotated[
-    float | None,
-    numeric(
-        "a level between 0 and 1, such as 0.01",
-        lambda level: 0 < level < 1,
-        Annotated[float, Field(gt=0, lt=1)],
-        optional=True,
-    ),
-]
-Drop = Annotated[
-    float | None,
-    Field(allow_inf_nan=False),
-    numeric(
-        "a number from 0, or a share such as 10% with the rule relative",
-        lambda drop: drop >= 0,
-        Annotated[float, Field(ge=0)],
-        optional=True,
-    ),
-]
+Level = Annotated[float, types.numeric("a level between 0 and 1, such as 0.01", gt=0, lt=1)] | None
+_DROP = "a number from 0, or a share such as 10% with the rule relative"
+Drop = Annotated[float, types.numeric(_DROP, ge=0)] | None
 
 
 @keys
@@ -322,22 +258,19 @@ class GateSpec:
         Drop, doc("fail where a drop of this size would not be seen with 80 % power")
     ] = None
 
-    def over(self, other: GateSpec) -> GateSpec:
+    def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""
         both = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(GateSpec)}
         return GateSpec(**{key: a if a is not None else b for key, (a, b) in both.items()})
 
 
-def _against(value: Any) -> Any:
-    if not isinstance(value, str) or not re.fullmatch(_AGAINST, value):
-        raise expected("snapshot, best, or median-of-last-5")
-    return value
+_AGAINST = "snapshot, best, or median-of-last-5"
 
 
 def _history(value: Any) -> Any:
     if value is None or (isinstance(value, str) and value):
         return value
-    if isinstance(value, bool) or not isinstance(value, int) or not 1 <= value <= 50:  # noqa: PLR2004
+    if not types.is_whole(value) or not 1 <= value <= 50:  # noqa: PLR2004
         raise expected("a number of runs from 1 to 50, or the history's file")
     return value
 
@@ -347,28 +280,26 @@ class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
 
     rollouts: Annotated[
-        RunsField,
+        RunsSpec | None,
+        types.on_use("sources", "RunsField"),
         doc("compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"),
     ] = None
     report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None
     against: Annotated[
         str,
-        BeforeValidator(_against),
-        Field(
-            description="snapshot, or a number of the history: best, median-of-last-5",
-            pattern=f"^({_AGAINST})$",
-        ),
+        types.matching("snapshot|best|median-of-last-[1-9][0-9]{0,3}", _AGAINST),
+        doc("snapshot, or a number of the history: best, median-of-last-5"),
     ] = "snapshot"
     history: Annotated[
-        Name | int | None,
-        BeforeValidator(_history),
+        str | int | None,
+        Checked(_history, lambda: Name | int | None),
         doc(
             "compare task by task with the last runs of the history, so many of them; or the "
             "history's file, default that of --evalmetrics-history"
         ),
     ] = None
     min_coverage: Annotated[
-        Share, doc("the share of the baseline's tasks that must be compared")
+        types.Share, doc("the share of the baseline's tasks that must be compared")
     ] = 1.0
     max_broken: Annotated[
         Annotated[int, Field(ge=0)] | None,
@@ -396,9 +327,7 @@ class BaselineSpec(GateSpec):
             "today's scorers where these have changed"
         ),
     ] = False
-    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = field(
-        default_factory=dict
-    )
+    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = types.empty()
 
     @property
     def committed(self) -> bool:
@@ -417,6 +346,46 @@ class BaselineSpec(GateSpec):
             return None
         return self.history if isinstance(self.history, int) else self.runs
 
+    def gate_of(self, name: str) -> GateSpec:
+        """Return the settings of one metric."""
+        return self.metrics[name].over(self) if name in self.metrics else self
+
+    def path_of(self, name: str, key: str) -> tuple[str, ...]:
+        """Return the path of a setting of one metric: of its own, or of all."""
+        own = self.metrics.get(name)
+        return ("metrics", name, key) if getattr(own, key, None) is not None else (key,)
+
+    def __post_init__(self) -> None:
+        """Refuse settings that contradict each other."""
+        if self.rollouts is not None and self.report is not None:
+            raise refuse("a baseline is either rollouts or a report, not both")
+        if self.rescore and not self.committed:
+            raise refuse("rescore is for a baseline of its own: another run's has no rows")
+        of_numbers = f"against: {self.against}" if self.against != "snapshot" else None
+        if self.of_history and (self.rollouts is not None or self.report is not None):
+            raise refuse(f"{of_numbers or 'history:'} takes the history: drop rollouts, or report")
+        if of_numbers and isinstance(self.history, int):
+            raise refuse(f"{of_numbers} takes the history's file here, or nothing")
+        if of_numbers and self.max_broken is not None:
+            raise refuse("max_broken needs the baseline's tasks, and a history has none")
+        for name in ("", *self.metrics):
+            self._check_gate(self.gate_of(name), f"metrics.{name}: " if name else "")
+
+    def _check_gate(self, gate: GateSpec, of: str) -> None:
+        rule = gate.rule or "practical"
+        if self.against != "snapshot" and rule not in _WITHOUT_TASKS:
+            default = "" if gate.rule else ", the default,"
+            raise refuse(
+                f"{of}the rule {rule}{default} compares task by task, and a history holds numbers "
+                f"alone: with against: {self.against} use one of {', '.join(_WITHOUT_TASKS)}"
+            )
+        if self.against != "snapshot" and gate.require_mde is not None:
+            raise refuse(f"{of}require_mde needs a test task by task, and a history has no tasks")
+        if gate.rule in ("absolute", "relative", "noninferior") and gate.max_drop is None:
+            raise refuse(f"{of}the rule {gate.rule} needs a max_drop")
+        if (gate.alpha or 0.01) > (gate.warn_alpha or 1.0):
+            raise refuse(f"{of}alpha is above warn_alpha: what fails would not warn")
+
 
 def _baseline(value: Any) -> Any:
     if isinstance(value, bool):
@@ -426,50 +395,4 @@ def _baseline(value: Any) -> Any:
     return value
 
 
-def _check_history(spec: BaselineSpec) -> None:
-    if spec.of_history and (spec.rollouts is not None or spec.report is not None):
-        key = "history:" if spec.against == "snapshot" else f"against: {spec.against}"
-        raise refuse(f"{key} takes the history: drop rollouts, or report")
-    if spec.against == "snapshot":
-        return
-    if isinstance(spec.history, int):
-        raise refuse(f"against: {spec.against} takes the history's file here, or nothing")
-    if spec.max_broken is not None:
-        raise refuse("max_broken needs the baseline's tasks, and a history has none")
-    for name, own in (("", spec), *spec.metrics.items()):
-        asked = own.over(spec)
-        rule = asked.rule or "practical"
-        of = f"metrics.{name}: " if name else ""
-        if rule not in _WITHOUT_TASKS:
-            default = "" if asked.rule else ", the default,"
-            raise refuse(
-                f"{of}the rule {rule}{default} compares task by task, and a history holds numbers "
-                f"alone: with against: {spec.against} use one of {', '.join(_WITHOUT_TASKS)}"
-            )
-        if asked.require_mde is not None:
-            raise refuse(f"{of}require_mde needs a test task by task, and a history has no tasks")
-
-
-def _check_baseline(spec: BaselineSpec | None) -> BaselineSpec | None:
-    if spec is None:
-        return None
-    if spec.rollouts is not None and spec.report is not None:
-        raise refuse("a baseline is either rollouts or a report, not both")
-    if spec.rescore and not spec.committed:
-        raise refuse("rescore is for a baseline of its own: another run's has no rows")
-    _check_history(spec)
-    for name, own in (("", spec), *spec.metrics.items()):
-        asked = own.over(spec)
-        of = f"metrics.{name}: " if name else ""
-        if asked.rule in ("absolute", "relative", "noninferior") and asked.max_drop is None:
-            raise refuse(f"{of}the rule {asked.rule} needs a max_drop")
-        if (asked.alpha or 0.01) > (asked.warn_alpha or 1.0):
-            raise refuse(f"{of}alpha is above warn_alpha: what fails would not warn")
-    return spec
-
-
-BaselineField = Annotated[
-    BaselineSpec | None,
-    BeforeValidator(_baseline, json_schema_input_type=bool | BaselineSpec | None),
-    AfterValidator(_check_baseline),
-]
+BaselineField = Annotated[BaselineSpec | None, Read(_baseline, lambda: bool | BaselineSpec | None)]

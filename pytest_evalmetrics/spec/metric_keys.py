@@ -1,28 +1,16 @@
 """Metrics that a benchmark file defines under ``metrics:``, ``name: {type: ..., ...}``."""
 
-from __future__ import annotations
-
-import json
 import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from functools import cache
 from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_type_hints
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WithJsonSchema
+from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.spec.field_types import (
-    Checked,
-    Name,
-    doc,
-    expected,
-    is_number,
-    keys,
-    no_duplicates,
-    refuse,
-)
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec.field_types import AtLeastOne, Checked, Name, doc, keys, refuse
 
 _UNLIMITED = (-math.inf, math.inf)
 _LIMITS = {  # of what is no rate
@@ -37,11 +25,10 @@ def _label(value: Any) -> Any:
     """Write a label as the rows' labels are written: what is no text in JSON's spelling."""
     if isinstance(value, bool):
         return str(value).lower()
-    return f"{value:.12g}" if is_number(value) else value
+    return f"{value:.12g}" if types.is_number(value) else value
 
 
-Label = Annotated[Name, BeforeValidator(_label, json_schema_input_type=str | int | float | bool)]
-K = Annotated[int, Field(ge=1)]
+Label = Annotated[Name, types.Read(_label, lambda: str | int | float | bool)]
 
 
 @keys
@@ -120,7 +107,7 @@ class ProbabilityKeys(_Definition):
     gold: Annotated[Name, doc("the column of the outcome")]
     score: Annotated[Name, doc("the column of the positive outcome's score, or probability")]
     positive: Annotated[Label | None, doc("the positive outcome; default 1 or true")] = None
-    bins: Annotated[K | None, doc("of ece; default 10, of equal width")] = None
+    bins: Annotated[AtLeastOne | None, doc("of ece; default 10, of equal width")] = None
     reads: ClassVar[tuple[str, ...]] = ("gold",)
     counts: ClassVar[tuple[str, ...]] = ("score",)
 
@@ -184,7 +171,7 @@ class RetrievalKeys(_Definition):
     relevance: Annotated[Name, doc("the column of a document's relevance, from 0")]
     rank: Annotated[Name | None, doc("the column of its rank, the first is the best")] = None
     score: Annotated[Name | None, doc("in place of rank: the column of its score")] = None
-    k: Annotated[K | None, doc("how many of the best count; default all")] = None
+    k: Annotated[AtLeastOne | None, doc("how many of the best count; default all")] = None
     relevant: Annotated[
         Name | None,
         doc("of recall: the column of how many relevant documents a query has; default in rows"),
@@ -206,7 +193,7 @@ class MajorityKeys(_Definition):
 
     type: Annotated[Literal["majority_vote"], doc("what is computed")]
     answer: Annotated[Name, doc("the column of the answer")]
-    k: Annotated[K, doc("rollouts that vote: the first k")]
+    k: Annotated[AtLeastOne, doc("rollouts that vote: the first k")]
     reads: ClassVar[tuple[str, ...]] = ("answer",)
     of_reward: ClassVar[bool] = True
 
@@ -217,7 +204,7 @@ class BestOfKeys(_Definition):
 
     type: Annotated[Literal["best_of_n"], doc("what is computed")]
     by: Annotated[Name, doc("the column of the verifier's score")]
-    n: Annotated[K, doc("rollouts that it chooses from")]
+    n: Annotated[AtLeastOne, doc("rollouts that it chooses from")]
     counts: ClassVar[tuple[str, ...]] = ("by",)
     of_reward: ClassVar[bool] = True
 
@@ -234,16 +221,13 @@ class BudgetedPassKeys(_Definition):
 
 
 @record
-class OwnKeys:
+class OwnKeys(_Definition):
     """A metric of a user's own, with the arguments of its class."""
 
     type: str
     arguments: Mapping[str, Any]
     direction: ClassVar[None] = None
     limits: ClassVar[tuple[float, float]] = _UNLIMITED
-    of_reward: ClassVar[bool] = False
-    labels: ClassVar[tuple[str, ...]] = ()
-    numbers: ClassVar[tuple[str, ...]] = ()
 
     def written(self) -> dict[str, Any]:
         """Return the keys as a baseline keeps them."""
@@ -258,19 +242,12 @@ _KEYS: Final[dict[str, Any]] = {
     for spec in get_args(MetricKeys)[:-1]
     for kind in get_args(get_type_hints(spec)["type"])
 }
-_OWN_SCHEMA: Final = {
-    "type": "object",
-    "properties": {
-        "type": {
-            "description": "a registered metric, or package.module:attribute",
-            "type": "string",
-            "minLength": 1,
-            "not": {"enum": list(_KEYS)},
-        },
-    },
-    "required": ["type"],
-    "additionalProperties": True,  # the arguments of its class
-}
+_OWN: Final = types.open_mapping(
+    "type",
+    description="a registered metric, or package.module:attribute",
+    minLength=1,
+    **{"not": {"enum": list(_KEYS)}},
+)
 
 
 class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
@@ -279,52 +256,33 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
     defined: Mapping[str, MetricKeys]
 
 
-@cache
-def _adapter(keys: Any) -> TypeAdapter[Any]:
-    return TypeAdapter(keys)
-
-
-def _definition(value: Any) -> MetricKeys:
-    """Validate the keys of one metric by its type alone."""
-    if not isinstance(value, dict):
-        raise expected("a mapping with type")
-    kind = value.get("type")
-    if kind is None:
-        raise refuse(f"'type' is missing: {', '.join(_KEYS)}, or one of your own")
-    if not isinstance(kind, str) or not kind:
-        raise refuse("type has to be the name of a kind of metric")
+def _definition(value: Any) -> Any:
+    kind = types.type_of(value, _KEYS, "a kind of metric")
     if kind not in _KEYS:
         return OwnKeys(kind, {key: each for key, each in value.items() if key != "type"})
-    keys: MetricKeys = _adapter(_KEYS[kind]).validate_json(json.dumps(value))
-    return keys
+    return types.validated(_KEYS[kind], value)
 
 
-_Keys = Annotated[
-    Any,
-    Checked(
-        _definition,
-        lambda: Union[*dict.fromkeys(_KEYS.values()), Annotated[Any, WithJsonSchema(_OWN_SCHEMA)]],
-    ),
-]
+_Keys = Annotated[Any, Checked(_definition, lambda: Union[*dict.fromkeys(_KEYS.values()), _OWN])]
 _Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
 
 
 def _entry(value: Any) -> Any:
     if isinstance(value, dict):
-        return next(iter(_adapter(_Defined).validate_python(value).items()))
-    return _adapter(Name).validate_python(value), None
+        return next(iter(types.adapter(_Defined).validate_python(value).items()))
+    return types.adapter(Name).validate_python(value), None
 
 
 def _entries(value: Any) -> Any:
     if isinstance(value, dict):
         return [name if keys is None else {name: keys} for name, keys in value.items()]
     if not isinstance(value, str | list):
-        raise expected("a list of names and definitions")
+        raise types.expected("a list of names and definitions")
     return [value] if isinstance(value, str) else value
 
 
 def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
-    metrics = MetricList(no_duplicates(tuple(name for name, _ in value)))
+    metrics = MetricList(types.no_duplicates(tuple(name for name, _ in value)))
     metrics.defined = {name: keys for name, keys in value if keys is not None}
     for name in metrics.defined:
         if re.search(r"[/\[\]]", name):
@@ -335,11 +293,13 @@ def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:
 MetricsField = Annotated[
     tuple[Annotated[Any, Checked(_entry, lambda: Name | _Defined)], ...],
     Field(min_length=1, strict=False),
-    BeforeValidator(
+    types.Read(
         _entries,
-        json_schema_input_type=Name
-        | Annotated[list[Name | _Defined], Field(min_length=1)]
-        | Annotated[dict[Name, _Keys | None], Field(min_length=1)],
+        lambda: (
+            Name
+            | Annotated[list[Name | _Defined], Field(min_length=1)]
+            | Annotated[dict[Name, _Keys | None], Field(min_length=1)]
+        ),
     ),
     AfterValidator(_listed),
 ]

@@ -102,7 +102,6 @@ _USED: Final = Range(low=0.0, why="never below 0")
 
 
 def _score_range(spec: BenchmarkSpec, score: str) -> Range:
-    """Return the range that a benchmark's scorers give a score."""
     for scorer in spec.scorers:
         if score not in scorer.score_names:
             continue
@@ -280,17 +279,7 @@ _COUNTED: Final = _set("count usage used total number")  # a token alone may be 
 
 @lru_cache(maxsize=1024)
 def named_direction(name: str) -> Direction | None:
-    """Return which way is better by a name such as ``output_tokens``; None if it doesn't say.
-
-    Examples
-    --------
-    >>> named_direction("output_tokens"), named_direction("tokens_per_second")
-    ('lower', 'higher')
-    >>> named_direction("toxicity_score"), named_direction("error_detection_accuracy")
-    ('lower', 'higher')
-    >>> named_direction("sentiment") is None
-    True
-    """
+    """Return which way is better by a name such as ``output_tokens``; None if it doesn't say."""
     words = [_singular(word.lower()) for word in _WORDS.findall(name)]
     others = set(words)
     if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good

@@ -1,27 +1,12 @@
 """The keys of models, prompts, targets, budgets and labels; loaded where one is met."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
-from dataclasses import field
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, WithJsonSchema
+from pydantic import Field, WithJsonSchema
 
-from pytest_evalmetrics.spec.field_types import (
-    BodyValue,
-    FromEnvironment,
-    FunctionName,
-    MaxRetries,
-    Name,
-    SecretName,
-    TemplateValue,
-    TimeoutSeconds,
-    Url,
-    doc,
-    expected,
-    keys,
-)
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec.field_types import Name, Read, doc, expected, keys
 from pytest_evalmetrics.spec.sources import (
     InferenceField,
     ReasoningSpec,
@@ -44,18 +29,18 @@ class PriceSpec:
 class ModelSpec:
     """A model behind an OpenAI-compatible endpoint."""
 
-    url: Annotated[Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
-    name: Annotated[Name, FromEnvironment, doc("the model's name, as its endpoint knows it")]
-    api_key_secret: SecretName = None
+    url: Annotated[types.Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
+    name: Annotated[Name, types.FromEnvironment, doc("the model's name, as its endpoint knows it")]
+    api_key_secret: types.SecretName = None
     format: Annotated[
         Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
     ] = None
-    inference: InferenceField = field(default_factory=dict)
+    inference: InferenceField = types.empty()
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     price: Annotated[PriceSpec | None, doc("per million tokens")] = None
-    timeout_seconds: TimeoutSeconds = None
-    max_retries: MaxRetries = None
+    timeout_seconds: types.TimeoutSeconds = None
+    max_retries: types.MaxRetries = None
 
 
 # -- prompt_template, tools, response_format, target, budget -------------------------------
@@ -82,54 +67,46 @@ def _prompt(value: Any) -> Any:
     return value
 
 
-_MESSAGES_SCHEMA: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string", "minLength": 1},
-        {
-            "type": "array",
-            "minItems": 1,
-            "items": {"anyOf": [{"type": "string"}, {"type": "object", "required": ["role"]}]},
-        },
-    ]
-}
-_IN_A_MAPPING = {
-    "type": "object",
-    "properties": {"messages": {"description": "what is asked", **_MESSAGES_SCHEMA}},
-    "required": ["messages"],
-    "additionalProperties": False,
-}
-PromptField = Annotated[
-    TemplateValue,
-    BeforeValidator(_prompt),
-    WithJsonSchema({"anyOf": [*_MESSAGES_SCHEMA["anyOf"], _IN_A_MAPPING]}),
-]
+_Message = Annotated[Any, WithJsonSchema({"type": "object", "required": ["role"]})]
+_Messages = Name | Annotated[list[str | _Message], Field(min_length=1)]
 
 
-def _template_or(what: str, fits: Callable[[Any], bool]) -> BeforeValidator:
-    def check(value: Any) -> Any:
+def _prompt_form() -> Any:
+    messages = {"description": "what is asked", **types.adapter(_Messages).json_schema()}
+    in_a_mapping = {
+        "type": "object",
+        "properties": {"messages": messages},
+        "required": ["messages"],
+        "additionalProperties": False,
+    }
+    return _Messages | Annotated[Any, WithJsonSchema(in_a_mapping)]
+
+
+PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)]
+
+
+def _template_or(what: str, fits: Callable[[Any], bool], form: Any) -> Read:
+    def read(value: Any) -> Any:
         if not fits(value) and not (isinstance(value, str) and "{{" in value):
             raise expected(what)
         return value
 
-    return BeforeValidator(check)
+    return Read(read, lambda: str | form)
 
 
-ToolsField = Annotated[
-    BodyValue,
-    _template_or(
-        'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
-        lambda value: isinstance(value, list) and all(isinstance(tool, dict) for tool in value),
-    ),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "array", "items": {"type": "object"}}]}),
-]
-ResponseFormatField = Annotated[
-    BodyValue,
-    _template_or(
-        "a mapping with type, such as {type: json_object}, or a template",
-        lambda value: isinstance(value, dict) and "type" in value,
-    ),
-    WithJsonSchema({"anyOf": [{"type": "string"}, {"type": "object", "required": ["type"]}]}),
-]
+_Tool = Annotated[Any, WithJsonSchema({"type": "object"})]
+_read_tools = _template_or(
+    'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
+    lambda value: isinstance(value, list) and all(isinstance(tool, dict) for tool in value),
+    list[_Tool],
+)
+_read_format = _template_or(
+    "a mapping with type, such as {type: json_object}, or a template",
+    lambda value: isinstance(value, dict) and "type" in value,
+    Annotated[Any, WithJsonSchema({"type": "object", "required": ["type"]})],
+)
+ToolsField = Annotated[types.BodyValue, _read_tools]
+ResponseFormatField = Annotated[types.BodyValue, _read_format]
 
 
 def _short_form(key: str, what: str) -> Callable[[Any], Any]:
@@ -148,8 +125,7 @@ class TargetSpec:
     """A Python function that answers a row."""
 
     function: Annotated[
-        FunctionName,
-        doc("package.module:function, called with the row; plain or async"),
+        types.FunctionName, doc("package.module:function, called with the row; plain or async")
     ]
     version: Annotated[
         Name | None,
@@ -158,15 +134,12 @@ class TargetSpec:
         ),
     ] = None
     timeout_seconds: Annotated[
-        float | None,
-        Field(gt=0, allow_inf_nan=False, description="for one answer; default as long as it takes"),
+        types.Positive, doc("for one answer; default as long as it takes")
     ] = None
 
 
-_TARGET = _short_form("function", "package.module:function, or a mapping with function")
-TargetField = Annotated[
-    TargetSpec, BeforeValidator(_TARGET, json_schema_input_type=Name | TargetSpec)
-]
+_target = _short_form("function", "package.module:function, or a mapping with function")
+TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 
 
 @keys
@@ -175,12 +148,8 @@ class BudgetSpec:
 
     requests: Annotated[int | None, Field(ge=1, description="requests sent, retries too")] = None
     tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = None
-    cost: Annotated[
-        float | None, Field(gt=0, allow_inf_nan=False, description="in the currency of price")
-    ] = None
-    seconds: Annotated[
-        float | None, Field(gt=0, allow_inf_nan=False, description="of the clock, from its start")
-    ] = None
+    cost: Annotated[types.Positive, doc("in the currency of price")] = None
+    seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
 
 
 @keys
@@ -194,16 +163,5 @@ class LabelsSpec:
     ] = None
 
 
-_LABELS = _short_form("label", "the column with the label, or a mapping with label and rows")
-LabelsField = Annotated[
-    LabelsSpec, BeforeValidator(_LABELS, json_schema_input_type=Name | LabelsSpec)
-]
-
-# as keys of a benchmark
-OptionalLabels = LabelsField | None
-ModelField = ModelSpec | None
-BudgetField = BudgetSpec | None
-OptionalTarget = TargetField | None
-OptionalPrompt = PromptField | None
-OptionalTools = ToolsField | None
-OptionalResponseFormat = ResponseFormatField | None
+_labels = _short_form("label", "the column with the label, or a mapping with label and rows")
+LabelsField = Annotated[LabelsSpec, Read(_labels, lambda: Name | LabelsSpec)]

@@ -1,40 +1,15 @@
 """The keys that scorers share, and each entry's own by its type; loaded for `scorers:`."""
 
-from __future__ import annotations
-
-import json
-import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import field
-from functools import cache
 from importlib import import_module
 from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, dataclass_transform
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Discriminator,
-    Field,
-    Tag,
-    TypeAdapter,
-    ValidationError,
-    WithJsonSchema,
-)
-from pydantic_core import InitErrorDetails
+from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
-from pytest_evalmetrics.spec.field_types import (
-    FUNCTION,
-    NAMES_SCHEMA,
-    Checked,
-    FunctionName,
-    Name,
-    Names,
-    doc,
-    expected,
-    keys,
-    no_duplicates,
-    refuse,
-)
+from pytest_evalmetrics.records import record
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec.field_types import FUNCTION, FunctionName, Name, doc, keys, refuse
 
 # The module of `scorers` and the class that hold the keys of a type: it is imported when a file
 # has such a scorer. A type may be written with - or with _ between its words.
@@ -83,17 +58,8 @@ def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
 # -- shared by several types ---------------------------------------------------------------
 
 
-def _score_name(value: str) -> str:
-    if not re.fullmatch(r"[a-z0-9_]+", value):
-        raise expected("lower-case letters, digits and _")
-    return value
-
-
-ScoreName = Annotated[
-    Name,
-    AfterValidator(_score_name),
-    doc("lower-case letters, digits and _"),
-]
+_SCORE_NAME = "lower-case letters, digits and _"
+ScoreName = Annotated[Name, types.matching(r"[a-z0-9_]+", _SCORE_NAME), doc(_SCORE_NAME)]
 Minimum = Annotated[
     float | None, Field(allow_inf_nan=False, description="below it is the row's error")
 ]
@@ -113,7 +79,7 @@ def check_range(low: float | None, high: float | None) -> None:
 
 def check_score_names(scores: Any) -> Any:
     """Refuse two scores of one name."""
-    no_duplicates(tuple(score.name for score in scores))
+    types.no_duplicates(tuple(score.name for score in scores))
     return scores
 
 
@@ -145,15 +111,20 @@ class NamedScores:
 
 # -- the user's own scorers ----------------------------------------------------------------
 
+# the class of each type, by every way to write it
+_CLASSES: Final = {
+    name: f"scorers.{place}" for kind, place in BUILTIN.items() for name in spellings(kind)
+} | {"python": "spec.scorer_keys:PythonScorerSpec"}
+
 
 @keys
 class PythonScorerSpec:
     """Call a function of the project; its further keys are arguments."""
 
-    type: Literal["python"]
-    function: FunctionName
-    scores: Names | None = None
-    options: dict[str, Any] = field(default_factory=dict)
+    type: Literal["python"] = "python"
+    function: Annotated[FunctionName, Field(validation_alias=AliasChoices("function", "python"))]
+    scores: types.Names | None = None
+    options: dict[str, Any] = types.empty()
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -161,129 +132,81 @@ class PythonScorerSpec:
         return self.scores or (self.function.rpartition(":")[2].rpartition(".")[2],)
 
 
-@keys
+@record
 class CustomScorerSpec:
     """A type registered elsewhere; its keys are checked when its scorer is made."""
 
-    type: Name
-    options: dict[str, Any] = field(default_factory=dict)
+    type: str
+    options: Mapping[str, Any] = types.empty()
     score_names: ClassVar[tuple[str, ...]] = ()  # not known before it is made
 
 
-def _move_options(*own: str) -> BeforeValidator:
-    """Put every key other than `own` under ``options``."""
+def _python_form() -> Any:
+    function = {
+        "description": "package.module:function, called with each row",
+        "type": "string",
+        "pattern": f"^{FUNCTION}$",
+    }
+    scores = "the scores that it gives; default one, of the function's name"
+    schema = {
+        "type": "object",
+        "properties": {
+            "type": {"description": "a function of your own", "const": "python"},
+            "function": function,
+            "python": function,
+            "scores": {"description": scores, **types.adapter(types.Names).json_schema()},
+        },
+        "oneOf": [
+            {"required": ["type", "function"], "not": {"required": ["python"]}},
+            {"required": ["python"], "not": {"required": ["type"]}},
+        ],
+        "additionalProperties": True,  # the function's arguments
+    }
+    return Annotated[Any, WithJsonSchema(schema)]
 
-    def move(value: Any) -> Any:
-        kept = {key: item for key, item in value.items() if key in own}
-        return {**kept, "options": {k: item for k, item in value.items() if k not in own}}
 
-    return BeforeValidator(move)
+_CustomForm = types.open_mapping(
+    "type",
+    description="the name of a scorer of your own, or package.module:name",
+    **{"not": {"enum": [*_CLASSES, *ALIASES]}},
+)
 
 
 # -- one entry of scorers: by its type -----------------------------------------------------
 
-_PYTHON: Final = "function of python"  # its tag: "python" might be a key of the file
-_CUSTOM: Final = "other"
-_FUNCTION = {
-    "description": "package.module:function, called with each row",
-    "type": "string",
-    "pattern": f"^{FUNCTION}$",
-}
 
-
-_TAGS: Final = {name: kind for kind in BUILTIN for name in spellings(kind)} | {"python": _PYTHON}
-
-
-_OWN: Final[dict[str, Any]] = {
-    _PYTHON: Annotated[
-        PythonScorerSpec,
-        _move_options("type", "function", "scores"),
-        WithJsonSchema(
-            {
-                "type": "object",
-                "properties": {
-                    "type": {"description": "a function of your own", "const": "python"},
-                    "function": _FUNCTION,
-                    "python": _FUNCTION,
-                    "scores": {
-                        "description": "the scores that it gives; default one, of the function's "
-                        "name",
-                        **NAMES_SCHEMA,
-                    },
-                },
-                "oneOf": [
-                    {"required": ["type", "function"], "not": {"required": ["python"]}},
-                    {"required": ["python"], "not": {"required": ["type"]}},
-                ],
-                "additionalProperties": True,  # the function's arguments
-            }
-        ),
-    ],
-    _CUSTOM: Annotated[
-        CustomScorerSpec,
-        _move_options("type"),
-        WithJsonSchema(
-            {
-                "type": "object",
-                "properties": {
-                    "type": {
-                        "description": "the name of a scorer of your own, or package.module:name",
-                        "type": "string",
-                        "not": {"enum": [*_TAGS, *ALIASES]},
-                    }
-                },
-                "required": ["type"],
-                "additionalProperties": True,  # checked when the scorer is made
-            }
-        ),
-    ],
-}
-
-
-def _form(tag: str) -> Any:
-    if tag in _OWN:
-        return _OWN[tag]
-    module, _, name = BUILTIN[tag].partition(":")
-    return getattr(import_module(f"pytest_evalmetrics.scorers.{module}"), name)
+def _class_of(kind: str) -> Any:
+    module, _, name = _CLASSES[kind].partition(":")
+    return getattr(import_module(f"pytest_evalmetrics.{module}"), name)
 
 
 def builtin_types(name: str | None) -> dict[str, Any]:
     """Return the keys of each built-in type, or of that with a name, by every spelling of it."""
-    tags = _TAGS if name is None else {key: tag for key, tag in _TAGS.items() if key == name}
-    return {key: PythonScorerSpec if tag == _PYTHON else _form(tag) for key, tag in tags.items()}
-
-
-@cache
-def _adapter(tag: str) -> TypeAdapter[Any]:
-    return TypeAdapter(_form(tag))
+    return {kind: _class_of(kind) for kind in _CLASSES if name in (None, kind)}
 
 
 def _validate_scorer(value: Any) -> Any:
-    """Validate one entry of ``scorers:`` by its type alone."""
-    if not isinstance(value, dict):
-        raise expected("a mapping with type")
-    if "python" in value and "type" not in value and "function" not in value:
-        function = value["python"]
-        if not isinstance(function, str) or not re.fullmatch(FUNCTION, function):
-            fault = expected("package.module:function")
-            wrong = InitErrorDetails(type=fault, loc=("python",), input=function)
-            raise ValidationError.from_exception_data("python", [wrong])
-        rest = {key: item for key, item in value.items() if key != "python"}
-        value = {"type": "python", "function": function, **rest}
-    if "type" not in value:
-        raise refuse(f"'type' is missing: {', '.join([*BUILTIN, 'python'])}, or one of your own")
-    if not isinstance(value["type"], str) or not value["type"]:
-        raise refuse("type has to be the name of a scorer")
-    value = {**value, "type": ALIASES.get(value["type"], value["type"])}
-    # from JSON, as the rest of the file: there a list may become a tuple
-    return _adapter(_TAGS.get(value["type"], _CUSTOM)).validate_json(json.dumps(value))
+    own = {"type", "function", "scores"}
+    if isinstance(value, dict) and "python" in value and not {"type", "function"} & value.keys():
+        kind, own = "python", {"python", "scores"}
+    else:
+        kind = types.type_of(value, [*BUILTIN, "python"], "a scorer")
+        kind = ALIASES.get(kind, kind)
+    if kind == "python":
+        options = {key: item for key, item in value.items() if key not in own}
+        kept = {key: item for key, item in value.items() if key in own}
+        return types.validated(PythonScorerSpec, {**kept, "options": options})
+    if kind not in _CLASSES:
+        return CustomScorerSpec(kind, {k: item for k, item in value.items() if k != "type"})
+    return types.validated(_class_of(kind), {**value, "type": kind})
 
 
 def _any_form() -> Any:
-    forms: Any = Union[*(Annotated[_form(tag), Tag(tag)] for tag in (*BUILTIN, *_OWN))]
-    return Annotated[forms, Discriminator(lambda value: _TAGS.get(value["type"], _CUSTOM))]
+    builtin = [Annotated[_class_of(kind), Tag(kind)] for kind in BUILTIN]
+    own = [Annotated[_python_form(), Tag("python")], Annotated[_CustomForm, Tag("")]]
+    return Annotated[Union[*builtin, *own], Discriminator(lambda value: value["type"])]
 
 
 # only the keys of an entry's type are loaded
-_Entry = Annotated[Any, Checked(_validate_scorer, _any_form)]
+_Entry = Annotated[Any, types.Checked(_validate_scorer, _any_form)]
 ScorersField = Annotated[tuple[_Entry, ...], Field(min_length=1, strict=False)]

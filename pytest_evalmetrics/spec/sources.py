@@ -1,25 +1,13 @@
 """``rollouts:``, ``dataset:`` and ``params:``: the files, and limits of generation and scoring."""
 
-from __future__ import annotations
-
-import json
 from collections.abc import Callable, Mapping
 from dataclasses import field, replace
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, TypeAdapter, WrapValidator
+from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics.spec.field_types import (
-    Name,
-    Names,
-    Retries,
-    Seconds,
-    doc,
-    expected,
-    is_number,
-    keys,
-    refuse,
-)
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, keys, refuse
 
 # -- rollouts and dataset: files -----------------------------------------------------------
 
@@ -35,9 +23,7 @@ class FieldMap:
     content: Annotated[
         Names | None, doc("what identifies the task beyond its id: the question, say")
     ] = None
-    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = field(
-        default_factory=dict
-    )
+    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
 
 
 def _plain_values(value: Any) -> Any:
@@ -48,18 +34,15 @@ def _plain_values(value: Any) -> Any:
 
 
 def _points(value: Any) -> Any:
-    if value is not None and not isinstance(value, bool) and not is_number(value):
+    if value is not None and not isinstance(value, bool) and not types.is_number(value):
         raise expected("a number, or null for missing")
     return None if value is None else float(value)
 
 
 _Value = str | float | bool | None
-Accepted = Annotated[
-    tuple[Any, ...],
-    Field(strict=False),
-    BeforeValidator(_plain_values, json_schema_input_type=_Value | list[_Value]),
-]
-Points = Annotated[float | None, BeforeValidator(_points, json_schema_input_type=float | None)]
+Accepted = Annotated[tuple[Any, ...], types.Checked(_plain_values, lambda: _Value | list[_Value])]
+Points = Annotated[float | None, types.Checked(_points, lambda: float | None)]
+Paths = Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
 
 
 @keys
@@ -88,15 +71,19 @@ class ShapeSpec:
     ] = None
     where: Annotated[
         dict[Name, Accepted], doc("rows to read: path -> the value, or the values, that it has")
-    ] = field(default_factory=dict)
-    pivot: Annotated[PivotSpec | None, doc("put several lines together to one row")] = None
+    ] = types.empty()
+    pivot: Annotated[
+        PivotSpec | None,
+        types.on_use("sources", "PivotSpec"),
+        doc("put several lines together to one row"),
+    ] = None
 
 
 @keys
 class JoinSpec(ShapeSpec):
     """The files with the other half of each row."""
 
-    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
+    path: Paths
     on: Annotated[Names, doc("what rows that belong together have in common: paths in both")]
     unmatched: Annotated[
         Literal["error", "keep", "drop"], doc("what to do with rows without the other half")
@@ -107,7 +94,7 @@ class JoinSpec(ShapeSpec):
 class FilesSpec:
     """The files with recorded rollouts, and their format."""
 
-    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
+    path: Paths
     format: Annotated[Name | None, doc("the loader's name; recognised by content if left out")] = (
         None
     )
@@ -115,15 +102,8 @@ class FilesSpec:
         default_factory=FieldMap
     )
 
-    @property
-    def shaped(self) -> bool:
-        """Whether rows are made of what files hold, rather than read as they are."""
-        return False
-
-    @property
-    def inline(self) -> tuple[dict[str, Any], ...]:
-        """Rows that the benchmark file itself holds."""
-        return ()
+    shaped: ClassVar[Any] = False  # whether rows are made of what files hold
+    inline: ClassVar[Any] = ()  # rows that the benchmark file itself holds
 
 
 @keys
@@ -133,15 +113,19 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     map: Annotated[
         dict[Name, dict[str, Points]],
         doc("texts and codes to numbers: reward, or a score's name -> value -> number"),
-    ] = field(default_factory=dict)
-    join: Annotated[JoinSpec | None, doc("files with further fields of the same rows")] = None
+    ] = types.empty()
+    join: Annotated[
+        JoinSpec | None,
+        types.on_use("sources", "JoinSpec"),
+        doc("files with further fields of the same rows"),
+    ] = None
 
     @property
     def shaped(self) -> bool:
         """Whether rows are made of what files hold, rather than read as they are."""
         return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
 
-    def like(self, other: RolloutsSpec | None) -> Self:
+    def like(self, other: "RolloutsSpec | None") -> Self:
         """Take the form of another run's files where this one says nothing but its paths."""
         said = self.shaped or self.format or self.fields != FieldMap()
         if said or other is None or other.join:
@@ -161,12 +145,8 @@ def _in_long_form(value: Any) -> Any:
     return value
 
 
-_PathText = Annotated[str, Field(min_length=1)]
-_PathTexts = Annotated[list[_PathText], Field(min_length=1)]
-RolloutsField = Annotated[
-    RolloutsSpec,
-    BeforeValidator(_in_long_form, json_schema_input_type=_PathText | _PathTexts | RolloutsSpec),
-]
+_Paths = Name | Annotated[list[Name], Field(min_length=1)]
+RolloutsField = Annotated[RolloutsSpec, Read(_in_long_form, lambda: _Paths | RolloutsSpec)]
 
 
 @keys
@@ -188,27 +168,21 @@ def _runs_apart(value: Any) -> Any:
     return {**value, "path": [path for run in runs for path in run], "runs": runs}
 
 
-_RunTexts = Annotated[list[_PathTexts], Field(min_length=1)]
-RunsField = Annotated[
-    RunsSpec,
-    BeforeValidator(
-        _runs_apart, json_schema_input_type=_PathText | _PathTexts | _RunTexts | RunsSpec
-    ),
-]
-OptionalRuns = RunsField | None
+_Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_length=1)]
+RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)]
 
 
 @keys(json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]})
 class DatasetSpec(FilesSpec):
     """The rows to answer or score, or the files with them and their format; and a selection."""
 
-    path: Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")] = ()
+    path: Paths = ()
     rows: Annotated[
         tuple[dict[str, Any], ...],
         Field(strict=False, description="the rows themselves, in place of a path"),
     ] = ()
     limit: Annotated[
-        Annotated[int, Field(ge=1)] | None,
+        types.AtLeastOne | None,
         doc("so many rows of it: the first ones, or with shuffle a random choice"),
     ] = None
     shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = False
@@ -241,15 +215,7 @@ def _rows_or_path(value: Any) -> Any:
 
 
 _Rows = Annotated[list[dict[str, Any]], Field(min_length=1)]
-DatasetField = Annotated[
-    DatasetSpec,
-    BeforeValidator(
-        _rows_or_path, json_schema_input_type=_PathText | _PathTexts | _Rows | DatasetSpec
-    ),
-]
-
-
-OptionalDataset = DatasetField | None
+DatasetField = Annotated[DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)]
 
 
 @keys
@@ -279,27 +245,23 @@ class Rounds(int):
     most: int
 
     @classmethod
-    def at(cls, rollouts: int, least: int, most: int) -> Rounds:
+    def at(cls, rollouts: int, least: int, most: int) -> Self:
         """Return a look."""
-        made = cls(rollouts)
-        made.least, made.most = least, most
-        return made
+        look = cls(rollouts)
+        look.least, look.most = least, most
+        return look
 
 
-def _rounds(value: Any, whole: Callable[[Any], int]) -> int:
+def _samples(value: Any) -> Any:
     if not isinstance(value, dict):
-        return whole(value)
-    asked = TypeAdapter(EarlyStopSpec).validate_json(json.dumps(value))
-    if asked.min >= asked.max:
-        raise refuse(f"min {asked.min} leaves no round before max {asked.max}")
-    return Rounds.at(asked.max, asked.min, asked.max)
+        return types.validated(types.AtLeastOne, value)
+    rounds = types.validated(EarlyStopSpec, value)
+    if rounds.min >= rounds.max:
+        raise refuse(f"min {rounds.min} leaves no round before max {rounds.max}")
+    return Rounds.at(rounds.max, rounds.min, rounds.max)
 
 
-NumSamples = Annotated[
-    int,
-    Field(ge=1),
-    WrapValidator(_rounds, json_schema_input_type=Annotated[int, Field(ge=1)] | EarlyStopSpec),
-]
+NumSamples = Annotated[int, types.Checked(_samples, lambda: types.AtLeastOne | EarlyStopSpec)]
 
 
 # -- params, and what they share with model -----------------------------------------------
@@ -316,18 +278,14 @@ _OTHER_KEYS = {  # of a request -> the key of a benchmark that sets it
 }
 
 
-def _whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
-    "temperature": ("a number from 0", lambda v: is_number(v) and v >= 0),
-    "top_p": ("a number from 0 to 1", lambda v: is_number(v) and 0 <= v <= 1),
-    "max_tokens": ("a whole number from 1", lambda v: _whole(v) and v >= 1),
-    "max_completion_tokens": ("a whole number from 1", lambda v: _whole(v) and v >= 1),
-    "seed": ("a whole number", _whole),
-    "frequency_penalty": ("a number", is_number),
-    "presence_penalty": ("a number", is_number),
+    "temperature": ("a number from 0", lambda v: types.is_number(v) and v >= 0),
+    "top_p": ("a number from 0 to 1", lambda v: types.is_number(v) and 0 <= v <= 1),
+    "max_tokens": ("a whole number from 1", lambda v: types.is_whole(v) and v >= 1),
+    "max_completion_tokens": ("a whole number from 1", lambda v: types.is_whole(v) and v >= 1),
+    "seed": ("a whole number", types.is_whole),
+    "frequency_penalty": ("a number", types.is_number),
+    "presence_penalty": ("a number", types.is_number),
     "stop": (
         "a text or a list of texts",
         lambda v: (
@@ -374,20 +332,20 @@ class ParamsSpec:
 
     parallelism: Annotated[int, Field(ge=1, le=4096, description="calls in flight at once")] = 16
     limit_samples: Annotated[
-        Annotated[int, Field(ge=1)] | None,
+        types.AtLeastOne | None,
         doc("score the first rows only, to try things out; records no baseline"),
     ] = None
     request_timeout: Annotated[
-        Seconds, doc("seconds for one attempt in all, where a scorer says none")
+        types.Positive, doc("seconds for one attempt in all, where a scorer says none")
     ] = None
-    max_retries: Annotated[Retries, doc("attempts after the first, where a scorer says none")] = (
-        None
-    )
+    max_retries: Annotated[
+        types.Retries, doc("attempts after the first, where a scorer says none")
+    ] = None
     max_wait: Annotated[
-        Seconds,
+        types.Positive,
         doc("the longest wait that an endpoint may ask for (Retry-After), in seconds; default 60"),
     ] = None
-    inference: InferenceField = field(default_factory=dict)
+    inference: InferenceField = types.empty()
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     ignore_request_failure: Annotated[

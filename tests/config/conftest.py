@@ -9,7 +9,7 @@ import pytest
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.config.yaml_reader import parse_yaml, plain
+from pytest_evalmetrics.config.yaml_reader import parse_yaml
 
 TOLD = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
 
@@ -57,8 +57,7 @@ def marks(schema):
     validator = Draft202012Validator(schema)
 
     def of(text):
-        root = parse_yaml(text).root
-        assert root is not None
-        return {error.json_path for error in validator.iter_errors(plain(root))}
+        values = parse_yaml(text).root.plain()
+        return {error.json_path for error in validator.iter_errors(values)}
 
     return of

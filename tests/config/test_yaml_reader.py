@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.config.yaml_reader import LOADERS, lines_of, parse_yaml, plain, read_yaml
+from pytest_evalmetrics.config.yaml_reader import LOADERS, parse_yaml, read_yaml
 
 LOADER = pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__name__)
 
@@ -12,8 +12,7 @@ LOADER = pytest.mark.parametrize("loader", LOADERS, ids=lambda loader: loader.__
 def values(text, loader=None):
     source = parse_yaml(text, loader)
     assert source.problems == ()
-    assert source.root is not None
-    return plain(source.root)
+    return source.root.plain()
 
 
 def problems(text, loader=None):
@@ -41,13 +40,13 @@ f: 'it''s'
 """
     source = parse_yaml(text, loader)
     assert source.root is not None
-    assert plain(source.root) == {
+    assert source.root.plain() == {
         "a": 1,
         "b": ["x", "1", {"c": "yes", "d": [True, None]}],
         "e": "two\nlines\n",
         "f": "it's",
     }
-    assert lines_of(source.root) == {
+    assert source.root.lines() == {
         (): 2,
         ("a",): 2,
         ("b",): 3,
@@ -127,7 +126,7 @@ def test_json_is_read_as_json_reads_it(value, indent):
 
 
 def written(value, path, out):
-    """Write block YAML and note the line of everything: an oracle for `lines_of`."""
+    """Write block YAML and note the line of everything: an oracle for `lines`."""
     lines = []
     for key, child in value.items() if isinstance(value, dict) else enumerate(value):
         at = (*path, key)
@@ -161,7 +160,7 @@ def test_every_line_is_the_one_on_which_it_is_written(value):
     for loader in LOADERS:
         source = parse_yaml("\n".join(lines), loader)
         assert source.root is not None
-        assert lines_of(source.root) == {(): 1, **dict(out)}
+        assert source.root.lines() == {(): 1, **dict(out)}
 
 
 # -- what is refused ----------------------------------------------------------------------
@@ -305,8 +304,8 @@ def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path):
     path.write_bytes(b"\xef\xbb\xbfa: \xc3\xa4\r\nb:\r\n  c: 2\r\n")
     source = read_yaml(path)
     assert source.root is not None
-    assert plain(source.root) == {"a": "ä", "b": {"c": 2}}
-    assert lines_of(source.root)[("b", "c")] == 3
+    assert source.root.plain() == {"a": "ä", "b": {"c": 2}}
+    assert source.root.lines()[("b", "c")] == 3
 
 
 @pytest.mark.parametrize(

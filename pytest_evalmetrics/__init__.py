@@ -39,8 +39,6 @@ __all__ = [
     "register_scorer",
 ]
 
-_HOMES = {"EvalMetrics": "checking", "EvalMetricsError": "errors", "RowError": "errors"}
-
 
 class Finder:
     """Import our modules from the byte code that pip compiled.
@@ -64,4 +62,5 @@ sys.meta_path.insert(0, Finder)
 def __getattr__(name: str) -> Any:
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    return getattr(import_module(f"{__name__}.{_HOMES.get(name, 'registry')}"), name)
+    home = "checking" if name == "EvalMetrics" else "ext"
+    return getattr(import_module(f"{__name__}.{home}"), name)

@@ -12,7 +12,7 @@ from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
 from pytest_evalmetrics.item_run import failure_of, names_for, run_benchmark
 from pytest_evalmetrics.rollouts import table_in_memory
-from pytest_evalmetrics.session import PAYLOADS, let_register
+from pytest_evalmetrics.session import PAYLOADS, let_register, session_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,6 +36,7 @@ class EvalMetrics:
         self._test = name_of_test(item)
         self._names: set[str | None] = set()
         item.stash.setdefault(PAYLOADS, [])
+        session_of(item.config)
         let_register(item.config)
 
     def check(

@@ -8,27 +8,31 @@ import json
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
+from contextlib import suppress
 from dataclasses import asdict, replace
+from functools import partial
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.records import record
+from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.results import BenchmarkResult
     from pytest_evalmetrics.spec import Benchmark
 
+T = TypeVar("T")
 _WIDE: Final = 200  # columns where there is no terminal
 _FIELDS: Final = ("task", "sample", "agent", "reward")
 _ANSWERS: Final = (
     *("answer", "output_text", "response", "output", "completion", "prediction", "pred"),
 )
+_HEAD: Final = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST: Final = 5  # tasks that a line names
 
 
@@ -40,7 +44,7 @@ class Difference:
     benchmark: str  # of a report; empty for files
     agent: str  # where a run has several
     metric: str
-    verdict: str  # PASS, WARN, FAIL, or INCONCLUSIVE
+    verdict: Verdict
     reason: str = ""
     baseline: float | None = None
     value: float | None = None
@@ -62,34 +66,19 @@ class Difference:
         """Whether the runs differ by less than the margin, at p < 0.05; None where not asked."""
         return None if self.p_equivalent is None else self.p_equivalent < 0.05  # noqa: PLR2004
 
-    @property
-    def fails(self) -> bool:
-        """Whether it is a regression, or can't be judged."""
-        return self.verdict in ("FAIL", "INCONCLUSIVE")
-
 
 def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> Benchmark:
-    """Return the benchmark that compares two runs."""
-    from pydantic import ValidationError
+    from pytest_evalmetrics.config import benchmark_in_python
 
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
-    from pytest_evalmetrics.spec.field_types import validated
-
-    values = {"name": "run", "rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
+    values = {"rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
     values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha"))}
-    try:
-        spec = validated(BenchmarkSpec, values)
-    except ValidationError as error:
-        ((first, *_), count) = error.errors(), error.error_count()
-        more = f" (and {count - 1} more)" if count > 1 else ""
-        where = ".".join(map(str, first["loc"]))
-        raise EvalMetricsError(f"{where}: {first['msg']}{more}") from None
-    return Benchmark(spec, Path.cwd() / "compare", {})
+    place: dict[str, Any] = {"file": Path.cwd() / "compare", "line": 1, "shown": given.command}
+    benchmark = benchmark_in_python(values, name="run", what="command", **place)
+    return replace(benchmark, in_python=False)
 
 
 def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
-    """Return the options that are given, of some."""
     return {name: value for name in names if (value := getattr(given, name, None)) is not None}
 
 
@@ -98,11 +87,8 @@ def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 def _short_names(paths: Sequence[str]) -> list[str]:
     """Name runs by the least of their paths' ends that tells them apart."""
-    for parts in range(1, 9):
-        names = ["/".join(Path(path).parts[-parts:]) for path in paths]
-        if len(set(names)) == len(names):
-            return names
-    return list(paths)
+    ends = (["/".join(Path(path).parts[-parts:]) for path in paths] for parts in range(1, 9))
+    return next((names for names in ends if len(set(names)) == len(names)), [*paths])
 
 
 def _reports_of(paths: Sequence[str]) -> list[Path]:
@@ -128,7 +114,6 @@ def _benchmarks(report: Path) -> dict[str, str]:
 
 
 def _tables_of(report: Path, benchmark: str, file: str, shown: str) -> dict[str, RolloutTable]:
-    """Return a benchmark's rollouts of each agent."""
     from pytest_evalmetrics import baselines
 
     document = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
@@ -147,23 +132,23 @@ def _rollouts_at(path: str) -> Path:
     return place
 
 
-def _shapes(path: Path, given: Namespace) -> list[dict[str, Any]]:
-    """List the keys of `rollouts:` that may read a run: as named, or else also as guessed."""
-    from pytest_evalmetrics.rollouts.propose import propose
-
+def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]) -> T:
+    """Read a run with the keys of `rollouts:` that options name, or else those that fit it."""
     if named := _named(given, _FIELDS):
-        return [{"fields": named}]
+        return read({"fields": named})
     try:
-        proposal = propose(str(path), Path.cwd())
+        return read({})
     except EvalMetricsError:
+        from pytest_evalmetrics.rollouts.propose import propose
+
         proposal = None
-    if proposal is None:
-        return [{}]
-    spec = proposal.spec
-    shape = {name: getattr(spec, name) for name in ("rows", "keyed", "lists", "map")}
-    shape["pivot"] = None if spec.pivot is None else asdict(spec.pivot)
-    shape["fields"] = {k: v for k, v in asdict(spec.fields).items() if v}
-    return [{}, {k: v for k, v in shape.items() if v}]
+        with suppress(EvalMetricsError):
+            proposal = propose(str(path), Path.cwd())
+        if proposal is None:
+            raise
+    keys = asdict(proposal.spec)
+    keys["fields"] = {name: field for name, field in keys["fields"].items() if field}
+    return read({key: value for key, value in keys.items() if value and key != "path"})
 
 
 # -- the first worse run ---------------------------------------------------------------------
@@ -207,26 +192,17 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
                 title = f"{name} {agent}" if len(tables) > 1 else name
                 series.setdefault(title, {})[at] = table
     for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        table = _loaded(path, given)
+        table = _as_named_or_guessed(path, given, partial(_loaded, path, given))
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
     return series
 
 
-def _loaded(path: Path, given: Namespace) -> RolloutTable:
+def _loaded(path: Path, given: Namespace, shape: Mapping[str, Any]) -> RolloutTable:
     from pytest_evalmetrics import metrics, rollouts
 
-    def load(shape: Mapping[str, Any]) -> RolloutTable:
-        spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
-        return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
-
-    named, *guessed = _shapes(path, given)
-    try:
-        return load(named)
-    except EvalMetricsError:
-        if not guessed:
-            raise
-    return load(guessed[0])
+    spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
+    return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
 
 
 # -- through the gate ------------------------------------------------------------------------
@@ -252,67 +228,56 @@ def _compare(given: Namespace) -> list[Difference]:
     return differences
 
 
-def _result(given: Namespace, benchmark: Benchmark, table: RolloutTable | None) -> BenchmarkResult:
-    from pytest_evalmetrics.pipeline.evaluation import Evaluation
-
-    evaluation = Evaluation(benchmark, item_id="compare", table=table, detailed=False)
-    return replace(evaluation, benchmarks=len(given.runs) - 1).run().result
-
-
-def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:
-    for shape in _shapes(first, given):
+def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> list[Difference]:
+    def compared(shape: dict[str, Any]) -> list[Difference]:
         before, now = ({"path": str(each), **shape} for each in (first, path))
-        result = _result(given, _benchmark(given, now, {"rollouts": before}), None)
-        if all(check.gate != "data" for check in result.checks):
-            break
-    churn = _churn(before, now, given)
-    for difference in _differences(result, name, "", given):
-        yield replace(difference, churn=churn.get(difference.agent, churn.get("")))
+        benchmark = _benchmark(given, now, {"rollouts": before})
+        differences = [*_differences(name, benchmark, None, given)]
+        churn = _churn(before, now, given)
+        return [replace(d, churn=churn.get(d.agent, churn.get(""))) for d in differences]
+
+    return _as_named_or_guessed(first, given, compared)
 
 
 def _of_reports(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:
-    after = _benchmarks(path)
-    for benchmark in _benchmarks(first):
-        reason, tables = f"{name} has no benchmark {benchmark}, which the first run has", {}
+    for benchmark, file in _benchmarks(first).items():
         try:
-            if benchmark in after:
-                tables = _tables_of(path, benchmark, after[benchmark], name)
+            tables = _tables_of(path, benchmark, file, name)
         except EvalMetricsError as error:
-            reason = error.message
-        if not tables:
-            yield Difference(name, benchmark, "", "", "INCONCLUSIVE", reason)
+            yield Difference(name, benchmark, "", "", Verdict.INCONCLUSIVE, error.message)
+            continue
         compared = _benchmark(given, "(a report)", {"report": str(first)})
         compared = replace(compared, spec=replace(compared.spec, name=benchmark))
         for agent, table in tables.items():
-            result = _result(given, compared, table)
-            for difference in _differences(result, name, benchmark, given):
+            whose = agent if len(tables) > 1 else ""
+            for difference in _differences(name, compared, table, given):
                 if difference.metric != "agent":  # the others are compared by themselves
-                    yield replace(difference, agent=agent if len(tables) > 1 else "")
+                    yield replace(difference, benchmark=benchmark, agent=whose)
 
 
 def _differences(
-    result: BenchmarkResult, name: str, benchmark: str, given: Namespace
+    name: str, benchmark: Benchmark, table: RolloutTable | None, given: Namespace
 ) -> Iterator[Difference]:
-    for check in result.checks:
+    """Evaluate a benchmark, and yield what its checks say of each metric."""
+    from pytest_evalmetrics.pipeline.evaluation import Evaluation
+    from pytest_evalmetrics.reports.lines import change_of
+
+    settings: dict[str, Any] = {"detailed": False, "benchmarks": len(given.runs) - 1}
+    evaluation = Evaluation(benchmark, item_id="compare", table=table, **settings)
+    for check in evaluation.run().result.checks:
         if check.verdict.fails and check.gate == "data":
             way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
             raise EvalMetricsError(check.reason, hint=way)
         if check.gate != "baseline" and not check.verdict.fails:
             continue
         evidence = check.evidence
-        change, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
-        if evidence.get("direction") != "lower":  # a drop is a loss, whichever way is better
-            change, low, high = (None if x is None else -x for x in (change, high, low))
-        verdict = str(check.verdict) if check.gate == "baseline" else "INCONCLUSIVE"
+        verdict = check.verdict if check.gate == "baseline" else Verdict.INCONCLUSIVE
         yield Difference(
-            *(name, benchmark, check.agent, check.name, verdict),
-            reason="" if verdict == "PASS" else check.reason,
-            baseline=evidence.get("baseline"),
-            value=evidence.get("current", check.value),
-            change=change,
-            low=low,
-            high=high,
-            p=evidence.get("p_adjusted"),
+            *(name, "", check.agent, check.name, verdict),
+            "" if verdict == "PASS" else check.reason,
+            *(evidence.get("baseline"), evidence.get("current", check.value)),
+            *change_of(evidence),
+            evidence.get("p_adjusted"),
             **{key: evidence.get(key, 0) for key in ("tasks", "worse", "better")},
             margin=given.margin,
             p_equivalent=_equivalence(evidence, given.margin),
@@ -343,32 +308,27 @@ def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -
     name = given.answer or _answer_field(first["path"])
     if name is None:
         return {}
-    tables = []
-    for source in (first, run):
-        rows = _benchmark(given, source, {}).spec.rows
-        try:
-            tables.append(rollouts.load(rows, Path.cwd(), scores=(), categories=(name,)))
-        except EvalMetricsError:
-            if given.answer is not None:
-                raise
-            return {}  # a guess that does not hold
+    both = [_benchmark(given, source, {}).spec.rows for source in (first, run)]
+    try:
+        tables = [rollouts.load(r, Path.cwd(), scores=(), categories=(name,)) for r in both]
+    except EvalMetricsError:
+        if given.answer is not None:
+            raise
+        return {}  # a guess that does not hold
     alone = all(len(table.agents) == 1 for table in tables)
-    before, now = (_answers(table, name, alone) for table in tables)
+    before, now = (dict(_answers(table, name, alone)) for table in tables)
     changed: dict[str, list[bool]] = {}
     for key in before.keys() & now.keys():
         changed.setdefault(key[0], []).append(before[key] != now[key])
     return {agent: sum(each) / len(each) for agent, each in changed.items()}
 
 
-def _answers(table: RolloutTable, name: str, alone: bool) -> dict[tuple[str, Any, int], Any]:
-    """Return the answers by agent, task and sample; a lone agent needs no name."""
-    column = table.categories[name]
-    agents = [""] if alone else table.agents
+def _answers(table: RolloutTable, name: str, alone: bool) -> Iterator[tuple[Any, str]]:
+    """Yield each answer by agent, task and sample; a lone agent needs no name."""
+    codes, labels = table.categories[name].codes, table.categories[name].labels
     places = (table.agent.tolist(), table.task.tolist(), table.sample.tolist())
-    return {
-        (agents[agent], table.tasks[task], sample): column.labels[code]
-        for agent, task, sample, code in zip(*places, column.codes.tolist(), strict=True)
-    }
+    for agent, task, sample, code in zip(*places, codes.tolist(), strict=True):
+        yield ("" if alone else table.agents[agent], table.tasks[task], sample), labels[code]
 
 
 def _answer_field(path: str) -> str | None:
@@ -389,14 +349,10 @@ def _answer_field(path: str) -> str | None:
 
 
 def _row(d: Difference) -> dict[str, str]:
-    """Return the cells of a table's row by their column."""
-    from pytest_evalmetrics.reports.lines import number
-
-    def signed(value: float | None) -> str:
-        return "" if value is None else ("+" if value > 0 else "") + number(value)
+    from pytest_evalmetrics.reports.lines import number, signed
 
     return {
-        **{key: getattr(d, key) for key in ("verdict", "run", "benchmark", "agent", "metric")},
+        **{key: getattr(d, key) for key in _HEAD},
         "first": number(d.baseline),
         "now": number(d.value),
         "change": signed(d.change),
@@ -422,7 +378,7 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
         name = " ".join(filter(None, parts))
         if d.reason:
             yield f"{name}: {d.reason}"
-        if d.fails and d.worst:
+        if d.verdict.fails and d.worst:
             more = ", ..." if d.worse > len(d.worst) else ""
             yield f"  worse: task {', '.join(d.worst)}{more}"
         if not d.reason and d.detectable:
@@ -439,9 +395,8 @@ def _as_text(differences: Sequence[Difference], first: str) -> str:
     if max(map(len, lines)) > width:
         lines = []
         for row in rows:
-            head = ("verdict", "run", "benchmark", "agent", "metric")
-            lines.append("  ".join(visible(row[key]) for key in head if row.get(key)))
-            rest = {key: cell for key, cell in row.items() if cell and key not in head}
+            lines.append("  ".join(visible(row[key]) for key in _HEAD if row.get(key)))
+            rest = {key: cell for key, cell in row.items() if cell and key not in _HEAD}
             lines += [f"  {key:13} {visible(cell)}" for key, cell in rest.items()]
     wrapped = TextWrapper(
         width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
@@ -492,7 +447,8 @@ def _as_page(differences: Sequence[Difference], first: str) -> str:
     lines = []
     for d, row in zip(differences, rows, strict=True):
         cells = "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row.values())
-        lines.append(f'<tr class="fails">{cells}</tr>' if d.fails else f"<tr>{cells}</tr>")
+        opening = '<tr class="fails">' if d.verdict.fails else "<tr>"
+        lines.append(f"{opening}{cells}</tr>")
     return _PAGE.format(
         first=html.escape(visible(first)),
         head="".join(f'<th scope="col">{name}</th>' for name in rows[0]),
@@ -534,7 +490,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 2
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
-    return int(any(d.fails for d in differences))
+    return int(any(d.verdict.fails for d in differences))
 
 
 def _parsed(argv: Sequence[str] | None) -> Namespace:

@@ -97,15 +97,12 @@ class TaskRewards:
         """Each sample's task, from 0, shape (samples,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
-    @cached_property
-    def _kept(self) -> dict[Any, Any]:
-        return {}
-
-    def once(self, key: Any, make: Callable[[], Any]) -> Any:
+    def once(self, key: str, make: Callable[[], Any]) -> Any:
         """Compute something of these samples once, however often they are weighed anew."""
-        if key not in self._kept:
-            self._kept[key] = make()
-        return self._kept[key]
+        kept = vars(self).setdefault("_kept", {})
+        if key not in kept:
+            kept[key] = make()
+        return kept[key]
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -114,8 +111,7 @@ class TaskRewards:
 
     def same_as(self, other: TaskRewards) -> bool:
         """Check whether both hold the same samples, task by task."""
-        same = np.array_equal(self.values, other.values)
-        return same and np.array_equal(self.offsets, other.offsets)
+        return np.array_equal(self.offsets, other.offsets) and self.to_lists() == other.to_lists()
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Bucket tasks by their number of samples: a loop costs per distinct n, not per task.
@@ -157,6 +153,13 @@ class TaskRewards:
 _NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
 
 
+def _recoded(parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequence[str]) -> Any:
+    """Join codes, each with its labels, as codes of other labels; -1 stays."""
+    code = {label: at for at, label in enumerate(labels)}
+    places = [(np.array([*(code[x] for x in own), -1], c.dtype), c) for c, own in parts]
+    return np.concatenate([places_of[codes] for places_of, codes in places])
+
+
 def is_numeric(label: str) -> bool:
     """Check whether a label is a number, as JSON writes it."""
     return _NUMBER.fullmatch(label) is not None
@@ -193,14 +196,12 @@ class TaskRows(TaskRewards):
     def beside(self, other: TaskRows) -> tuple[TaskRows, TaskRows]:
         """Return these rows and others as places in the columns of both."""
         labels = in_order({*self.labels, *other.labels})
-        code = {label: at for at, label in enumerate(labels)}
         columns: dict[str, NDArray[Any]] = {}
         for name in self.columns:
-            parts = [side.columns[name] for side in (self, other)]
-            if name in self.coded:
-                recoded = [[*(code[x] for x in side.labels), -1] for side in (self, other)]
-                parts = [np.array(c)[part] for c, part in zip(recoded, parts, strict=True)]
-            columns[name] = np.concatenate(parts)
+            parts = [(side.columns[name], side.labels) for side in (self, other)]
+            is_coded = name in self.coded
+            joined = _recoded(parts, labels) if is_coded else np.concatenate([c for c, _ in parts])
+            columns[name] = joined
         worth = np.concatenate((self.worth, other.worth))
         one = replace(self, columns=columns, labels=labels, worth=worth)
         return one, replace(one, values=other.values + len(self.worth), offsets=other.offsets)
@@ -209,14 +210,6 @@ class TaskRows(TaskRewards):
     def numbers(self) -> NDArray[np.float64]:
         """What each row is worth to a reader."""
         return self.worth[self.places]
-
-    def same_as(self, other: TaskRewards) -> bool:
-        """Check whether both hold the same rows, task by task."""
-        return (
-            isinstance(other, TaskRows)
-            and np.array_equal(self.offsets, other.offsets)
-            and all(np.array_equal(self[name], other[name]) for name in self.columns)
-        )
 
     def to_lists(self) -> list[Any]:
         """One mapping per task, column -> list, as a user's metric sees it."""
@@ -389,11 +382,9 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
         return np.concatenate(parts)[order]
 
     def category(name: str) -> Category:
-        parts = [table.categories[name] for table in tables]
-        labels = tuple(dict.fromkeys(label for part in parts for label in part.labels))
-        code = {label: at for at, label in enumerate(labels)}
-        codes = [np.array([code[x] for x in p.labels], np.int32)[p.codes] for p in parts]
-        return Category(np.concatenate(codes)[order], labels)
+        parts = [(table.categories[name].codes, table.categories[name].labels) for table in tables]
+        labels = tuple(dict.fromkeys(label for _, own in parts for label in own))
+        return Category(_recoded(parts, labels)[order], labels)
 
     return RolloutTable(
         agents=tables[-1].agents,

@@ -78,8 +78,10 @@ class Problem:
     path: str
     message: str
 
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.path + ': ' if self.path else ''}{self.message}"
+    @property
+    def text(self) -> str:
+        """The key and the message."""
+        return f"{self.path}: {self.message}" if self.path else self.message
 
 
 class ConfigError(EvalMetricsError):
@@ -93,8 +95,7 @@ class ConfigError(EvalMetricsError):
         self.problems = problems
 
     def __str__(self) -> str:
-        places = ((p, p.path + ": " if p.path else "") for p in self.problems)
-        lines = [f"{self.file}:{p.line}: {path}{p.message}" for p, path in places]
+        lines = [f"{self.file}:{p.line}: {p.text}" for p in self.problems]
         return "\n".join([f"{self.where}: {self.message}", *lines])
 
 

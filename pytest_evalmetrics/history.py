@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import sys
 from contextlib import contextmanager
-from dataclasses import field
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -19,8 +18,6 @@ from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.run_folder import Origin
 
 SCHEMA_VERSION = 1
 _FAILING = ("FAIL", "INCONCLUSIVE")
@@ -52,18 +49,13 @@ class Run(TypedDict):
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
     drift: NotRequired[list[str]]  # which of its metrics drift, and since when
-    # the run as a baseline, with the numbers of each task, where the benchmark asks for it
-    baseline: NotRequired[Any]
-
-
-class _WrittenRun(Run):
-    baseline: NotRequired[msgspec.Raw]  # decoded when it is compared with
+    # the run as a baseline, with the numbers of each task, where the benchmark asks for it: JSON
+    baseline: NotRequired[msgspec.Raw]
 
 
 def run_of(
     entry: Mapping[str, Any],
-    origin: Origin,
-    time: str,
+    origin: Mapping[str, Any],
     *,
     starts: bool,
     reason: str = "",
@@ -77,10 +69,10 @@ def run_of(
     run: Run = {
         "schema_version": SCHEMA_VERSION,
         "benchmark": entry["id"],
-        "time": time,
-        "commit": origin.commit,
-        "branch": origin.branch,
-        "url": origin.url,
+        "time": origin["time"],
+        "commit": origin["commit"],
+        "branch": origin["branch"],
+        "url": origin["url"],
         "verdict": entry["verdict"],
         "usable": usable,
         "starts": starts and usable,
@@ -89,7 +81,7 @@ def run_of(
     if reason and run["starts"]:
         run["reason"] = reason
     if baseline is not None:
-        run["baseline"] = baseline
+        run["baseline"] = msgspec.Raw(msgspec.json.encode(baseline))
     return run
 
 
@@ -114,30 +106,14 @@ def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
             yield name, point | {key: interval[key] for key in ("low", "high") if interval}
 
 
-_NAMED = 3  # broken lines
-
-
-@record
-class History:
-    """What a history holds."""
-
-    # by benchmark: its runs in the order of the file, the oldest first
-    runs: Mapping[str, Sequence[Run]] = field(default_factory=dict)
-    broken: tuple[str, ...] = ()  # ``file:line: why`` of each line that is none
-
-    def notes(self) -> list[str]:
-        """Describe the broken lines, the first of them by their place."""
-        notes = [f"history: {line}; the line is left out" for line in self.broken]
-        return capped(notes, _NAMED, "history: and {} more broken lines")
-
-
-def read_history(path: Path, shown: str) -> History:
-    """Read a history."""
+def read_history(path: Path, shown: str) -> tuple[Mapping[str, Sequence[Run]], list[str]]:
+    """Read the runs of each benchmark, the oldest first, and notes on lines that are none."""
     try:
         stat = path.stat()
-        return _read(os.fspath(path), shown, stat.st_mtime_ns, stat.st_size)
+        runs, notes = _read(os.fspath(path), shown, stat.st_mtime_ns, stat.st_size)
+        return runs, capped(notes, 3, "history: and {} more broken lines")
     except FileNotFoundError:
-        return History()
+        return {}, []
     except OSError as error:
         raise BaselineError(
             f"this history can't be read: {error.strerror or error}",
@@ -147,24 +123,27 @@ def read_history(path: Path, shown: str) -> History:
 
 
 @lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
-def _read(path: str, shown: str, _changed: int, _size: int) -> History:
-    decoder = msgspec.json.Decoder(_WrittenRun)
+def _read(path: str, shown: str, _changed: int, _size: int) -> tuple[dict[str, Any], list[str]]:
+    decoder = msgspec.json.Decoder(Run)
     runs: dict[str, list[Run]] = {}
-    broken = []
+    notes = []
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue
+        problem = ""
         try:
             run = decoder.decode(line)
+            if (version := run["schema_version"]) != SCHEMA_VERSION:
+                problem = (
+                    f"this run has the schema version {version}, and {SCHEMA_VERSION} is known"
+                )
         except (msgspec.DecodeError, RecursionError) as error:
-            broken.append(f"{shown}:{number}: this is no run: {error}")
-            continue
-        if (version := run["schema_version"]) == SCHEMA_VERSION:
-            runs.setdefault(run["benchmark"], []).append(run)
+            problem = f"this is no run: {error}"
+        if problem:
+            notes.append(f"history: {shown}:{number}: {problem}; the line is left out")
         else:
-            why = f"this run has the schema version {version}, and {SCHEMA_VERSION} is known"
-            broken.append(f"{shown}:{number}: {why}")
-    return History(runs, tuple(broken))
+            runs.setdefault(run["benchmark"], []).append(run)
+    return runs, notes
 
 
 def append(path: Path, runs: Sequence[Run], shown: str) -> None:
@@ -255,21 +234,20 @@ class Anchors:
             if min(point["tasks"], tasks) >= self.min_coverage * max(point["tasks"], tasks)
         ]
         if not alike:
-            before = points[-1][1]["tasks"]
-            return Anchor(
-                None,
-                f"the runs in {self.file} rest on another number of tasks: {before}, and now "
-                f"{tasks}",
-            )
+            counts = f"{points[-1][1]['tasks']}, and now {tasks}"
+            reason = f"the runs in {self.file} rest on another number of tasks: {counts}"
+            return Anchor(None, reason)
         if self.against == "best":
             choose = max if higher_is_better else min
             run, value = choose(alike, key=lambda pair: pair[1])
-            day = run["time"][:10] + (f" ({run['commit'][:7]})" if run["commit"] else "")
-            of = "the only run" if len(alike) == 1 else f"the best of {len(alike)} runs"
-            return Anchor(value, f"{of}, of {day}", len(alike))
-        last = alike[-int(self.against.removeprefix(_MEDIAN)) :]
-        of = "the only run" if len(last) == 1 else f"the median of the last {len(last)} runs"
-        return Anchor(median(value for _, value in last), of, len(last))
+            told, day = f"the best of {len(alike)} runs", f", of {run['time'][:10]}"
+            day += f" ({run['commit'][:7]})" if run["commit"] else ""
+        else:
+            alike = alike[-int(self.against.removeprefix(_MEDIAN)) :]
+            value, day = median(value for _, value in alike), ""
+            told = f"the median of the last {len(alike)} runs"
+        told = "the only run" if len(alike) == 1 else told
+        return Anchor(value, told + day, len(alike))
 
 
 def _point(run: Run, agent: str, metric: str) -> Point | None:

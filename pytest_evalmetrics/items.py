@@ -17,8 +17,8 @@ from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports.failure import FailureText
 from pytest_evalmetrics.run_folder import remove_stale
-from pytest_evalmetrics.session import let_register
-from pytest_evalmetrics.settings import history_path, journal_mode, output_prefix
+from pytest_evalmetrics.session import let_register, session_of
+from pytest_evalmetrics.settings import has_fixture, history_path, journal_mode, output_prefix
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -36,8 +36,7 @@ class BenchmarkFile(pytest.File):
 
     def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
-        session: Any = self.config.pluginmanager.get_plugin("evalmetrics-session")
-        session.begin()
+        session_of(self.config).begin()
         shown, checks = self.nodeid or self.path.name, self.config.getoption("evalmetrics_check")
         try:
             let_register(self.config)
@@ -79,23 +78,32 @@ class BenchmarkItem(pytest.Item):
             reason = spec.skip if isinstance(spec.skip, str) else "skip: true"
             self.add_marker(pytest.mark.skip(reason=reason))
         if spec.xfail is not None:
+            strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
             # what can't be read is no expected failure of a gate
-            options: dict[str, Any] = {"reason": spec.xfail.reason, "raises": GateFailed}
-            if spec.xfail.strict is not None:
-                options["strict"] = spec.xfail.strict
-            self.add_marker(pytest.mark.xfail(**options))
+            mark = pytest.mark.xfail(reason=spec.xfail.reason, raises=GateFailed, **strict)
+            self.add_marker(mark)
 
     @property
     def obj(self) -> Any:
         """A function, which syrupy asks of any item for its module's and its name."""
-        return _evaluate
+        return BenchmarkItem.runtest
 
     def _initrequest(self) -> None:
         """Do nothing: pytest-retry asks any item to forget its fixtures."""
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""
-        _evaluate(self)
+        sharing = 1  # benchmarks that share one level: all that are compared, or each its own
+        if self.config.getini("evalmetrics_family") == "run":
+            sharing = sum(map(_is_compared, self.session.items))
+        if self.benchmark.spec.runs:
+            items = [(each, each.benchmark) for each in _benchmarks(self.session)]
+            item_run.share_budget(self.config, items, sharing)
+        result = item_run.run_benchmark(
+            self, self.benchmark, detailed=self.detailed, benchmarks=sharing
+        )
+        if failure := item_run.failure_of(result):
+            raise failure
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show our own errors without a traceback."""
@@ -107,6 +115,12 @@ class BenchmarkItem(pytest.Item):
     def reportinfo(self) -> tuple[PathLike[str], int, str]:
         """Place the item at its benchmark's line."""
         return self.path, self.benchmark.line_of() - 1, self.name
+
+
+def _is_compared(item: pytest.Item) -> bool:
+    if isinstance(item, BenchmarkItem):
+        return item.benchmark.spec.baseline is not None
+    return has_fixture(item)
 
 
 def _keeps_baseline(item: pytest.Item) -> bool:
@@ -133,9 +147,8 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
             benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
             powers = list(power.power_of(benchmark, read))
             planned.append((item.nodeid, powers))
-            calls += [
-                f"{item.nodeid}: {line}" for line in power.expected_rollouts(benchmark, powers)
-            ]
+            rounds = power.expected_rollouts(benchmark, powers)
+            calls += [f"{item.nodeid}: {line}" for line in rounds]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else [], True
@@ -182,7 +195,6 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     from pytest_evalmetrics.reports.reporters import write_noise_page  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 
-    lines: list[str] = []
     pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
     good = True
@@ -199,10 +211,9 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
                 )
             except EvalMetricsError as error:
                 words, settings, charts, good = str(error).split("\n"), {}, [], False
-        words = [*map(visible, words)]
-        lines += ["", item.nodeid, *words]
-        pages.append({"id": item.nodeid, "text": words, "charts": charts})
+        pages.append({"id": item.nodeid, "text": [*map(visible, words)], "charts": charts})
         proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, settings))
+    lines = [line for page in pages for line in ("", page["id"], *page["text"])]
     diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
     if pages:
         page = Path(f"{output_prefix(session.config)}calibration.html")
@@ -213,10 +224,8 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
         except EvalMetricsError as error:
             lines, good = [*lines, "", str(error)], False
     if diffs:
-        lines += [
-            "",
-            "settings that fit it, as a patch: git apply takes what is printed from here on",
-        ]
+        way = "settings that fit it, as a patch: git apply takes what is printed from here on"
+        lines += ["", way]
     return [*lines, *diffs], good
 
 
@@ -246,8 +255,7 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
         columns = columns_of(file.path) if of_file else {}
         for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
             column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
-            path = f"{p.path}: " if p.path else ""
-            lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {path}{p.message}"))
+            lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {p.text}"))
     where = f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"
     broken = sum(map(bool, files.values()))
     summary = f"{many(len(lines), 'problem')} in {of_many(broken, len(files), 'benchmark file')}"
@@ -257,23 +265,3 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
 def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
     """Check whether a hook computes further metrics."""
     return bool(node.ihook.pytest_evalmetrics_compute_metrics.get_hookimpls())
-
-
-def _evaluate(item: BenchmarkItem) -> None:
-    sharing = 1  # benchmarks that share one level: all that are compared, or each its own
-    if item.config.getini("evalmetrics_family") == "run":
-        sharing = sum(map(_is_compared, item.session.items))
-    if item.benchmark.spec.runs:
-        items = [(each, each.benchmark) for each in _benchmarks(item.session)]
-        item_run.share_budget(item.config, items, sharing)
-    result = item_run.run_benchmark(
-        item, item.benchmark, detailed=item.detailed, benchmarks=sharing
-    )
-    if failure := item_run.failure_of(result):
-        raise failure
-
-
-def _is_compared(item: pytest.Item) -> bool:
-    if isinstance(item, BenchmarkItem):
-        return item.benchmark.spec.baseline is not None
-    return "evalmetrics" in getattr(item, "fixturenames", ())

@@ -27,20 +27,13 @@ _FOR_BUILDERS = re.compile(
     r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
 )
 _STATISTICS = "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
-_REGISTRIES = {
-    "metrics": registry.metrics,
-    "scorers": registry.scorers,
-    "loaders": registry.loaders,
-    "reporters": registry.reporters,
-    "gate rules": registry.gate_rules,
-}
-# what each kind of class offers, or the parameters of its functions
-_OFFERS = {
-    "metrics": {"compute"},
-    "scorers": {"score", "scores", "row", "item", "sample"},
-    "loaders": {"read", "rows", "texts", "source"},
-    "reporters": {"report", "prefix"},
-    "gate rules": {"decide", "comparison", "gated", "rule"},
+# of each kind its names, and what its classes offer, or the parameters of its functions
+_KINDS: dict[str, tuple[Registry, set[str]]] = {
+    "metrics": (registry.metrics, {"compute"}),
+    "scorers": (registry.scorers, {"score", "scores", "row", "item", "sample"}),
+    "loaders": (registry.loaders, {"read", "rows", "texts", "source"}),
+    "reporters": (registry.reporters, {"report", "prefix"}),
+    "gate rules": (registry.gate_rules, {"decide", "comparison", "gated", "rule"}),
 }
 
 
@@ -48,16 +41,15 @@ def listed() -> str:
     """List all registered names, each with a line and who provides it."""
     lines = []
     unusual = {name for each in BUILTIN for name in spellings(each)[1:]}  # of a scorer's type
-    for kind, things in _REGISTRIES.items():
+    for kind, (things, _) in _KINDS.items():
         names = [n for n in things.names() if n not in unusual or not things.is_builtin(n)]
-        if not names:  # the built-in gate rules are described by the docs alone
-            continue
-        lines.append(f"{kind} ({len(names)})")
-        wide = min(max(map(len, names)), _WIDE)
-        lines += [f"  {name.ljust(wide)}  {_line(things, name)}" for name in names]
+        described = {name: _line(things, name) for name in names}
         if kind == "metrics":
-            lines += [f"  {'mean/{score}'.ljust(wide)}  {_STATISTICS}"]
-        lines.append("")
+            described["mean/{score}"] = _STATISTICS
+        if names:  # the built-in gate rules are described by the docs alone
+            wide = min(max(map(len, names)), _WIDE)
+            lines += [f"{kind} ({len(names)})"]
+            lines += [f"  {name.ljust(wide)}  {line}" for name, line in described.items()] + [""]
     more = "pytest --evalmetrics-explain NAME tells more of each"
     return "\n".join([*lines, f"package.module:attribute names one of your own; {more}"])
 
@@ -82,7 +74,7 @@ def _doc(target: Any) -> str:
 def explained(name: str) -> str:
     """Explain everything that a name stands for."""
     parts, broken = [], []
-    for kind, things in _REGISTRIES.items():
+    for kind, (things, _) in _KINDS.items():
         try:
             entry = things.find(name) if kind != "metrics" else _find_metric(name)
         except RegistryError as error:
@@ -96,7 +88,7 @@ def explained(name: str) -> str:
         return "\n\n".join(parts)
     if broken:
         raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
-    there = [n for things in _REGISTRIES.values() for n in things.names()]
+    there = [n for things, _ in _KINDS.values() for n in things.names()]
     guess, mark, _ = did_you_mean(name, there, what="").partition("?")
     meant, way = f": {guess}?" if mark else "", "pytest --evalmetrics-list prints what there is"
     raise pytest.UsageError(f"there is nothing named {name!r}{meant}\n  {way}")
@@ -106,7 +98,7 @@ def _kind_of(target: Any) -> str:
     names = set(dir(target))
     if not inspect.isclass(target):
         names |= {key for key, _ in _parameters(target)}
-    return next((kind for kind, offers in _OFFERS.items() if offers & names), "metrics")
+    return next((kind for kind, (_, offers) in _KINDS.items() if offers & names), "metrics")
 
 
 def _find_metric(name: str) -> Found | None:
@@ -170,8 +162,7 @@ def _parameters(target: Any) -> Iterator[tuple[str, str]]:
         return
     for p in parameters:
         if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD):
-            kind = "" if p.annotation is p.empty else f": {inspect.formatannotation(p.annotation)}"
-            if isinstance(p.annotation, str):
-                kind = f": {p.annotation}"
-            default = " (required)" if p.default is p.empty else f" = {p.default!r}"
-            yield p.name, p.name + kind + default
+            written = isinstance(p.annotation, str)
+            kind = p.annotation if written else inspect.formatannotation(p.annotation)
+            shown = p.name if p.annotation is p.empty else f"{p.name}: {kind}"
+            yield p.name, shown + (" (required)" if p.default is p.empty else f" = {p.default!r}")

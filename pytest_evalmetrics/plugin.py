@@ -1,6 +1,6 @@
 """The pytest plugin's entry: options, settings and hooks, each a line that delegates.
 
-A pytest run without benchmarks loads nothing but this, the session and the settings.
+A pytest run without benchmarks loads nothing but this and the settings.
 """
 # ruff: noqa: PLC0415, T201 - what is loaded, and printed, is what was asked for
 
@@ -14,10 +14,19 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics import Finder
-from pytest_evalmetrics.session import EvaluationSession, is_benchmark_file, let_register
-from pytest_evalmetrics.settings import PRINTING, declare, validate
+from pytest_evalmetrics.settings import (
+    COLLECTED,
+    PRINTING,
+    declare,
+    has_fixture,
+    is_benchmark_file,
+    needs_session,
+    validate,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Generator
+
     import pluggy
 
     from pytest_evalmetrics.checking import EvalMetrics
@@ -28,7 +37,7 @@ two plugins declare the option --snapshot-update: syrupy, which keeps the baseli
 pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
   Uninstall that one, or switch it off with `-p no:snapshot` or `-p no:snapshottest`: such as \
 `addopts = -p no:snapshot` in the settings of pytest."""
-_ANSWERED = ("list", "explain", "init", "inspect", "to_parquet", "label", "schema")
+_ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
@@ -39,20 +48,16 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     """
 
     def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
-        if hook_name == "pytest_addoption" and "--snapshot-update" in str(outcome.exception):
+        names, has = ("snapshot", "snapshottest"), pluginmanager.has_plugin
+        both = hook_name == "pytest_plugin_registered" and has("syrupy") and any(map(has, names))
+        refused = hook_name == "pytest_addoption" and "--snapshot-update" in str(outcome.exception)
+        if both or refused:
             raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS) from None
         if hook_name == "pytest_load_initial_conftests":  # all are loaded
             stop()
 
     stop = pluginmanager.add_hookcall_monitoring(lambda *_: None, after)
     declare(parser)
-
-
-def pytest_plugin_registered(manager: pytest.PytestPluginManager) -> None:
-    """Refuse two plugins that declare ``--snapshot-update``."""
-    others = ("snapshot", "snapshottest")
-    if manager.has_plugin("syrupy") and any(map(manager.has_plugin, others)):
-        raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -62,11 +67,39 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
-def pytest_configure(config: pytest.Config) -> None:
-    """Start listening for results; costs nothing until there is one."""
-    config.pluginmanager.register(EvaluationSession(config), "evalmetrics-session")
-    if config.getoption("evalmetrics_check"):
-        config.pluginmanager.register(_BenchmarksAlone(), "evalmetrics-check")
+def pytest_sessionstart(session: pytest.Session) -> None:
+    """Register our session where it has to be there before a benchmark or a check is found."""
+    if needs_session(session.config):
+        from pytest_evalmetrics.session import session_of
+
+        session_of(session.config).start()
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_collection_modifyitems(
+    config: pytest.Config, items: list[pytest.Item]
+) -> Generator[None]:
+    """Record all benchmarks and checks, before anything selects some of them."""
+    if config.pluginmanager.has_plugin("evalmetrics-session") or any(map(has_fixture, items)):
+        from pytest_evalmetrics.session import session_of
+
+        session_of(config).record(items)
+        config.stash[COLLECTED] = items[:]
+    yield
+
+
+def pytest_exception_interact(
+    node: pytest.Collector | pytest.Item,
+    call: pytest.CallInfo[Any],
+    report: pytest.CollectReport | pytest.TestReport,
+) -> None:
+    """Have the session see what can't be collected: it may hold benchmarks."""
+    if isinstance(report, pytest.CollectReport):
+        from pytest_evalmetrics.session import hook_failure, session_of
+
+        session_of(node.config)
+        if call.excinfo is not None:  # a hook in a late conftest.py: without a traceback
+            report.longrepr = hook_failure(call.excinfo.value, node.config) or report.longrepr
 
 
 def pytest_unconfigure() -> None:
@@ -75,24 +108,19 @@ def pytest_unconfigure() -> None:
         sys.meta_path.remove(Finder)
 
 
-class _BenchmarksAlone:
-    def pytest_ignore_collect(self, collection_path: Path, config: pytest.Config) -> bool | None:
-        """Skip the files of tests: a check has nothing to say of them."""
-        ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
-        return None if ours else True
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Leave the files of tests out of a check."""
+    if not config.getoption("evalmetrics_check"):
+        return None
+    ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+    return None if ours else True
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     validate(config)
-    for command in ("compare", "culprit"):
-        if (runs := config.getoption(f"evalmetrics_{command}")) is not None:
-            from pytest_evalmetrics.compare import main
-
-            with let_register(config):
-                return main([command, *runs])
     options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
-    if all(value in (None, False, []) for value in options.values()):
+    if all(value in (None, False) for value in options.values()):
         return None
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.layout import visible_lines
@@ -109,36 +137,42 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
 def _answer(config: pytest.Config, **options: Any) -> tuple[str, int | None]:
     """Return what an option prints, and the exit status: None lets pytest run a benchmark."""
     base, inspected = config.invocation_params.dir, options["inspect"]
-    if options["list"] or options["explain"] is not None:
-        from pytest_evalmetrics.listing import explained, listed
-
-        with let_register(config):
-            name = options["explain"]
-            return f"{listed() if name is None else explained(name)}\n", 0
     if options["init"] is not None:
-        from pytest_evalmetrics.rollouts.survey import write_benchmark
-
-        path, survey_text = write_benchmark(options["init"], base)
-        text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
-        if not survey_text.strip():  # another tool's settings: the rollouts are still to come
-            return f"{text}Name the rollouts in it, then: pytest {path.name}\n", 0
-        config.args[:] = [str(path)]  # of which this run records the baseline
-        config.option.update_snapshots = True
-        return f"{survey_text}\n{text}From now on: pytest {path.name}\n", None
-    if inspected is not None and options["to_parquet"] is not None:
-        from pytest_evalmetrics.rollouts.parquet import to_parquet
-
-        return to_parquet(inspected, options["to_parquet"], base, options["label"]), 0
+        return _first_benchmark(config, options["init"])
     if inspected is not None:
+        from pytest_evalmetrics.rollouts.parquet import to_parquet
         from pytest_evalmetrics.rollouts.survey import survey
 
+        target, labels = map(config.getoption, ("evalmetrics_to_parquet", "evalmetrics_label"))
+        if target is not None:
+            return to_parquet(inspected, target, base, labels), 0
         return survey(inspected, base), 0
-    for name in ("to_parquet", "label"):
-        if options[name]:
-            option = f"--evalmetrics-{name.replace('_', '-')}"
-            raise pytest.UsageError(f"{option} needs --evalmetrics-inspect PATH: of what rollouts?")
-    file = Path(__file__).parent / "schemas" / f"{options['schema']}.schema.json"
-    return file.read_text(encoding="utf-8"), 0
+    if options["schema"] is not None:
+        file = Path(__file__).parent / "schemas" / f"{options['schema']}.schema.json"
+        return file.read_text(encoding="utf-8"), 0
+    from pytest_evalmetrics.compare import main
+    from pytest_evalmetrics.listing import explained, listed
+    from pytest_evalmetrics.session import let_register
+
+    with let_register(config):
+        for command in ("compare", "culprit"):
+            if options[command] is not None:
+                return "", main([command, *options[command]])
+        name = options["explain"]
+        return f"{listed() if name is None else explained(name)}\n", 0
+
+
+def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | None]:
+    """Write a benchmark file for rollouts, and let this run record its baseline."""
+    from pytest_evalmetrics.rollouts.survey import write_benchmark
+
+    path, survey_text = write_benchmark(rollouts, config.invocation_params.dir)
+    text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
+    if not survey_text.strip():  # another tool's settings: the rollouts are still to come
+        return f"{text}Name the rollouts in it, then: pytest {path.name}\n", 0
+    config.args[:] = [str(path)]
+    config.option.update_snapshots = True
+    return f"{survey_text}\n{text}From now on: pytest {path.name}\n", None
 
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
@@ -149,7 +183,9 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
 
     with collector_paused():  # of what modules are made of, nothing is garbage
         from pytest_evalmetrics.items import BenchmarkFile
+        from pytest_evalmetrics.session import session_of
 
+    session_of(parent.config)  # sees that --lf passes over a file
     return BenchmarkFile.from_parent(parent, path=file_path)
 
 

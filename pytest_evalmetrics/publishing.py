@@ -3,27 +3,27 @@
 from __future__ import annotations
 
 import os
-from dataclasses import asdict
-from datetime import UTC, datetime
+from contextlib import contextmanager
 from functools import cached_property, partial
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from pytest_evalmetrics.baselines.declared import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
+from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.reports.lines import calls_line
 from pytest_evalmetrics.reports.payload import Artifacts, Payload
 from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
 from pytest_evalmetrics.reports.section import section
 from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.results import Check, Verdict, worst
-from pytest_evalmetrics.run_folder import Origin, RunFolder, origin_of
+from pytest_evalmetrics.run_folder import RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Collection, Iterator, Mapping, Sequence
 
     import pytest
 
@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     Lines = list[tuple[str, str | None]]  # with a colour
 
 _LAST = 20  # runs of a benchmark that reports show
-_NAMED = 3  # of what was deselected
 
 
 class RunResults:
@@ -42,7 +41,7 @@ class RunResults:
         self._config = config
         self.entries: dict[str, dict[str, Any]] = {}  # the benchmarks' entries of the report, by id
         self._artifacts = Artifacts()  # their larger texts
-        self._unkept: ArtifactError | None = None  # there was no room for these: no artifacts
+        self._keeps_all = True  # until there is no room for them: then no artifacts
         self._errors: list[EvalMetricsError] = []
         self._usage: list[dict[str, Any]] = []  # of calls
         self._warnings: dict[str, None] = {}
@@ -62,11 +61,11 @@ class RunResults:
         if counts:
             self.entries[name] = entry
             self._baselines[name] = payload.get("baseline")
-            if self._unkept is None:
-                try:
+            if self._keeps_all:
+                self._keeps_all = False
+                with self._errors_noted():
                     self._artifacts.add(name, payload)
-                except ArtifactError as error:
-                    self._unkept = error
+                    self._keeps_all = True
         self._usage.append(payload["usage"])
         self._warnings.update(dict.fromkeys(payload["warnings"]))
 
@@ -98,57 +97,53 @@ class RunResults:
 
         The second value says whether all that was to be evaluated was, and every file is there.
         """
-        config = self._config
-        paths: list[Path] = []
-        lines: Lines = []
-        last, entries = self._history(), self.entries.values()
-        report = report_document(entries, lost, last, skipped, deselected=deselected)
+        config, paths = self._config, list[Path]()
+        report = report_document(
+            self.entries.values(), lost, self._history(), skipped, deselected=deselected
+        )
         try:
             config.hook.pytest_evalmetrics_report(report=report)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
             message = f"the hook pytest_evalmetrics_report failed: {type(error).__name__}: {error}"
             hint = "fix it in the conftest.py or the plugin that defines it"
             self._errors.append(ArtifactError(message, hint=hint))
-        if self._unkept is None:
+        if self._keeps_all:  # half of what there was is no report
             chosen = reporter_names(config)
             run = FinishedRun(
                 kept=self._artifacts,
                 report=report,
                 root=config.rootpath,
-                origin=lambda: {**asdict(self._origin[0]), "time": self._origin[1]},
+                origin=lambda: self._origin,
                 chosen=bool(chosen),
             )
             paths, unwritten = write_reports(run, folder.prefix, chosen)
             self._warnings.update(names.notes)
             self._errors += unwritten
-        else:  # half of what there was is no report
-            self._errors.append(self._unkept)
-        try:
+        with self._errors_noted():
             folder.finish(report["verdict"], paths, complete=not self._errors)
-        except ArtifactError as error:
-            self._errors.append(error)
-        try:
+        lines: Lines = []
+        with self._errors_noted():
             lines += [(line, None) for line in tell_ci(report, os.environ, config.rootpath)]
-        except ArtifactError as error:
-            self._errors.append(error)
         lines += [(str(error), "red") for error in self._errors]
         verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
         lines += [(line, None) for line in calls_line(self._usage) if verbosity >= 0]
         if deselected:  # xdist says nothing of it
-            named, more = ", ".join(deselected[:_NAMED]), len(deselected) - _NAMED
-            named += f" and {more} more" if more > 0 else ""
-            lines.append((f"note: deselected, and not evaluated: {named}", None))
+            lines.append((f"note: deselected, and not evaluated: {listed(deselected, 3)}", None))
         lines += [(f"warning: {text}", "yellow") for text in self._warnings]
         shown = [shown_below(path, config.invocation_params.dir) for path in paths]
         return section(report, shown, verbosity=verbosity) + lines, not (self._errors or lost)
 
+    @contextmanager
+    def _errors_noted(self) -> Iterator[None]:
+        """Go on after one of our errors: the section shows it, and the run fails."""
+        try:
+            yield
+        except EvalMetricsError as error:
+            self._errors.append(error)
+
     @cached_property
-    def _origin(self) -> tuple[Origin, str]:
-        """What is judged, and when: by SOURCE_DATE_EPOCH where a build is to be reproducible."""
-        epoch = os.environ.get("SOURCE_DATE_EPOCH", "")
-        now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-        origin = origin_of(os.environ, self._config.rootpath)
-        return origin, now.strftime("%Y-%m-%dT%H:%M:%SZ")
+    def _origin(self) -> dict[str, Any]:
+        return origin_of(os.environ, self._config.rootpath)
 
     def _history(self) -> Mapping[str, Sequence[Any]]:
         """Append this run to the history; return the last runs of each benchmark."""
@@ -160,26 +155,22 @@ class RunResults:
 
         shown = shown_below(path, self._config.invocation_params.dir)
         starts = bool(self._config.getoption("update_snapshots", default=False))
-        run = partial(run_of, starts=starts, reason=accepted_reason(self._config))
+        make = partial(run_of, starts=starts, reason=accepted_reason(self._config))
         entries = sorted(self.entries.values(), key=lambda entry: str(entry["id"]))
-        runs = [run(e, *self._origin, baseline=self._baselines[e["id"]]) for e in entries]
-        try:
-            before = read_history(path, shown)
-            for entry, this in zip(entries, runs, strict=True):
-                earlier = before.runs.get(this["benchmark"], ())
-                usable = [each for each in (*earlier, this) if each["usable"]]
-                if this["usable"] and (drift := list(drift_warnings(entry, usable))):
-                    this["drift"] = drift
+        runs = [make(e, self._origin, baseline=self._baselines[e["id"]]) for e in entries]
+        last: dict[str, list[Any]] = {}
+        with self._errors_noted():
+            before, notes = read_history(path, shown)
+            several = {r["benchmark"]: [*before.get(r["benchmark"], ()), r] for r in runs}
+            for entry, run in zip(entries, runs, strict=True):
+                usable = [each for each in several[run["benchmark"]] if each["usable"]]
+                if run["usable"] and (drift := list(drift_warnings(entry, usable))):
+                    run["drift"] = drift
                     self._warnings.update(dict.fromkeys(drift))
             if runs:
                 append(path, runs, shown)
-        except EvalMetricsError as error:
-            self._errors.append(error)
-            return {}
-        self._warnings.update(dict.fromkeys(before.notes()))
-        last = {}
-        for this in runs:
-            several = [*before.runs.get(this["benchmark"], ()), this][-_LAST:]
-            shortened = [{k: v for k, v in each.items() if k != "baseline"} for each in several]
-            last[this["benchmark"]] = shortened
+            self._warnings.update(dict.fromkeys(notes))
+            for run in (run for of_benchmark in several.values() for run in of_benchmark[-_LAST:]):
+                shortened = {key: value for key, value in run.items() if key != "baseline"}
+                last.setdefault(run["benchmark"], []).append(shortened)
         return last

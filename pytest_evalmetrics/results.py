@@ -298,7 +298,6 @@ class BenchmarkResult:
             names = ", ".join(repr(a.agent) for a in self.agents)
             raise KeyError(f"which agent? there is {names or 'none'}")
         if metric not in (estimates := agents[0].estimates):
-            raise KeyError(
-                f"there is no metric {metric!r}: there is {', '.join(sorted(estimates))}"
-            )
+            names = ", ".join(sorted(estimates))
+            raise KeyError(f"there is no metric {metric!r}: there is {names}")
         return estimates[metric].value

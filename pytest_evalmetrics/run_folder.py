@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
-from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -36,6 +35,7 @@ _VERDICTS = (  # of a run without a run.json
     "gl-code-quality-report.json",
 )
 _IGNORE = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
+_TIME = "%Y-%m-%dT%H:%M:%SZ"
 _TEMPORARY = re.compile(r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?")
 
 
@@ -54,7 +54,7 @@ class RunFolder:
         self._state = {
             "run": uuid.uuid4().hex,
             "state": "running",
-            "started": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ"),
+            "started": f"{datetime.now(UTC):{_TIME}}",
             "host": socket.gethostname(),
             "process": os.getpid(),
             "began": _began(os.getpid()),
@@ -85,7 +85,7 @@ class RunFolder:
         remove_stale(Path(tempfile.gettempdir()))
         remove_stale(self._file.parent)
         which = f"process {earlier.get('process')}, started {earlier.get('started')}"
-        return [f"note: the run before this one did not finish: {which}"] if died else []
+        return [f"note: the run before this one did not finish: {which}"] * died
 
     def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
         """Record the verdict and the files of this run; `complete` says that none is missing.
@@ -102,11 +102,9 @@ class RunFolder:
             )
         folder = self._file.parent
         written = sorted(path for path in paths if path.is_relative_to(folder) and path.is_file())
-        self._state |= {
-            "state": "finished" if complete else "unfinished",
-            "verdict": verdict,
-            "artifacts": {p.relative_to(folder).as_posix(): _digest(p) for p in written},
-        }
+        digests = {path.relative_to(folder).as_posix(): _digest(path) for path in written}
+        state = "finished" if complete else "unfinished"
+        self._state |= {"state": state, "verdict": verdict, "artifacts": digests}
         with suppress(OSError):
             self._write()
         if complete:
@@ -275,8 +273,6 @@ def _began(process: int | None) -> str:
 
 # -- what a run judges ----------------------------------------------------------------------
 
-_SECONDS = 5.0
-
 # https://docs.github.com/actions/reference/workflows-and-actions/variables
 _GITHUB_PAGE = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN_ID}"
 # commit, branch (the first that is set), and the job's page
@@ -294,38 +290,29 @@ _SYSTEMS = (
 )
 
 
-@record
-class Origin:
-    """What was judged; None where it is not known."""
+def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
+    """Return the judged commit, its branch, the page of the CI system's job, and the time.
 
-    commit: str | None = None  # as git names them
-    branch: str | None = None
-    url: str | None = None  # the page of the CI system's job
-
-
-def origin_of(environ: Mapping[str, str], folder: Path) -> Origin:
-    """Return the judged commit, as the CI system names it, or else git."""
+    The CI system names them, or else git; None is unknown. The time is that of SOURCE_DATE_EPOCH
+    where a build is to be reproducible.
+    """
+    epoch = environ.get("SOURCE_DATE_EPOCH", "")
+    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
+    origin: dict[str, Any] = dict.fromkeys(("commit", "branch", "url")) | {"time": f"{now:{_TIME}}"}
     for commit, branches, page in _SYSTEMS:
         if environ.get(commit):
-            branch = next(filter(None, map(environ.get, branches.split())), None)
-            url = None
+            origin["commit"] = environ[commit]
+            origin["branch"] = next(filter(None, map(environ.get, branches.split())), None)
             with suppress(KeyError):
-                url = page.format_map(environ) or None
-            return Origin(environ[commit], branch, url)
+                origin["url"] = page.format_map(environ) or None
+            return origin
     import subprocess  # noqa: PLC0415 - takes milliseconds, and CI systems say it themselves
 
-    try:
-        done = subprocess.run(
-            ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"],  # noqa: S607 - the user's own
-            cwd=folder,
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=True,
-            timeout=_SECONDS,
-            stdin=subprocess.DEVNULL,
+    command = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]  # the user's own
+    with suppress(OSError, ValueError, subprocess.SubprocessError):
+        done = subprocess.run(  # noqa: S603 - a fixed command
+            command, cwd=folder, capture_output=True, errors="replace", check=True, timeout=5.0
         )
         head, branch = done.stdout.split()
-    except (OSError, ValueError, subprocess.SubprocessError):
-        return Origin()
-    return Origin(head, None if branch == "HEAD" else branch)
+        origin["commit"], origin["branch"] = head, None if branch == "HEAD" else branch
+    return origin

@@ -1,10 +1,10 @@
 """The benchmarks of a run, and the tests that check something, from collection to the report.
 
 A worker of xdist leaves its selection and its results on pytest's reports, as builtins; without
-xdist they take the same way. Loaded at every start of pytest: nothing heavy is imported before
-there is a benchmark.
+xdist they take the same way. Registered when the first benchmark or check is found, or pytest-xdist
+starts.
 """
-# ruff: noqa: PLC0415 - so that a run without benchmarks costs nothing
+# ruff: noqa: PLC0415 - so that a test run whose workers meet no benchmark costs little
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ import shutil
 import sys
 import time
 from contextlib import suppress
-from fnmatch import fnmatch
 from pathlib import Path
 from traceback import extract_tb
 from types import ModuleType, SimpleNamespace
@@ -21,19 +20,11 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics.settings import (
-    COLLECTED,
-    PRINTING,
-    SHARED_BUDGET,
-    evaluates_nothing,
-    journal_mode,
-    journal_url,
-    output_prefix,
-    reporter_names,
-)
+from pytest_evalmetrics import settings
+from pytest_evalmetrics.settings import evaluates_nothing, is_benchmark_file
 
 if TYPE_CHECKING:
-    from collections.abc import Generator, Sequence
+    from collections.abc import Generator, Iterable, Sequence
 
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.publishing import RunResults
@@ -49,6 +40,7 @@ _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # that are shown
 _OUR_WARNING = " RegressionWarning: "
+_NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
 _NOTHING_KEPT = "without a journal nothing of what was paid for is kept: run it again with one"
 _ANSWERS_KEPT = (
@@ -67,9 +59,8 @@ class EvaluationSession:
         self._collected: set[str] = set()
         self._present: set[str] = set()  # before any selection
         self._skipped: dict[str, str] = {}  # and why
-        self._judged: set[str] = set()
-        self._broken_off: set[str] = set()
-        self._unreported: dict[str, list[str]] | None = None
+        self._outcomes: dict[str, bool] = {}  # whether it was evaluated to its end
+        self._unreported: tuple[list[str], list[str]] | None = None
         self._results: RunResults | None = None
         self._folder: RunFolder | None = None
         self._refusal = ""
@@ -79,19 +70,21 @@ class EvaluationSession:
     @property
     def _lost(self) -> set[str]:
         """The ids that were collected, and not evaluated to their end."""
-        return (self._collected - self._skipped.keys() - self._judged) | self._broken_off
+        broken_off = {item for item, complete in self._outcomes.items() if not complete}
+        return (self._collected - self._skipped.keys() - self._outcomes.keys()) | broken_off
 
-    def pytest_sessionstart(self) -> None:
+    def start(self) -> None:
         """Prepare the journal before anything is called; keep testmon from selecting benchmarks."""
         self._restrain_testmon()
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
-            refuse_unknown_reporters(self._config)
-        options = ("evalmetrics_journal_clear", "evalmetrics_journal_import")
-        is_prepared = any(map(self._config.getoption, options)) or journal_url(self._config)
-        if is_prepared and not self._is_worker:
+            self._refuse_unknown_reporters()
+        if settings.moves_journal(self._config) and not self._is_worker:
             from pytest_evalmetrics.run_transport import prepare_asked
 
-            self._lines += [(line, None) for line in prepare_asked(self._config)]
+            self._add_lines(prepare_asked(self._config))
+
+    def _add_lines(self, lines: Iterable[str], colour: str | None = None) -> None:
+        self._lines += [(line, colour) for line in lines]
 
     def _restrain_testmon(self) -> None:
         """Let pytest-testmon leave no benchmark out: it knows of code alone, and not of data."""
@@ -110,7 +103,7 @@ class EvaluationSession:
 
     def begin(self) -> None:
         """Mark the output folder as this run's, when its first benchmark is collected."""
-        if not self._is_worker and not any(map(self._config.getoption, PRINTING)):
+        if not self._is_worker and not any(map(self._config.getoption, settings.PRINTING)):
             self._started_folder()
 
     def _started_folder(self) -> RunFolder:
@@ -118,25 +111,19 @@ class EvaluationSession:
             from pytest_evalmetrics.errors import ArtifactError
             from pytest_evalmetrics.run_folder import RunFolder
 
-            evaluates = not evaluates_nothing(self._config)
-            self._folder = RunFolder(output_prefix(self._config), evaluates=evaluates)
+            prefix = settings.output_prefix(self._config)
+            self._folder = RunFolder(prefix, evaluates=not evaluates_nothing(self._config))
             try:
-                self._lines += [(line, None) for line in self._folder.start()]
+                self._add_lines(self._folder.start())
             except ArtifactError as error:
                 self._refusal = str(error)
         return self._folder
 
-    @pytest.hookimpl(wrapper=True)
-    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> Generator[None]:
-        """Record all benchmarks and checks, before anything selects some of them."""
+    def record(self, items: Sequence[pytest.Item]) -> None:
+        """Record the benchmarks and checks that there are, whatever is selected of them."""
         self._present.update(item.nodeid for item in items if _is_ours(item))
-        if self._present:
-            self._config.stash[COLLECTED] = items[:]
-        yield
 
-    def pytest_deselected(self, items: Sequence[pytest.Item]) -> None:
-        """Record what a selection leaves out: the reports name it."""
-        self._present.update(item.nodeid for item in items if _is_ours(item))
+    pytest_deselected = record
 
     def pytest_collectreport(self, report: pytest.CollectReport) -> None:
         """Record a file that can't be collected: it may hold benchmarks."""
@@ -146,23 +133,12 @@ class EvaluationSession:
         elif report.passed and not report.result and self._names_benchmarks(report.nodeid):
             self._present.add(report.nodeid)
 
-    def pytest_exception_interact(
-        self, call: pytest.CallInfo[Any], report: pytest.CollectReport | pytest.TestReport
-    ) -> None:
-        """Show a hook that fails in a late conftest.py without a traceback."""
-        if isinstance(report, pytest.CollectReport) and call.excinfo is not None:
-            report.longrepr = _hook_failure(call.excinfo.value, self._config) or report.longrepr
-
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
         """Record what is to be evaluated; refuse a folder that another run writes into."""
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
         if self._collected:
-            try:
-                refuse_unknown_reporters(self._config)
-            except pytest.UsageError:
-                self._collected.clear()  # nothing has begun, and there is nothing to report
-                raise
+            self._refuse_unknown_reporters()
         # whatever the order, such as a random one
         benchmarks: list[Any] = sorted(filter(is_benchmark, session.items), key=lambda i: i.nodeid)
         for benchmark in benchmarks[_PICTURED:]:
@@ -170,7 +146,7 @@ class EvaluationSession:
         if self._is_worker and self._present:
             # the node id of a benchmark shows that it is one
             tests = [i for i in sorted(self._collected) if not self._names_benchmarks(i)]
-            self._unreported = {"collected": tests, "present": sorted(self._present)}
+            self._unreported = tests, sorted(self._present)
         self._begin_with_any()
         if self._refusal:
             raise pytest.UsageError(self._refusal)
@@ -182,6 +158,21 @@ class EvaluationSession:
         self._begin_with_any()
         if self._refusal:
             pytest.exit(self._refusal, returncode=pytest.ExitCode.USAGE_ERROR)
+
+    def _refuse_unknown_reporters(self) -> None:
+        """Raise UsageError for an unknown reporter, before anything is paid for."""
+        names = settings.reporter_names(self._config)
+        if names is None or self._is_worker:
+            return
+        from pytest_evalmetrics.errors import RegistryError
+        from pytest_evalmetrics.reports.reporters import chosen_reporters
+
+        try:
+            with let_register(self._config):
+                chosen_reporters(names)
+        except RegistryError as error:
+            self._collected.clear()  # nothing has begun, and there is nothing to report
+            raise pytest.UsageError(str(error)) from None
 
     def _begin_with_any(self) -> None:
         if self._collected or self._present:
@@ -207,8 +198,8 @@ class EvaluationSession:
         """Share a folder for large results with a worker on this machine."""
         if node.gateway.spec.popen:
             folder = str(shared_folder(self._config))
-            node.workerinput[_WORKERS_FOLDER] = folder
-            node.workerinput[SHARED_BUDGET] = str(Path(folder, "budget.sqlite3")), self._started
+            budget = str(Path(folder, "budget.sqlite3")), self._started
+            node.workerinput |= {_WORKERS_FOLDER: folder, settings.SHARED_BUDGET: budget}
         elif self._config.getoption("evalmetrics_budget"):
             raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
 
@@ -233,9 +224,10 @@ class EvaluationSession:
         """Take the results and the outcome off a report, in the process that writes artifacts."""
         if self._is_worker:
             return
-        of_worker = vars(report).pop(_SELECTION, {})  # node ids of tests do not show what they are
-        self._collected.update(of_worker.get("collected", ()))
-        self._present.update(of_worker.get("present", ()))
+        # node ids of tests do not show what they are
+        collected, present = vars(report).pop(_SELECTION, ((), ()))
+        self._collected.update(collected)
+        self._present.update(present)
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
         item, evaluated = report.nodeid, {each["entry"]["id"] for each in payloads or ()}
         # do the results of a skipped item say all of it? else more was to come
@@ -252,11 +244,10 @@ class EvaluationSession:
         if _passes_wrongly(report):
             results.refuse_passing(item)
         if evaluated or report.skipped or (report.when == "call" and report.passed):
-            self._judged.add(item)
-            self._broken_off.discard(item)  # it was run again
+            self._outcomes[item] = True  # or again, where one was broken off before
         # not by its gates: what else it would have checked is unknown
         if report.failed and report.when != "teardown" and not results.fails(item):
-            self._broken_off.add(item)
+            self._outcomes[item] = False
         if report.failed and isinstance(report.longrepr, str):  # came through xdist
             _show(report, report.longrepr, self._config)
 
@@ -296,18 +287,18 @@ class EvaluationSession:
             done = many(len(self._all_results().entries), "benchmark")
             way_on = "run the same command again for the others"
             if calls or getattr(self._config.option, "numprocesses", None):
-                way_on = _NOTHING_KEPT if journal_mode(self._config) == "off" else _ANSWERS_KEPT
-            lines = (f"interrupted: {done} evaluated, {len(self._lost)} not", way_on)
-            self._lines += [(line, "yellow") for line in lines]
-        to_export = self._config.getoption("evalmetrics_journal_export") is not None
-        if to_export or journal_url(self._config):
+                is_kept = settings.journal_mode(self._config) != "off"
+                way_on = _ANSWERS_KEPT if is_kept else _NOTHING_KEPT
+            stopped = f"interrupted: {done} evaluated, {len(self._lost)} not"
+            self._add_lines((stopped, way_on), "yellow")
+        if settings.moves_journal(self._config):
             from pytest_evalmetrics.errors import EvalMetricsError
             from pytest_evalmetrics.run_transport import export_asked
 
             try:
-                self._lines += [(line, None) for line in export_asked(self._config)]
+                self._add_lines(export_asked(self._config))
             except EvalMetricsError as error:
-                self._lines.append((str(error), "red"))
+                self._add_lines([str(error)], "red")
                 session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:
@@ -332,7 +323,7 @@ class EvaluationSession:
             hidden = set(map(id, warnings[_WARNINGS:]))
             if hidden:
                 line = f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
-                self._lines.append((line, "yellow"))
+                self._add_lines([line], "yellow")
             if self._results is not None:
                 from pytest_evalmetrics.reports.triage import folded
 
@@ -354,7 +345,7 @@ class EvaluationSession:
         ours = ["__baselines__" in Path(unused.location).parts for unused in report.unused]
         if any(ours) and self._folder is not None:
             line = "unused baselines: delete them with --evalmetrics-delete-unused"
-            self._lines.append((line, "yellow"))
+            self._add_lines([line], "yellow")
         if all(ours):
             # made as they are printed: syrupy switches its colours off only then
             lines = (line for line in report.lines if "--snapshot-update" not in line)
@@ -379,6 +370,15 @@ class EvaluationSession:
         self._results = None  # else pytest's last collections of garbage go through thousands
         if _FOLDER in self._config.stash:
             shutil.rmtree(self._config.stash[_FOLDER], ignore_errors=True)
+
+
+def session_of(config: pytest.Config) -> EvaluationSession:
+    """Return the session of this run, registered at the first call."""
+    session = config.pluginmanager.get_plugin(_NAME)
+    if session is None:
+        session = EvaluationSession(config)
+        config.pluginmanager.register(session, _NAME)
+    return session
 
 
 # -- reports ---------------------------------------------------------------------------------
@@ -423,7 +423,6 @@ def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:
-    """Check for a strict xfail that passed."""
     return report.failed and str(report.longrepr).startswith("[XPASS(strict)]")
 
 
@@ -455,13 +454,8 @@ def is_benchmark(item: pytest.Item) -> bool:
     return type(item).__module__ == "pytest_evalmetrics.items"
 
 
-def is_benchmark_file(name: str, config: pytest.Config) -> bool:
-    """Check whether a file of that name holds benchmarks."""
-    return any(fnmatch(name, pattern) for pattern in config.getini("evalmetrics_files"))
-
-
 def _is_ours(item: pytest.Item) -> bool:
-    return is_benchmark(item) or "evalmetrics" in getattr(item, "fixturenames", ())
+    return is_benchmark(item) or settings.has_fixture(item)
 
 
 def let_register(config: pytest.Config) -> registry.Scope:
@@ -475,7 +469,7 @@ def let_register(config: pytest.Config) -> registry.Scope:
         except Exception as error:  # noqa: BLE001 - a user's code
             from pytest_evalmetrics.errors import RegistryError
 
-            failure = RegistryError(_hook_failure(error, config) or f"{_HOOK} failed: {error}")
+            failure = RegistryError(hook_failure(error, config) or f"{_HOOK} failed: {error}")
             failure.shown = str(failure)
             raise failure from None
     plugins = config.pluginmanager.get_plugins()
@@ -483,7 +477,7 @@ def let_register(config: pytest.Config) -> registry.Scope:
     return registry.Scope(config.rootpath, modules=modules)
 
 
-def _hook_failure(error: BaseException, config: pytest.Config) -> str:
+def hook_failure(error: BaseException, config: pytest.Config) -> str:
     """Say where the hook that registers names failed; return "" for another failure."""
     places = [f for f in extract_tb(error.__traceback__) if f.name == _HOOK]
     if not places:
@@ -492,28 +486,13 @@ def _hook_failure(error: BaseException, config: pytest.Config) -> str:
     from pytest_evalmetrics.baselines.declared import shown_below
     from pytest_evalmetrics.errors import did_you_mean
 
-    place = shown_below(Path(places[-1].filename), config.rootpath)
+    place = f"{shown_below(Path(places[-1].filename), config.rootpath)}:{places[-1].lineno}"
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, AttributeError) and error.obj is registry:
         offered = [name for name in registry.__all__ if name.startswith("register_")]
-        what = f"the registry has no {error.name!r}; "
-        what += did_you_mean(str(error.name), offered, what="it has")
+        guess = did_you_mean(str(error.name), offered, what="it has")
+        what = f"the registry has no {error.name!r}; {guess}"
     return (
-        f"{place}:{places[-1].lineno}: {_HOOK} failed: {what}\n"
+        f"{place}: {_HOOK} failed: {what}\n"
         '  it registers so: registry.register_metric("a_name")(MyMetric)'
     )
-
-
-def refuse_unknown_reporters(config: pytest.Config) -> None:
-    """Raise UsageError for an unknown reporter, before anything is paid for."""
-    names = reporter_names(config)
-    if names is None or hasattr(config, "workerinput"):
-        return
-    from pytest_evalmetrics.errors import RegistryError
-    from pytest_evalmetrics.reports.reporters import chosen_reporters
-
-    try:
-        with let_register(config):
-            chosen_reporters(names)
-    except RegistryError as error:
-        raise pytest.UsageError(str(error)) from None

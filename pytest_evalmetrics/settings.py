@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from contextlib import suppress
+from fnmatch import fnmatch
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,6 +25,12 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
+}
+_NEEDS = {  # which option means nothing without another one
+    "--evalmetrics-reason": "--snapshot-update",
+    "--evalmetrics-runs": "--evalmetrics-calibrate",
+    "--evalmetrics-to-parquet": "--evalmetrics-inspect",
+    "--evalmetrics-label": "--evalmetrics-inspect",
 }
 # Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
 _OPTIONS = """
@@ -182,8 +189,9 @@ def validate(config: pytest.Config) -> None:
     modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
     if len(modes) > 1:
         raise pytest.UsageError(f"{' and '.join(modes)} contradict each other: give one of them")
-    if accepted_reason(config) and not config.getoption("update_snapshots", default=False):
-        raise pytest.UsageError("--evalmetrics-reason needs --snapshot-update: it says why of it")
+    for option, needed in _NEEDS.items():
+        if config.getoption(option) and not config.getoption(needed, default=None):
+            raise pytest.UsageError(f"{option} needs {needed}")
     for head, _ in _entries(_SETTINGS):
         setting, _, default = map(str.strip, head.partition(" ="))
         choices, value = default.split("|"), config.getini(setting)
@@ -192,8 +200,6 @@ def validate(config: pytest.Config) -> None:
     runs = config.getoption("evalmetrics_runs")
     if runs is not None and not (runs.isdecimal() and 2 <= int(runs) <= 50):  # noqa: PLR2004
         raise pytest.UsageError(f"--evalmetrics-runs {runs}: expected a number from 2 to 50")
-    if runs is not None and not config.getoption("evalmetrics_calibrate"):
-        raise pytest.UsageError("--evalmetrics-runs needs --evalmetrics-calibrate")
     budget(config)
     _validate_engine(config)
 
@@ -206,6 +212,31 @@ def evaluates_nothing(config: pytest.Config) -> bool:
     """Check for options that evaluate no benchmark: --collect-only, --setup-only, our own."""
     options = ("collectonly", "setuponly", *PRINTING)
     return any(config.getoption(option, default=False) for option in options)
+
+
+def moves_journal(config: pytest.Config) -> bool:
+    """Check for options that empty, import, export or share the journal."""
+    names = ("journal_clear", "journal_import", "journal_export")
+    options = (config.getoption(f"evalmetrics_{name}") for name in names)
+    return any(options) or journal_url(config) is not None
+
+
+def needs_session(config: pytest.Config) -> bool:
+    """Check for what our session prepares, or takes from workers, before anything is collected."""
+    is_distributed = getattr(config.option, "dist", "no") != "no"
+    has_testmon = config.pluginmanager.has_plugin("TestmonSelect")
+    is_worker = hasattr(config, "workerinput")
+    return is_worker or is_distributed or has_testmon or moves_journal(config)
+
+
+def is_benchmark_file(name: str, config: pytest.Config) -> bool:
+    """Check whether a file of that name holds benchmarks."""
+    return any(fnmatch(name, pattern) for pattern in config.getini("evalmetrics_files"))
+
+
+def has_fixture(item: pytest.Item) -> bool:
+    """Check whether a test requests the fixture ``evalmetrics``."""
+    return "evalmetrics" in getattr(item, "fixturenames", ())
 
 
 def engine_name(config: pytest.Config) -> str:
@@ -222,10 +253,8 @@ def _validate_engine(config: pytest.Config) -> None:
     from importlib.util import find_spec  # noqa: PLC0415 - only where Ray is asked for
 
     if find_spec("ray") is None:
-        raise pytest.UsageError(
-            "the engine ray needs Ray, which is not installed\n"
-            "  pip install 'pytest-evalmetrics[ray]'"
-        )
+        way = "pip install 'pytest-evalmetrics[ray]'"
+        raise pytest.UsageError(f"the engine ray needs Ray, which is not installed\n  {way}")
     several = getattr(config.option, "numprocesses", None)
     if several and not (address or os.environ.get("RAY_ADDRESS")):
         raise pytest.UsageError(

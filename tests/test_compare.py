@@ -150,7 +150,7 @@ def test_reports_are_compared_by_benchmark_and_agent(project, compared, capsys):
     path.write_text(renamed)
     path.with_name("run.json").unlink()
     assert main(["compare", "main", "branch"]) == 1
-    assert "has no benchmark math" in capsys.readouterr().out
+    assert "holds no benchmark named 'math'" in capsys.readouterr().out
 
 
 def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):

@@ -195,15 +195,21 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
 
 
 def benchmark_in_python(
-    settings: Mapping[str, Any], *, name: str, file: Path, line: int, shown: str
+    settings: Mapping[str, Any],
+    *,
+    name: str,
+    file: Path,
+    line: int,
+    shown: str,
+    what: str = "call of evalmetrics.check",
 ) -> Benchmark:
     """Make a benchmark of the keyword arguments of a call in a test, validated as a file's."""
     problems: list[Problem] = []
-    values = {**settings, "name": "check", "rollouts": "(given in Python)"}
+    values = {"rollouts": "(given in Python)", **settings, "name": "check"}
     spec = _validated(_node(values, line, (), problems), problems)
     if problems or spec is None:
         in_order = tuple(dict.fromkeys(problems))
-        raise ConfigError(shown, in_order, what="call of evalmetrics.check")
+        raise ConfigError(shown, in_order, what=what)
     # pytest made the name, which need not be one that a benchmark file may hold
     return Benchmark(replace(spec, name=name), file, {(): line}, in_python=True)
 

@@ -7,7 +7,6 @@ import math
 import os
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from datetime import UTC, datetime
 from functools import cached_property, partial, reduce
 from itertools import chain
 from types import SimpleNamespace
@@ -225,8 +224,8 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
         hint += "baseline: {history: FILE}"
         raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
-    read = runs_of_history.read_history(file, shown)
-    runs, notes = read.runs.get(label, ()), read.notes()
+    of_benchmarks, notes = runs_of_history.read_history(file, shown)
+    runs = of_benchmarks.get(label, ())
     if spec.history_runs is None:
         anchors = runs_of_history.Anchors(spec.against, runs, shown, spec.min_coverage)
         return Reference({}, where="the history", notes=tuple(notes), anchors=anchors)
@@ -567,14 +566,13 @@ def drift_checks(
         if history is None:
             hint = "name it: --evalmetrics-history FILE, or the setting evalmetrics_history"
             raise BaselineError("drift: fail needs a history, and none is named", hint=hint)
-        earlier = read_history(history, history.name).runs.get(result.id, ())
+        earlier = read_history(history, history.name)[0].get(result.id, ())
     except EvalMetricsError as error:
         yield check(Verdict.INCONCLUSIVE, reason=error.message, hint=error.hint or "")
         return
     agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
     entry = msgspec.to_builtins(replace(result, agents=agents)) | {"verdict": str(result.verdict)}
-    time = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    run = run_of(entry, origin_of(os.environ, benchmark.file.parent), time, starts=False)
+    run = run_of(entry, origin_of(os.environ, benchmark.file.parent), starts=False)
     usable = [each for each in (*earlier, run) if each["usable"]]
     for text in drift_warnings(entry, usable) if run["usable"] else ():
         hint = "find what changed in that range; or accept it with `pytest --snapshot-update`"

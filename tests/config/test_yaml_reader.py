@@ -16,7 +16,7 @@ def values(text, loader=None):
 
 
 def problems(text, loader=None):
-    return [str(p).removeprefix("line ") for p in parse_yaml(text, loader).problems]
+    return [f"{p.line}: {p.text}" for p in parse_yaml(text, loader).problems]
 
 
 # -- values -------------------------------------------------------------------------------
@@ -324,4 +324,4 @@ def test_what_can_t_be_read(tmp_path, data, expected):
         path.mkdir()
     elif data is not ...:
         path.write_bytes(data)
-    assert [str(p) for p in read_yaml(path).problems] == [expected]
+    assert [f"line {p.line}: {p.text}" for p in read_yaml(path).problems] == [expected]

@@ -19,7 +19,7 @@ from pytest_evalmetrics.pipeline.judges import Judges, agreement_notes
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.pipeline.row_choice import Chosen, choose, rows_of, with_reward
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.reports.lines import failed_row_notes
+from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.results import Check, JudgeCheck, JudgeUse, Verdict
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES
 from pytest_evalmetrics.transport import Budget, CallError, Forecast, Meter, Usage, redact

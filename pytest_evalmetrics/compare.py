@@ -114,10 +114,10 @@ def _benchmarks(report: Path) -> dict[str, str]:
 
 
 def _tables_of(report: Path, benchmark: str, file: str, shown: str) -> dict[str, RolloutTable]:
-    from pytest_evalmetrics import baselines
+    from pytest_evalmetrics.baselines import document as baselines
 
-    document = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
-    return {agent: table for agent, (table,) in baselines.tables(document, file=shown).items()}
+    recorded = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
+    return {agent: table for agent, (table,) in baselines.tables(recorded, file=shown).items()}
 
 
 def _rollouts_at(path: str) -> Path:
@@ -260,7 +260,7 @@ def _differences(
 ) -> Iterator[Difference]:
     """Evaluate a benchmark, and yield what its checks say of each metric."""
     from pytest_evalmetrics.pipeline.evaluation import Evaluation
-    from pytest_evalmetrics.reports.lines import change_of
+    from pytest_evalmetrics.reports.wording import change_of
 
     settings: dict[str, Any] = {"detailed": False, "benchmarks": len(given.runs) - 1}
     evaluation = Evaluation(benchmark, item_id="compare", table=table, **settings)
@@ -349,7 +349,7 @@ def _answer_field(path: str) -> str | None:
 
 
 def _row(d: Difference) -> dict[str, str]:
-    from pytest_evalmetrics.reports.lines import number, signed
+    from pytest_evalmetrics.reports.wording import number, signed
 
     return {
         **{key: getattr(d, key) for key in _HEAD},
@@ -387,7 +387,7 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
 
 def _as_text(differences: Sequence[Difference], first: str) -> str:
     """Lay out as a table, or where that is too wide as a block for each difference."""
-    from pytest_evalmetrics.reports.lines import table
+    from pytest_evalmetrics.reports.wording import table
 
     width = max(shutil.get_terminal_size((_WIDE, 24)).columns, 40)
     rows = _rows(differences)
@@ -474,7 +474,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _parsed(argv)
     try:
         if given.command == "site":
-            from pytest_evalmetrics.reports.site import build_site
+            from pytest_evalmetrics.reports.html.page import build_site
 
             index, notes = build_site(given.folder, given.output)
             sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)

@@ -158,7 +158,8 @@ def _calls_planned(
     item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
-    from pytest_evalmetrics import baselines, metrics  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics import metrics  # noqa: PLC0415 - loaded by now
+    from pytest_evalmetrics.baselines import document as baselines  # noqa: PLC0415 - the same
     from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
@@ -176,8 +177,8 @@ def _calls_planned(
                 spec = scoring.benchmark.spec
                 plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
             if snapshot is not None and not whose:
-                document = baselines.parse(snapshot[0], file=snapshot[1])
-                recorded = baselines.values(document, next(iter(document["agents"])))
+                kept = baselines.parse(snapshot[0], file=snapshot[1])
+                recorded = baselines.values(kept, next(iter(kept["agents"])))
             rest, answered = scoring.forecast(plan, recorded)
         except EvalMetricsError as error:
             yield f"calls of {item.nodeid}{whose}: {visible(error.message)}"

@@ -145,9 +145,7 @@ class RunFolder:
 
     def _write(self) -> None:
         make_folder(self._file.parent)
-        temporary = self._file.with_name(f".{temporary_name()}.tmp")
-        temporary.write_text(json.dumps(self._state, indent=2) + "\n", encoding="utf-8")
-        temporary.replace(self._file)
+        write_whole(self._file, [json.dumps(self._state, indent=2).encode(), b"\n"])
 
     def _guard_exit(self) -> None:
         """Keep ``os._exit(0)`` in a hook from ending this run with a green status."""
@@ -211,6 +209,23 @@ def finished_report(path: Path, shown: str) -> Path:
 def temporary_name() -> str:
     """Name a temporary file or folder after its host and process."""
     return f"evalmetrics-{_host()}-{os.getpid()}-{os.urandom(8).hex()}"
+
+
+def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file beside its place, and move it there when it is complete.
+
+    After an error there is what was there before.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.parent / f".{temporary_name()}.tmp"
+    try:
+        with temporary.open("xb", buffering=2**20) as file:
+            file.writelines(pieces)
+        temporary.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            temporary.unlink()
+        raise
 
 
 def remove_stale(folder: Path) -> None:

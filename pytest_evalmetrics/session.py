@@ -325,7 +325,7 @@ class EvaluationSession:
                 line = f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
                 self._add_lines([line], "yellow")
             if self._results is not None:
-                from pytest_evalmetrics.reports.triage import folded
+                from pytest_evalmetrics.reports.failure import folded
 
                 ids = folded({"benchmarks": list(self._results.entries.values())})
                 hidden |= {id(report) for report in stats.get("failed", []) if report.nodeid in ids}

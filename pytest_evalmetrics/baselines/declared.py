@@ -11,7 +11,6 @@ import os
 import re
 from contextlib import suppress
 from fnmatch import fnmatch
-from functools import lru_cache
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -30,22 +29,22 @@ if TYPE_CHECKING:
     Tests = Mapping[Path, set[str]]
 
 FOLDER = "__baselines__"
-_PLAIN = re.compile(r"[A-Za-z0-9_.+ -]+")
+# also a first dot, which hides a file, and a last dot or space, which Windows drops
+_UNSAFE = re.compile(r"[^A-Za-z0-9_.+ -]|^\.|[. ]\Z")
 _LONGEST = 100
+# Windows' names of devices
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
 
 
-@lru_cache(maxsize=1024)  # one for each item, and again for syrupy
 def folder_of(file: Path) -> Path:
-    """Return where the baselines of a benchmark file lie: in a folder of its own beside it."""
+    """Return the folder of a benchmark file's baselines: one of its own beside it."""
     return file.parent.joinpath(FOLDER, file.stem)
 
 
-@lru_cache(maxsize=1024)  # syrupy asks several times for each
 def baseline_file(file: Path, benchmark: str) -> Path:
-    """Return where the baseline of a benchmark lies."""
-    return file.parent.joinpath(FOLDER, file.stem, f"{file_name(benchmark)}.json")
+    """Return the file of a benchmark's baseline."""
+    return folder_of(file) / f"{file_name(benchmark)}.json"
 
 
 def shown_below(path: Path, root: Path) -> str:
@@ -55,16 +54,9 @@ def shown_below(path: Path, root: Path) -> str:
 
 def file_name(benchmark: str) -> str:
     """Escape a benchmark's name, so that no two share a file."""
-    parts = [*benchmark]
-    if not _PLAIN.fullmatch(benchmark):
-        parts = [c if _PLAIN.fullmatch(c) else _hex(c) for c in benchmark]
-    if parts and parts[0] == ".":  # hidden
-        parts[0] = _hex(".")
-    if parts and parts[-1] in (".", " "):  # which Windows drops
-        parts[-1] = _hex(parts[-1])
-    if _RESERVED.fullmatch("".join(parts)):  # devices of Windows
-        parts[0] = _hex(parts[0])
-    escaped = "".join(parts)
+    escaped = _UNSAFE.sub(lambda match: _hex(match[0]), benchmark)
+    if _RESERVED.fullmatch(escaped):
+        escaped = _hex(escaped[0]) + escaped[1:]
     if len(escaped) <= _LONGEST:
         return escaped
     digest = blake2b(benchmark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
@@ -146,7 +138,7 @@ class Declared:
     def conflict(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
         beside = self._stems(file.parent).get(file.stem, [])
-        twins = [name for name in beside if self._is_benchmark_file(name) or name == file.name]
+        twins = [name for name in beside if self.is_benchmark_file(name) or name == file.name]
         if len(twins) > 1:
             return (
                 f"{' and '.join(twins)} would keep their baselines in one folder, "
@@ -194,12 +186,13 @@ class Declared:
             stems: dict[str, list[str]] = {}
             for name in _names(folder):
                 path = Path(name)
-                if path.suffix in (".yaml", ".yml", ".py") or self._is_benchmark_file(name):
+                if path.suffix in (".yaml", ".yml", ".py") or self.is_benchmark_file(name):
                     stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
 
-    def _is_benchmark_file(self, name: str) -> bool:
+    def is_benchmark_file(self, name: str) -> bool:
+        """Check whether a file of that name holds benchmarks."""
         return any(fnmatch(name, pattern) for pattern in self._patterns)
 
 
@@ -266,16 +259,15 @@ def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterato
     from pytest_evalmetrics.config import load_benchmarks  # noqa: PLC0415 - only asked for here
 
     for file in sorted(folder.iterdir()):
-        patterns = config.getini("evalmetrics_files")
-        if not any(fnmatch(file.name, pattern) for pattern in patterns) or not file.is_file():
+        if not declared.is_benchmark_file(file.name) or not file.is_file():
             continue
+        shown = shown_below(file, config.rootpath)
         try:
-            benchmarks = load_benchmarks(file, shown=shown_below(file, config.rootpath))
-            declared.add(file, [benchmark.spec for benchmark in benchmarks])
+            declared.add(file, [each.spec for each in load_benchmarks(file, shown=shown)])
         except ConfigError as error:
             if folder_of(file).is_dir():
                 what = str(error).partition("\n")[0]
-                yield f"kept: the baselines of {shown_below(file, config.rootpath)}: {what}"
+                yield f"kept: the baselines of {shown}: {what}"
 
 
 def _remove(path: Path) -> str:
@@ -294,15 +286,10 @@ def _remove(path: Path) -> str:
 def _folders_with_baselines(config: pytest.Config) -> Iterator[Path]:
     """Yield every ``__baselines__`` of a project, but of folders that pytest passes over too."""
     skipped = [pattern for pattern in config.getini("norecursedirs") if "/" not in pattern]
+    skipped += [FOLDER, "__pycache__", "node_modules"]
     for root, folders, files in os.walk(config.rootpath):
         if "pyvenv.cfg" in files:
             folders.clear()
-            continue
         if FOLDER in folders:
             yield Path(root, FOLDER)
-        folders[:] = sorted(
-            name
-            for name in folders
-            if name not in (FOLDER, "__pycache__", "node_modules")
-            and not any(fnmatch(name, pattern) for pattern in skipped)
-        )
+        folders[:] = [f for f in sorted(folders) if not any(fnmatch(f, p) for p in skipped)]

@@ -14,7 +14,7 @@ from functools import lru_cache
 from hashlib import blake2b
 from itertools import chain, pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NotRequired, TypedDict
+from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
@@ -32,13 +32,12 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.results import AgentResult
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION: Final = 1
 _WHOLE = 2**53  # above it floats skip whole numbers
 # what a digest covers beside the numbers, where a baseline has it
 _SEALED = ("ruler", "under_test", "gates", "rows")
 _RECORD = "record a new one with --snapshot-update"
 _TAKE_AGAIN = f"take it from version control again, or {_RECORD}"
-_BY_HAND = f"a baseline is not written by hand: {_RECORD}"
 
 
 class MetricDocument(TypedDict, total=False):
@@ -73,7 +72,7 @@ class AgentDocument(TypedDict):
 class BaselineDocument(TypedDict):
     """A whole baseline."""
 
-    schema_version: int
+    schema_version: Literal[1]
     benchmark: str
     agents: dict[str, AgentDocument]
     provenance: dict[str, Any]
@@ -168,37 +167,29 @@ def _column(table: RolloutTable, name: str) -> list[Any]:
     return [labels[code] for code in category.codes.tolist()]
 
 
-def _plain(column: NDArray[np.float64]) -> list[float | None]:
+def _plain(column: NDArray[np.float64]) -> list[Any]:
     """Write each whole number as such, and a missing value as null, row by row.
 
-    What a row looks like must not depend on other rows: its line would change with theirs.
+    The text of a row must not depend on other rows: its line would change with theirs.
     """
-    if (np.abs(column) < _WHOLE).all():  # no NaN among them
-        integers = column.astype(np.int64)
-        if (integers == column).all():
-            rounded: list[float | None] = integers.tolist()
-            return rounded
-    absent = ~np.isfinite(column)
-    safe = np.where(absent, 0.0, column)
-    whole = (np.trunc(safe) == safe) & (np.abs(safe) < _WHOLE)
-    plain: list[float | None] = [
-        int(number) if is_whole else number
-        for number, is_whole in zip(safe.tolist(), whole.tolist(), strict=True)
-    ]
-    for row in absent.nonzero()[0].tolist():
-        plain[row] = None
-    return plain
+    finite = np.isfinite(column)
+    whole = finite & (np.trunc(column) == column) & (np.abs(column) < _WHOLE)
+    if whole.all():
+        integers: list[Any] = column.astype(np.int64).tolist()
+        return integers
+    plain = column.astype(object)
+    plain[whole] = column[whole].astype(np.int64)
+    plain[~finite] = None
+    return list(plain.tolist())
 
 
-def _number(value: float) -> float | None:
+def _number(value: Any) -> Any:
+    """Write a whole number as such, and null where it is not finite; a label as it is."""
+    if not isinstance(value, float):
+        return value
     if not math.isfinite(value):
         return None
     return int(value) if value == int(value) and abs(value) < _WHOLE else value
-
-
-def _as_written(value: Any) -> Any:
-    """Write a whole number as such, which a reader of JSON may have made a float."""
-    return _number(value) if isinstance(value, float) else value
 
 
 def text_of(path: Path, shown: str) -> str | None:
@@ -221,8 +212,6 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocu
         doc = msgspec.json.decode(text, type=BaselineDocument)
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(text, error, file) from None
-    if doc["schema_version"] != SCHEMA_VERSION:
-        raise _other_version(doc["schema_version"], file)
     if benchmark is not None and doc["benchmark"] != benchmark:
         raise BaselineError(
             f"this is the baseline of {doc['benchmark']!r}, expected that of {benchmark!r}",
@@ -234,7 +223,10 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocu
 
 @collector_paused()
 def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable, ...]]:
-    """Turn a baseline into one table of each run of each agent; task ids are text."""
+    """Turn a baseline into one table of each run of each agent, the newest last.
+
+    Task ids are text.
+    """
     return {
         agent: tuple(_table(agent, run, file) for run in _runs(agent, described, file))
         for agent, described in doc["agents"].items()
@@ -242,7 +234,6 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
 
 
 def _runs(agent: str, described: AgentDocument, file: str) -> list[AgentDocument]:
-    """Take the runs of an agent apart, the newest last."""
     rows = described["tasks"]
     first = next((cell for row in rows.values() for cell in row.values()), [])
     if not first or not isinstance(first[0], list):
@@ -250,8 +241,9 @@ def _runs(agent: str, described: AgentDocument, file: str) -> list[AgentDocument
     for task, row in rows.items():
         cells = row.values()
         if any(len(c) != len(first) or not all(isinstance(x, list) for x in c) for c in cells):
-            what = f"task {task!r} of {agent} has not the numbers of {len(first)} runs"
-            raise BaselineError(what, file=file, hint=_BY_HAND)
+            raise _invalid(
+                f"task {task!r} of {agent} has not the numbers of {len(first)} runs", file
+            )
     return [
         {
             **described,
@@ -272,13 +264,11 @@ def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
     if old["agents"].keys() != new["agents"].keys():
         return f"its agents are {', '.join(new['agents'])}, and were {', '.join(old['agents'])}"
     for name, agent in new["agents"].items():
-        known = old["agents"][name]
-        if (
-            known.get("content") != agent.get("content")
-            or known["tasks"].keys() != agent["tasks"].keys()
-        ):
+        was = old["agents"][name]
+        same_content = was.get("content") == agent.get("content")
+        if not same_content or was["tasks"].keys() != agent["tasks"].keys():
             return "it has other tasks than the runs before"
-        if any(known["tasks"][task].keys() != row.keys() for task, row in agent["tasks"].items()):
+        if any(was["tasks"][task].keys() != row.keys() for task, row in agent["tasks"].items()):
             return "it keeps other scores than the runs before"
     return ""
 
@@ -287,35 +277,31 @@ def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> Basel
     """Add a run to those of a baseline, of which the newest `keep` stay."""
 
     def apart(numbers: Sequence[Any]) -> list[Any]:
-        if numbers and isinstance(numbers[0], list):
-            return [[_as_written(x) for x in run] for run in numbers]
-        return [[_as_written(x) for x in numbers]]
+        several = numbers and isinstance(numbers[0], list)
+        return [[_number(x) for x in run] for run in (numbers if several else [numbers])]
 
-    def metric(known: MetricDocument | None, now: MetricDocument, before: int) -> MetricDocument:
-        earlier = [None] * before if known is None else known.get("runs", [known.get("value")])
+    def metric(was: MetricDocument | None, now: MetricDocument, before: int) -> MetricDocument:
+        earlier = [None] * before if was is None else was.get("runs", [was.get("value")])
         runs = [*earlier, now["value"]][-keep:]
         numbers = [value for value in runs if value is not None]
         # the interval is that of one run
         mean = float(f"{math.fsum(numbers) / len(numbers):.15g}") if numbers else None
-        return (
-            {"value": mean, "tasks": now["tasks"], "runs": runs}
-            if "tasks" in now
-            else {"value": mean, "runs": runs}
-        )
+        tasks: MetricDocument = {"tasks": now["tasks"]} if "tasks" in now else {}
+        return {"value": mean, **tasks, "runs": runs}
 
     agents: dict[str, AgentDocument] = {}
     for name, agent in new["agents"].items():
-        known = old["agents"][name]
-        before = max((len(m.get("runs", [0])) for m in known["key_metrics"].values()), default=1)
+        was = old["agents"][name]
+        before = max((len(m.get("runs", [0])) for m in was["key_metrics"].values()), default=1)
         agents[name] = {
             **agent,
             "key_metrics": {
-                text: metric(known["key_metrics"].get(text), now, before)
+                text: metric(was["key_metrics"].get(text), now, before)
                 for text, now in agent["key_metrics"].items()
             },
             "tasks": {
                 task: {
-                    score: [*apart(known["tasks"][task][score]), numbers][-keep:]
+                    score: [*apart(was["tasks"][task][score]), numbers][-keep:]
                     for score, numbers in row.items()
                 }
                 for task, row in agent["tasks"].items()
@@ -337,10 +323,8 @@ def values(doc: BaselineDocument, agent: str) -> dict[str, float]:
 @collector_paused()
 def stamped(doc: BaselineDocument) -> BaselineDocument:
     """Add a digest of the numbers, by which a later change of them is seen."""
-    read = msgspec.json.decode(
-        render(doc), type=BaselineDocument
-    )  # 1 and 1.0 are the same to a reader
-    return {**doc, "provenance": {**doc["provenance"], "digest": _digest(read)}}
+    floats = msgspec.convert(doc, BaselineDocument)  # 1 and 1.0 are the same to a reader
+    return {**doc, "provenance": {**doc["provenance"], "digest": _digest(floats)}}
 
 
 @collector_paused()
@@ -380,74 +364,64 @@ def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
         return BaselineError(what, file=file, line=at, hint=_TAKE_AGAIN)
     version = parsed.get("schema_version") if isinstance(parsed, dict) else None
     if version is not None and version != SCHEMA_VERSION:
-        return _other_version(version, file)
-    return BaselineError(f"this is no baseline: {error}", file=file, hint=_BY_HAND)
-
-
-def _other_version(version: object, file: str) -> BaselineError:
-    return BaselineError(
-        f"this baseline has the schema version {version!r}, and {SCHEMA_VERSION} is known",
-        file=file,
-        hint=f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it",
-    )
+        return BaselineError(
+            f"this baseline has the schema version {version!r}, and {SCHEMA_VERSION} is known",
+            file=file,
+            hint=f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it",
+        )
+    return _invalid(f"this is no baseline: {error}", file)
 
 
 def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
-    rows = list(described["tasks"].values())
-    names = tuple(rows[0]) if rows else ()
-    counts = [len(row[names[0]]) if names and names[0] in row else 0 for row in rows]
-    for task, row, count in zip(described["tasks"], rows, counts, strict=True):
-        if len(row) != len(names) or any(
-            len(row.get(name, "?" * (count + 1))) != count for name in names
-        ):
-            raise BaselineError(
-                f"task {task!r} of {agent} has scores of different lengths or names",
-                file=file,
-                hint=_BY_HAND,
-            )
-    columns = {name: list(chain.from_iterable([row[name] for row in rows])) for name in names}
-    labelled: dict[str, dict[Any, int]] = {
-        name: {label: code for code, label in enumerate(dict.fromkeys(values))}
-        for name, values in columns.items()
-        if any(isinstance(value, str) for value in values)
-    }
-    for name, labels in labelled.items():
-        if not all(isinstance(label, str | None) for label in labels):
-            raise BaselineError(
-                f"{name!r} of {agent} holds labels and numbers", file=file, hint=_BY_HAND
+    tasks = described["tasks"]
+    rows = list(tasks.values())
+    names = rows[0].keys() if rows else set()
+    counts = [len(next(iter(row.values()), ())) for row in rows]
+    for (task, row), count in zip(tasks.items(), counts, strict=True):
+        if row.keys() != names or any(len(cells) != count for cells in row.values()):
+            raise _invalid(
+                f"task {task!r} of {agent} has scores of different lengths or names", file
             )
     starts = np.cumsum([0, *counts])
     total = int(starts[-1])
-    content: NDArray[np.bytes_] | None = None
-    if hashes := described.get("content"):
-        of_tasks = [hashes.get(task, "") for task in described["tasks"]]
-        content = np.array(of_tasks, dtype=f"S{HASH_SIZE}").repeat(counts)
+    scores: dict[str, NDArray[np.float64]] = {}
+    categories: dict[str, Category] = {}
     try:
-        scores = {  # null becomes NaN
-            name: np.array(values, dtype=np.float64)
-            for name, values in columns.items()
-            if name not in labelled
-        }
+        for name in names:
+            values = list(chain.from_iterable([row[name] for row in rows]))
+            if not any(isinstance(value, str) for value in values):
+                scores[name] = np.array(values, dtype=np.float64)  # null becomes NaN
+                continue
+            codes: dict[Any, int] = {x: code for code, x in enumerate(dict.fromkeys(values))}
+            if not all(isinstance(label, str | None) for label in codes):
+                raise _invalid(f"{name!r} of {agent} holds labels and numbers", file)
+            categories[name] = Category(
+                np.fromiter(map(codes.__getitem__, values), dtype=np.int32, count=total),
+                tuple(MISSING if label is None else str(label) for label in codes),
+            )
     except (TypeError, ValueError):
         what = f"some tasks of {agent} have the numbers of several runs, and some of one"
-        raise BaselineError(what, file=file, hint=_BY_HAND) from None
+        raise _invalid(what, file) from None
+    content: NDArray[np.bytes_] | None = None
+    if hashes := described.get("content"):
+        of_tasks = [hashes.get(task, "") for task in tasks]
+        content = np.array(of_tasks, dtype=f"S{HASH_SIZE}").repeat(counts)
     return RolloutTable(
         agents=(agent,),
         agent=np.zeros(total, dtype=np.int32),
-        tasks=tuple(described["tasks"]),
+        tasks=tuple(tasks),
         task=np.repeat(np.arange(len(counts)), counts),
         sample=np.arange(total) - np.repeat(starts[:-1], counts),
         scores=scores,
-        categories={
-            name: Category(
-                np.fromiter(map(labels.__getitem__, columns[name]), dtype=np.int32, count=total),
-                tuple(MISSING if label is None else str(label) for label in labels),
-            )
-            for name, labels in labelled.items()
-        },
+        categories=categories,
         content=content,
         positional=described.get("ids") == "positions",
     )
+
+
+def _invalid(what: str, file: str) -> BaselineError:
+    hint = f"a baseline is not written by hand: {_RECORD}"
+    return BaselineError(what, file=file, hint=hint)
 
 
 class _Estimate(TypedDict):
@@ -479,16 +453,13 @@ class _Report(TypedDict):
     benchmarks: list[_Entry]
 
 
-def from_report(
-    path: Path, benchmark: str, *, file: Path, shown: str | None = None
-) -> BaselineDocument:
+def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> BaselineDocument:
     """Take one benchmark's run out of a ``report.json``, as a baseline.
 
     Where several benchmarks of the report have the name, that of the benchmark `file` says which
     is meant. `shown` is the report as messages name it. An evaluation that is not complete is
     refused.
     """
-    shown = shown or str(path)
     entries = _read(finished_report(path, shown), shown)["benchmarks"]
     matches = [entry for entry in entries if entry["name"] == benchmark]
     if len(matches) > 1:
@@ -511,15 +482,15 @@ def from_report(
                 hint="compare with a complete run",
             )
     provenance = {"ruler": entry["ruler"]} if entry.get("ruler") else {}
-    return document(benchmark, {a["agent"]: _agent(a) for a in entry["agents"]}, provenance)
-
-
-def _agent(agent: _Agent) -> AgentDocument:
-    values = {name: estimate["value"] for name, estimate in agent["estimates"].items()}
-    return {
-        "key_metrics": {n: {"value": v} for n, v in (values | agent["key_metrics"]).items()},
-        "tasks": agent["task_scores"],
-    }
+    agents: dict[str, AgentDocument] = {}
+    for agent in entry["agents"]:
+        values = {name: estimate["value"] for name, estimate in agent["estimates"].items()}
+        metrics = (values | agent["key_metrics"]).items()
+        agents[agent["agent"]] = {
+            "key_metrics": {name: {"value": value} for name, value in metrics},
+            "tasks": agent["task_scores"],
+        }
+    return document(benchmark, agents, provenance)
 
 
 def _read(path: Path, shown: str) -> _Report:
@@ -529,14 +500,12 @@ def _read(path: Path, shown: str) -> _Report:
         return _decoded(os.fspath(path), stat.st_mtime_ns, stat.st_size)
     except FileNotFoundError:
         what = "there is no such report to compare with"
-        first = "; on a first run, pass --evalmetrics-first-run"
-        raise BaselineError(what, file=shown, hint=hint + first) from None
+        hint += "; on a first run, pass --evalmetrics-first-run"
     except OSError as error:
         what = f"this report can't be read: {error.strerror or error}"
-        raise BaselineError(what, file=shown, hint=hint) from None
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         what = f"this is no report of an earlier run: {error}"
-        raise BaselineError(what, file=shown, hint=hint) from None
+    raise BaselineError(what, file=shown, hint=hint)
 
 
 @lru_cache(maxsize=1)  # the benchmarks of a run mostly name the same one

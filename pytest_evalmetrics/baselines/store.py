@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import os
 import warnings
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -21,36 +20,26 @@ from typing import TYPE_CHECKING, Any, cast
 import pytest
 from syrupy.assertion import SnapshotAssertion
 from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
-from syrupy.extensions.json import JSONSnapshotExtension
+from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
+from pytest_evalmetrics.baselines import document
 from pytest_evalmetrics.baselines.declared import (
     FOLDER,
     Declared,
     baseline_file,
     collected_tests,
-    file_name,
     folder_of,
     shown_below,
 )
-from pytest_evalmetrics.baselines.document import (
-    add_run,
-    parse,
-    render,
-    stamped,
-    text_of,
-    values,
-    why_not_added,
-)
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.results import Check, Verdict
-from pytest_evalmetrics.run_folder import temporary_name
+from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Callable
 
     from pytest_evalmetrics.baselines.document import BaselineDocument
-    from pytest_evalmetrics.results import BenchmarkResult
 
 _SELECTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise")
 
@@ -59,34 +48,27 @@ class Store:
     """The baseline of one item: a benchmark's, or a test's that checks the benchmark `name`."""
 
     def __init__(self, item: pytest.Item, name: str = "") -> None:
-        self._session = getattr(item.config, "_syrupy", None)
-        self._option = item.config.option
-        self.path = baseline_file(item.path, name or item.name)
-        self._location = BaselineLocation(item, name, str(self.path))
-        self._assertion: SnapshotAssertion | None = None
-        self._unusable = (
-            _no_syrupy(item.config)
-            if self._session is None
-            else (Declared.of(item.config).conflict(item.path, name or item.name), None)
-        )
-        marked = any(map(_may_hold, item.iter_markers("xfail")))
-        self._is_known_to_fail = marked and not item.config.getoption("runxfail", default=False)
-        self.shown = shown_below(self.path, item.config.rootpath)
+        name, config = name or item.name, item.config
+        self._session = getattr(config, "_syrupy", None)
+        self._option = option = config.option
+        self.path = baseline_file(item.path, name)
+        self.shown = shown_below(self.path, config.rootpath)
         self.rows_path = self.path.with_name(f"{self.path.stem}.rows.jsonl.gz")
         self.keeps_runs = 1
-
-    @property
-    def is_asked_to_update(self) -> bool:
-        """Whether the user asks this run to write the baseline."""
+        self._location = BaselineLocation(item, name, str(self.path))
+        self._assertion: SnapshotAssertion | None = None
+        conflict = Declared.of(config).conflict(item.path, name)
+        self._unusable = BaselineError(conflict) if conflict else None
+        self._is_asked_to_update = False
         if self._session is None:
-            return False
-        new_only = self._option.update_new_snapshots_only and not os.path.lexists(self.path)
-        return bool(self._option.update_snapshots or new_only)
-
-    @property
-    def updates(self) -> bool:
-        """Whether this run writes the baseline, if its evaluation is complete."""
-        return self.is_asked_to_update and not self._is_known_to_fail and not self._unusable[0]
+            self._unusable = _without_syrupy(config)
+        else:
+            new_only = option.update_new_snapshots_only and not os.path.lexists(self.path)
+            self._is_asked_to_update = bool(option.update_snapshots or new_only)
+        marked = any(map(_may_hold, item.iter_markers("xfail")))
+        is_known_to_fail = marked and not config.getoption("runxfail", default=False)
+        # whether this run writes the baseline, if its evaluation is complete
+        self.updates = self._is_asked_to_update and not is_known_to_fail and not self._unusable
 
     def watch(self) -> None:
         """Let syrupy look for orphans, whatever becomes of the evaluation."""
@@ -100,10 +82,9 @@ class Store:
 
     def read(self) -> tuple[str, str] | None:
         """Return the baseline's text and how its file is called; None without a baseline."""
-        what, hint = self._unusable
-        if what:
-            raise BaselineError(what, hint=hint)
-        text = text_of(self.path, self.shown)
+        if self._unusable is not None:
+            raise self._unusable
+        text = document.text_of(self.path, self.shown)
         return None if text is None else (text, self.shown)
 
     def renamed_from(self) -> str:
@@ -130,134 +111,115 @@ class Store:
         `new` is the baseline that this run would record, None where it must not, and `rows` the
         rows that it keeps, compressed. Returns the result with what was recorded, or why not.
         """
-        if self._assertion is None or self._unusable[0]:
+        if self._assertion is None or self._unusable:
             return result
         if self.updates:
-            if new is None:
-                return self._refuse(result)
-            changed = self._dropped(result)
-            return changed if changed is not None else self._record(result, new, rows)
+            return self._record(result, new, rows)
         if new is not None:
             judged = [c.verdict for c in result.checks if c.gate == "baseline"]
             self._compare("", holds=not any(verdict.fails for verdict in judged))
-        if self.is_asked_to_update:
+        if self._is_asked_to_update:
             note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
             return replace(result, notes=(*result.notes, note))
         return result
 
     def _record(
-        self, result: BenchmarkResult, new: BaselineDocument, rows: bytes | None
+        self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None
     ) -> BenchmarkResult:
+        """Write the baseline, or say in a check why it is not written."""
+        if new is None:
+            reasons = [c for c in result.checks if c.gate in ("data", "expect") and c.verdict.fails]
+            return _with_check(
+                result,
+                "no baseline was recorded, because this evaluation is not complete"
+                + (f": {reasons[0].reason}" if reasons else ""),
+                "complete the run first; or say in `expect:` what is missing on purpose",
+            )
         before, old = self._old()
-        new = {**new, "provenance": {"recorded": _now(), **new["provenance"]}}
+        if not self._option.evalmetrics_accept_tasks and (dropped := _dropped_tasks(result, old)):
+            return _with_check(
+                result,
+                "no baseline was recorded, because it would drop tasks: " + "; ".join(dropped),
+                "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks",
+            )
+        recorded = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        new = {**new, "provenance": {"recorded": recorded, **new["provenance"]}}
         if self._option.evalmetrics_add_run and old is not None:
-            if why := why_not_added(old, new):
+            if why := document.why_not_added(old, new):
                 return _with_check(
                     result,
                     f"this run was not added to the baseline: {why}",
                     "drop --evalmetrics-add-run to record it in place of those runs",
                 )
-            new = add_run(old, new, keep=self.keeps_runs)
-        new = stamped(new)
-        unchanged = old is not None and _but_when(old) == _but_when(new)
-        if unchanged and old is not None and "reason" not in new["provenance"]:
+            new = document.add_run(old, new, keep=self.keeps_runs)
+        new = document.stamped(new)
+        has_reason = "reason" in new["provenance"]
+        if old is not None and not has_reason and _but_when(old) == _but_when(new):
             since = {key: old["provenance"].get(key) for key in _WHEN if key in old["provenance"]}
             new["provenance"] = {**since, **_but_when(new)["provenance"]}
-        text = render(new)
-        failure = self._keep_rows(old, new, rows) or self._assert(text, holds=text == before)
+        text = document.render(new)
+        try:
+            self._keep_rows(old, new, rows)
+            failure = self._compare(text, holds=text == before)
+        except OSError as error:
+            failure = error
         if failure is not None:
+            why = getattr(failure, "strerror", None) or str(failure)
             return _with_check(
                 result,
-                f"{self.shown}: this baseline can't be written: {_why(failure)}",
+                f"{self.shown}: this baseline can't be written: {why}",
                 "give the right or the room to write there; what was there is as it was",
             )
-        recorded = {
-            "file": self.shown,
-            "written": text != before,
-            "metrics": _changes(old, new),
-        }
-        return replace(result, recorded=recorded)
-
-    def _keep_rows(
-        self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
-    ) -> OSError | None:
-        """Write the rows whole or not at all; those that are there already keep their bytes."""
-        try:
-            if rows is None:
-                if old is not None and "rows" in old["provenance"]:
-                    self.rows_path.unlink(missing_ok=True)
-                return None
-            same = old is not None and old["provenance"].get("rows") == new["provenance"]["rows"]
-            if same and self.rows_path.exists():
-                return None
-            self.rows_path.parent.mkdir(parents=True, exist_ok=True)
-            temporary = self.rows_path.with_name(f".{temporary_name()}.tmp")
-            temporary.write_bytes(rows)
-            temporary.replace(self.rows_path)
-        except OSError as error:
-            return error
-        return None
-
-    def _dropped(self, result: BenchmarkResult) -> BenchmarkResult | None:
-        """Refuse to drop or replace tasks of the old baseline, unless the user accepts it."""
-        if self._option.evalmetrics_accept_tasks:
-            return None
-        _, old = self._old()
-        agents = {agent.agent for agent in result.agents}
-        lost = sorted(set() if old is None else old["agents"].keys() - agents)
-        # an agent in place of another is what is under test
-        lost = lost if old is not None and len(old["agents"]) > len(agents) else []
-        reasons = [
-            f"{check.agent}: {check.reason}" if check.agent else check.reason
-            for check in result.checks
-            if check.evidence.get("task_list")
-            and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
-        ]
-        reasons += [f"this run has no agent {agent!r}" for agent in lost]
-        if not reasons:
-            return None
-        return _with_check(
-            result,
-            "no baseline was recorded, because it would drop tasks: " + "; ".join(reasons),
-            "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks",
-        )
-
-    def _refuse(self, result: BenchmarkResult) -> BenchmarkResult:
-        reasons = [
-            check.reason
-            for check in result.checks
-            if check.gate in ("data", "expect") and check.verdict.fails
-        ]
-        return _with_check(
-            result,
-            "no baseline was recorded, because this evaluation is not complete"
-            + (f": {reasons[0]}" if reasons else ""),
-            "complete the run first; or say in `expect:` what is missing on purpose",
-        )
+        changes = {"file": self.shown, "written": text != before, "metrics": _changes(old, new)}
+        return replace(result, recorded=changes)
 
     def _old(self) -> tuple[str | None, BaselineDocument | None]:
-        """Return what is there, as text and as a baseline: what is broken is replaced."""
+        """Return the present baseline as text and as a document: a broken one is replaced."""
         text = None
         try:
-            read = self.read()
-            text = None if read is None else read[0]
-            return text, None if text is None else parse(text, file=self.shown)
+            text = document.text_of(self.path, self.shown)
+            return text, None if text is None else document.parse(text, file=self.shown)
         except BaselineError:
             return text, None
 
-    def _assert(self, text: str, *, holds: bool) -> Exception | None:
+    def _keep_rows(
+        self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
+    ) -> None:
+        """Write the rows whole or not at all; those that are there already keep their bytes."""
+        before = None if old is None else old["provenance"].get("rows")
+        if rows is None and before is not None:
+            self.rows_path.unlink(missing_ok=True)
+        if rows is None or (before == new["provenance"]["rows"] and self.rows_path.exists()):
+            return
+        write_whole(self.rows_path, [rows])
+
+    def _compare(self, text: str, *, holds: bool) -> Exception | None:
+        """Let syrupy compare, and write where this run updates; return why it could not."""
+        assertion = cast("SnapshotAssertion", self._assertion)
+        cast("BaselineExtension", assertion.extension).holds = holds
         with warnings.catch_warnings():
             # syrupy 7.0.0 looks for the name of the test in that of the file that it writes
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot")
-            return self._compare(text, holds=holds)
+            _ = assertion == text  # `assert` would explain two large texts
+        execution = assertion.executions[assertion.num_executions - 1]
+        execution.asserted_data = None  # which syrupy would keep until the end of the run
+        return execution.exception
 
-    def _compare(self, text: str, *, holds: bool) -> Exception | None:
-        assertion = cast("SnapshotAssertion", self._assertion)
-        cast("BaselineExtension", assertion.extension).holds = holds
-        _ = assertion == text  # compares, and writes; `assert` would explain two large texts
-        told = assertion.executions[assertion.num_executions - 1]
-        told.asserted_data = None  # which syrupy would keep until the end of the run
-        return told.exception
+
+def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> list[str]:
+    """Say which tasks of the old baseline a new one would drop or replace."""
+    reasons = [
+        f"{check.agent}: {check.reason}" if check.agent else check.reason
+        for check in result.checks
+        if check.evidence.get("task_list")
+        and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
+    ]
+    agents = {agent.agent for agent in result.agents}
+    # an agent in place of another is what is under test
+    if old is not None and len(old["agents"]) > len(agents):
+        lost = sorted(old["agents"].keys() - agents)
+        reasons += [f"this run has no agent {agent!r}" for agent in lost]
+    return reasons
 
 
 def _may_hold(mark: pytest.Mark) -> bool:
@@ -266,14 +228,14 @@ def _may_hold(mark: pytest.Mark) -> bool:
     return not conditions or any(c is not False for c in conditions)
 
 
-def _no_syrupy(config: pytest.Config) -> tuple[str, str]:
+def _without_syrupy(config: pytest.Config) -> BaselineError:
     hint = "drop `-p no:syrupy`, or set `baseline: false` for this benchmark"
     if config.pluginmanager.has_plugin("snapshot"):
         hint = (
             "pytest-snapshot has an option --snapshot-update too: switch it off instead, with "
             "`-p no:snapshot`"
         )
-    return "baselines are kept through syrupy, which is switched off", hint
+    return BaselineError("baselines are kept through syrupy, which is switched off", hint=hint)
 
 
 def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkResult:
@@ -283,8 +245,8 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
 
 def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, list[Any]]:
     """Say of each metric what it was and what it is; None where there is none."""
-    before = {} if old is None else {agent: values(old, agent) for agent in old["agents"]}
-    after = {agent: values(new, agent) for agent in new["agents"]}
+    before = {} if old is None else {agent: document.values(old, agent) for agent in old["agents"]}
+    after = {agent: document.values(new, agent) for agent in new["agents"]}
     if len(before) == len(after) == 1:  # it may have been renamed
         before = dict(zip(after, before.values(), strict=True))
     agents = dict.fromkeys((*after, *before))
@@ -305,38 +267,23 @@ def _but_when(doc: BaselineDocument) -> dict[str, Any]:
     return {**doc, "provenance": provenance}
 
 
-def _why(error: Exception) -> str:
-    return (error.strerror if isinstance(error, OSError) else None) or str(error)
-
-
-def _now() -> str:
-    return datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-
-
 @dataclass(frozen=True)
 class BaselineLocation(PyTestLocation):
-    """A test, and which of its benchmarks is meant; its baseline, where that is known."""
+    """An item, which of its benchmarks is meant, and the file of its baseline."""
 
-    benchmark: str = ""  # an item that is a benchmark itself has its own name
-    file: str = ""
-
-
-def _name_of(location: PyTestLocation) -> str:
-    return getattr(location, "benchmark", "") or str(location.item.name)
+    benchmark: str
+    file: str
 
 
-class BaselineExtension(JSONSnapshotExtension):
+class BaselineExtension(SingleFileSnapshotExtension):
     """Keeps one benchmark's baseline in one file.
 
     syrupy builds extensions without arguments; the store sets what an item needs.
     """
 
+    _write_mode = WriteMode.TEXT
     snapshot_dirname = FOLDER
     holds: bool = False
-
-    def serialize(self, data: Any, **_: Any) -> str:
-        """Take the text as it is: it is rendered for reading already."""
-        return str(data)
 
     def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
         """Say what the gates, or the store, have found."""
@@ -354,25 +301,13 @@ class BaselineExtension(JSONSnapshotExtension):
     def get_snapshot_name(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
         """Name the snapshot as the benchmark."""
         del index
-        return getattr(test_location, "benchmark", "") or str(test_location.snapshot_name)
-
-    @classmethod
-    def get_file_basename(cls, *, test_location: PyTestLocation, index: Any) -> str:
-        """Name the file, so that no two benchmarks share one."""
-        del index
-        return file_name(_name_of(test_location))
+        return cast("BaselineLocation", test_location).benchmark
 
     @classmethod
     def get_location(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
-        """Say where a baseline lies."""
+        """Return the baseline's file."""
         del index
-        known = getattr(test_location, "file", "")  # syrupy asks several times for each
-        return known or str(baseline_file(Path(test_location.filepath), _name_of(test_location)))
-
-    @classmethod
-    def dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Keep the baselines of a benchmark file in a folder of their own beside it."""
-        return str(folder_of(Path(test_location.filepath)))
+        return cast("BaselineLocation", test_location).file
 
     @classmethod
     def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
@@ -415,16 +350,7 @@ class BaselineExtension(JSONSnapshotExtension):
         """Write a baseline whole or not at all."""
         del name_order
         (snapshot,) = snapshot_collection
-        path = Path(snapshot_collection.location)
-        temporary = path.parent / f".{temporary_name()}.tmp"
-        try:
-            with temporary.open("x", encoding="utf-8", newline="\n") as file:
-                file.write(str(snapshot.data))
-            temporary.replace(path)
-        except BaseException:
-            with suppress(OSError):
-                temporary.unlink()
-            raise
+        write_whole(Path(snapshot_collection.location), [str(snapshot.data).encode()])
 
 
 def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) -> None:
@@ -438,8 +364,8 @@ def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) 
         return
     functions = session.filter_valid_items
 
-    def valid(items: list[pytest.Item]) -> Iterable[pytest.Item]:
-        admitted = {id(item) for item in functions(items)}
+    def valid(items: list[pytest.Item]) -> list[pytest.Item]:
+        admitted = set(map(id, functions(items)))
         return [item for item in items if id(item) in admitted or keeps_baseline(item)]
 
     session.filter_valid_items = valid

@@ -10,13 +10,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics import baselines, errors, gates, metrics
+from pytest_evalmetrics import errors, gates, metrics
+from pytest_evalmetrics.baselines import document as baselines
 from pytest_evalmetrics.data import STATED_ERROR, RolloutTable, RowScores
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions, ruler
 from pytest_evalmetrics.reports.html.picture import picture_of
-from pytest_evalmetrics.reports.lines import failed_row_cause
+from pytest_evalmetrics.reports.wording import failed_row_cause
 from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
 from pytest_evalmetrics.spec import Benchmark, Count
 from pytest_evalmetrics.spec.metric_names import parse

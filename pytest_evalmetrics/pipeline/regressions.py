@@ -16,7 +16,8 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import baselines, gates, metrics, rollouts
+from pytest_evalmetrics import gates, metrics, rollouts
+from pytest_evalmetrics.baselines import document as baselines
 from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import listed, of_many

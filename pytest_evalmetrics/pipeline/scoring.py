@@ -21,7 +21,7 @@ from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.reports.lines import failed_row_notes
+from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, GENERATED_SCORES, MARK
 
 if TYPE_CHECKING:

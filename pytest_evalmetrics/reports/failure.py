@@ -1,33 +1,21 @@
-"""The text of a failing benchmark: every check, the reasons, the flipped tasks, the way out."""
+"""Failures: the text of a failing benchmark, and the causes of a red run."""
 
 from __future__ import annotations
 
 import re
+import shlex
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_evalmetrics.layout import capped, listed, many, visible
+from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.reports.lines import (
-    better_way,
-    change_of,
-    failed_row_groups,
-    failed_row_notes,
-    interval,
-    number,
-    of_agent,
-    p_value,
-    signed,
-    table,
-)
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.results import BenchmarkResult, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.results import BenchmarkResult
 
 _NAMED = 10  # tasks that a line names
 _REWARDS = 8  # of a task
@@ -50,64 +38,59 @@ def failure_text(result: BenchmarkResult) -> str:
     checks = msgspec.to_builtins(result.checks)
     parts = [visible(f"{result.name} {_ANNOUNCED[result.verdict]}")]
     if result.failed_rows:  # what is missing below is missing for this reason
-        parts += ["", *failed_row_groups(result.failed_rows)]
-    values = [_value_cells(c) for c in checks if _has_value(c)]
-    compared = [_compared_cells(c) for c in checks if c["evidence"]]
-    for header, rows in ((_VALUES, values), (_COMPARED, compared)):
-        parts += ["", *table(header, rows)] if rows else []
+        parts += ["", *wording.failed_row_groups(result.failed_rows)]
+    parts += _tables(checks)
     reasons = [c for c in checks if c["verdict"] != "PASS" and c["reason"]]
     for check, following in zip(reasons, [*reasons[1:], None], strict=True):
         where = f"{result.file}:{check['line']}: " if check["line"] else ""
-        parts += ["", visible(f"{check['verdict']}  {where}{of_agent(check)}{check['reason']}")]
+        reason = wording.of_agent(check) + check["reason"]
+        parts += ["", visible(f"{check['verdict']}  {where}{reason}")]
         parts += [f"    {visible(line)}" for line in comparison_details(check["evidence"])]
         if check["hint"] and (following is None or following["hint"] != check["hint"]):
             parts.append(f"  -> {check['hint']}")
     if result.changes:
         parts += ["", *(f"changed: {visible(text)}" for text in result.changes)]
-    explained = set(failed_row_notes(result.failed_rows))
+    explained = set(wording.failed_row_notes(result.failed_rows))
     kinds: dict[str, list[str]] = {}
     for note in result.notes:
         if note not in explained:
             kinds.setdefault(note.partition(":")[0], []).append(note)
-    notes = [line for kind in kinds.values() for line in _first_notes(kind)]
+    notes = []
+    for several in kinds.values():  # what is noted of every agent is noted often
+        more = many(len(several) - _NOTES, "more such note")
+        notes += capped(several, _NOTES, f"and {more}, in report.json")
     if notes:
         parts += ["", *(f"note: {visible(note)}" for note in notes)]
     return "\n".join(parts)
 
 
-def _has_value(check: Mapping[str, Any]) -> bool:
-    return check["gate"] != "data" and not check["evidence"] and bool(check["bound"])
+def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Write a table of the values that gates require, and one of what is compared."""
+    values, compared = [], []
+    for check in checks:
+        head = (check["verdict"], check["agent"], check["name"])
+        if check["evidence"]:
+            compared.append((*head, *_comparison(check), check["bound"]))
+        elif check["bound"] and check["gate"] != "data":
+            tasks = str((check["estimate"] or {}).get("tasks", ""))
+            measured = wording.measured(check, check["estimate"])
+            values.append((*head, *measured, tasks, check["bound"]))
+    for header, rows in ((_VALUES, values), (_COMPARED, compared)):
+        yield from ("", *wording.table(header, rows)) if rows else ()
 
 
-def _value_cells(check: Mapping[str, Any]) -> tuple[str, ...]:
-    head = (check["verdict"], check["agent"], check["name"])
-    if (estimate := check["estimate"]) is None:
-        return (*head, number(check["value"]), "", "", check["bound"])
-    bounds = estimate["interval"] or {}
-    shown = interval(bounds.get("low"), bounds.get("high"))
-    return (*head, number(estimate["value"]), shown, str(estimate["tasks"]), check["bound"])
-
-
-def _compared_cells(check: Mapping[str, Any]) -> tuple[str, ...]:
+def _comparison(check: Mapping[str, Any]) -> tuple[str, ...]:
     evidence = check["evidence"]
-    change, low, high = change_of(evidence)
-    p = p_value(evidence)
+    change, low, high = wording.change_of(evidence)
+    p = wording.p_value(evidence)
     return (
-        *(check["verdict"], check["agent"], check["name"]),
-        *(number(evidence.get("baseline")), number(evidence.get("current", check["value"]))),
-        signed(change),
-        "" if low is None or high is None else f"[{signed(low)}, {signed(high)}]",
+        *map(wording.number, (evidence.get("baseline"), evidence.get("current", check["value"]))),
+        wording.signed(change),
+        "" if low is None or high is None else f"[{wording.signed(low)}, {wording.signed(high)}]",
         "" if p is None else f"{p:.2g}",
         *(str(evidence.get(key, "")) for key in ("tasks", "worse", "better")),
-        better_way(evidence),
-        check["bound"],
+        wording.better_way(evidence),
     )
-
-
-def _first_notes(notes: Sequence[str]) -> list[str]:
-    """Give the first notes of a kind: what is said of every agent is said of many."""
-    more = many(len(notes) - _NOTES, "more such note")
-    return capped(notes, _NOTES, f"and {more}, in report.json")
 
 
 def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
@@ -127,7 +110,7 @@ def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
             f"{evidence['rollouts_current']} now{_adjusted(evidence)}"
         )
     if evidence.get("mde"):
-        yield f"80 % power to see a loss of {number(evidence['mde'])} or more"
+        yield f"80 % power to see a loss of {wording.number(evidence['mde'])} or more"
     if evidence.get("unseen_flips"):
         yield f"no task differs; up to {evidence['unseen_flips']:.1%} of the tasks may flip unseen"
     for key, what in (("added", "only in this run"), ("removed", "only in the baseline")):
@@ -139,7 +122,7 @@ def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _rewards(rewards: Sequence[float]) -> str:
-    return " ".join(capped([number(r) for r in rewards], _REWARDS, "..."))
+    return " ".join(capped([wording.number(r) for r in rewards], _REWARDS, "..."))
 
 
 def _adjusted(evidence: Mapping[str, Any]) -> str:
@@ -199,3 +182,98 @@ class FailureText:
 
     def __str__(self) -> str:
         return self.text
+
+
+# -- why a run is red: the checks that fail, grouped by cause ---------------------------------
+
+FOLDED = 10  # failing benchmarks that a log shows one by one
+_EXPLAINED = 2  # of more of them
+_GROUPED = 5  # with fewer of them, each is read by itself
+_CAUSES_SHOWN = 8
+_PARTS_SHOWN = 6
+_RED = ("FAIL", "INCONCLUSIVE")
+_PLACE = re.compile(r"^\S+:\d+: ")
+_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\w.%-]*")
+
+
+def strength(check: Mapping[str, Any]) -> tuple[int, float, float]:
+    """Rank a check: the verdict, then the p value, then the loss."""
+    evidence = check.get("evidence", {})
+    p = evidence.get("p_adjusted")
+    rank = _RED.index(check["verdict"]) if check["verdict"] in _RED else len(_RED)
+    return rank, 1.0 if p is None else p, -(evidence.get("drop") or 0.0)
+
+
+def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the benchmarks that make the run red, the strongest evidence first."""
+    red = [e for e in report["benchmarks"] if e["verdict"] in _RED and not e["xfail"]]
+    return sorted(red, key=lambda entry: min(map(strength, entry["checks"]), default=(2, 1.0, 0.0)))
+
+
+def folded(report: Mapping[str, Any]) -> set[str]:
+    """Name the failing benchmarks whose explanation a log omits, where there are many."""
+    red = {entry["id"] for entry in failing(report)}
+    if len(red) <= FOLDED:
+        return set()
+    return red - {next(iter(cause.ids)) for cause in _causes(report)[:_EXPLAINED]}
+
+
+def triage(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Say for each cause whom it concerns, the strongest case, and a command for that."""
+    red = len(failing(report))
+    if red < _GROUPED:
+        return []
+    causes = _causes(report)
+    lines = []
+    for cause in causes[:_CAUSES_SHOWN]:
+        where = ", ".join(filter(None, [cause.agent, *cause.metrics]))
+        head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
+        head += f": {where}" if where else ""
+        head += f", in {listed(list(cause.parts), _PARTS_SHOWN)}" if cause.parts else ""
+        first = next(iter(cause.ids))
+        case = f"first {first.rpartition('::')[2]}: {cause.reason}"
+        lines.append((head, case, f"pytest {shlex.quote(first)}"))
+    if len(causes) > _CAUSES_SHOWN:
+        lines.append((f"and {many(len(causes) - _CAUSES_SHOWN, 'more cause')}", "", ""))
+    return lines
+
+
+class _Cause(msgspec.Struct):
+    """A reason that several benchmarks fail for; the keys are in the order of their evidence."""
+
+    verdict: str
+    agent: str
+    reason: str  # of the first benchmark
+    metrics: dict[str, None] = {}
+    parts: dict[str, None] = {}  # of broken-down metrics
+    ids: dict[str, None] = {}  # of the benchmarks
+
+
+def _causes(report: Mapping[str, Any]) -> list[_Cause]:
+    """Group failing checks by verdict, agent and metric; without a number, by the reason."""
+    several = len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
+    causes: dict[tuple[str, ...], _Cause] = {}
+    checks = [(entry, check) for entry in failing(report) for check in entry["checks"]]
+    for entry, check in sorted(checks, key=lambda pair: strength(pair[1])):
+        verdict = check["verdict"]
+        if verdict not in _RED:
+            continue
+        agent = wording.checked_agent(entry, check)
+        metric, _, part = check["name"].partition("[")
+        reason = _PLACE.sub("", check["reason"])
+        kind = metric if verdict == "FAIL" else _VARYING.sub("_", reason)
+        new = _Cause(verdict, agent if several else "", reason)
+        cause = causes.setdefault((verdict, agent, kind), new)
+        cause.ids[entry["id"]] = None
+        if verdict == "FAIL":
+            cause.metrics[metric] = None
+        if part:
+            cause.parts[part.removesuffix("]")] = None
+    joined: dict[tuple[object, ...], _Cause] = {}
+    for key, cause in causes.items():
+        # the metrics that the same benchmarks of an agent fail for are one cause
+        same = (cause.verdict, cause.agent, frozenset(cause.ids)) if cause.metrics else key
+        first = joined.setdefault(same, cause)
+        first.metrics |= cause.metrics
+        first.parts |= cause.parts
+    return sorted(joined.values(), key=lambda c: (_RED.index(c.verdict), -len(c.ids)))

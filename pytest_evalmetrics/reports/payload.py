@@ -19,7 +19,7 @@ from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.reports.html.page import page_texts
-from pytest_evalmetrics.run_folder import temporary_name
+from pytest_evalmetrics.run_folder import temporary_name, write_whole
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
@@ -79,30 +79,25 @@ def payload_of(
         tasks = sum(len(aggregate[_GROUPS]) for aggregate in large)
         note = f"the entries of {tasks:,} tasks are in {GROUPS_FILE}, not in aggregate_metrics.json"
         entry["notes"] = [*entry["notes"], note]
-    texts = {
-        "task_scores": "\n".join(compact(task_scores[agent.agent]) for agent in result.agents),
-        **page_texts(pictures),
-    }
-    files = {}
     try:
-        texts["aggregate"], files["aggregate"] = write_aggregates(result.id, aggregates, folder)
-        texts["groups"], files["groups"] = write_aggregates(result.id, large, folder)
+        handed = {
+            "aggregate": write_aggregates(result.id, aggregates, folder),
+            "groups": write_aggregates(result.id, large, folder),
+        }
     except (TypeError, ValueError) as error:
         raise MetricError(
             f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
             hint="let the hook pytest_evalmetrics_compute_metrics return builtins only",
         ) from error
     if row_scores is not None:
-        for kind, lines in (
-            ("row_scores", row_lines(result.id, row_scores)),
-            ("rollouts", rollout_lines(row_scores)),
-        ):
-            text, files[kind] = _hand_over(lines, folder)
-            texts[kind] = text.decode()
+        handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
+        handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
+    scores = "\n".join(compact(task_scores[agent.agent]) for agent in result.agents)
+    texts = {kind: text for kind, (text, _) in handed.items()}
     return {
         "entry": entry,
-        "texts": texts,
-        "files": {kind: path for kind, path in files.items() if path},
+        "texts": {"task_scores": scores, **texts, **page_texts(pictures)},
+        "files": {kind: path for kind, (_, path) in handed.items() if path},
         "usage": {},
         "warnings": [],
     }
@@ -116,34 +111,27 @@ def handover_folder() -> Path:
     return Path(tempfile.gettempdir()) / temporary_name()
 
 
-def _hand_over(pieces: Iterable[bytes], folder: Path | None) -> tuple[bytes, str]:
+def _hand_over(pieces: Iterable[bytes], folder: Path | None) -> tuple[str, str]:
     """Join the pieces of a text; write a large one to a file of the folder, and return its path."""
     pieces = iter(pieces)
     text = bytearray()
     for piece in pieces:
         text += piece
         if folder is not None and len(text) > _LARGE:
-            return b"", leave(itertools.chain([bytes(text)], pieces), folder)
-    return bytes(text), ""
+            return "", leave(itertools.chain([bytes(text)], pieces), folder)
+    return text.decode(), ""
 
 
 def leave(pieces: Iterable[bytes], folder: Path) -> str:
     """Write a text to a file of its own, and return its path; ArtifactError without room for it."""
-    path = None
+    path = folder / f"{os.urandom(8).hex()}.jsonl"
     try:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        handle, path = tempfile.mkstemp(dir=folder, suffix=".jsonl")
-        with os.fdopen(handle, "wb", buffering=_PIECE) as file:
-            file.writelines(pieces)
-    except BaseException as error:
-        if path is not None:
-            with suppress(OSError):
-                Path(path).unlink()
-        if isinstance(error, OSError):
-            where = f"the results of a benchmark can't be kept in {folder.parent}"
-            raise _no_room(where, error) from error
-        raise
-    return path
+        write_whole(path, pieces)
+    except OSError as error:
+        where = f"the results of a benchmark can't be kept in {folder.parent}"
+        raise _no_room(where, error) from error
+    return str(path)
 
 
 def _no_room(what: str, error: OSError) -> ArtifactError:
@@ -235,8 +223,8 @@ def write_aggregates(
     """Write the entries of one benchmark: the text, or the file that holds it."""
     text, path = _hand_over(_pieces(benchmark, aggregates), folder)
     if text and len(text) <= _LARGE:
-        text = msgspec.json.format(b"[" + text + b"]", indent=2)[1:-1].strip(b"\n")
-    return text.decode(), path
+        text = msgspec.json.format(f"[{text}]", indent=2)[1:-1].strip("\n")
+    return text, path
 
 
 def _pieces(benchmark: str, aggregates: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
@@ -265,32 +253,32 @@ _USAGE = ("input_tokens", "output_tokens", "total_tokens", "latency_s", "cost")
 _AGENT = "agent"  # where rows name none
 
 
-def _scored_rows(found: RowScores) -> Iterator[tuple[int, str, int | str, int, dict[str, Any]]]:
+def _scored_rows(scored: RowScores) -> Iterator[tuple[int, str, int | str, int, dict[str, Any]]]:
     """Yield each row's index, agent, task, sample and scores, in the order of the files."""
-    table = found.table
+    table = scored.table
     order = np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
     for start in range(0, len(order), _BLOCK):
         rows = order[start : start + _BLOCK]
-        columns = [table.scores[name][rows].tolist() for name in found.names]
+        columns = [table.scores[name][rows].tolist() for name in scored.names]
         keys = [column[rows].tolist() for column in (table.agent, table.task, table.sample)]
         for at, (agent, task, sample) in enumerate(zip(*keys, strict=True)):
             # NaN is the one number that is not equal to itself
             values = (column[at] if column[at] == column[at] else None for column in columns)
-            scores = dict(zip(found.names, values, strict=True))
+            scores = dict(zip(scored.names, values, strict=True))
             yield start + at, table.agents[agent], table.tasks[task], sample, scores
 
 
-def rollout_lines(found: RowScores) -> Iterator[bytes]:
+def rollout_lines(scored: RowScores) -> Iterator[bytes]:
     """Write one JSON object per rollout, in the order of the data set; one is held at a time.
 
     A line is the row, its answer as ``response``, its task, sample, agent, scores and usage.
     Under ``_evalmetrics`` it says what of that was no part of the row, and what ``sample``
     was: so that scorers which look at the file see what they saw when it was made.
     """
-    if found.answers is None:
+    if scored.answers is None:
         return
     encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
-    for index, agent, task, sample, scores in _scored_rows(found):
+    for index, agent, task, sample, scores in _scored_rows(scored):
         for name in COUNTED_SCORES:
             if scores.get(name) is not None:
                 scores[name] = int(scores[name])
@@ -301,7 +289,7 @@ def rollout_lines(found: RowScores) -> Iterator[bytes]:
             **{name: score for name, score in scores.items() if name not in _USAGE},
             "usage": {name: scores[name] for name in _USAGE if scores.get(name) is not None},
         }
-        kept: dict[str, Any] = next(iter(decode(found.answers(index))), {"item": {}})
+        kept: dict[str, Any] = next(iter(decode(scored.answers(index))), {"item": {}})
         item = kept["item"]
         mark: dict[str, Any] = {
             "added": [key for key in added if key not in item],
@@ -311,10 +299,10 @@ def rollout_lines(found: RowScores) -> Iterator[bytes]:
         yield encode({**item, **added, MARK: mark}) + b"\n"
 
 
-def row_lines(benchmark: str, found: RowScores) -> Iterator[bytes]:
+def row_lines(benchmark: str, scored: RowScores) -> Iterator[bytes]:
     """Write one JSON object per row, in the order of the files; one is held at a time."""
     encode = msgspec.json.Encoder().encode
-    for index, agent, task, sample, scores in _scored_rows(found):
+    for index, agent, task, sample, scores in _scored_rows(scored):
         row: dict[str, Any] = {
             "benchmark": benchmark,
             "index": index,
@@ -324,11 +312,11 @@ def row_lines(benchmark: str, found: RowScores) -> Iterator[bytes]:
             "scores": scores,
             "errors": [
                 {"scores": f.scores, "kind": f.kind, "reason": f.reason, "row": f.where}
-                for f in found.failed.get(index, ())
+                for f in scored.failed.get(index, ())
             ],
-            "requests": msgspec.Raw(found.requests(index)),
+            "requests": msgspec.Raw(scored.requests(index)),
         }
-        reasons = found.reasons(index)
+        reasons = scored.reasons(index)
         if reasons != b"[]":
             row["reasons"] = msgspec.Raw(reasons)
         yield encode(row) + b"\n"

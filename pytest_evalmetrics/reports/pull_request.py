@@ -22,14 +22,13 @@ from pytest_evalmetrics.layout import capped
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping
 
 _MOST: Final = 65_536  # characters of a comment, as GitHub counts them: in UTF-16
 _ROOM: Final = 400  # for saying that it was cut
 _ROWS: Final = 42  # of a table, with its head
 _PAGE: Final = 100
 _SECONDS: Final = 30
-_API: Final = "https://api.github.com"
 _PERMISSIONS: Final = "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
 
 
@@ -47,9 +46,13 @@ def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_ur
             text = summary(report)
         except Exception:  # noqa: BLE001 - a pull request may have written anything
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
-        title, _, rest = _with_fewer_rows(text).partition("\n")
-        of = f" ({_name(name)})" if len(reports) > 1 else ""
-        parts.append(f"{title}{of}\n{rest}")
+        lines: list[str] = []
+        # with fewer rows, the details of the first failures fit too
+        for is_row, group in groupby(text.splitlines(), lambda line: line.startswith("|")):
+            rows = list(group)
+            lines += capped(rows, _ROWS, "| | and {} more rows |") if is_row else rows
+        lines[0] += f" ({_name(name)})" if len(reports) > 1 else ""
+        parts.append("\n".join(lines) + "\n")
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
     end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page_url})" if page_url else "")
@@ -64,15 +67,6 @@ def _name(text: str) -> str:
 
 def _length(text: str) -> int:
     return len(text.encode("utf-16-le", "replace")) // 2
-
-
-def _with_fewer_rows(text: str) -> str:
-    """Shorten the tables, so that the details of the first failures fit too."""
-    kept: list[str] = []
-    for is_row, group in groupby(text.splitlines(), lambda line: line.startswith("|")):
-        lines = list(group)
-        kept += capped(lines, _ROWS, "| | and {} more rows |") if is_row else lines
-    return "\n".join(kept) + "\n"
 
 
 def _cut(text: str, most: int) -> str:
@@ -92,56 +86,47 @@ def _cut(text: str, most: int) -> str:
 # -- GitHub ----------------------------------------------------------------------------------
 
 
-class _GitHub:
-    """The API of one repository."""
-
-    def __init__(self, environ: Mapping[str, str]) -> None:
-        self._base = f"{environ.get('GITHUB_API_URL', _API)}/repos/{environ['GITHUB_REPOSITORY']}"
-        self._token = environ["GITHUB_TOKEN"]
-
-    def ask(self, path: str, *, method: str = "GET", body: Any = None, **query: Any) -> Any:
-        """Send one request; a fault ends the program with GitHub's words."""
-        url = f"{self._base}/{path}" + (f"?{urllib.parse.urlencode(query)}" if query else "")
-        data = None if body is None else json.dumps(body).encode()
-        request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
-        request.add_header("Authorization", f"Bearer {self._token}")
-        request.add_header("Accept", "application/vnd.github+json")
-        try:
-            with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310
-                return json.load(answer)
-        except urllib.error.HTTPError as error:
-            answer = f"{error.code}: {error.read(500).decode(errors='replace')}"
-            hint = _PERMISSIONS if error.code in (401, 403) else ""
-            sys.exit(f"{method} {path}: GitHub answered {answer}{hint}")
-        except (OSError, ValueError) as error:
-            sys.exit(f"{method} {path}: GitHub did not answer: {error}")
-
-    def pages(self, path: str, **query: Any) -> Iterator[dict[str, Any]]:
-        """Go through all entries of a list."""
-        for page in count(1):
-            entries = self.ask(path, per_page=_PAGE, page=page, **query)
-            yield from entries
-            if len(entries) < _PAGE:
-                return
+def _ask(path: str, *, method: str = "GET", body: Any = None, **query: Any) -> Any:
+    """Send one request about the repository; a fault ends the program with GitHub's words."""
+    api = os.environ.get("GITHUB_API_URL", "https://api.github.com")
+    url = f"{api}/repos/{os.environ['GITHUB_REPOSITORY']}/{path}"
+    url += f"?{urllib.parse.urlencode(query)}" if query else ""
+    data = None if body is None else json.dumps(body).encode()
+    request = urllib.request.Request(url, data, method=method)  # noqa: S310 - GitHub's own URL
+    request.add_header("Authorization", f"Bearer {os.environ['GITHUB_TOKEN']}")
+    request.add_header("Accept", "application/vnd.github+json")
+    try:
+        with urllib.request.urlopen(request, timeout=_SECONDS) as answer:  # noqa: S310 - the same
+            return json.load(answer)
+    except urllib.error.HTTPError as error:
+        answer = f"{error.code}: {error.read(500).decode(errors='replace')}"
+        hint = _PERMISSIONS if error.code in (401, 403) else ""
+        sys.exit(f"{method} {path}: GitHub answered {answer}{hint}")
+    except (OSError, ValueError) as error:
+        sys.exit(f"{method} {path}: GitHub did not answer: {error}")
 
 
-def _last_run(environ: Mapping[str, str], branch: str) -> str:
+def _entries(path: str, **query: Any) -> Iterator[dict[str, Any]]:
+    """Go through all entries of a list, which comes in pages."""
+    for page in count(1):
+        entries = _ask(path, per_page=_PAGE, page=page, **query)
+        yield from entries
+        if len(entries) < _PAGE:
+            return
+
+
+def _last_run(branch: str) -> str:
     """Find the last successful run of this workflow for a push to the branch.
 
     Runs of pull requests don't count: a fork's branch may have the same name.
     """
-    file = environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
-    runs = _GitHub(environ).ask(
-        f"actions/workflows/{urllib.parse.quote(file)}/runs",
-        branch=branch,
-        event="push",
-        status="success",
-        per_page=1,
-    )["workflow_runs"]
+    file = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
+    path = f"actions/workflows/{urllib.parse.quote(file)}/runs"
+    runs = _ask(path, branch=branch, event="push", status="success", per_page=1)["workflow_runs"]
     return str(runs[0]["id"]) if runs else ""
 
 
-def _pull_of(github: _GitHub, run: Mapping[str, Any]) -> int | None:
+def _pull_of(run: Mapping[str, Any]) -> int | None:
     """Find the open pull request whose newest commit a run has judged.
 
     By GitHub's own record of the run: what the run itself says could name any pull request.
@@ -150,29 +135,28 @@ def _pull_of(github: _GitHub, run: Mapping[str, Any]) -> int | None:
         return None
     head = run.get("head_repository") or {}
     branch = f"{(head.get('owner') or {}).get('login')}:{run['head_branch']}"
-    pulls = github.pages("pulls", state="open", head=branch)
+    pulls = _entries("pulls", state="open", head=branch)
     numbers = (int(pull["number"]) for pull in pulls if pull["head"]["sha"] == run["head_sha"])
     return next(numbers, None)
 
 
-def _comment(environ: Mapping[str, str], folder: Path, page_url: str) -> str:
+def _comment(folder: Path, page_url: str) -> str:
     """Write the comment, or renew the one that is there; return a line about it."""
-    event = json.loads(Path(environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
     run = event.get("workflow_run")
     if run is None:
         sys.exit("a comment is written by a workflow that runs `on: workflow_run`; see the guide")
-    github = _GitHub(environ)
-    number = _pull_of(github, run)
+    number = _pull_of(run)
     if number is None:
         return "no comment: the run is of no pull request, or no longer of its newest commit"
     marker = f"<!-- pytest-evalmetrics: {_name(str(run.get('name')))} -->"
     text = comment_of(_reports(folder), marker=marker, run_url=run["html_url"], page_url=page_url)
-    for old in github.pages(f"issues/{number}/comments"):
+    for old in _entries(f"issues/{number}/comments"):
         # anybody may write a comment that begins so; only an app's is ours to edit
         if old["user"]["type"] == "Bot" and (old["body"] or "").startswith(marker):
             path = f"issues/comments/{old['id']}"
-            return f"updated {github.ask(path, method='PATCH', body={'body': text})['html_url']}"
-    comment = github.ask(f"issues/{number}/comments", method="POST", body={"body": text})
+            return f"updated {_ask(path, method='PATCH', body={'body': text})['html_url']}"
+    comment = _ask(f"issues/{number}/comments", method="POST", body={"body": text})
     return f"wrote {comment['html_url']}"
 
 
@@ -193,7 +177,7 @@ def _reports(folder: Path) -> dict[str, Any]:
     return reports
 
 
-def main(argv: Sequence[str], environ: Mapping[str, str]) -> None:
+def main() -> None:
     """Run a command of the action."""
     parser = argparse.ArgumentParser(prog="python -m pytest_evalmetrics.reports.pull_request")
     commands = parser.add_subparsers(dest="command", required=True)
@@ -202,13 +186,11 @@ def main(argv: Sequence[str], environ: Mapping[str, str]) -> None:
     comment = commands.add_parser("comment", help="comment on the pull request of a run")
     comment.add_argument("folder", type=Path, help="where the run's artifacts lie")
     comment.add_argument("--page", default="", help="where report.html is published")
-    given = parser.parse_args(argv)
-    if given.command == "last-run":
-        line = _last_run(environ, given.branch)
-    else:
-        line = _comment(environ, given.folder, given.page)
+    given = parser.parse_args()
+    is_comment = given.command == "comment"
+    line = _comment(given.folder, given.page) if is_comment else _last_run(given.branch)
     sys.stdout.write(f"{line}\n")
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:], os.environ)
+    main()

@@ -7,29 +7,27 @@ import json
 import os
 import re
 import uuid
-from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 
 from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.registry import origin, reporters
-from pytest_evalmetrics.reports.html.page import write_other, write_page
-from pytest_evalmetrics.reports.payload import GROUPS_FILE
+from pytest_evalmetrics.reports.html.page import page, page_of
+from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts
 from pytest_evalmetrics.reports.summary import code_quality, summary
+from pytest_evalmetrics.reports.wording import estimate_below
 from pytest_evalmetrics.results import Verdict, worst
-from pytest_evalmetrics.run_folder import temporary_name
+from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.reports.payload import Artifacts
-
-    Files = dict[str, Callable[[BinaryIO], object]]  # the end of its path -> what writes a file
+    Files = Iterator[tuple[str, Iterable[bytes]]]  # of each file the end of its path, its pieces
 
 REPORT_SCHEMA_VERSION = 1
 _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
@@ -38,10 +36,10 @@ _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
 def report_document(
     entries: Iterable[dict[str, Any]],
     not_evaluated: Iterable[str],
-    history: Mapping[str, Sequence[Mapping[str, Any]]] | None = None,
-    skipped: Mapping[str, str] | None = None,
+    history: Mapping[str, Sequence[Mapping[str, Any]]],
+    skipped: Mapping[str, str],
     *,
-    deselected: Iterable[str] = (),
+    deselected: Iterable[str],
 ) -> dict[str, Any]:
     """Put the entries of all benchmarks together as ``report.json``.
 
@@ -60,9 +58,9 @@ def report_document(
         "verdict": str(worst(verdicts)),
         "benchmarks": benchmarks,
         "not_evaluated": lost,
-        "skipped": [{"id": i, "reason": why} for i, why in sorted((skipped or {}).items())],
+        "skipped": [{"id": i, "reason": why} for i, why in sorted(skipped.items())],
         "deselected": sorted(deselected),
-        "history": dict(sorted((history or {}).items())),
+        "history": dict(sorted(history.items())),
     }
 
 
@@ -79,69 +77,63 @@ class FinishedRun:
     origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
     chosen: bool = False  # whether the user names the reporters: each writes then
 
-    def array(self, kind: str, file: BinaryIO) -> None:
-        """Write the texts of all benchmarks as one JSON array."""
+    def array(self, kind: str) -> Iterator[bytes]:
+        """Yield the texts of all benchmarks as one JSON array."""
         ids = self.kept.ids(kind)
-        file.write(b"[")
+        yield b"["
         for i, item_id in enumerate(ids):
-            file.write(b",\n" if i else b"\n")
-            file.writelines(self.kept.pieces(item_id, kind))
-        file.write(b"\n]\n" if ids else b"]\n")
-
-    def lines(self, kind: str, item_ids: Iterable[str], file: BinaryIO) -> None:
-        """Write the rows of some benchmarks."""
-        for item_id in item_ids:
-            file.writelines(self.kept.pieces(item_id, kind))
+            yield b",\n" if i else b"\n"
+            yield from self.kept.pieces(item_id, kind)
+        yield b"\n]\n" if ids else b"]\n"
 
 
 def _aggregate_metrics(run: FinishedRun) -> Files:
     """Write NeMo Gym's array: one entry per benchmark and agent, with one entry per task."""
-    return {"aggregate_metrics.json": partial(run.array, "aggregate")}
+    yield "aggregate_metrics.json", run.array("aggregate")
 
 
 def _group_level_metrics(run: FinishedRun) -> Files:
     """Write the entries per task of benchmarks with more than 100,000 of them."""
-    wanted = run.chosen or run.kept.ids("groups")
-    return {GROUPS_FILE: partial(run.array, "groups")} if wanted else {}
+    if run.chosen or run.kept.ids("groups"):
+        yield GROUPS_FILE, run.array("groups")
 
 
 def _report(run: FinishedRun) -> Files:
     """Write every check with its evidence, every estimate, and the scores of each task."""
-    return {"report.json": partial(_write_report, run)}
+    yield "report.json", _report_pieces(run)
 
 
 def _summary(run: FinishedRun) -> Files:
     """Write the run for the reviewer of a pull request, in Markdown."""
-    return {"summary.md": lambda file: file.write(summary(run.report).encode())}
+    yield "summary.md", [summary(run.report).encode()]
 
 
 def _page(run: FinishedRun) -> Files:
     """Write the run as a page to look into, in one file."""
-    return {"report.html": lambda file: write_page(file, run.report, run.kept, run.origin())}
+    yield "report.html", page(run.report, run.kept, run.origin())
 
 
 def _row_scores(run: FinishedRun) -> Files:
     """Write the scores and the requests of each row, of benchmarks with scorers."""
     scored = run.kept.ids("row_scores")
-    write = partial(run.lines, "row_scores", scored)
-    return {"row_scores.jsonl": write} if run.chosen or scored else {}
+    if run.chosen or scored:
+        pieces = (run.kept.pieces(item_id, "row_scores") for item_id in scored)
+        yield "row_scores.jsonl", chain.from_iterable(pieces)
 
 
 def _rollouts(run: FinishedRun) -> Files:
     """Write generated rollouts, to be read as ``rollouts:``; one file for each benchmark."""
     generated = run.kept.ids("rollouts")
-    if len(generated) == 1:
-        return {"rollouts.jsonl": partial(run.lines, "rollouts", generated)}
-    names = {i: re.sub(r"[^\w.-]+", "-", i.replace("::", "_")).strip("-") for i in generated}
-    return {f"rollouts/{n}.jsonl": partial(run.lines, "rollouts", [i]) for i, n in names.items()}
+    for item_id in generated:
+        name = re.sub(r"[^\w.-]+", "-", item_id.replace("::", "_")).strip("-")
+        file = "rollouts.jsonl" if len(generated) == 1 else f"rollouts/{name}.jsonl"
+        yield file, run.kept.pieces(item_id, "rollouts")
 
 
 def _code_quality(run: FinishedRun) -> Files:
     """Write what failed, for GitLab's Code Quality; by default only where GITLAB_CI is set."""
-    if not run.chosen and not os.environ.get("GITLAB_CI"):
-        return {}
-    violations = partial(code_quality, run.report, run.root)
-    return {"gl-code-quality-report.json": lambda file: file.write(violations())}
+    if run.chosen or os.environ.get("GITLAB_CI"):
+        yield "gl-code-quality-report.json", [code_quality(run.report, run.root)]
 
 
 _BUILTIN = {
@@ -158,32 +150,22 @@ for _name, _reporter in _BUILTIN.items():
     register_reporter(_name)(_reporter)
 
 
-def _write_report(run: FinishedRun, file: BinaryIO) -> None:
+def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
     # the tasks' scores are copied to where a mark stands for them
     mark = uuid.uuid4().hex
-    benchmarks = [
-        {
-            **entry,
-            "agents": [agent | {"task_scores": mark} for agent in entry["agents"]],
-            "checks": [*_without_known_estimates(entry)],
-        }
-        for entry in run.report["benchmarks"]
-    ]
+    benchmarks = []
+    for entry in run.report["benchmarks"]:
+        agents = [agent | {"task_scores": mark} for agent in entry["agents"]]
+        checks = [*entry["checks"]]
+        for i, check in enumerate(checks):
+            if check["estimate"] == estimate_below(entry, check):  # it is there once
+                checks[i] = {**check, "estimate": None}
+        benchmarks.append({**entry, "agents": agents, "checks": checks})
     pieces = iter(as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode()))
     for entry in benchmarks:
         for scores in run.kept.read(entry["id"], "task_scores").splitlines():
-            file.writelines((next(pieces), scores))
-    file.writelines((*pieces, b"\n"))
-
-
-def _without_known_estimates(entry: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Leave out of checks the estimates that stand below their agent."""
-    known = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
-    if len(known) == 1:
-        known[""] = next(iter(known.values()))
-    for check in entry["checks"]:
-        same = check["estimate"] == known.get(check["agent"], {}).get(check["name"])
-        yield {**check, "estimate": None} if same else check
+            yield from (next(pieces), scores)
+    yield from (*pieces, b"\n")
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:
@@ -245,24 +227,20 @@ def write_reports(
         for name in names or chosen_reporters(None):
             try:
                 target = reporters.find(name).target
-                try:
-                    paths += _written(target, run, prefix)
-                except EvalMetricsError:
-                    raise
-                except (Exception, SystemExit) as error:  # sys.exit() would end the session
-                    raise ArtifactError(
-                        f"the reporter {name!r} failed: {type(error).__name__}: {error}",
-                        hint=f"fix {origin(target)}, or skip it with --evalmetrics-reporters",
-                    ) from error
+                paths += _written(target, run, prefix)
             except EvalMetricsError as error:
                 errors.append(error)
+            except (Exception, SystemExit) as error:  # noqa: BLE001 - sys.exit() would end the session
+                what = f"the reporter {name!r} failed: {type(error).__name__}: {error}"
+                hint = f"fix {origin(target)}, or skip it with --evalmetrics-reporters"
+                errors.append(ArtifactError(what, hint=hint))
     return paths, errors
 
 
 def _written(target: Any, run: FinishedRun, prefix: str) -> Iterator[Path]:
     if target in _BUILTIN.values():
-        for suffix, write in target(run).items():
-            yield atomically(Path(f"{prefix}{suffix}"), write)
+        for suffix, pieces in target(run):
+            yield _write(Path(f"{prefix}{suffix}"), pieces)
         return
     Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
     reporter: Any = target() if inspect.isclass(target) else target
@@ -275,25 +253,13 @@ def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
 
     ArtifactError says that it can't be written.
     """
-    atomically(path, lambda file: write_other(file, "noise", data))
+    _write(path, page_of("noise", data))
 
 
-def atomically(path: Path, write: Callable[[BinaryIO], object]) -> Path:
-    """Write a file beside its place, and put it there when it is whole.
-
-    ArtifactError says that it can't be written; what was there is as it was.
-    """
-    temporary = None
+def _write(path: Path, pieces: Iterable[bytes]) -> Path:
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary = path.parent / f".{temporary_name()}.tmp"
-        with temporary.open("xb") as file:
-            write(file)
-        temporary.replace(path)
+        write_whole(path, pieces)
     except OSError as error:
-        if temporary is not None:
-            with suppress(OSError):
-                temporary.unlink()
         raise ArtifactError(
             f"can't be written: {error.strerror or error}",
             file=str(path),

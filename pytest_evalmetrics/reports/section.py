@@ -7,19 +7,8 @@ from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import capped, listed, many, visible
-from pytest_evalmetrics.reports.lines import (
-    false_alarms,
-    headline_metrics,
-    interval,
-    judge_lines,
-    lost_ones,
-    number,
-    of_agent,
-    recorded_count,
-    recorded_lines,
-    table,
-)
-from pytest_evalmetrics.reports.triage import FOLDED, failing, triage
+from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.reports.failure import FOLDED, failing, triage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -63,9 +52,10 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
             cut = line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
             yield f"    {cut}", None
     if verbosity < 0:
-        yield _count(entries, report), _COLOURS[report["verdict"]]
-        if counted := recorded_count(entries):
-            yield counted, None
+        total = many(len(entries), "benchmark")
+        yield f"{total}: {wording.verdict_counts(report)}", _COLOURS[report["verdict"]]
+        if recorded := wording.recorded_count(entries):
+            yield recorded, None
     elif verbosity == 0 and len(red) > FOLDED:
         yield from _strongest(entries, red, written)
     else:
@@ -75,8 +65,7 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
     if verbosity == 0:
         yield from ((f"note: {note}", None) for note in _common_notes(entries))
     yield from ((f"note: {note}", None) for note in _blind_gates(entries))
-    chance = false_alarms(entries)
-    if chance and verbosity >= 0 and len(entries) >= _MANY:
+    if verbosity >= 0 and len(entries) >= _MANY and (chance := wording.false_alarms(entries)):
         yield f"note: {chance}", None
 
 
@@ -89,8 +78,8 @@ def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:
         yield _line(entry), "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
         details = [*(_details(entry) if everything else _task_lists(entry))]
         details += [f"changed: {text}" for text in entry.get("changes", ())]
-        details += recorded_lines(entry["recorded"])
-        details += judge_lines(entry.get("judges", ()))
+        details += wording.recorded_lines(entry["recorded"])
+        details += wording.judge_lines(entry.get("judges", ()))
         yield from ((f"    {text}", None) for text in details)
     if hidden:
         yield f"... and {len(hidden)} more that pass (-v shows them)", "green"
@@ -110,8 +99,8 @@ def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence
     if others:
         counts = ", ".join(f"{count} {what}" for what, count in others.items())
         yield f"... and {counts} (-v shows them)", None
-    if counted := recorded_count(entries):
-        yield counted, None
+    if recorded := wording.recorded_count(entries):
+        yield recorded, None
 
 
 def _line(entry: Entry) -> str:
@@ -119,9 +108,8 @@ def _line(entry: Entry) -> str:
     failing_agents = {c["agent"] for c in entry["checks"] if c["verdict"] != "PASS"}
     agents = []
     for agent in sorted(entry["agents"], key=lambda a: a["agent"] not in failing_agents):
-        metrics = [
-            f"{name} {number(value)}" for name, value in headline_metrics(entry, agent).items()
-        ]
+        headline = wording.headline_metrics(entry, agent).items()
+        metrics = [f"{name} {wording.number(value)}" for name, value in headline]
         named = f"{agent['agent']}: " if len(entry["agents"]) > 1 else ""
         counts = [many(agent["tasks"], "task"), many(agent["rollouts"], "rollout")]
         counts += [f"{agent['missing']} missing"] if agent["missing"] else []
@@ -139,17 +127,14 @@ def _task_lists(entry: Entry) -> Iterator[str]:
     for check in entry["checks"]:
         passes = check["verdict"] == "PASS" and check["reason"]
         if passes and check.get("evidence", {}).get("task_list"):
-            yield f"{of_agent(check)}{check['reason']}"
+            yield wording.of_agent(check) + check["reason"]
 
 
 def _details(entry: Entry) -> Iterator[str]:
     for check in entry["checks"]:
-        line = f"{check['verdict']:<12}  {of_agent(check)}{check['name']}"
+        line = f"{check['verdict']:<12}  {wording.of_agent(check)}{check['name']}"
         if check["bound"]:
-            estimate = check["estimate"] or {"value": check["value"]}
-            bounds = estimate.get("interval") or {}
-            sure = interval(bounds.get("low"), bounds.get("high"))
-            line += f" {' '.join(filter(None, (number(estimate['value']), sure)))}"
+            line += f" {' '.join(filter(None, wording.measured(check, check['estimate'])))}"
             line += f" (expected {check['bound']})"
         yield line + (f": {check['reason']}" if check["reason"] else "")
     yield from (f"note: {note}" for note in entry["notes"])
@@ -179,23 +164,13 @@ def _common_notes(entries: Iterable[Entry]) -> Iterator[str]:
 
 
 def _without_result(report: Mapping[str, Any], *, everything: bool) -> Lines:
-    lost = [f"INCONCLUSIVE  {item}  {why}" for item, why in lost_ones(report)]
+    lost = [f"INCONCLUSIVE  {item}  {why}" for item, why in wording.lost_ones(report)]
     skipped = [f"{'SKIPPED':<12}  {s['id']}  {s['reason']}" for s in report.get("skipped", ())]
-    for lines, what, colour in (
-        (lost, "that were not evaluated", "red"),
-        (skipped, "skipped", "yellow"),
-    ):
-        rest = f"... and {{}} more {what} (-v shows them)"
+    listed_apart = ((lost, "that were not evaluated", "red"), (skipped, "skipped", "yellow"))
+    for lines, what, colour in listed_apart:
         most = len(lines) if everything else _OTHERS_SHOWN
+        rest = f"... and {{}} more {what} (-v shows them)"
         yield from ((line, colour) for line in capped(lines, most, rest))
-
-
-def _count(entries: Sequence[Entry], report: Mapping[str, Any]) -> str:
-    counts = Counter(entry["verdict"] for entry in entries)
-    counted = [f"{counts[verdict]} {verdict}" for verdict in _COLOURS if verdict in counts]
-    for key, what in (("not_evaluated", "not evaluated"), ("skipped", "skipped")):
-        counted += [f"{len(report[key])} {what}"] if report.get(key) else []
-    return f"{many(len(entries), 'benchmark')}: " + ", ".join(counted)
 
 
 # -- the plan --------------------------------------------------------------------------------
@@ -216,15 +191,15 @@ def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
     for item, powers in planned:
         several = len({p.agent for p in powers}) > 1
         for p in powers:
-            known = math.isfinite(p.mde)
+            is_known = math.isfinite(p.mde)
             needed = "more than 1024" if p.needed is None else str(p.needed)
             rows.append(
                 (
                     *(item, p.agent if several else "", p.metric, str(p.tasks), str(p.rollouts)),
-                    *(number(p.mde) if known else "?", number(p.max_drop)),
-                    *(needed if known and p.max_drop > 0 else "-", p.source),
+                    *(wording.number(p.mde) if is_known else "?", wording.number(p.max_drop)),
+                    *(needed if is_known and p.max_drop > 0 else "-", p.source),
                 )
             )
             if p.reason:
                 notes.append(f"note: {item}: {p.metric + ': ' if p.metric else ''}{p.reason}")
-    return [*table(_PLAN, rows), "", _PLAN_NOTE, *map(visible, notes)]
+    return [*wording.table(_PLAN, rows), "", _PLAN_NOTE, *map(visible, notes)]

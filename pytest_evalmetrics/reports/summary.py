@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 import json
 import os
 import re
@@ -12,23 +13,13 @@ from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.layout import capped, many, visible
-from pytest_evalmetrics.reports.failure import comparison_details
-from pytest_evalmetrics.reports.lines import (
-    expected,
-    false_alarms,
-    lost_ones,
-    number,
-    of_agent,
-    signed,
-    sparkline,
-    trends,
-)
-from pytest_evalmetrics.reports.triage import strength, triage
+from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.reports.failure import comparison_details, strength, triage
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    Told = tuple[Mapping[str, Any], Mapping[str, Any]]  # an entry, and a check of it
+    EntryCheck = tuple[Mapping[str, Any], Mapping[str, Any]]  # a benchmark, a check of it
 
 # -- escaping --------------------------------------------------------------------------------
 
@@ -42,10 +33,7 @@ def plain(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    escaped = _one_line(text)
-    for character, entity in (("&", "&amp;"), ("<", "&lt;"), (">", "&gt;")):
-        escaped = escaped.replace(character, entity)
-    return _LIVE.sub(r"<span>\1</span>", escaped)
+    return _LIVE.sub(r"<span>\1</span>", html.escape(_one_line(text), quote=False))
 
 
 def _one_line(text: str) -> str:
@@ -75,27 +63,25 @@ def summary(report: Mapping[str, Any]) -> str:
     """Write Markdown; nothing that a benchmark's file or its rows say is interpreted."""
     benchmarks = report["benchmarks"]
     lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", ""]
-    lines += [_counted(report), ""]
-    if chance := false_alarms(benchmarks):
+    lines += [wording.verdict_counts(report), ""]
+    if chance := wording.false_alarms(benchmarks):
         lines += [f"{chance}.", ""]
     causes = triage(report)
     for head, *rest in causes:
         lines += [f"- **{plain(head)}**", *(f"  - {plain(text)}" for text in rest if text)]
     lines += [""] if causes else []
-    if rows := _rows([(entry, check) for entry in benchmarks for check in entry["checks"]]):
-        lines += [*_HEAD, *rows, ""]
+    lines += _block(_HEAD, _rows([(e, check) for e in benchmarks for check in e["checks"]]))
     changes = [
         f"- {plain(e['name'])}: {plain(c)}" for e in benchmarks for c in e.get("changes", ())
     ]
-    if changes:
-        lines += ["Changed since the baseline:", ""]
-        lines += [*capped(changes, _SHOWN, "- and {} more, in report.json"), ""]
+    changes = capped(changes, _SHOWN, "- and {} more, in report.json")
+    lines += _block(["Changed since the baseline:", ""], changes)
     details = [part for entry in benchmarks for part in _details(entry)]
     more = many(len(details) - _SHOWN, "more reason", "is")
     lines += capped(details, _SHOWN, f"{more} in report.json.\n")
     lines += _trends(report)
     lead = f"- {_SIGNS['INCONCLUSIVE']} "
-    lost = [f"{lead}{plain(item)} {why}" for item, why in lost_ones(report)]
+    lost = [f"{lead}{plain(item)} {why}" for item, why in wording.lost_ones(report)]
     lines += capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated")
     skipped = [
         f"- {plain(s['id'])} was skipped: {plain(s['reason'])}" for s in report.get("skipped", ())
@@ -104,19 +90,11 @@ def summary(report: Mapping[str, Any]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _counted(report: Mapping[str, Any]) -> str:
-    benchmarks = report["benchmarks"]
-    verdicts = [entry["verdict"] for entry in benchmarks]
-    parts = [f"{verdicts.count(v)} {v}" for v in _SIGNS if v in verdicts]
-    known = sum(entry["xfail"] and entry["verdict"] not in ("PASS", "WARN") for entry in benchmarks)
-    if known:
-        parts[-1] += f" ({known} known, by xfail)"
-    others = ("not_evaluated", "skipped", "deselected")
-    parts += [f"{len(report[key])} {key.replace('_', ' ')}" for key in others if report.get(key)]
-    return ", ".join(parts)
+def _block(head: Sequence[str], lines: Sequence[str]) -> list[str]:
+    return [*head, *lines, ""] if lines else []
 
 
-def _rows(checks: list[Told]) -> list[str]:
+def _rows(checks: list[EntryCheck]) -> list[str]:
     """Write what does not hold, then each gated metric; both up to a limit."""
     others = [pair for pair in checks if pair[1]["verdict"] != "PASS"]
     if len(others) > _OTHERS_SHOWN:
@@ -134,30 +112,25 @@ def _rows(checks: list[Told]) -> list[str]:
 
 
 def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    by_agent = {agent["agent"]: agent["estimates"] for agent in entry["agents"]}
-    agent = check["agent"] or next(iter(by_agent), "")
-    # report.json has an estimate once
-    estimate = check["estimate"] or by_agent.get(agent, {}).get(check["name"]) or {}
-    bounds = estimate.get("interval")
+    estimate = check["estimate"] or wording.estimate_below(entry, check)
     evidence = check["evidence"]
     was, now, p = (evidence.get(key) for key in ("baseline", "current", "p_adjusted"))
-    change = "" if was is None or now is None else signed(now - was)
+    change = "" if was is None or now is None else wording.signed(now - was)
     cells = (
         _SIGNS[check["verdict"]],
         plain(_named(entry, check)),
         plain(check["name"]),
-        number(estimate.get("value", check["value"])),
-        f"{number(bounds['low'])} to {number(bounds['high'])}" if bounds else "",
-        number(was),
+        *wording.measured(check, estimate, "{} to {}"),
+        wording.number(was),
         f"{change} (p = {p:.2g})" if change and p is not None else change,
-        plain(expected(check)),
+        plain(wording.expected(check)),
     )
     return f"| {' | '.join(cells)} |"
 
 
 def _named(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    known = " (xfail)" if entry["xfail"] else ""
-    return f"{entry['name']}{known}" + (f" / {check['agent']}" if check["agent"] else "")
+    mark = " (xfail)" if entry["xfail"] else ""
+    return f"{entry['name']}{mark}" + (f" / {check['agent']}" if check["agent"] else "")
 
 
 def _details(entry: Mapping[str, Any]) -> Iterator[str]:
@@ -168,10 +141,9 @@ def _details(entry: Mapping[str, Any]) -> Iterator[str]:
             continue
         lines = [*comparison_details(check["evidence"]), *filter(None, [check["hint"]])]
         lines.append(f"{entry['file']}, line {check['line'] or entry['line']}")
-        title = (
-            f"{_SIGNS[check['verdict']]} {_html(_named(entry, check))}: {_html(check['reason'])}"
-        )
-        opening = ["<details>", f"<summary>{title}</summary>", ""]
+        title = f"{_html(_named(entry, check))}: {_html(check['reason'])}"
+        sign = _SIGNS[check["verdict"]]
+        opening = ["<details>", f"<summary>{sign} {title}</summary>", ""]
         yield "\n".join([*opening, *(f"- {plain(x)}" for x in lines), "", "</details>", ""])
 
 
@@ -179,26 +151,26 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
     """Draw the metrics over the last runs; say which drift, and why changes were accepted."""
     rows = [
         f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
-        f"| {sparkline(values)} | {', '.join(map(number, values[-_LAST_VALUES:]))} |"
-        for entry, agent, name, values in trends(report)
+        f"| {wording.sparkline(values)} | "
+        f"{', '.join(map(wording.number, values[-_LAST_VALUES:]))} |"
+        for entry, agent, name, values in wording.trends(report)
     ]
     if not rows:
         return []
-    lines = [*_TRENDS_HEAD, *capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")]
     runs = report["history"]
     drift = [f"- {plain(text)}" for last in runs.values() for text in last[-1].get("drift", ())]
-    if drift:
-        lines += ["", "**Drift:**", ""]
-        lines += capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
+    drift = capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
     accepted = [
         f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
         for entry in report["benchmarks"]
         for run in runs.get(entry["id"], ())
         if run.get("reason")
     ]
-    if accepted:
-        lines += ["", "Accepted changes:", "", *accepted[-_TRENDS_SHOWN:]]
-    return [*lines, ""]
+    return [
+        *_block(_TRENDS_HEAD, capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")),
+        *_block(["**Drift:**", ""], drift),
+        *_block(["Accepted changes:", ""], accepted[-_TRENDS_SHOWN:]),
+    ]
 
 
 # -- GitHub ----------------------------------------------------------------------------------
@@ -246,9 +218,9 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
         by_level[level].append(
             f"::{level} file={_property(place(entry['file']))},"
             f"line={check['line'] or entry['line']},title={_property(title)}"
-            f"::{_message(of_agent(check) + check['reason'])}"
+            f"::{_message(wording.of_agent(check) + check['reason'])}"
         )
-    for item, why in lost_ones(report):
+    for item, why in wording.lost_ones(report):
         file = _property(place(item.partition("::")[0]))
         by_level["error"].append(f"::error file={file}::{_message(item)} {why}")
     lines = []
@@ -262,9 +234,9 @@ def _in_repository(file: str, *, root: Path | None, repository: str | None) -> s
     """Name a file as a CI system wants it, relative to what it checked out, if it lies there."""
     path = (root or Path()) / file
     if repository and path.exists():
-        whole, top = path.resolve(), Path(repository).resolve()
-        if whole.is_relative_to(top):
-            return whole.relative_to(top).as_posix()
+        resolved, top = path.resolve(), Path(repository).resolve()
+        if resolved.is_relative_to(top):
+            return resolved.relative_to(top).as_posix()
     return Path(file).as_posix()
 
 
@@ -290,26 +262,27 @@ def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
     for entry in report["benchmarks"]:
         for check in (check for check in entry["checks"] if check["verdict"] in _SEVERITIES):
             severity = "info" if entry["xfail"] else _SEVERITIES[check["verdict"]]
-            text = f"{entry['name']}: {of_agent(check)}{check['reason'] or check['name']}"
+            text = wording.of_agent(check) + (check["reason"] or check["name"])
             # without the numbers: the next run has to recognise the same fault
-            identity = (entry["id"], check["gate"], check["name"], check["agent"])
+            identity = [entry["id"], check["gate"], check["name"], check["agent"]]
             where = place(entry["file"]), check["line"] or entry["line"]
-            violations.append(_violation(text, check["gate"], identity, severity, where))
-    for item, why in lost_ones(report):
+            violations.append(
+                (f"{entry['name']}: {text}", check["gate"], identity, severity, where)
+            )
+    for item, why in wording.lost_ones(report):
         where = place(item.partition("::")[0]), 1
-        violations.append(_violation(f"{item} {why}", "not-evaluated", (item,), "major", where))
-    return json.dumps(violations, indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def _violation(
-    text: str, kind: str, identity: tuple[str, ...], severity: str, where: tuple[str, int]
-) -> dict[str, Any]:
-    name = f"evalmetrics-{kind}"
-    digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
-    return {
-        "description": text,
-        "check_name": name,
-        "fingerprint": digest.hexdigest(),
-        "severity": severity,
-        "location": {"path": where[0], "lines": {"begin": where[1]}},
-    }
+        violations.append((f"{item} {why}", "not-evaluated", [item], "major", where))
+    described = []
+    for text, kind, identity, severity, (file, line) in violations:
+        name = f"evalmetrics-{kind}"
+        digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
+        described.append(
+            {
+                "description": text,
+                "check_name": name,
+                "fingerprint": digest.hexdigest(),
+                "severity": severity,
+                "location": {"path": file, "lines": {"begin": line}},
+            }
+        )
+    return json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n"

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.baselines import agent_document, document, parse, render, tables, values
+from pytest_evalmetrics.baselines import document as baselines
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
 
@@ -21,8 +21,8 @@ NUMBERS = st.one_of(
 def made(rollouts, mean):
     estimate = Estimate("mean", mean, 3, 6, None)
     found = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
-    described = agent_document(found, rollouts, tuple(rollouts.scores))
-    return render(document("b", {"a": described}, {"recorded": "now"}))
+    described = baselines.agent_document(found, rollouts, tuple(rollouts.scores))
+    return baselines.render(baselines.document("b", {"a": described}, {"recorded": "now"}))
 
 
 def table(tasks):
@@ -50,8 +50,8 @@ def table(tasks):
 def test_a_baseline_comes_back_as_it_was(tasks, value):
     rollouts = table(tasks)
     text = made(rollouts, value)
-    doc = parse(text, file="x.json")
-    back = tables(doc, file="x.json")["a"][0]
+    doc = baselines.parse(text, file="x.json")
+    back = baselines.tables(doc, file="x.json")["a"][0]
     assert back.tasks == rollouts.tasks
     np.testing.assert_array_equal(back.offsets, rollouts.offsets)
     np.testing.assert_array_equal(back.sample, rollouts.sample)
@@ -59,8 +59,8 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
     for name, column in rollouts.scores.items():
         finite = np.where(np.isfinite(column), column, np.nan)  # what is no number is null
         np.testing.assert_array_equal(back.scores[name], finite)
-    assert values(doc, "a") == ({"mean": value} if math.isfinite(value) else {})
-    assert made(back, values(doc, "a").get("mean", math.nan)) == text
+    assert baselines.values(doc, "a") == ({"mean": value} if math.isfinite(value) else {})
+    assert made(back, baselines.values(doc, "a").get("mean", math.nan)) == text
     # an independent reader agrees, to the last digit
     agent = json.loads(text)["agents"]["a"]
     assert agent["key_metrics"]["mean"]["value"] == (value if math.isfinite(value) else None)
@@ -71,7 +71,7 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
 @given(st.text(max_size=60))
 def test_no_text_is_a_reason_for_a_traceback(text):
     with pytest.raises(BaselineError) as caught:
-        parse(text, file="x.json")
+        baselines.parse(text, file="x.json")
     assert caught.value.file == "x.json"
     assert "--snapshot-update" in str(caught.value.hint)
 
@@ -90,7 +90,7 @@ JSON = st.recursive(
 def test_nor_is_any_other_json_in_the_place_of_a_part(key, value):
     doc = json.loads(made(table({1: [1.0]}), 1.0)) | {key: value}
     try:
-        tables(parse(json.dumps(doc), file="x.json"), file="x.json")
+        baselines.tables(baselines.parse(json.dumps(doc), file="x.json"), file="x.json")
     except BaselineError as error:
         assert error.file == "x.json"  # noqa: PT017 - most of these are refused, and some are right
 

@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from pytest_evalmetrics.baselines import stamped
+from pytest_evalmetrics.baselines.document import stamped
 
 UPDATE = "--snapshot-update"
 STRICT = """

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import pytest
 
-from pytest_evalmetrics.baselines import stamped
+from pytest_evalmetrics.baselines.document import stamped
 
 COUNT = count()  # what differs from row to row and from run to run
 UPDATE, ACCEPT = "--snapshot-update", "--evalmetrics-accept-tasks"

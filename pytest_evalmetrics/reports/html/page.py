@@ -4,52 +4,41 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import json
 import re
-from dataclasses import dataclass, field
+import shutil
+from datetime import UTC, datetime
 from importlib import resources
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, BinaryIO, Literal
+from typing import TYPE_CHECKING, Any, Literal
+from urllib.parse import quote
 
 import msgspec
 
-from pytest_evalmetrics.reports.failure import comparison_details
+from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.reports.failure import comparison_details, triage
 from pytest_evalmetrics.reports.html.picture import first
-from pytest_evalmetrics.reports.lines import (
-    broken_off,
-    change_of,
-    expected,
-    false_alarms,
-    of_agent,
-    p_value,
-    recorded_lines,
-    trends,
-)
-from pytest_evalmetrics.reports.triage import triage
 from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from pytest_evalmetrics.reports.payload import Artifacts
 
     Entry = Mapping[str, Any]
     Metrics = Sequence[Mapping[str, Any]]
 
-# in JSON these stand in strings only, where an escape means the same
-_ESCAPED = (
-    (b"&", b"\\u0026"),
-    (b"<", b"\\u003c"),
-    (b">", b"\\u003e"),
-    (b"\xe2\x80\xa8", b"\\u2028"),
-    (b"\xe2\x80\xa9", b"\\u2029"),
-)
+_ESCAPED = "&<>\u2028\u2029"  # in JSON these stand in strings only, where an escape means the same
 
 
 def as_data(value: Any) -> bytes:
     """Write builtins as JSON for a ``<script type="application/json">``."""
     data = msgspec.json.encode(value)
-    for character, escape in _ESCAPED:
-        data = data.replace(character, escape)
+    for character in _ESCAPED:
+        data = data.replace(character.encode(), b"\\u%04x" % ord(character))
     return data
 
 
@@ -61,65 +50,50 @@ _SEVERITY = {"FAIL": 0, "INCONCLUSIVE": 1, "WARN": 2, "PASS": 3, "": 4}
 
 def metrics_of(entry: Entry) -> list[dict[str, Any]]:
     """List a benchmark's metrics, the gated ones first."""
-    rows = [_metric(a["agent"], e, a["key_metrics"]) for a in entry["agents"] for e in _known(a)]
-    by_name = {(row["agent"], row["name"]): row for row in rows}
+    rows: dict[tuple[str, str], dict[str, Any]] = {}
+    for agent in entry["agents"]:
+        keys = agent["key_metrics"]
+        estimates = {estimate["name"]: estimate for estimate in agent["estimates"].values()}
+        for name, value in keys.items():
+            estimates.setdefault(name, {"value": value, "interval": None, "tasks": None})
+        for name, estimate in estimates.items():
+            interval = estimate["interval"] or {}
+            rows[agent["agent"], name] = {
+                "agent": agent["agent"],
+                "name": name,
+                "key": name in keys,
+                "value": estimate["value"],
+                **{key: interval.get(key) for key in ("low", "high", "level")},
+                "method": interval.get("method", ""),
+                "unsure": estimate.get("reason", ""),
+                "tasks": estimate["tasks"],
+                "verdict": "",
+                "bounds": [],
+                "limits": [],
+                **dict.fromkeys(("baseline", "change", "p")),
+                "less": False,
+            }
     for check in entry["checks"]:
-        row = by_name.get((_agent(entry, check), check["name"]))
+        row = rows.get((wording.checked_agent(entry, check), check["name"]))
         if row is not None and check["gate"] in ("threshold", "baseline"):
             _add_check(row, check)
-    return sorted(rows, key=lambda row: (not row["verdict"], not row["key"]))
-
-
-def _agent(entry: Entry, check: Mapping[str, Any]) -> str:
-    """Return whom a check concerns, where its name is left out for the only one."""
-    agents: Sequence[Mapping[str, str]] = entry["agents"]
-    return agents[0]["agent"] if len(agents) == 1 and not check["agent"] else check["agent"]
-
-
-def _known(agent: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the estimates, each once, and the key metrics that have none."""
-    estimates = {estimate["name"]: estimate for estimate in agent["estimates"].values()}
-    yield from estimates.values()
-    for name, value in agent["key_metrics"].items():
-        if name not in estimates:
-            yield {"name": name, "value": value, "interval": None, "tasks": None}
-
-
-def _metric(agent: str, estimate: Mapping[str, Any], keys: Mapping[str, Any]) -> dict[str, Any]:
-    interval = estimate["interval"] or {}
-    return {
-        "agent": agent,
-        "name": estimate["name"],
-        "key": estimate["name"] in keys,
-        "value": estimate["value"],
-        **{key: interval.get(key) for key in ("low", "high", "level")},
-        "method": interval.get("method", ""),
-        "unsure": estimate.get("reason", ""),
-        "tasks": estimate["tasks"],
-        "verdict": "",
-        "bounds": [],
-        "limits": [],
-        "baseline": None,
-        "change": None,
-        "less": False,
-        "p": None,
-    }
+    return sorted(rows.values(), key=lambda row: (not row["verdict"], not row["key"]))
 
 
 def _add_check(row: dict[str, Any], check: Mapping[str, Any]) -> None:
     row["verdict"] = min(row["verdict"], check["verdict"], key=_SEVERITY.__getitem__)
     evidence = check["evidence"]
-    row["bounds"] += [expected(check)] if check["bound"] else []
+    row["bounds"] += [wording.expected(check)] if check["bound"] else []
     if check["gate"] == "threshold":
         row["limits"] += [
             {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])
         ]
         return
     less, allowed = evidence.get("direction") == "lower", evidence.get("allowed_drop")
-    change = change_of(evidence)
+    change = wording.change_of(evidence)
     row |= {
         "baseline": evidence.get("baseline"),
-        "p": p_value(evidence),
+        "p": wording.p_value(evidence),
         "less": less,
         "change": None if change[0] is None else change,
     }
@@ -148,7 +122,7 @@ def overview(entry: Entry, metrics: Metrics) -> dict[str, Any]:
     )
     failing = [c for c in entry["checks"] if c["verdict"] == entry["verdict"] != "PASS"]
     several = len(entry["agents"]) > 1
-    reasons = [(of_agent(c) if several else "") + c["reason"] for c in failing]
+    reasons = [(wording.of_agent(c) if several else "") + c["reason"] for c in failing]
     values = {m["agent"]: m["value"] for m in metrics if telling and m["name"] == telling["name"]}
     verdicts = _verdicts(entry)
     return {
@@ -169,7 +143,7 @@ def _verdicts(entry: Entry) -> dict[str, str]:
     """Give each agent's worst verdict, empty without any; those that fail come first."""
     verdicts: dict[str, str] = {agent["agent"]: "" for agent in entry["agents"]}
     for check in entry["checks"]:
-        if (agent := _agent(entry, check)) in verdicts:
+        if (agent := wording.checked_agent(entry, check)) in verdicts:
             pair = verdicts[agent], check["verdict"]
             verdicts[agent] = min(pair, key=_SEVERITY.__getitem__)
     return dict(sorted(verdicts.items(), key=lambda item: _SEVERITY[item[1]]))
@@ -215,7 +189,7 @@ def about(
             for score in agent["scores"]
             if score.get("agreement") and not short
         ],
-        "recorded": recorded_lines(entry["recorded"]),
+        "recorded": wording.recorded_lines(entry["recorded"]),
         "short": short,
     }
 
@@ -249,7 +223,8 @@ def history_of(
     runs = runs[-_RUNS:]
     baselines = {(m["agent"], m["name"]): m["baseline"] for m in metrics}
     lines = []
-    for _, shown, metric, _ in trends({"benchmarks": [entry], "history": {entry["id"]: runs}}):
+    report = {"benchmarks": [entry], "history": {entry["id"]: runs}}
+    for _, shown, metric, _ in wording.trends(report):
         agent = shown or entry["agents"][0]["agent"]
         points = [run["agents"].get(agent, {}).get(metric) or {} for run in runs]
         columns = {f"{key}s": [p.get(key) for p in points] for key in ("value", "low", "high")}
@@ -295,70 +270,57 @@ _FAILING = 1_500_000  # of those that fail; where there are more, each has a sho
 _FULL = 0.99  # of a room: nothing more is written that would hardly fit
 
 
-class Size(msgspec.Struct, frozen=True):
-    """The bytes of a benchmark's parts."""
+class Part(msgspec.Struct):
+    """A benchmark in the page: the sizes of its texts, and what of them fits."""
 
-    row: int  # its row of the overview, some of its tasks, all that a page may show of them
-    brief: int
+    name: str
+    row: bytes  # of the overview
+    brief: int  # bytes of some of its tasks, and of all that a page may show of them
     tasks: int
     detailed: bool = True  # whether more than the row is to be shown
     fails: bool = False  # then it has a page, however many there are
+    in_overview: bool = False
+    about: bytes = b""  # everything but its tasks
+    is_short: bool = False  # whether that says little more than why it fails
+    listed: Literal["", "tasks", "brief"] = ""  # which of its tasks
 
 
-@dataclass
-class Fitting:
-    """The parts of each benchmark that the page holds."""
+def fit(parts: Sequence[Part], about: Callable[..., bytes]) -> dict[str, int]:
+    """Choose what the page holds, from the most telling benchmark to the least.
 
-    rows: set[str] = field(default_factory=set)  # the benchmarks that have a row of the overview
-    about: dict[str, bytes] = field(default_factory=dict)  # benchmark -> everything but its tasks
-    short: set[str] = field(default_factory=set)  # the benchmarks of which that is short
-    # benchmark -> which of its tasks
-    tasks: dict[str, Literal["tasks", "brief"]] = field(default_factory=dict)
-    left_out: Mapping[str, int] = field(default_factory=dict)  # how many benchmarks lack a part
-
-    @classmethod
-    def of(cls, sizes: Sequence[tuple[str, Size]], about: Callable[..., bytes]) -> Fitting:
-        """Choose, from the most telling benchmark to the least.
-
-        `about` writes a benchmark's page but for its tasks, and with ``short=True`` a short one.
-        """
-        fitting, left, rows = cls(), LIMIT, _ROWS
-        rooms, used = {True: _FAILING, False: _ABOUT}, {True: 0, False: 0}
-        for name, size in sizes:
-            if not size.fails and size.row > rows:
-                continue
-            rows, left = rows - size.row, left - size.row
-            fitting.rows.add(name)
-            room = rooms[size.fails]
-            full = used[size.fails] > _FULL * room
-            text = about(name) if size.detailed and not full else b""
-            if text and used[size.fails] + len(text) <= room:
-                used[size.fails] += len(text)
-            elif size.detailed and size.fails:
-                text = about(name, short=True)
-                fitting.short.add(name)
-            else:
-                continue
-            fitting.about[name] = text
-        left -= sum(map(len, fitting.about.values()))
-        listed = [
-            pair
-            for pair in sizes
-            if pair[0] in fitting.about.keys() - fitting.short and pair[1].brief
-        ]
-        for name, size in listed:
-            if size.tasks <= left:
-                fitting.tasks[name], left = "tasks", left - size.tasks
-            elif size.brief <= left:
-                fitting.tasks[name], left = "brief", left - size.brief
-        fitting.left_out = {
-            "rows": len(sizes) - len(fitting.rows),
-            "about": len(fitting.rows) - len(fitting.about),
-            "short": len(fitting.short),
-            "tasks": len(listed) - len(fitting.tasks),
-            "brief": [*fitting.tasks.values()].count("brief"),
-        }
-        return fitting
+    `about` writes a benchmark's page but for its tasks, and with ``short=True`` a short one.
+    Returns how many benchmarks lack a part.
+    """
+    left, rows = LIMIT, _ROWS
+    rooms, used = {True: _FAILING, False: _ABOUT}, {True: 0, False: 0}
+    for part in parts:
+        if not part.fails and len(part.row) > rows:
+            continue
+        rows, left = rows - len(part.row), left - len(part.row)
+        part.in_overview = True
+        if not part.detailed:
+            continue
+        is_full = used[part.fails] > _FULL * rooms[part.fails]
+        text = b"" if is_full else about(part.name)
+        if text and used[part.fails] + len(text) <= rooms[part.fails]:
+            used[part.fails] += len(text)
+            part.about = text
+        elif part.fails:
+            part.about, part.is_short = about(part.name, short=True), True
+    left -= sum(len(part.about) for part in parts)
+    with_tasks = [part for part in parts if part.about and not part.is_short and part.brief]
+    for part in with_tasks:
+        if part.tasks <= left:
+            part.listed, left = "tasks", left - part.tasks
+        elif part.brief <= left:
+            part.listed, left = "brief", left - part.brief
+    return {
+        "rows": sum(not part.in_overview for part in parts),
+        "about": sum(part.in_overview and not part.about for part in parts),
+        "short": sum(part.is_short for part in parts),
+        "tasks": sum(not part.listed for part in with_tasks),
+        "brief": sum(part.listed == "brief" for part in with_tasks),
+    }
 
 
 # -- the file --------------------------------------------------------------------------------
@@ -371,49 +333,46 @@ _SCRIPTS = (
 )
 
 
-def write_page(
-    file: BinaryIO,
+def page(
     report: Mapping[str, Any],
     kept: Artifacts,
     origin: Mapping[str, str | None] = MappingProxyType({}),
-) -> None:
+) -> Iterator[bytes]:
     """Write the page, one benchmark at a time; `origin` says when it ran, and on which commit."""
     entries = {entry["id"]: entry for entry in in_order(report["benchmarks"])}
-    rows = {name: as_data(overview(e, metrics_of(e))) for name, e in entries.items()}
-    sizes = []
-    for name, entry in entries.items():
-        brief, tasks = kept.size(name, "brief"), kept.size(name, "tasks")
-        detailed, fails = bool(brief) or entry["verdict"] != "PASS", Verdict(entry["verdict"]).fails
-        size = Size(len(rows[name]), brief, tasks, detailed, fails and not entry["xfail"])
-        sizes.append((name, size))
 
-    def page_of(name: str, *, short: bool = False) -> bytes:
+    def about_of(name: str, *, short: bool = False) -> bytes:
         runs = report.get("history", {}).get(name, ())
         text = as_data(about(entries[name], metrics_of(entries[name]), runs, short=short))
         # the summary of its tasks is put in as the text that it is
         summary = b"" if short else kept.read(name, "about")
         return b'{"pictures":%b,%b' % (summary or b"{}", text[1:])
 
-    fitting = Fitting.of(sizes, page_of)
+    parts = []
+    for name, entry in entries.items():
+        brief, tasks = kept.size(name, "brief"), kept.size(name, "tasks")
+        part = Part(name, as_data(overview(entry, metrics_of(entry))), brief, tasks)
+        part.detailed = bool(brief) or entry["verdict"] != "PASS"
+        part.fails = Verdict(entry["verdict"]).fails and not entry["xfail"]
+        parts.append(part)
+    left_out = fit(parts, about_of)
     head, tail = _shell()
-    file.write(head)
-    _write_data(file, "run", as_data(_run(report, fitting.left_out, origin)))
-    shown = [name for name in rows if name in fitting.rows]
-    _write_data(file, "overview", b"[%b]" % b",\n".join(rows[name] for name in shown))
-    for i, name in enumerate(shown):
-        if name in fitting.about:
-            _write_data(file, f"about-{i}", fitting.about[name])
-        if name in fitting.tasks:
-            _write_data(file, f"tasks-{i}", kept.read(name, fitting.tasks[name]))
-    file.write(tail)
+    yield head
+    yield _element("run", as_data(_run(report, left_out, origin)))
+    shown = [part for part in parts if part.in_overview]
+    yield _element("overview", b"[%b]" % b",\n".join(part.row for part in shown))
+    for i, part in enumerate(shown):
+        if part.about:
+            yield _element(f"about-{i}", part.about)
+        if part.listed:
+            yield _element(f"tasks-{i}", kept.read(part.name, part.listed))
+    yield tail
 
 
-def write_other(file: BinaryIO, name: Literal["site", "noise"], data: Any) -> None:
+def page_of(name: Literal["site", "noise"], data: Any) -> Iterator[bytes]:
     """Write a page of another kind: the first one of a site, or that of a calibration."""
     head, tail = _shell()
-    file.write(head)
-    _write_data(file, name, as_data(data))
-    file.write(tail)
+    yield from (head, _element(name, as_data(data)), tail)
 
 
 def _run(
@@ -430,19 +389,19 @@ def _run(
         "known_to_fail": len(entries) - len(counted),
         "not_evaluated": lost[:_LISTED],
         "lost": len(lost),
-        "broken_off": sorted(broken_off(report).intersection(lost[:_LISTED])),
+        "broken_off": sorted(wording.broken_off(report).intersection(lost[:_LISTED])),
         "skipped": skipped[:_LISTED],
         "skips": len(skipped),
         "deselected": len(report.get("deselected", ())),
         "left_out": left_out,
         "origin": {key: value for key, value in origin.items() if value},
         "causes": triage(report),
-        "chance": false_alarms(entries),
+        "chance": wording.false_alarms(entries),
     }
 
 
-def _write_data(file: BinaryIO, name: str, data: bytes) -> None:
-    file.write(b'<script type="application/json" id="%b">%b</script>\n' % (name.encode(), data))
+def _element(name: str, data: bytes) -> bytes:
+    return b'<script type="application/json" id="%b">%b</script>\n' % (name.encode(), data)
 
 
 def _shell() -> tuple[bytes, bytes]:
@@ -450,15 +409,9 @@ def _shell() -> tuple[bytes, bytes]:
     style = "\n".join(_asset(name) for name in _STYLES)
     library = _asset("uplot/uPlot.iife.min.js")
     code = '"use strict";\n(() => {\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();\n"
-    policy = "; ".join(
-        (
-            "default-src 'none'",
-            f"script-src {_hash(library)} {_hash(code)}",
-            f"style-src {_hash(style)}",
-            "base-uri 'none'",
-            "form-action 'none'",
-            "require-trusted-types-for 'script'",
-        )
+    policy = (
+        f"default-src 'none'; script-src {_hash(library)} {_hash(code)}; style-src {_hash(style)}; "
+        "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
     page = _asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
     head, _, tail = page.partition("{{data}}\n")
@@ -472,3 +425,106 @@ def _asset(name: str) -> str:
 
 def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+
+
+# -- a site over many runs -------------------------------------------------------------------
+
+_RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
+
+
+def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
+    """Write a static site over all runs below a folder; return its first page, and notes.
+
+    It shows each run's page, and each benchmark's trend and changes.
+    The artifacts of each run are in a folder of their own, at any depth; a run that can't be read
+    is left out with a note. Each run's page goes below ``runs``. ArtifactError says that there is
+    no run, or that the site can't be written.
+    """
+    runs, notes = [], []
+    for file in sorted(folder.rglob("*report.json")):
+        if file.is_relative_to(output):
+            continue
+        try:
+            runs.append(_site_run(folder, file))
+        except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+            notes.append(f"{file}: no report that can be read: {type(error).__name__}: {error}")
+    if not runs:
+        raise ArtifactError(
+            "no run: there is no report.json below it",
+            file=str(folder),
+            hint="name the folder that holds the artifacts of runs, each in a folder of its own",
+        )
+    runs.sort(key=lambda run: (run["time"], run["name"]))
+    site = {
+        "runs": [{k: v for k, v in run.items() if k not in ("report", "page")} for run in runs],
+        "benchmarks": list(_site_benchmarks(runs)),
+    }
+    index = output / "index.html"
+    try:
+        for run in runs:
+            if run["page"] is not None:
+                target = output / "runs" / run["slug"] / "report.html"
+                target.parent.mkdir(parents=True, exist_ok=True)
+                shutil.copyfile(run["page"], target)
+        write_whole(index, page_of("site", site))
+    except OSError as error:
+        raise ArtifactError(f"can't be written: {error.strerror}", file=str(output)) from error
+    return index, notes
+
+
+def _site_run(folder: Path, file: Path) -> dict[str, Any]:
+    """Read one run; its page says when it ended, and what it judged."""
+    report = json.loads(file.read_bytes())
+    page = file.with_name(file.name.removesuffix("json") + "html")
+    run_data = _RUN_DATA.search(page.read_bytes()) if page.is_file() else None
+    origin = json.loads(run_data[1]).get("origin", {}) if run_data else {}
+    name = file.relative_to(folder).as_posix().removesuffix("report.json").strip("/_")
+    verdicts = [entry["verdict"] for entry in report["benchmarks"]]
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    slug = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+    return {
+        "name": name or file.parent.resolve().name,
+        "slug": slug,
+        "href": f"runs/{quote(slug)}/report.html" if page.is_file() else "",
+        "verdict": report["verdict"],
+        "benchmarks": len(verdicts),
+        "red": sum(verdict in ("FAIL", "INCONCLUSIVE") for verdict in verdicts),
+        **{key: str(origin.get(key) or "") for key in ("commit", "branch", "url")},
+        "time": str(origin.get("time") or written),
+        "report": report,
+        "page": page if page.is_file() else None,
+    }
+
+
+def _site_benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
+    """Follow each benchmark through the runs; those that fail in the last run come first."""
+    from pytest_evalmetrics.stats.drift import levels  # noqa: PLC0415 - of a site alone
+
+    entries = {entry["id"]: entry for run in runs for entry in run["report"]["benchmarks"]}
+    for entry in in_order(list(entries.values())):
+        lines = [
+            {
+                **{key: run[key] for key in ("time", "commit", "url", "href", "name")},
+                "verdict": own["verdict"],
+                "agents": {
+                    agent["agent"]: {
+                        name: {"value": estimate["value"], **(estimate["interval"] or {})}
+                        for name, estimate in agent["estimates"].items()
+                    }
+                    for agent in own["agents"]
+                },
+            }
+            for run in runs
+            for own in run["report"]["benchmarks"]
+            if own["id"] == entry["id"]
+        ]
+        history = history_of(entry, lines) or {"runs": [], "lines": []}
+        for line in history["lines"]:
+            defined = [i for i, value in enumerate(line["values"]) if value is not None]
+            starts = levels([line["values"][i] for i in defined], len(history["lines"]))
+            line["changes"] = [defined[start] for start in starts[1:]]
+        yield {
+            **{key: entry[key] for key in ("id", "name", "file", "verdict")},
+            "in_last": any(e["id"] == entry["id"] for e in runs[-1]["report"]["benchmarks"]),
+            **history,
+        }

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from functools import cached_property, partial
-from itertools import pairwise
+from functools import partial
+from itertools import islice, pairwise
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -173,22 +173,19 @@ def _row_notes(
     notes: dict[str, list[dict[str, Any]]] = {}
     if rows is None or table.read_as is None:
         return notes
-    noted = looked_at = 0
-    for place, task in enumerate(tasks.tolist()):
-        if noted >= _NOTED or looked_at >= _LOOKED_AT:
-            break
-        if task < 0:
-            continue
-        span = range(int(table.offsets[task]), int(table.offsets[task + 1]))
-        looked_at += len(span)
-        own = [
-            {"sample": int(table.sample[at]), **note}
-            for at in span
-            for note in _notes(rows, int(table.read_as[at]))
-        ]
-        if own:
-            notes[str(place)] = own[: _NOTED - noted]
-            noted += len(own)
+    places = (
+        (str(place), at)
+        for place, task in enumerate(tasks.tolist())
+        if task >= 0
+        for at in range(int(table.offsets[task]), int(table.offsets[task + 1]))
+    )
+    noted = (
+        (place, {"sample": int(table.sample[at]), **note})
+        for place, at in islice(places, _LOOKED_AT)
+        for note in _notes(rows, int(table.read_as[at]))
+    )
+    for place, note in islice(noted, _NOTED):
+        notes.setdefault(place, []).append(note)
     return notes
 
 
@@ -232,16 +229,8 @@ def picture_of(
     alike. `chosen` gives the row of the files that each row stands for: an online run answers a
     row several times, and perhaps not all of them.
     """
-    n = len(table.tasks)
-    baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)
-    if compared is not None:
-        baseline, places = compared
-        at = np.arange(n) if places is None else places
-        gone = np.flatnonzero(~np.isin(np.arange(len(baseline.tasks)), at))
-    was = _Side(baseline, np.concatenate([at, gone]))
-    now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
     with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
-        picture = _Picture(table, was, now, lower, reward)
+        picture = _Picture(table, reward, lower, compared)
         return {
             "about": {**picture.about(), "against": against[:_AGAINST]},
             "tasks": picture.tasks(rows, chosen),
@@ -269,49 +258,62 @@ class _Side(msgspec.Struct, frozen=True):
         return tasks.split(numbers(self.table.scores[score][tasks.rows]))
 
 
-class _Picture(msgspec.Struct, frozen=True, dict=True):
+class _Picture:
     """One agent's tasks on both sides: the run's, then those that only the baseline has."""
 
-    table: RolloutTable  # of the run
-    was: _Side
-    now: _Side
-    lower: frozenset[str]
-    reward: str
+    def __init__(
+        self,
+        table: RolloutTable,
+        reward: str,
+        lower: frozenset[str],
+        compared: tuple[RolloutTable, Ints | None] | None,
+    ) -> None:
+        n = len(table.tasks)
+        baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)
+        if compared is not None:
+            baseline, places = compared
+            at = np.arange(n) if places is None else places
+            gone = np.flatnonzero(~np.isin(np.arange(len(baseline.tasks)), at))
+        self.table, self.reward, self.lower = table, reward, lower
+        self.was = _Side(baseline, np.concatenate([at, gone]))
+        self.now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
+        self.scores = sorted(table.scores, key=lambda name: (name != reward, name))[:_SCORES]
+        # each task's mean reward, and how much better it is than before; NaN where undefined
+        self.before, self.after = self.was.means(reward), self.now.means(reward)
+        sign = -1.0 if reward in lower else 1.0
+        self.change: Floats = sign * (self.after - self.before) + 0.0
+        worse, better = self.change < -_NOISE, self.change > _NOISE
+        self.kinds = {"worse": worse, "better": better, "same": np.abs(self.change) <= _NOISE}
 
     def about(self) -> dict[str, Any]:
         """Sum all tasks up: a few kilobytes, however many there are."""
-        was, now = self._means
-        both = ~np.isnan(self._change)
+        both = ~np.isnan(self.change)
+        baseline = self.was.table
         compared = {
-            **{kind: int(tasks.sum()) for kind, tasks in self._kinds.items()},
+            **{kind: int(tasks.sum()) for kind, tasks in self.kinds.items()},
             "new": int((self.was.at < 0).sum()),
             "gone": int((self.now.at < 0).sum()),
-            "pairs": _pairs(was[both], now[both]),
+            "pairs": _pairs(self.before[both], self.after[both]),
         }
-        is_compared = self.was.table is not None
-        before = {} if self.was.table is None else self.was.table.scores
-        columns = {name: (self.table.scores[name], before.get(name)) for name in self._scores}
-        histograms = {name: histogram(*sides) for name, sides in columns.items()}
+        distributions = []
+        for name in self.scores:
+            before = None if baseline is None else baseline.scores.get(name)
+            if bars := histogram(self.table.scores[name], before):
+                distributions.append({"score": name, **bars})
         return {
             "reward": self.reward,
-            "tasks": len(was),
-            "lower": sorted(self.lower.intersection(self._scores)),
-            "compared": compared if is_compared else None,
-            "parts": list(self._parts()) if is_compared else [],
-            "distributions": [
-                {"score": name, **bars} for name, bars in histograms.items() if bars is not None
-            ],
+            "tasks": len(self.change),
+            "lower": sorted(self.lower.intersection(self.scores)),
+            "compared": None if baseline is None else compared,
+            "parts": [] if baseline is None else list(self._parts()),
+            "distributions": distributions,
         }
 
     def _parts(self) -> Iterator[dict[str, Any]]:
         """Compare the tasks of each value of a field that is broken down, the worst first."""
         n = len(self.table.tasks)
-        both = ~np.isnan(self._change[:n])
-        columns = {
-            **dict(zip(("was", "now"), self._means, strict=True)),
-            "change": self._change,
-            **{kind: self._kinds[kind] for kind in ("worse", "better")},
-        }
+        both = ~np.isnan(self.change[:n])
+        columns = {"was": self.before, "now": self.after, "change": self.change, **self.kinds}
         for field, category in self.table.categories.items():
             if not 1 < len(category.labels) <= _LABELS:
                 continue
@@ -335,17 +337,17 @@ class _Picture(msgspec.Struct, frozen=True, dict=True):
     def tasks(self, rows: RowScores | None, chosen: Ints | None) -> dict[str, Any]:
         """Describe the tasks, those that tell the most first."""
         attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
-        most = max(1, min(_MOST, _NUMBERS // (2 * (len(self._scores) + attempts))))
+        most = max(1, min(_MOST, _NUMBERS // (2 * (len(self.scores) + attempts))))
         order = self._order(rows)[:most]
         here = self.now.at[order]
         by_task = _ByTask(self.table, here, _ATTEMPTS)
         gone = () if self.was.table is None else self.was.table.tasks
         places = zip(here.tolist(), self.was.at[order].tolist(), strict=True)
-        was, now = ([side.means(name) for name in self._scores] for side in (self.was, self.now))
+        was, now = ([side.means(name) for name in self.scores] for side in (self.was, self.now))
         described = {
-            "of": len(self.now.at),
+            "of": len(self.change),
             "ids": [str(self.table.tasks[i] if i >= 0 else gone[before]) for i, before in places],
-            "scores": list(self._scores),
+            "scores": self.scores,
             "now": [numbers(side[order]) for side in now],
             "was": [None if np.isnan(side).all() else numbers(side[order]) for side in was],
             "rewards_now": self.now.values(self.reward, order),
@@ -357,39 +359,17 @@ class _Picture(msgspec.Struct, frozen=True, dict=True):
         }
         return _with_its_files(described)
 
-    @cached_property
-    def _scores(self) -> tuple[str, ...]:
-        names = sorted(self.table.scores, key=lambda name: (name != self.reward, name))
-        return tuple(names[:_SCORES])
-
-    @cached_property
-    def _means(self) -> tuple[Floats, Floats]:
-        """Each task's mean reward, in the baseline and in the run."""
-        return self.was.means(self.reward), self.now.means(self.reward)
-
-    @cached_property
-    def _change(self) -> Floats:
-        """How much better each task is than before; NaN without a mean on both sides."""
-        was, now = self._means
-        return (was - now if self.reward in self.lower else now - was) + 0.0
-
-    @cached_property
-    def _kinds(self) -> dict[str, NDArray[np.bool_]]:
-        change = self._change
-        worse, better = change < -_NOISE, change > _NOISE
-        return {"worse": worse, "better": better, "same": np.abs(change) <= _NOISE}
-
     def _order(self, rows: RowScores | None) -> Ints:
         """Order the tasks: what got worse, what has no value, what got better, the lowest."""
-        change, (_, now) = self._change, self._means
+        change, now = self.change, self.after
         kind = np.full(len(change), 4)
         kind[np.isnan(now)] = 1
         if rows is not None and rows.failed and self.table.read_as is not None:
             kind[self.table.task[np.isin(self.table.read_as, list(rows.failed))]] = 1
         if self.was.table is not None:
             kind[np.isnan(change) & ~np.isnan(now)] = 3
-        kind[self._kinds["better"]] = 2
-        kind[self._kinds["worse"]] = 0
+        kind[self.kinds["better"]] = 2
+        kind[self.kinds["worse"]] = 0
         good = np.nan_to_num(-now if self.reward in self.lower else now)
         order: Ints = np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
         return order

@@ -7,7 +7,7 @@ import tempfile
 
 from forked import Run
 
-from pytest_evalmetrics.reports.html.page import write_page
+from pytest_evalmetrics.reports.html.page import page as pieces_of
 from pytest_evalmetrics.reports.payload import Artifacts
 
 EVIL = '</script><script>window.pwned=1</script>"><img src=x onerror="window.pwned=1"><!--\u2028'
@@ -227,8 +227,8 @@ def judged(folder):
     ]
     agreement = {"alpha": 0.82, "level": "interval", "judges": 3, "rows": 50, "reason": ""}
     entry["agents"][0]["scores"][0]["agreement"] = agreement
-    with left.open("wb") as file, Artifacts() as kept:
-        write_page(file, report, kept)
+    with Artifacts() as kept:
+        left.write_bytes(b"".join(pieces_of(report, kept)))
     return left
 
 

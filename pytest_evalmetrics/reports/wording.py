@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
+from pytest_evalmetrics.results import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,11 +29,6 @@ def number(value: float | None) -> str:
 def signed(value: float | None) -> str:
     """Write a change, with its sign."""
     return ("+" if value is not None and value > 0 else "") + number(value)
-
-
-def interval(low: float | None, high: float | None) -> str:
-    """Write an interval as ``[low, high]``; empty without one."""
-    return "" if low is None else f"[{number(low)}, {number(high)}]"
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
@@ -65,6 +62,28 @@ def of_agent(check: Mapping[str, Any]) -> str:
     return f"{check['agent']}: " if check["agent"] else ""
 
 
+def checked_agent(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
+    """Return the agent that a check concerns: the only one, where the check names none."""
+    agents = entry["agents"]
+    return check["agent"] or (agents[0]["agent"] if len(agents) == 1 else "")
+
+
+def estimate_below(entry: Mapping[str, Any], check: Mapping[str, Any]) -> Mapping[str, Any] | None:
+    """Return the estimate of a check's metric that stands below its agent; None without one."""
+    name = checked_agent(entry, check)
+    estimates = (agent["estimates"] for agent in entry["agents"] if agent["agent"] == name)
+    return next(estimates, {}).get(check["name"])
+
+
+def measured(
+    check: Mapping[str, Any], estimate: Mapping[str, Any] | None, between: str = "[{}, {}]"
+) -> tuple[str, str]:
+    """Write a check's value and its interval; the latter is empty where there is none."""
+    bounds = (estimate or {}).get("interval")
+    interval = between.format(number(bounds["low"]), number(bounds["high"])) if bounds else ""
+    return number((estimate or check)["value"]), interval
+
+
 def expected(check: Mapping[str, Any]) -> str:
     """Write what a check requires, and which direction is better."""
     return ", ".join(filter(None, (check["bound"], better_way(check["evidence"]))))
@@ -92,6 +111,18 @@ def p_value(evidence: Mapping[str, Any]) -> float | None:
 
 
 # -- a run -----------------------------------------------------------------------------------
+
+
+def verdict_counts(report: Mapping[str, Any]) -> str:
+    """Count the benchmarks by verdict, and those without one."""
+    verdicts = Counter(entry["verdict"] for entry in report["benchmarks"])
+    parts = [f"{verdicts[v]} {v}" for v in map(str, Verdict) if v in verdicts]
+    red = [entry for entry in report["benchmarks"] if Verdict(entry["verdict"]).fails]
+    if marked := sum(entry["xfail"] for entry in red):
+        parts[-1] += f" ({marked} known, by xfail)"
+    others = ("not_evaluated", "skipped", "deselected")
+    parts += [f"{len(report[key])} {key.replace('_', ' ')}" for key in others if report.get(key)]
+    return ", ".join(parts)
 
 
 def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
@@ -137,9 +168,7 @@ def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict
     return dict(sorted((chosen or metrics).items(), key=lambda item: item[0] not in gated))
 
 
-def trends(
-    report: Mapping[str, Any],
-) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
+def trends(report: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
     """Go through the headline metrics that are known of more than one run."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
@@ -239,34 +268,32 @@ def _change(was: float | None, now: float | None) -> str:
 
 def failed_row_notes(failures: Iterable[ScorerFailures]) -> Iterator[str]:
     """Describe each kind in a line of its own, for a run that goes on without such rows."""
-    for found in failures:
-        for kind, count in found.kinds.items():
-            yield f"{_rows(count, found)} ({kind}), {_example(count, found.examples[kind])}"
+    for failed in failures:
+        for kind, count in failed.kinds.items():
+            yield f"{_rows(count, failed)} ({kind}), {_example(count, failed.examples[kind])}"
 
 
 def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
     """Describe the reason why a benchmark fails: the sum first, then each kind."""
-    for found in failures:
-        yield f"{_rows(found.count, found)}:"
-        for kind, count in found.kinds.items():
-            yield f"  {count} ({kind}), {_example(count, found.examples[kind])}"
+    for failed in failures:
+        yield f"{_rows(failed.count, failed)}:"
+        for kind, count in failed.kinds.items():
+            yield f"  {count} ({kind}), {_example(count, failed.examples[kind])}"
 
 
 def failed_row_cause(failures: Iterable[ScorerFailures], score: str) -> str:
     """Say in one line why a score is missing; empty where no scorer lacks it."""
-    for found in failures:
-        if score in found.scores:
-            kinds = [f"{kind}: {count}" for kind, count in found.kinds.items()]
-            first, count = next(iter(found.kinds.items()))
-            named = first if len(kinds) == 1 else ", ".join(kinds)
-            return (
-                f"{_rows(found.count, found)} ({named}), {_example(count, found.examples[first])}"
-            )
+    for failed in failures:
+        if score in failed.scores:
+            (first, count), *others = failed.kinds.items()
+            counts = ", ".join(f"{kind}: {n}" for kind, n in failed.kinds.items())
+            example = _example(count, failed.examples[first])
+            return f"{_rows(failed.count, failed)} ({counts if others else first}), {example}"
     return ""
 
 
-def _rows(count: int, found: ScorerFailures) -> str:
-    return f"{of_many(count, found.rows, 'row', 'has')} no {', '.join(found.scores)}"
+def _rows(count: int, failed: ScorerFailures) -> str:
+    return f"{of_many(count, failed.rows, 'row', 'has')} no {', '.join(failed.scores)}"
 
 
 def _example(count: int, first: RowFailure) -> str:

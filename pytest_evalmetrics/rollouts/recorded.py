@@ -10,11 +10,17 @@ from typing import TYPE_CHECKING, Any, cast
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
-from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_rows import decode_row
+from pytest_evalmetrics.rollouts.json_files import decode_row
 from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
-from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.source import (
+    RolloutFile,
+    Source,
+    absolute,
+    find_files,
+    is_large,
+    open_source,
+)
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
@@ -80,23 +86,23 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
         else:
             for chunk in loader.read(source):
                 yield from _whole_rows(chunk, source)
-        source.must_be_unchanged()
 
 
 def _opened(
     spec: FilesSpec, files: list[RolloutFile], request: Request, shape: Shape | None
 ) -> Iterator[tuple[Source, Loader]]:
-    """Open files one after the other, each with its loader."""
+    """Open files one after the other, each with its loader; it must not change until the next."""
     used: dict[LoaderFactory, Loader] = {}
     for file in files:
         source = open_source(file)
         if shape is not None:
             yield shape.open(source), shape
-            continue
-        kind = find_loader(spec.format, source)
-        if kind not in used:
-            used[kind] = kind(request)  # what it learns from one file helps with the next
-        yield source, used[kind]
+        else:
+            kind = find_loader(spec.format, source)
+            if kind not in used:
+                used[kind] = kind(request)  # what it learns from one file helps with the next
+            yield source, used[kind]
+        source.must_be_unchanged()
 
 
 def _shape(spec: FilesSpec, base: Path, request: Request | None = None) -> Shape | None:
@@ -219,7 +225,6 @@ def _read_in_order(
                 rows += len(chunk.places)
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
-        source.must_be_unchanged()
     built = table.build()
     if shape is not None:
         built = replace(built, notes=(*built.notes, *shape.finish()))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -76,8 +75,7 @@ class TableBuilder:
         self._task = array("q")
         self._sample = array("q")
         self._place = array("q")
-        self._scores: dict[str, array[float]] = {}
-        self._usage: dict[str, array[float]] = {}
+        self._columns: dict[tuple[str, bool], array[float]] = {}  # by name, and whether of usage
         self._labels: dict[str, tuple[dict[str, int], array[int]]] = {
             name: ({}, array("i")) for name in request.categories
         }
@@ -102,27 +100,19 @@ class TableBuilder:
         """Add the next rows of a file, read by another process."""
         before = self._lines if self._is_last(source) else 0
         for chunk in part.chunks:
-            self.add(
-                source,
-                replace(
-                    chunk,
-                    places=chunk.places + before,
-                    not_finite=[replace(n, place=n.place + before) for n in chunk.not_finite],
-                    other_kinds={n: place + before for n, place in chunk.other_kinds.items()},
-                ),
-            )
+            self.add(source, chunk, before)
         self._lines = before + part.lines
 
     def _is_last(self, source: Source) -> bool:
         return bool(self._sources) and self._sources[-1][0].path == source.path
 
-    def add(self, source: Source, chunk: Chunk) -> None:
-        """Add the next rows of a file."""
+    def add(self, source: Source, chunk: Chunk, before: int = 0) -> None:
+        """Add the next rows of a file, whose places count from so many lines before them."""
         rows = len(chunk.places)
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes(chunk.places.astype(np.int64).tobytes())
+        self._place.frombytes((chunk.places + before).astype(np.int64).tobytes())
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
@@ -132,9 +122,15 @@ class TableBuilder:
         for name, (codes, column) in self._labels.items():
             _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
-        self._add_remarks(source, chunk)
-        self._add_numbers(self._scores, chunk.scores, rows)
-        self._add_numbers(self._usage, chunk.usage, rows)
+        self._add_remarks(source, chunk, before)
+        columns = {(name, False): column for name, column in chunk.scores.items()}
+        columns |= {(name, True): column for name, column in chunk.usage.items()}
+        for key, numbers in columns.items():
+            if key not in self._columns:
+                self._columns[key] = array("d", _absent(self._rows))
+            self._columns[key].frombytes(numbers.tobytes())
+        for key in self._columns.keys() - columns.keys():
+            self._columns[key].frombytes(_absent(rows))
         self._rows += rows
         self._fractional |= chunk.fractional
         self._keys.update(dict.fromkeys(chunk.keys))
@@ -149,36 +145,23 @@ class TableBuilder:
             self._identify((owner, task), content, versioned=chunk.versioned)
         self._must_fit()
 
-    def _add_remarks(self, source: Source, chunk: Chunk) -> None:
+    def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         file = len(self._sources) - 1
         for bad in chunk.not_finite:
-            where = chunk.names[bad.place - 1] if chunk.names else (file, bad.place)
+            where = chunk.names[bad.place - 1] if chunk.names else (file, before + bad.place)
             _count(self._not_finite, (bad.score, bad.what), where)
         for name, first in chunk.not_numbers.items():
             self._not_numbers.setdefault((name, False), first)
         for which, place in chunk.other_kinds.items():
-            self._not_numbers.setdefault(which, (file, place))
+            self._not_numbers.setdefault(which, (file, before + place))
         self._names.update(enumerate(chunk.names, self._rows))
         if chunk.started is not None:
             self._started[self._rows] = chunk.started
         for failure in chunk.failures:
-            place = int(chunk.places[failure.row])
+            place = before + int(chunk.places[failure.row])
             at = self._names.get(self._rows + failure.row) or source.at(place)
             shown = f"{at}: {failure.message}" if failure.message else at
             _count(self._failures, (failure.kind, failure.graded), shown)
-
-    def _add_numbers(
-        self,
-        gathered: dict[str, array[float]],
-        columns: Mapping[str, NDArray[np.float64]],
-        rows: int,
-    ) -> None:
-        for name, column in columns.items():
-            if name not in gathered:
-                gathered[name] = array("d", _absent(self._rows))
-            gathered[name].frombytes(column.tobytes())
-        for name in gathered.keys() - columns.keys():
-            gathered[name].frombytes(_absent(rows))
 
     def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
         before = self._content.setdefault(task, content)
@@ -193,7 +176,7 @@ class TableBuilder:
 
     def _must_fit(self) -> None:
         """Refuse more rows than memory holds: while they are sorted, there are two of each."""
-        columns = len(self._scores.keys() | self._usage.keys())
+        columns = len({name for name, _ in self._columns})
         held = self._rows * (8 * (columns + 3) + 4 * (1 + len(self._labels)))
         if held < self._checked + _CHECK_EVERY:
             return
@@ -234,8 +217,8 @@ class TableBuilder:
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
             ordered[name] = sort(scores.pop(name))
-            self._scores.pop(name, None)
-            self._usage.pop(name, None)
+            for usage in (False, True):
+                self._columns.pop((name, usage), None)
         return RolloutTable(
             agents=tuple(self._agents),
             agent=sort(agent),
@@ -267,21 +250,22 @@ class TableBuilder:
             )
 
     def _merged(self) -> dict[str, NDArray[np.float64]]:
-        scores = {
-            name: np.frombuffer(column)
-            for name, column in self._scores.items()
-            if name not in self._usage
-        }
-        for name, column in self._usage.items():
-            usage = np.frombuffer(column)
-            if name in self._scores:
-                usage = np.where(np.isnan(usage), np.frombuffer(self._scores[name]), usage)
-            scores[name] = usage
+        """Get the scores, then the usage, which wins over a score of the same name."""
+        of_usage = {name for name, usage in self._columns if usage}
+        scores = {}
+        for name, usage in sorted(self._columns, key=lambda column: column[1]):
+            numbers = np.frombuffer(self._columns[name, usage])
+            if usage and (name, False) in self._columns:
+                plain = np.frombuffer(self._columns[name, False])
+                numbers = np.where(np.isnan(numbers), plain, numbers)
+            if usage or name not in of_usage:
+                scores[name] = numbers
         return scores
 
     def _with_reward(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
         """Let the only score of a format that has no reward be the reward."""
-        if self._rewards is not None and not self._scores and self._failures:
+        any_score = any(not usage for _, usage in self._columns)
+        if self._rewards is not None and not any_score and self._failures:
             absent = np.full(self._rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
         wanted = "reward" in self._request.scores and self._request.fields.reward is None
@@ -353,16 +337,16 @@ class TableBuilder:
 
     def _must_differ_as_text(self, codes: NDArray[np.int64]) -> None:
         """Refuse the number 1 and the text "1", which a baseline can't tell apart."""
-        known = self._tasks
-        for task, code in known.items():
-            if isinstance(task, int) and str(task) in known:
-                both = (code, known[str(task)])
+        ids = self._tasks
+        for task, code in ids.items():
+            if isinstance(task, int) and str(task) in ids:
+                both = (code, ids[str(task)])
                 first, second = sorted(int((codes == each).argmax()) for each in both)
+                earlier, later = (list(ids)[codes[row]] for row in (first, second))
                 raise self._error(
                     second,
-                    f"this row's task id is {list(known)[codes[second]]!r}, and "
-                    f"{self._at(first)} has {list(known)[codes[first]]!r}: one is a number and "
-                    "the other is text",
+                    f"this row's task id is {later!r}, and {self._at(first)} has {earlier!r}: one "
+                    "is a number and the other is text",
                     hint="write the ids of all rows as numbers, or all as text",
                 )
 
@@ -399,11 +383,11 @@ class TableBuilder:
             return sample
         for code, name in enumerate(self._agents):
             mine = agent == code
-            some, others = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
-            if len(some) and len(others):
+            lacking, having = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
+            if len(lacking) and len(having):
                 raise self._error(
-                    some[0],
-                    f"this row has no sample index, and {self._at(others[0])} has one; "
+                    lacking[0],
+                    f"this row has no sample index, and {self._at(having[0])} has one; "
                     f"both are of the agent {name!r}",
                     hint="write it into every row or into none (then they are numbered)",
                 )
@@ -488,8 +472,8 @@ class TableBuilder:
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")
             places = [  # that hold a number elsewhere
                 self._not_numbers[name, usage]
-                for usage, columns in ((False, self._scores), (True, self._usage))
-                if (name, usage) in self._not_numbers and name in columns
+                for usage in (False, True)
+                if (name, usage) in self._not_numbers and (name, usage) in self._columns
             ]
             if places:
                 met = min(places, key=lambda where: (isinstance(where, str), where))

@@ -259,8 +259,9 @@ class Columns:
         parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self.roles.content]
         columns = [map(_checksum, column) for part in parts for column in part]
         contents: dict[tuple[str | None, TaskId], str] = {}
-        for row, checksums in enumerate(zip(*columns, strict=True)):
-            key, checksum = (agent[row], task[row]), hash(checksums)
+        keys = zip(agent, task, strict=True)
+        for row, (key, checksums) in enumerate(zip(keys, zip(*columns, strict=True), strict=False)):
+            checksum = hash(checksums)
             if self._hashed.get(key) == checksum:
                 continue
             held = [_content_part(part, row) for part in parts]

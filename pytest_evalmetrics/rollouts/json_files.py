@@ -72,9 +72,21 @@ class JsonLines:
             yield from map(rows.row, range(len(rows.texts)))
 
     def _blocks(self, source: Source) -> Iterator[Rows]:
-        for rows, lines in _line_blocks(source, self.block):
-            self.lines = lines
-            yield rows
+        """Split the file into rows, without the blank lines."""
+        source.must_be_text()
+        if source.is_array:
+            raise source.error("this is a JSON array, not JSON Lines", hint=_RECOGNISED)
+        with source.open() as stream:
+            window = _Window(stream, source, self.block)
+            while got := window.fill():
+                if end := window.buffer.rfind(b"\n", window.end - got, window.end) + 1:
+                    breaks = window.breaks(end)
+                    self.lines = window.line + len(breaks) - 1
+                    yield _split_lines(window, breaks)
+                    window.drop(end, len(breaks))
+            if window.end:
+                self.lines = window.line
+                yield _split_lines(window, np.array([window.end]))
 
     def _decode(self, rows: Rows, source: Source) -> Iterator[Chunk]:
         """Decode rows, learning from those that the decoder refuses."""
@@ -118,7 +130,43 @@ class JsonArray(JsonLines):
     """Reads a file that is one JSON array of objects, on one line or on many."""
 
     def _blocks(self, source: Source) -> Iterator[Rows]:
-        return _array_blocks(source, self.block)
+        """Split the array into rows, and check what is between them."""
+        source.must_be_text()
+        if not source.is_array:
+            start = short(source.head.decode(errors="replace"))
+            raise source.error(f"this is no JSON array: it starts with {start}", hint=_RECOGNISED)
+        place, end = 0, None
+        with source.open() as stream:
+            window = _Window(stream, source, self.block)
+            while end is None:
+                if not window.fill():
+                    raise window.error(
+                        window.end,
+                        f"the file ends before its array does, {_after(place)}: was the run "
+                        "interrupted?",
+                        hint="run again what is missing, or write JSON Lines, which survives that",
+                    )
+                data = np.frombuffer(window.buffer, np.uint8, window.end)
+                starts, stops, end = _split_array(data, inside=place > 0)
+                _check_gaps(window, place, starts, stops, end)
+                window.check_utf8(stops[-1] if stops else 0)
+                done = (stops[-1] if stops else 0) if end is None else end + 1
+                breaks = window.breaks(done)
+                view = memoryview(window.buffer)
+                yield Rows(
+                    [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
+                    np.arange(place + 1, place + len(starts) + 1),
+                    window.line + np.searchsorted(breaks, starts),
+                )
+                place += len(starts)
+                window.drop(done, len(breaks))
+            while window.end or window.fill():
+                text = bytes(window.buffer[: window.end])
+                if rest := text.strip():
+                    found = short(rest.decode(errors="replace"))
+                    message = f"found {found} after the end of the array"
+                    raise window.error(text.index(rest), message)
+                window.drop(window.end, text.count(b"\n"))
 
 
 # -- a row's text ---------------------------------------------------------------------------
@@ -306,22 +354,6 @@ class _Window:
             ) from error
 
 
-def _line_blocks(source: Source, size: int) -> Iterator[tuple[Rows, int]]:
-    """Split JSON Lines into rows, without the blank ones; also count the lines so far."""
-    source.must_be_text()
-    if source.is_array:
-        raise source.error("this is a JSON array, not JSON Lines", hint=_RECOGNISED)
-    with source.open() as stream:
-        window = _Window(stream, source, size)
-        while got := window.fill():
-            if end := window.buffer.rfind(b"\n", window.end - got, window.end) + 1:
-                breaks = window.breaks(end)
-                yield _split_lines(window, breaks), window.line + len(breaks) - 1
-                window.drop(end, len(breaks))
-        if window.end:
-            yield _split_lines(window, np.array([window.end])), window.line
-
-
 def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
     """Split lines that end at these bytes into rows."""
     end = int(stops[-1])
@@ -336,45 +368,6 @@ def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
         texts, kept = [texts[at] for at in some], kept[some]
     places = kept + window.line
     return Rows(texts, places, places)
-
-
-def _array_blocks(source: Source, size: int) -> Iterator[Rows]:
-    """Split a JSON array into rows, on one line or on many, and check what is between them."""
-    source.must_be_text()
-    if not source.is_array:
-        start = short(source.head.decode(errors="replace"))
-        raise source.error(f"this is no JSON array: it starts with {start}", hint=_RECOGNISED)
-    place, end = 0, None
-    with source.open() as stream:
-        window = _Window(stream, source, size)
-        while end is None:
-            if not window.fill():
-                raise window.error(
-                    window.end,
-                    f"the file ends before its array does, {_after(place)}: was the run "
-                    "interrupted?",
-                    hint="run again what is missing, or write JSON Lines, which survives that",
-                )
-            data = np.frombuffer(window.buffer, np.uint8, window.end)
-            starts, stops, end = _split_array(data, inside=place > 0)
-            _check_gaps(window, place, starts, stops, end)
-            window.check_utf8(stops[-1] if stops else 0)
-            done = (stops[-1] if stops else 0) if end is None else end + 1
-            breaks = window.breaks(done)
-            view = memoryview(window.buffer)
-            yield Rows(
-                [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
-                np.arange(place + 1, place + len(starts) + 1),
-                window.line + np.searchsorted(breaks, starts),
-            )
-            place += len(starts)
-            window.drop(done, len(breaks))
-        while window.end or window.fill():
-            text = bytes(window.buffer[: window.end])
-            if rest := text.strip():
-                found = short(rest.decode(errors="replace"))
-                raise window.error(text.index(rest), f"found {found} after the end of the array")
-            window.drop(window.end, text.count(b"\n"))
 
 
 def _after(place: int) -> str:

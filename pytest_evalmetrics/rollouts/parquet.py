@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -24,6 +22,7 @@ from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
-_WRITING: Final = "it takes pyarrow to write a Parquet file"
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
 _BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
 _INT64: Final = 2.0**63
@@ -50,7 +48,6 @@ class Parquet:
     where these are structs, are its usage. Other columns are read only if they are named.
     """
 
-    magic = b"PAR1"
     what = "a Parquet file"
 
     def __init__(self, request: Request) -> None:
@@ -61,7 +58,8 @@ class Parquet:
         with self._data(source) as data:
             schema, batches = self._open(data)
             paths = dict(_places(schema, self._columns.root))
-            self._columns.find_scores(self._columns.roles.in_order(paths))
+            roles = self._columns.roles
+            self._columns.find_scores(roles.in_order(paths))
             wanted = {node: path for node, path in paths.items() if node.wanted}
             notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
             first = 1
@@ -69,6 +67,7 @@ class Parquet:
 
                 def check(index: int, values: Values, first: int = first) -> None:
                     row = {node: values.at(node)[index] for node in wanted}
+                    row |= {node: str(row[node]) for node in roles.agent if node in row}
                     self._columns.check(dict.fromkeys(paths) | row, source, first + index)
 
                 places = np.arange(first, first + batch.num_rows)
@@ -115,7 +114,6 @@ class Parquet:
 class Arrow(Parquet):
     """Reads Arrow IPC files, which are Feather's too, in the same way."""
 
-    magic = b"ARROW1"
     what = "an Arrow file"
 
     def _open(self, data: Any) -> tuple[Any, Any]:
@@ -224,42 +222,35 @@ def _plain(value: Any) -> Any:
 
 def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
     """Read rollouts, and write their numbers into one Parquet file."""
-    _pyarrow(_WRITING, target)  # before a large run is read
+    pa = _pyarrow("it takes pyarrow to write a Parquet file", target)  # before a large run is read
     spec = RolloutsSpec(path=(pattern,))
     try:  # as most benchmarks read it: the only score of a format is then the reward, too
         table = load(spec, base, scores=("reward",), categories=labels)
     except DataError:
         table = load(spec, base, scores=(), categories=labels)
-    write_parquet(table, base / target, shown=target)
+    _write(table, pa, base / target, target)
     kept = [*table.scores, *labels]
     notes = "".join(f"{note}\n" for note in table.notes)
     rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
 
-def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
+def _write(table: RolloutTable, pa: Any, path: Path, shown: str) -> None:
     """Write a table such that reading the file gives the same table, its sources aside."""
-    pa = _pyarrow(_WRITING, shown)
     import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
-    temporary = ""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
         pq.write_table(_arrow_columns(table, pa), temporary)
-        _must_be_the_same(table, Path(temporary), shown)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)  # such a file is its owner's alone at first
-        Path(temporary).replace(path)
+        _must_be_the_same(table, temporary, shown)
+        temporary.replace(path)
     except (OSError, OverflowError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"this can't be written: {why}", file=shown) from error
     finally:
-        if temporary:
-            with suppress(OSError):
-                Path(temporary).unlink()
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _pyarrow(message: str, shown: str) -> Any:

@@ -147,7 +147,10 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
     if not node.kinds & (OBJECT | LIST):
         return union, None
     if node.fields or node.items or node.open:
-        decoder = object_decoder(node) if node.kinds & OBJECT else _list_decoder(node)
+        last = max(node.items, default=-1)
+        items = {f"f{i}": node.items.get(i) for i in range(last + 1)}
+        is_object = node.kinds & OBJECT
+        decoder = object_decoder(node) if is_object else _decoder(items, array_like=True)
         return decoder.struct | union, decoder
     if node.kinds & OBJECT and node.kinds & LIST:  # no union can hold two structs
         return _Skipped | list[msgspec.Raw] | union, None
@@ -167,11 +170,6 @@ def object_decoder(node: Node) -> Decoder:
         # a place that can't be declared is left to the reader that refused rows get
         forbid_unknown_fields=node.open or len(members) < len(node.fields),
     )
-
-
-def _list_decoder(node: Node) -> Decoder:
-    last = max(node.items, default=-1)
-    return _decoder({f"f{i}": node.items.get(i) for i in range(last + 1)}, array_like=True)
 
 
 def _decoder(

@@ -106,24 +106,13 @@ def _viewed(source: Source, spec: ShapeSpec) -> Source:
 # -- the loader ------------------------------------------------------------------------------
 
 
-def shaped_fields(spec: RolloutsSpec) -> FieldMap:
-    """Map the fields of shaped rows; the numbers of `map` are at the top."""
-    fields = spec.fields
-    task = fields.task or spec.keyed or ("id" if spec.lists is not None else None)
-    if task is None and spec.pivot is not None and len(spec.pivot.by) == 1:
-        task = spec.pivot.by[0]
-    scores = {name: name if name in spec.map else path for name, path in fields.scores.items()}
-    reward = "reward" if "reward" in spec.map else fields.reward
-    return replace(fields, task=task, reward=reward, scores=scores)
-
-
 class Shape:
     """The loader of one benchmark's shaped files."""
 
-    def __init__(self, spec: RolloutsSpec, base: Path, request: Request | None = None) -> None:
+    def __init__(self, spec: RolloutsSpec, base: Path, request: Request) -> None:
         self._spec = spec
-        self._fields = shaped_fields(spec)
-        self._columns = Columns(request or Request(self._fields))
+        self._task = request.fields.task
+        self._columns = Columns(request)
         self._partners = _Partners(spec.join, base) if spec.join is not None else None
         self._mapped: set[str] = set()
 
@@ -168,7 +157,7 @@ class Shape:
         rows = _Rows(source, self._spec, notes).find()
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
-        task = self._fields.task
+        task = self._task
         if task is not None:
             missing = [row for row in rows[:_BATCH] if lookup(row.value, task) is None]
             if rows and len(missing) == len(rows[:_BATCH]):

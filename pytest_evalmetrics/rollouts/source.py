@@ -32,7 +32,7 @@ LARGE: Final = 128 << 20  # bytes from which on a second process saves more than
 _UNPACKED: Final = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
 _RELATIVE = "paths are relative to the folder of the benchmark file"
 _NAMES = 10  # of a folder in a message
-is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
+_is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
 _MAX_ROW_BYTES: Final = 32 << 20
 _MAX_EXPANSION: Final = "EVALMETRICS_MAX_EXPANSION"
@@ -88,7 +88,7 @@ def find_files(
     files: dict[str, RolloutFile] = {}  # by where each really is
     real = cache(os.path.realpath)  # of many files few folders
     for pattern in patterns:
-        if is_url(pattern):
+        if _is_url(pattern):
             from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
 
             for file in (remote.fetch if fetch else remote.find)(pattern):
@@ -115,9 +115,10 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     if os.path.lexists(whole):  # a link that leads nowhere, a pipe
         return [whole]
     if not glob.has_magic(pattern):
-        there, names = _contents(whole.parent)
-        there = there or did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
-        raise DataError(f"there is no file {pattern!r}: {there}", hint=_RELATIVE)
+        problem = f"there is no file {pattern!r}"
+        names = _names_in(whole.parent, problem)
+        guess = did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
+        raise DataError(f"{problem}: {guess}", hint=_RELATIVE)
     first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
     anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
@@ -129,21 +130,19 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
             f"{pattern!r} matches only folders: {listed(matches, _NAMES)}", hint=write_glob
         )
     if not files:
-        there, names = _contents(anchor)
-        there = (
-            there
-            or f"searched {absolute(anchor)}, which holds: {listed(names, _NAMES) or 'nothing'}"
+        problem = f"{pattern!r} matches no file"
+        held = listed(_names_in(anchor, problem), _NAMES) or "nothing"
+        raise DataError(
+            f"{problem}: searched {absolute(anchor)}, which holds: {held}",
+            hint=f"{_RELATIVE}; '**' means any depth",
         )
-        hint = f"{_RELATIVE}; '**' means any depth"
-        raise DataError(f"{pattern!r} matches no file: {there}", hint=hint)
     return files
 
 
-def _contents(folder: Path) -> tuple[str, list[str]]:
-    """List the names in a folder; say so where there is none."""
+def _names_in(folder: Path, problem: str) -> list[str]:
     if not folder.is_dir():
-        return f"there is no folder {absolute(folder)}", []
-    return "", sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
+        raise DataError(f"{problem}: there is no folder {absolute(folder)}", hint=_RELATIVE)
+    return sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
 
 
 def _shown(path: Path, base: Path, *, absolute: bool) -> str:
@@ -483,12 +482,9 @@ def open_source(file: RolloutFile) -> Source:
     size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
         start = raw.read(_HEAD) or b""
-        magic = start[: len(_ZSTD)]
         raw.seek(0)
-        packed: Literal["gzip", "zstd"] | None = None
-        if magic.startswith(_GZIP):
-            packed = "gzip"
-        elif magic == _ZSTD:
+        packed: Literal["gzip", "zstd"] | None = "gzip" if start.startswith(_GZIP) else None
+        if start.startswith(_ZSTD):
             packed = "zstd"
         small = packed is None and len(start) == size < _HEAD  # it is all here: read it once
         head = start if small else _first_bytes(_unpacked(raw, packed, shown))

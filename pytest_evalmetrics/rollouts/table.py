@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -27,7 +28,7 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -44,8 +45,6 @@ _GROUPS: Final = (  # of version 2, and of version 1
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-# A row in messages: which of the files, from 0, and its place in it; or what it is called.
-Where = tuple[int, int] | str
 
 
 class Part(NamedTuple):
@@ -82,8 +81,8 @@ class TableBuilder:
         self._labelled: set[str] = set()
         self._any_agent = self._any_sample = False
         self._fractional: set[str] = set()
-        self._not_finite: dict[tuple[str, str], tuple[int, Where]] = {}
-        self._not_numbers: dict[tuple[str, bool], Where] = {}
+        self._not_finite: dict[tuple[str, str], tuple[int, str]] = {}  # how many, the first
+        self._not_numbers: dict[tuple[str, bool], str] = {}  # the first
         self._keys: dict[str, None] = {}
         self._names: dict[int, str] = {}
         self._started: dict[int, NDArray[np.float64]] = {}
@@ -117,7 +116,7 @@ class TableBuilder:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
         self._any_agent |= chunk.agent.count(None) < rows
-        self._sample.extend(_NO_SAMPLE if n is None else n for n in chunk.sample)
+        self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
         for name, (codes, column) in self._labels.items():
             _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
@@ -146,14 +145,15 @@ class TableBuilder:
         self._must_fit()
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
-        file = len(self._sources) - 1
         for bad in chunk.not_finite:
-            where = chunk.names[bad.place - 1] if chunk.names else (file, before + bad.place)
-            _count(self._not_finite, (bad.score, bad.what), where)
+            count, first = self._not_finite.get((bad.score, bad.what), (0, ""))
+            if not count:
+                first = chunk.names[bad.place - 1] if chunk.names else source.at(before + bad.place)
+            self._not_finite[bad.score, bad.what] = count + 1, first
         for name, first in chunk.not_numbers.items():
             self._not_numbers.setdefault((name, False), first)
-        for which, place in chunk.other_kinds.items():
-            self._not_numbers.setdefault(which, (file, before + place))
+        for which, place in sorted(chunk.other_kinds.items(), key=itemgetter(1)):
+            self._not_numbers.setdefault(which, source.at(before + place))
         self._names.update(enumerate(chunk.names, self._rows))
         if chunk.started is not None:
             self._started[self._rows] = chunk.started
@@ -161,7 +161,8 @@ class TableBuilder:
             place = before + int(chunk.places[failure.row])
             at = self._names.get(self._rows + failure.row) or source.at(place)
             shown = f"{at}: {failure.message}" if failure.message else at
-            _count(self._failures, (failure.kind, failure.graded), shown)
+            count, first = self._failures.get((failure.kind, failure.graded), (0, shown))
+            self._failures[failure.kind, failure.graded] = count + 1, first
 
     def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
         before = self._content.setdefault(task, content)
@@ -464,27 +465,23 @@ class TableBuilder:
             what = "graded all the same" if graded else "without a score, which is missing"
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
         for name in scores:
-            for (score, what), (count, where) in self._not_finite.items():
+            for (score, what), (count, first) in self._not_finite.items():
                 if score == name:
                     values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
-                    shown = self._shown(where)
-                    notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")
-            places = [  # that hold a number elsewhere
-                self._not_numbers[name, usage]
-                for usage in (False, True)
-                if (name, usage) in self._not_numbers and (name, usage) in self._columns
+                    notes.append(f"{name}: {values} {what} and {counts} as missing ({first})")
+            # those of a score that is a number elsewhere
+            places = [
+                first
+                for (score, usage), first in self._not_numbers.items()
+                if score == name and (name, usage) in self._columns
             ]
             if places:
-                met = min(places, key=lambda where: (isinstance(where, str), where))
                 notes.append(
                     f"{name}: in some rows this is no number and counts as missing, "
-                    f"first in {self._shown(met)}"
+                    f"first in {places[0]}"
                 )
         return tuple(notes)
-
-    def _shown(self, where: Where) -> str:
-        return where if isinstance(where, str) else self._sources[where[0]][0].at(where[1])
 
 
 def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:
@@ -520,13 +517,12 @@ def _absent(rows: int) -> bytes:
     return np.full(rows, math.nan).tobytes()
 
 
-def _count(counted: dict[Any, tuple[int, Any]], what: Any, where: Any) -> None:
-    count, first = counted.get(what, (0, where))
-    counted[what] = (count + 1, first)
-
-
 def _encode(
-    codes: dict[Any, int], values: Iterable[Any], column: array[int], *, absent: Any = None
+    codes: dict[Any, int], values: Sequence[Any], column: array[int], *, absent: Any = None
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
-    column.extend(codes.setdefault(absent if v is None else v, len(codes)) for v in values)
+    code_of = {
+        value: codes.setdefault(absent if value is None else value, len(codes))
+        for value in dict.fromkeys(values)
+    }
+    column.extend(map(code_of.__getitem__, values))

@@ -333,9 +333,8 @@ def _answers(table: RolloutTable, name: str, alone: bool) -> Iterator[tuple[Any,
 
 def _answer_field(path: str) -> str | None:
     """Guess which field holds the answer: the first usual name that holds text."""
-    from pytest_evalmetrics.rollouts.documents import documents
-    from pytest_evalmetrics.rollouts.files import find_files
-    from pytest_evalmetrics.rollouts.source import open_source
+    from pytest_evalmetrics.rollouts.shape import documents
+    from pytest_evalmetrics.rollouts.source import find_files, open_source
 
     try:
         file = next(iter(find_files((path,), Path.cwd())))

@@ -54,7 +54,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import Check as Check
     from pytest_evalmetrics.results import Estimate as Estimate
     from pytest_evalmetrics.results import Verdict as Verdict
-    from pytest_evalmetrics.rollouts.files import RolloutFile as RolloutFile
     from pytest_evalmetrics.rollouts.loader import Chunk as Chunk
     from pytest_evalmetrics.rollouts.loader import Failure as Failure
     from pytest_evalmetrics.rollouts.loader import Loader as Loader
@@ -63,6 +62,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Request as Request
     from pytest_evalmetrics.rollouts.loader import RowLoader as RowLoader
     from pytest_evalmetrics.rollouts.loader import TextLoader as TextLoader
+    from pytest_evalmetrics.rollouts.source import RolloutFile as RolloutFile
     from pytest_evalmetrics.rollouts.source import Source as Source
     from pytest_evalmetrics.rollouts.source import SourceRow as SourceRow
     from pytest_evalmetrics.rollouts.source import open_source as open_source
@@ -92,10 +92,9 @@ _HOMES = {
         "register_scorer",
         "reports.reporters": "Reporter",
         "results": "AgentResult BenchmarkResult Check Estimate Verdict",
-        "rollouts.files": "RolloutFile",
         "rollouts.loader": "Chunk Failure Loader LoaderFactory NotFinite Request RowLoader "
         "TextLoader",
-        "rollouts.source": "Source SourceRow open_source",
+        "rollouts.source": "RolloutFile Source SourceRow open_source",
         "scorers.interface": "AsyncScorer Explained Scorer",
         "spec": "BenchmarkSpec FieldMap",
         "transport": "CallError Endpoint Terms needs_extra",

@@ -18,10 +18,9 @@ from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
-from pytest_evalmetrics.rollouts.files import RolloutFile, is_large
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import Source, open_source, shortened
+from pytest_evalmetrics.rollouts.source import RolloutFile, Source, is_large, open_source, shortened
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:

@@ -7,6 +7,7 @@ with the numbers in the name.
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.registry.names import Found, Registry, Scope
@@ -41,9 +42,13 @@ metrics = Registry(
 )
 register_metric = metrics.register
 
-loaders = Registry(
-    "loader", "pytest_evalmetrics.loaders", "pytest_evalmetrics.rollouts.builtin_loaders"
-)
+
+def _loaders_of_formats(name: str | None) -> Mapping[str, Any]:
+    formats = import_module("pytest_evalmetrics.rollouts.formats").FORMATS
+    return {each.name: each.load() for each in formats if name in (None, each.name)}
+
+
+loaders = Registry("loader", "pytest_evalmetrics.loaders", _loaders_of_formats)
 register_loader = loaders.register
 
 

@@ -19,11 +19,15 @@ import numpy as np
 
 from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, TaskId, content_hash, join_versions
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.json_rows import decode_row
+from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import open_source, score_paths, shortened, shown_json
+from pytest_evalmetrics.rollouts.source import (
+    RolloutFile,
+    open_source,
+    score_paths,
+    shortened,
+    shown_json,
+)
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 

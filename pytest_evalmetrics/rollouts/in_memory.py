@@ -12,13 +12,13 @@ import numpy as np
 from pytest_evalmetrics.data import Category, RolloutTable
 from pytest_evalmetrics.errors import CheckError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.source import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import TaskId
 
-AGENT = "agent"
 _FORMS = (
     "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "
     "samples), or a flat list with one number per task"
@@ -30,7 +30,7 @@ def table_in_memory(
     *,
     scores: Mapping[str, Any] | None = None,
     labels: Mapping[str, Any] | None = None,
-    agent: str = AGENT,
+    agent: str = "agent",
 ) -> RolloutTable:
     """Put rewards into a table."""
     by_task = _by_task(rewards, "rewards")
@@ -80,27 +80,26 @@ def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
                 f"the tasks of {what} are numbers and text", hint="give all as text, or none"
             )
         return rows
-    listed = _listed(given, what)
-    nested = [_is_sequence(item) for item in listed]
+    entries = _entries(given, what)
+    nested = [_is_sequence(entry) for entry in entries]
     if len(set(nested)) > 1:
         at = nested.index(not nested[0])
-        raise CheckError(
-            f"{what}[0] is {_kind(listed[0])} and {what}[{at}] is {_kind(listed[at])}", hint=_FORMS
-        )
-    return {i: _numbers(item, f"{what}[{i}]") for i, item in enumerate(listed)}
+        kinds = f"{what}[0] is {_kind(entries[0])} and {what}[{at}] is {_kind(entries[at])}"
+        raise CheckError(kinds, hint=_FORMS)
+    return {i: _numbers(entry, f"{what}[{i}]") for i, entry in enumerate(entries)}
 
 
-def _listed(given: Any, what: str) -> list[Any]:
+def _entries(given: Any, what: str) -> list[Any]:
     if hasattr(given, "to_numpy"):  # of pandas and polars
         given = given.to_numpy()
-    if isinstance(given, np.ndarray) and given.ndim not in (1, 2):
-        raise CheckError(
-            f"{what} has the shape {given.shape}; expected (tasks,) or (tasks, samples)",
-            hint=_FORMS,
-        )
+    if isinstance(given, np.ndarray):
+        if given.ndim not in (1, 2):
+            expected = "expected (tasks,) or (tasks, samples)"
+            raise CheckError(f"{what} has the shape {given.shape}; {expected}", hint=_FORMS)
+        given = given.tolist()
     if not _is_sequence(given):
         raise CheckError(f"{what} is {_kind(given)}; expected one entry per task", hint=_FORMS)
-    return given.tolist() if isinstance(given, np.ndarray) else list(given)
+    return list(given)
 
 
 def _is_sequence(value: Any) -> bool:
@@ -122,8 +121,7 @@ def _numbers(given: Any, what: str) -> list[float | None]:
 
 
 def _number(value: Any, what: str) -> float | None:
-    if isinstance(value, np.generic):
-        value = value.item()
+    value = value.item() if isinstance(value, np.generic) else value
     if value is None:
         return None
     whole = int(value) if isinstance(value, int) else None
@@ -139,12 +137,11 @@ def _number(value: Any, what: str) -> float | None:
 
 
 def _task(key: Any, what: str) -> TaskId:
-    if isinstance(key, np.generic):
-        key = key.item()
-    if isinstance(key, str) or (isinstance(key, int) and not isinstance(key, bool)):
-        return key
+    key = key.item() if isinstance(key, np.generic) else key
     if isinstance(key, tuple | float | bool):
         return str(key)
+    if isinstance(key, str | int):
+        return key
     raise CheckError(f"the key {key!r} of {what} can't be a task's id; expected text or a number")
 
 
@@ -152,10 +149,10 @@ def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, A
     """Give each entry of a list the task at its place."""
     if isinstance(given, Mapping):
         return given
-    listed = _listed(given, what)
-    if len(listed) != len(tasks):
-        raise CheckError(f"{what} has {many(len(listed), 'task')}, and rewards {len(tasks)}")
-    return dict(zip(tasks, listed, strict=True))
+    entries = _entries(given, what)
+    if len(entries) != len(tasks):
+        raise CheckError(f"{what} has {many(len(entries), 'task')}, and rewards {len(tasks)}")
+    return dict(zip(tasks, entries, strict=True))
 
 
 def _aligned(
@@ -184,6 +181,4 @@ def _column(name: str, values: list[float | None], notes: list[str]) -> NDArray[
 
 
 def _kind(value: Any) -> str:
-    text = repr(value)
-    short = text if len(text) <= 40 else text[:39] + "…"  # noqa: PLR2004 - a line
-    return f"{type(value).__name__} {short}"
+    return f"{type(value).__name__} {shortened(repr(value), 39)}"

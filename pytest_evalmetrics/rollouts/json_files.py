@@ -1,47 +1,94 @@
-"""The loaders of JSON Lines and JSON arrays: rows are decoded into columns."""
+"""The loaders of JSON Lines and JSON arrays: rows are cut out, and decoded into columns."""
 
 from __future__ import annotations
 
+import codecs
+import json
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.rollouts.json_columns import Columns
-from pytest_evalmetrics.rollouts.json_rows import BLOCK, Rows, array_blocks, line_blocks, parse
-from pytest_evalmetrics.rollouts.row_schema import Decoder
+from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.row_schema import object_decoder
+from pytest_evalmetrics.rollouts.source import ENOUGH, MAX_ROW, SourceRow, max_row_bytes, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import Any
+    from typing import BinaryIO
 
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.errors import DataError
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.row_schema import Record
-    from pytest_evalmetrics.rollouts.source import Source, SourceRow
+    from pytest_evalmetrics.rollouts.row_schema import Decoder, Record
+    from pytest_evalmetrics.rollouts.source import Source
 
+_BLOCK: Final = 1 << 20  # bytes that are read at a time
 _AHEAD: Final = 64  # rows that are learnt from together, so that making a decoder is rare
 _SMALL: Final = 1 << 18  # bytes of a file of which every row is checked for duplicate keys
+_DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
+_SHOWN = 40  # characters of the text around a mistake
+_BREAK, _BRACE, _QUOTE, _BACKSLASH = b'\n{"\\'
+_DEPTH = np.zeros(256, np.int8)
+_DEPTH[list(b"[{")] = 1
+_DEPTH[list(b"]}")] = -1
+_RECOGNISED = "leave `format:` out, so that it is recognised"
+_WRITE_ONCE = "only one of the values can be meant: write the key once"
 
 
-class RowReader:
-    """Reads the rows of JSON files; what it learns from one file helps with the next."""
+class JsonLines:
+    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm.
+
+    What it learns from one file helps with the next.
+    """
+
+    block = _BLOCK
 
     def __init__(self, request: Request) -> None:
         self._columns = Columns(request)
+        self.lines = 0  # of the last file, or of the part of it that was to be read
 
     @cached_property
     def _decoder(self) -> Decoder:
-        return Decoder(self._columns.root)
+        return object_decoder(self._columns.root)
 
-    def rows(self, rows: Sequence[SourceRow], source: Source) -> Iterator[Chunk]:
-        """Read rows that were written one by one."""
-        texts = [row.text for row in rows]
-        places, lines = (np.array([row[at] for row in rows], np.int64) for at in (0, 1))
-        yield from self.read(Rows(texts, places, lines), source)
+    def read(self, source: Source) -> Iterator[Chunk]:
+        """Read one file."""
+        first = True
+        for rows in self._blocks(source):
+            # keys that stand twice are refused: in all rows of a small file, else in one of a block
+            is_small = first and sum(map(len, rows.texts)) < _SMALL
+            for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
+                parse(rows.row(index), source)
+            first = False
+            yield from self._decode(rows, source)
 
-    def read(self, rows: Rows, source: Source) -> Iterator[Chunk]:
+    def texts(self, source: Source) -> Iterator[SourceRow]:
+        """Go through the rows, see `TextLoader`."""
+        for rows in self._blocks(source):
+            yield from map(rows.row, range(len(rows.texts)))
+
+    def _blocks(self, source: Source) -> Iterator[Rows]:
+        """Split the file into rows, without the blank lines."""
+        source.must_be_text()
+        if source.is_array:
+            raise source.error("this is a JSON array, not JSON Lines", hint=_RECOGNISED)
+        with source.open() as stream:
+            window = _Window(stream, source, self.block)
+            while got := window.fill():
+                if end := window.buffer.rfind(b"\n", window.end - got, window.end) + 1:
+                    breaks = window.breaks(end)
+                    self.lines = window.line + len(breaks) - 1
+                    yield _split_lines(window, breaks)
+                    window.drop(end, len(breaks))
+            if window.end:
+                self.lines = window.line
+                yield _split_lines(window, np.array([window.end]))
+
+    def _decode(self, rows: Rows, source: Source) -> Iterator[Chunk]:
         """Decode rows, learning from those that the decoder refuses."""
 
         def learn(index: int) -> tuple[Record, bool]:
@@ -65,56 +112,315 @@ class RowReader:
                     if new:
                         break
             stop = start + len(decoded)
-            yield self._columns.chunk(
-                self._decoder.values(decoded),
+            values = Values(
                 rows.places[start:stop],
-                parsed,
+                dict(self._decoder.values(decoded)),
                 lambda index: learn(start + index),  # noqa: B023 - called at once
+                parsed=parsed,
             )
+            yield self._columns.chunk(values)
             start = stop
             if new:
                 for index in range(start, min(start + _AHEAD, count)):
                     learn(index)
-                self._decoder = Decoder(self._columns.root)
-
-
-class JsonLines:
-    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm."""
-
-    block = BLOCK
-
-    def __init__(self, request: Request) -> None:
-        self._reader = RowReader(request)
-        self.lines = 0  # of the last file, or of the part of it that was to be read
-
-    def read(self, source: Source) -> Iterator[Chunk]:
-        """Read one file."""
-        first = True
-        for rows in self._blocks(source):
-            _check_keys(rows, source, first=first)
-            first = False
-            yield from self._reader.read(rows, source)
-
-    def texts(self, source: Source) -> Iterator[SourceRow]:
-        """Go through the rows, see `TextLoader`."""
-        for rows in self._blocks(source):
-            yield from map(rows.row, range(len(rows.texts)))
-
-    def _blocks(self, source: Source) -> Iterator[Rows]:
-        for rows, lines in line_blocks(source, self.block):
-            self.lines = lines
-            yield rows
+                self._decoder = object_decoder(self._columns.root)
 
 
 class JsonArray(JsonLines):
     """Reads a file that is one JSON array of objects, on one line or on many."""
 
     def _blocks(self, source: Source) -> Iterator[Rows]:
-        return array_blocks(source, self.block)
+        """Split the array into rows, and check what is between them."""
+        source.must_be_text()
+        if not source.is_array:
+            start = short(source.head.decode(errors="replace"))
+            raise source.error(f"this is no JSON array: it starts with {start}", hint=_RECOGNISED)
+        place, end = 0, None
+        with source.open() as stream:
+            window = _Window(stream, source, self.block)
+            while end is None:
+                if not window.fill():
+                    raise window.error(
+                        window.end,
+                        f"the file ends before its array does, {_after(place)}: was the run "
+                        "interrupted?",
+                        hint="run again what is missing, or write JSON Lines, which survives that",
+                    )
+                data = np.frombuffer(window.buffer, np.uint8, window.end)
+                starts, stops, end = _split_array(data, inside=place > 0)
+                _check_gaps(window, place, starts, stops, end)
+                window.check_utf8(stops[-1] if stops else 0)
+                done = (stops[-1] if stops else 0) if end is None else end + 1
+                breaks = window.breaks(done)
+                view = memoryview(window.buffer)
+                yield Rows(
+                    [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
+                    np.arange(place + 1, place + len(starts) + 1),
+                    window.line + np.searchsorted(breaks, starts),
+                )
+                place += len(starts)
+                window.drop(done, len(breaks))
+            while window.end or window.fill():
+                text = bytes(window.buffer[: window.end])
+                if rest := text.strip():
+                    found = short(rest.decode(errors="replace"))
+                    message = f"found {found} after the end of the array"
+                    raise window.error(text.index(rest), message)
+                window.drop(window.end, text.count(b"\n"))
 
 
-def _check_keys(rows: Rows, source: Source, *, first: bool) -> None:
-    """Refuse keys that stand twice: in all rows of a small file, else in one of each block."""
-    is_small = first and sum(map(len, rows.texts)) < _SMALL
-    for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
-        parse(rows.row(index), source)
+# -- a row's text ---------------------------------------------------------------------------
+
+
+class _DuplicateKeyError(ValueError):
+    """An object holds one key twice."""
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise _DuplicateKeyError(f"the key {twice!r} stands twice in one object")
+    return value
+
+
+_decode = json.JSONDecoder(
+    parse_int=lambda digits: int(digits[:_DIGITS]), object_pairs_hook=_unique
+).decode
+
+
+def parse(row: SourceRow, source: Source) -> dict[str, Any]:
+    """Read a row as the standard library does: NaN, Infinity and half surrogates allowed."""
+    text = str(row.text, "utf-8")
+    try:
+        value = _decode(text)
+    except (ValueError, RecursionError) as error:
+        raise _broken(text, error, row, source) from error
+    if not isinstance(value, dict):
+        raise source.error(
+            f"this row is no JSON object: found {short(text)}",
+            row,
+            hint='each row is an object such as {"_ng_task_index": 0, "reward": 1.0}',
+        )
+    return value
+
+
+def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
+    """Decode a whole row, the fast way where it is plain JSON."""
+    try:
+        value = msgspec.json.decode(row.text)
+    except (msgspec.DecodeError, RecursionError):  # NaN, or `parse` says what is wrong
+        value = None
+    return value if isinstance(value, dict) else parse(row, source)
+
+
+def _broken(
+    text: str, error: ValueError | RecursionError, row: SourceRow, source: Source
+) -> DataError:
+    """Make the error of a row that can't be decoded."""
+    if isinstance(error, RecursionError):
+        return source.error("this row is nested too deeply to be read", row)
+    if not isinstance(error, json.JSONDecodeError):
+        return source.error(str(error), row, hint=_WRITE_ONCE)
+    what = "row" if source.unit == "row" else "line"
+    cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
+    if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
+        return source.error(
+            "the file ends in the middle of a row: was the run interrupted?",
+            row,
+            hint="delete this line, or run again what is missing",
+        )
+    if what == "line" and text.strip() == "{":
+        return source.error(
+            "this line is no JSON object: it holds only its opening brace",
+            row,
+            hint="write each row on one line, or all rows as one JSON array",
+        )
+    start = max(0, error.pos - _SHOWN // 2)
+    return source.error(
+        f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
+        f"near {short(text[start:])}",
+        row,
+        hint="was it cut off, or written by two processes at once? mend or delete it",
+    )
+
+
+def read_document(source: Source) -> dict[str, Any] | list[Any]:
+    """Read a file that is one JSON value."""
+    with source.open() as stream:
+        text = stream.read()
+    line, hint = None, "was the run that writes it interrupted, or is it no UTF-8 text?"
+    try:
+        document: Any = _decode(text.decode())
+    except json.JSONDecodeError as error:
+        problem, line = f"this is no JSON: {error.msg} at column {error.colno}", error.lineno
+    except _DuplicateKeyError as error:
+        problem, hint = str(error), _WRITE_ONCE
+    except (RecursionError, ValueError) as error:
+        problem = f"this can't be read: {error}"
+    else:
+        if isinstance(document, dict | list):
+            return document
+        problem = f"this is no JSON object or array: found {short(json.dumps(document))}"
+    raise source.error(problem, line=line, hint=hint)
+
+
+def _is_last(row: SourceRow, source: Source) -> bool:
+    with source.open() as stream:
+        lines = row.line  # that are still to be skipped
+        while text := stream.read(ENOUGH):
+            skipped = min(text.count(b"\n"), lines)
+            lines -= skipped
+            if not lines and text.split(b"\n", skipped)[-1].strip():
+                return False
+    return True
+
+
+# -- a file's rows --------------------------------------------------------------------------
+
+
+class Rows(NamedTuple):
+    """Consecutive rows of a file; their texts live no longer than the block that is being read."""
+
+    texts: Sequence[memoryview]
+    places: NDArray[np.int64]
+    lines: NDArray[np.int64]
+
+    def row(self, index: int) -> SourceRow:
+        """Get one row."""
+        return SourceRow(int(self.places[index]), int(self.lines[index]), self.texts[index])
+
+
+class _Window:
+    """The part of a stream that is being split.
+
+    Its buffer is reused: new memory for each block takes several times as long.
+    """
+
+    def __init__(self, stream: BinaryIO, source: Source, size: int) -> None:
+        self._stream = stream
+        self._source = source
+        self._most = max_row_bytes()
+        self.buffer = bytearray(size)  # replaced by a larger one where a row needs that
+        self.end = 0  # bytes of `buffer` that are filled
+        self.line = 1  # on which it starts
+
+    def fill(self) -> int:
+        """Read on, and say how many bytes came; 0 at the end of the stream."""
+        if self.end > self._most:
+            raise self._source.error(
+                f"a row of more than {self._most:,} bytes, which {MAX_ROW} allows",
+                line=self.line,
+                hint=f"is this a file of rollouts? {MAX_ROW}={4 * self._most} in the environment "
+                "raises the bound",
+            )
+        if self.end > len(self.buffer) // 2:  # else long rows would come in small pieces
+            larger = bytearray(2 * len(self.buffer))
+            larger[: self.end] = memoryview(self.buffer)[: self.end]
+            self.buffer = larger
+        room = memoryview(self.buffer)[self.end : max(_BLOCK, self._most + 1)]
+        got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
+        self.end += got
+        return got
+
+    def breaks(self, end: int) -> NDArray[np.int64]:
+        """Find the line breaks in the first `end` bytes."""
+        return np.flatnonzero(np.frombuffer(self.buffer, np.uint8, end) == _BREAK)
+
+    def drop(self, count: int, lines: int) -> None:
+        """Forget the first `count` bytes, with so many line breaks."""
+        kept = self.end - count
+        self.buffer[:kept] = self.buffer[count : self.end]
+        self.end = kept
+        self.line += lines
+
+    def error(self, at: int, message: str, hint: str | None = None) -> DataError:
+        """Make the error that tells what is wrong at a byte."""
+        line = self.line + self.buffer.count(b"\n", 0, at)
+        return self._source.error(message, line=line, hint=hint)
+
+    def check_utf8(self, end: int) -> None:
+        """Refuse text that is not UTF-8; msgspec does not look at what it skips."""
+        if self.buffer.isascii():
+            return
+        try:
+            codecs.utf_8_decode(memoryview(self.buffer)[:end], "strict", True)
+        except UnicodeDecodeError as error:
+            raise self.error(
+                error.start,
+                f"this is not UTF-8 text: found the byte 0x{self.buffer[error.start]:02x}",
+                hint="save the file as UTF-8",
+            ) from error
+
+
+def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
+    """Split lines that end at these bytes into rows."""
+    end = int(stops[-1])
+    window.check_utf8(end)
+    starts = np.concatenate(([0], stops[:-1] + 1))
+    kept = np.flatnonzero(stops > starts)  # a file may hold very many blank lines
+    view = memoryview(window.buffer)
+    texts = [view[a:b] for a, b in zip(starts[kept].tolist(), stops[kept].tolist(), strict=True)]
+    first = np.frombuffer(window.buffer, np.uint8)[starts[kept]]
+    if (first != _BRACE).any():
+        some = [at for at, text in enumerate(texts) if not bytes(text).isspace()]
+        texts, kept = [texts[at] for at in some], kept[some]
+    places = kept + window.line
+    return Rows(texts, places, places)
+
+
+def _after(place: int) -> str:
+    return f"after row {place}" if place else "before the first row"
+
+
+def _check_gaps(
+    window: _Window, place: int, starts: list[int], stops: list[int], end: int | None
+) -> None:
+    """Check that there is one comma between two rows, and none elsewhere."""
+    gaps = zip([0, *stops], starts if end is None else [*starts, end], strict=False)
+    for rows, (begin, until) in enumerate(gaps):
+        gap = bytes(window.buffer[begin:until])
+        gap = (gap if place + rows else gap.partition(b"[")[2]).strip()
+        if gap != (b"," if place + rows and rows < len(starts) else b""):
+            found = short(gap.decode(errors="replace")) if gap else "none"
+            raise window.error(
+                begin,
+                "expected rows, each a JSON object, with one comma between them; found "
+                f"{found} {_after(place + rows)}",
+            )
+
+
+def _split_array(
+    text: NDArray[np.uint8], *, inside: bool
+) -> tuple[list[int], list[int], int | None]:
+    """Find where whole rows start and stop, and where the array ends."""
+    folded = text | 0x20  # makes [ and { one, and ] and } one
+    brackets = np.flatnonzero((folded == ord("{")) | (folded == ord("}")))
+    quotes = np.flatnonzero(text == _QUOTE)
+    quotes = quotes[~_escaped(text, quotes)]
+    # an odd number of quotes before it: the bracket stands inside a string
+    brackets = brackets[np.searchsorted(quotes, brackets) % 2 == 0]
+    step = _DEPTH[text[brackets]]
+    depth = np.cumsum(step, dtype=np.int64) + inside
+    ends = np.flatnonzero((step < 0) & (depth == 0))
+    end = None
+    if len(ends):
+        end = int(brackets[ends[0]])
+        brackets, step, depth = (column[: ends[0]] for column in (brackets, step, depth))
+    starts = brackets[(step > 0) & (depth == 2)]  # noqa: PLR2004 - inside of the array
+    stops = brackets[(step < 0) & (depth == 1)] + 1
+    return starts[: len(stops)].tolist(), stops.tolist(), end
+
+
+def _escaped(text: NDArray[np.uint8], quotes: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Find the quotes that stand after an odd number of backslashes."""
+    slashes = np.flatnonzero(text == _BACKSLASH)
+    if not len(slashes):
+        return np.zeros(len(quotes), np.bool_)
+    first = np.concatenate(([True], np.diff(slashes) > 1))
+    start = np.maximum.accumulate(np.where(first, slashes, 0))
+    index = np.searchsorted(slashes, quotes) - 1  # the last backslash before each quote
+    after: NDArray[np.bool_] = (index >= 0) & (slashes[index] == quotes - 1)
+    odd: NDArray[np.bool_] = (quotes - start[index]) % 2 == 1
+    return np.logical_and(after, odd)

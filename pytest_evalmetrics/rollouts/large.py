@@ -27,8 +27,8 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.rollouts.loader import LoaderFactory, Request
+    from pytest_evalmetrics.rollouts.source import RolloutFile
     from pytest_evalmetrics.spec import FieldMap
 
 _SHARD_BYTES: Final = (8 << 20, 64 << 20)  # the least and the most of one shard

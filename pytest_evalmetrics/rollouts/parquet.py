@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
-import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
@@ -17,29 +15,30 @@ import numpy as np
 from pytest_evalmetrics.data import MISSING
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
+from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.rollouts.tabular import layout_of, refused_cell
+from pytest_evalmetrics.rollouts.row_schema import BOOL, FLOAT, INT, NUMBER, OBJECT, TEXT
 from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import Category, RolloutTable, TaskId
-    from pytest_evalmetrics.rollouts.loader import Request
+    from pytest_evalmetrics.data import Category, RolloutTable
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
+    from pytest_evalmetrics.rollouts.row_schema import Node
     from pytest_evalmetrics.rollouts.source import Source
-    from pytest_evalmetrics.rollouts.tabular import Layout
 
 NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
-_WRITING: Final = "it takes pyarrow to write a Parquet file"
-_USAGE: Final = ("response.usage", "usage")  # where NeMo Gym keeps it
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
 _BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
 _INT64: Final = 2.0**63
+_JSON: Final = {str, int, float, bool, type(None)}  # what needs no conversion
+_Path = tuple[str, ...]  # of a column: its name, and those of structs' fields
 
 
 class Parquet:
@@ -49,24 +48,38 @@ class Parquet:
     where these are structs, are its usage. Other columns are read only if they are named.
     """
 
-    magic = b"PAR1"
     what = "a Parquet file"
 
     def __init__(self, request: Request) -> None:
-        self._request = request
-        self._identified: set[tuple[str | None, TaskId]] = set()
+        self._columns = Columns(request, of_table=True)
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         with self._data(source) as data:
-            yield from self._chunks(data, source)
+            schema, batches = self._open(data)
+            paths = dict(_places(schema, self._columns.root))
+            roles = self._columns.roles
+            self._columns.find_scores(roles.in_order(paths))
+            wanted = {node: path for node, path in paths.items() if node.wanted}
+            notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
+            first = 1
+            for batch in batches(list(wanted.values()), _CHUNK_ROWS):
+
+                def check(index: int, values: Values, first: int = first) -> None:
+                    row = {node: values.at(node)[index] for node in wanted}
+                    row |= {node: str(row[node]) for node in roles.agent if node in row}
+                    self._columns.check(dict.fromkeys(paths) | row, source, first + index)
+
+                places = np.arange(first, first + batch.num_rows)
+                chunk = self._columns.chunk(_BatchValues(places, batch, wanted, check))
+                yield replace(chunk, notes=notes)
+                first += batch.num_rows
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`; what JSON has no form for is text, or a number."""
         with self._data(source) as data:
-            schema, batches = self._open(data)
             place = 0
-            for batch in batches([name for name, _ in _leaves(schema)], _WHOLE_ROWS):
+            for batch in self._open(data)[1](None, _WHOLE_ROWS):
                 for row in batch.to_pylist():
                     place += 1
                     yield place, {key: _plain(value) for key, value in row.items()}
@@ -86,51 +99,21 @@ class Parquet:
                     hint="was the run, its copy or its download interrupted?",
                 ) from error
 
-    def _chunks(self, data: Any, source: Source) -> Iterator[Chunk]:
-        schema, batches = self._open(data)
-        types = dict(_leaves(schema))
-        layout = layout_of(list(types), self._request, source)
-        scores = [
-            name
-            for name, column in layout.scores.items()
-            # what is inside of a struct is read where it is asked for, and the usage
-            if name in layout.needed
-            or (
-                _is_number(types[column])
-                and (column in schema.names or _usage_name(name)[1] is not None)
-            )
-        ]
-        first = 1
-        notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
-        for batch in batches(layout.used(scores)):
-            rows = _Batch(batch, types, first, source)
-            yield layout.chunk(
-                np.arange(first, first + batch.num_rows),
-                source,
-                self._identified,
-                ids=rows.values,
-                texts=rows.texts,
-                contents=lambda name: list(map(_plain, rows.values(name))),  # noqa: B023 - called at once
-                keys=tuple(types),
-                notes=notes,
-                **rows.scores(scores, layout),
-            )
-            first += batch.num_rows
-
     def _open(self, data: Any) -> tuple[Any, Any]:
         import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
         file = pq.ParquetFile(data)
 
-        return file.schema_arrow, lambda columns, rows=_CHUNK_ROWS: file.iter_batches(
-            rows, columns=columns
-        )
+        def batches(paths: Sequence[_Path] | None, rows: int) -> Iterator[Any]:
+            columns = None if paths is None else list(map(".".join, paths))
+            yield from file.iter_batches(rows, columns=columns)
+
+        return file.schema_arrow, batches
 
 
 class Arrow(Parquet):
     """Reads Arrow IPC files, which are Feather's too, in the same way."""
 
-    magic = b"ARROW1"
     what = "an Arrow file"
 
     def _open(self, data: Any) -> tuple[Any, Any]:
@@ -138,9 +121,9 @@ class Arrow(Parquet):
 
         schema = pa.ipc.open_file(data).schema
 
-        def batches(columns: list[str], rows: int = _CHUNK_ROWS) -> Iterator[Any]:
-            tops = [name if name in schema.names else name.partition(".")[0] for name in columns]
-            wanted = sorted({schema.get_field_index(top) for top in tops})
+        def batches(paths: Sequence[_Path] | None, rows: int) -> Iterator[Any]:
+            tops = None if paths is None else {path[0] for path in paths}
+            wanted = None if tops is None else sorted(map(schema.get_field_index, tops))
             data.seek(0)
             options = pa.ipc.IpcReadOptions(included_fields=wanted)
             file = pa.ipc.open_file(data, options=options)
@@ -152,106 +135,74 @@ class Arrow(Parquet):
         return schema, batches
 
 
-def _leaves(schema: Any, above: str = "") -> Iterator[tuple[str, Any]]:
-    """Go through the columns, those inside of structs by their dotted paths."""
-    import pyarrow as pa  # noqa: PLC0415 - an extra
-
-    for field in schema:
-        name = above + field.name
-        if pa.types.is_struct(field.type):
-            yield from _leaves(field.type, f"{name}.")
-        else:
-            yield name, field.type
-
-
-def _is_number(kind: Any, *, whole: bool = False) -> bool:
+def _places(fields: Any, above: Node, path: _Path = ()) -> Iterator[tuple[Node, _Path]]:
+    """Go through the columns that are of interest, those inside of structs, too."""
     from pyarrow import types  # noqa: PLC0415 - an extra
 
-    if types.is_integer(kind) or types.is_boolean(kind):
-        return True
-    return not whole and (types.is_floating(kind) or types.is_decimal(kind))
+    for field in fields:
+        node, inner = above.place(field.name), (*path, field.name)
+        if node is None:
+            continue
+        kind = field.type
+        if types.is_struct(kind):
+            node.kinds |= OBJECT
+            yield from _places(kind, node, inner)
+        elif types.is_boolean(kind):
+            node.kinds |= BOOL
+        elif types.is_integer(kind):
+            node.kinds |= INT
+        else:
+            is_number = types.is_floating(kind) or types.is_decimal(kind)
+            node.kinds |= FLOAT if is_number else TEXT
+        yield node, inner
 
 
-class _Batch:
-    """Some rows of a file."""
+class _BatchValues(Values):
+    """The values of some rows of a file, which are converted where they are asked for."""
 
-    def __init__(self, batch: Any, types: dict[str, Any], first: int, source: Source) -> None:
+    def __init__(
+        self,
+        places: NDArray[np.int64],
+        batch: Any,
+        paths: Mapping[Node, _Path],
+        check: Callable[[int, Values], None],
+    ) -> None:
+        super().__init__(places, {}, lambda index: check(index, self))
         self._batch = batch
-        self._types = types
-        self._first = first
-        self._source = source
+        self._paths = paths
 
-    def scores(self, names: list[str], layout: Layout) -> dict[str, Any]:
-        """Read columns of numbers, as the fields of a chunk."""
-        bad: list[NotFinite] = []
-        scores: dict[str, NDArray[np.float64]] = {}
-        usage: dict[str, NDArray[np.float64]] = {}
-        fractional: set[str] = set()
-        for name in names:
-            column = layout.scores[name]
-            short, above = _usage_name(name)
-            numbers = self._numbers(name, column, bad)
-            if above is None:
-                scores[short] = numbers
-            elif short not in usage or above == _USAGE[0]:
-                usage[short] = numbers
-            if not _is_number(self._types[column], whole=True):
-                fractional.add(short)
-        return {
-            "scores": scores,
-            "usage": usage,
-            "fractional": frozenset(fractional),
-            "not_finite": bad,
-        }
-
-    def _column(self, path: str) -> Any:
+    def _column(self, node: Node) -> Any:
         import pyarrow.compute as pc  # noqa: PLC0415 - an extra
 
-        names = self._batch.schema.names
-        if path in names:
-            return self._batch.column(names.index(path))
-        top, _, rest = path.partition(".")
-        return pc.struct_field(self._batch.column(names.index(top)), rest.split("."))
+        top, *rest = self._paths[node]
+        column = self._batch.column(self._batch.schema.get_field_index(top))
+        return pc.struct_field(column, rest) if rest else column
 
-    def values(self, path: str) -> list[Any]:
-        """Get a column as builtins."""
-        return list(self._column(path).to_pylist())
+    def at(self, node: Node) -> Sequence[Any]:
+        """Get what stands at a place in each row."""
+        if node not in self._paths:
+            return [None] * len(self.places)
+        values: list[Any] = self._column(node).to_pylist()
+        return values if _JSON.issuperset(map(type, values)) else list(map(_plain, values))
 
-    def texts(self, path: str) -> list[str | None]:
-        """Get a column as text."""
-        values = self.values(path)
-        return [v if v is None or type(v) is str else _text(v) for v in values]
-
-    def _numbers(self, name: str, path: str, bad: list[NotFinite]) -> NDArray[np.float64]:
+    def numbers(
+        self, nodes: Sequence[Node], *, needed: bool
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Take values as numbers, NaN where there is none; and tell which are given."""
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
-        column = self._column(path)
-        if not _is_number(self._types[path]):  # needed, then
-            for at, value in enumerate(column.to_pylist(), self._first):
-                if value is not None:
-                    raise refused_cell(self._source, at, f"the score {name!r}", value, "a number")
-            return np.full(len(column), np.nan)
-        if pa.types.is_boolean(column.type):
-            column = column.cast(pa.int8())
-        given = column.is_valid().to_numpy(zero_copy_only=False)
-        found: NDArray[np.float64] = np.array(
-            column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False), np.float64
-        )
-        for at in np.flatnonzero(given & ~np.isfinite(found)).tolist():
-            what = "NaN" if np.isnan(found[at]) else "infinite or too large"
-            bad.append(NotFinite(name, what, self._first + at))
-            found[at] = np.nan
-        return found
-
-
-def _usage_name(name: str) -> tuple[str, str | None]:
-    """Split ``response.usage.input_tokens`` into what is counted and where."""
-    above, _, last = name.rpartition(".")
-    return (last, above) if above in _USAGE else (name, None)
-
-
-def _text(value: Any) -> str:
-    return str(value).lower() if isinstance(value, bool) else str(value)
+        columns = [self._column(node) for node in nodes if node in self._paths]
+        if any(not node.kinds & NUMBER for node in nodes if node in self._paths):
+            return super().numbers(nodes, needed=needed)
+        numbers = np.full(len(self.places), np.nan)
+        given = np.zeros(len(self.places), np.bool_)
+        for column in reversed(columns):
+            if pa.types.is_boolean(column.type):
+                column = column.cast(pa.int8())  # noqa: PLW2901 - the same numbers
+            valid = column.is_valid().to_numpy(zero_copy_only=False)
+            values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            numbers, given = np.where(valid, values, numbers), given | valid
+        return numbers, given
 
 
 def _plain(value: Any) -> Any:
@@ -271,42 +222,35 @@ def _plain(value: Any) -> Any:
 
 def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
     """Read rollouts, and write their numbers into one Parquet file."""
-    _pyarrow(_WRITING, target)  # before a large run is read
+    pa = _pyarrow("it takes pyarrow to write a Parquet file", target)  # before a large run is read
     spec = RolloutsSpec(path=(pattern,))
     try:  # as most benchmarks read it: the only score of a format is then the reward, too
         table = load(spec, base, scores=("reward",), categories=labels)
     except DataError:
         table = load(spec, base, scores=(), categories=labels)
-    write_parquet(table, base / target, shown=target)
+    _write(table, pa, base / target, target)
     kept = [*table.scores, *labels]
     notes = "".join(f"{note}\n" for note in table.notes)
     rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
 
 
-def write_parquet(table: RolloutTable, path: Path, *, shown: str) -> None:
+def _write(table: RolloutTable, pa: Any, path: Path, shown: str) -> None:
     """Write a table such that reading the file gives the same table, its sources aside."""
-    pa = _pyarrow(_WRITING, shown)
     import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
 
-    temporary = ""
+    temporary = path.with_name(f".{path.name}.{os.getpid()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-        os.close(handle)
         pq.write_table(_arrow_columns(table, pa), temporary)
-        _must_be_the_same(table, Path(temporary), shown)
-        mask = os.umask(0)
-        os.umask(mask)
-        Path(temporary).chmod(0o666 & ~mask)  # such a file is its owner's alone at first
-        Path(temporary).replace(path)
+        _must_be_the_same(table, temporary, shown)
+        temporary.replace(path)
     except (OSError, OverflowError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"this can't be written: {why}", file=shown) from error
     finally:
-        if temporary:
-            with contextlib.suppress(OSError):
-                Path(temporary).unlink()
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
 
 
 def _pyarrow(message: str, shown: str) -> Any:

@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.rollouts.documents import PlacedRow, documents
-from pytest_evalmetrics.rollouts.files import find_files
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.rollouts.source import open_source
+from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
+from pytest_evalmetrics.rollouts.source import find_files, open_source
 from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 from pytest_evalmetrics.spec.sources import PivotSpec
 

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
-from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, cast
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
-from pytest_evalmetrics.rollouts.files import RolloutFile, absolute, find_files, is_large
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_rows import decode_row
+from pytest_evalmetrics.rollouts.json_files import decode_row
 from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
-from pytest_evalmetrics.rollouts.source import Source, open_source
+from pytest_evalmetrics.rollouts.source import (
+    RolloutFile,
+    Source,
+    absolute,
+    find_files,
+    is_large,
+    open_source,
+)
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
@@ -23,7 +28,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import Chunk, LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -69,8 +74,9 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
     a broken file and for a format without rows of its own, a `RegistryError` for no format.
     """
     base = absolute(base)
-    request = Request(spec.fields, whole=True)
-    for source, loader in _opened(spec, rollout_files(spec, base), request, _shape(spec, base)):
+    request = Request(_fields(spec), whole=True)
+    shape = _shape(spec, base, request)
+    for source, loader in _opened(spec, rollout_files(spec, base), request, shape):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
                 yield source.at(place), item
@@ -79,43 +85,39 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
                 yield source.at(row.place), decode_row(row, source)
         else:
             for chunk in loader.read(source):
-                yield from _whole_rows(chunk, source)
-        source.must_be_unchanged()
+                if len(chunk.records) != len(chunk.places):
+                    raise source.error(
+                        "the rows of this format can't be scored: only its numbers are read",
+                        hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
+                        "records where it is asked for whole rows",
+                    )
+                names = chunk.names or [source.at(int(place)) for place in chunk.places]
+                yield from zip(names, map(dict, chunk.records), strict=True)
 
 
 def _opened(
     spec: FilesSpec, files: list[RolloutFile], request: Request, shape: Shape | None
 ) -> Iterator[tuple[Source, Loader]]:
-    """Open files one after the other, each with its loader."""
+    """Open files one after the other, each with its loader; it must not change until the next."""
     used: dict[LoaderFactory, Loader] = {}
     for file in files:
         source = open_source(file)
         if shape is not None:
             yield shape.open(source), shape
-            continue
-        kind = find_loader(spec.format, source)
-        if kind not in used:
-            used[kind] = kind(request)  # what it learns from one file helps with the next
-        yield source, used[kind]
+        else:
+            kind = find_loader(spec.format, source)
+            if kind not in used:
+                used[kind] = kind(request)  # what it learns from one file helps with the next
+            yield source, used[kind]
+        source.must_be_unchanged()
 
 
-def _shape(spec: FilesSpec, base: Path, request: Request | None = None) -> Shape | None:
+def _shape(spec: FilesSpec, base: Path, request: Request) -> Shape | None:
     if not spec.shaped:
         return None
     from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
 
     return Shape(cast("RolloutsSpec", spec), base, request)
-
-
-def _whole_rows(chunk: Chunk, source: Source) -> Iterator[tuple[str, dict[str, Any]]]:
-    if len(chunk.records) != len(chunk.places):
-        raise source.error(
-            "the rows of this format can't be scored: only its numbers are read",
-            hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give records where "
-            "it is asked for whole rows",
-        )
-    names = chunk.names or [source.at(int(place)) for place in chunk.places]
-    yield from zip(names, map(dict, chunk.records), strict=True)
 
 
 def task_key(spec: FilesSpec, base: Path) -> str | None:
@@ -182,11 +184,17 @@ def load_dataset(
 
 
 def _fields(spec: FilesSpec) -> FieldMap:
+    """Map the fields of rows; if they are shaped, the numbers of `map` are at the top."""
+    fields = spec.fields
     if not spec.shaped:
-        return spec.fields
-    from pytest_evalmetrics.rollouts.shape import shaped_fields  # noqa: PLC0415 - rarely
-
-    return shaped_fields(cast("RolloutsSpec", spec))
+        return fields
+    shaped = cast("RolloutsSpec", spec)
+    task = fields.task or shaped.keyed or ("id" if shaped.lists is not None else None)
+    if task is None and shaped.pivot is not None and len(shaped.pivot.by) == 1:
+        task = shaped.pivot.by[0]
+    scores = {name: name if name in shaped.map else path for name, path in fields.scores.items()}
+    reward = "reward" if "reward" in shaped.map else fields.reward
+    return replace(fields, task=task, reward=reward, scores=scores)
 
 
 def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
@@ -213,28 +221,20 @@ def _read_in_order(
     table = TableBuilder(request)
     for source, loader in _opened(spec, files, request, shape):
         rows = 0
-        with _in_words(source):
+        try:
             for chunk in loader.read(source):
                 table.add(source, chunk)
                 rows += len(chunk.places)
+        except (EvalMetricsError, MemoryError):
+            raise
+        except Exception as error:  # of one of our loaders, or of a user's
+            raise source.error(
+                f"its loader can't read this: {type(error).__name__}: {error}",
+                hint="is it whole, and of the format it is taken for? `format:` forces another",
+            ) from error
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
-        source.must_be_unchanged()
     built = table.build()
     if shape is not None:
         built = replace(built, notes=(*built.notes, *shape.finish()))
     return built
-
-
-@contextmanager
-def _in_words(source: Source) -> Iterator[None]:
-    """Say which file a loader stumbled over, one of ours or of a user."""
-    try:
-        yield
-    except (EvalMetricsError, MemoryError):
-        raise
-    except Exception as error:
-        raise source.error(
-            f"its loader can't read this: {type(error).__name__}: {error}",
-            hint="is it whole, and of the format that it is taken for? `format:` forces another",
-        ) from error

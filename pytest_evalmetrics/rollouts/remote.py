@@ -15,8 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.files import RolloutFile
-from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, Source, shortened
+from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, RolloutFile, Source, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -61,32 +60,22 @@ _PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a 
 
 def fetch(url: str) -> list[RolloutFile]:
     """Copy the files that a URL or a glob in one names."""
-    with _explained(url, _secret("", url)):
-        return [_copy(system, path, _secret("", whole)) for system, path, whole in _files(url)]
+    with _explained(url):
+        system, path = system_of(url)
+        return [_copy(system, each, file) for each, file in _files(system, path, url)]
 
 
 def find(url: str) -> list[RolloutFile]:
     """Find the same files, and leave them where they are."""
-    files = []
-    with _explained(url, _secret("", url)):
-        for system, path, whole in _files(url):
-            size = system.info(path).get("size")
-            name = Path(Path(urlsplit(path).path).name)
-            size = size if isinstance(size, int) else None
-            files.append(RolloutFile(name, _secret("", whole), whole, size))
-    return files
-
-
-def _files(url: str) -> Iterator[tuple[Any, str, str]]:
-    """Go through the files that a URL names: their system, their path in it, their whole URL."""
-    system, path = system_of(url)
-    for each in _paths(system, path, url, _secret("", url)):
-        yield system, each, url if each == path else str(system.unstrip_protocol(each))
+    with _explained(url):
+        system, path = system_of(url)
+        return [file for _, file in _files(system, path, url)]
 
 
 @contextmanager
-def _explained(url: str, shown: str) -> Iterator[None]:
+def _explained(url: str) -> Iterator[None]:
     """Say what went wrong at another machine."""
+    shown = _secret("", url)
     try:
         yield
     except DataError:
@@ -116,34 +105,37 @@ def system_of(url: str) -> tuple[Any, str]:
     return system, str(path)
 
 
-def _paths(system: Any, path: str, url: str, shown: str) -> list[str]:
-    if urlsplit(url).scheme in WEB:  # a question mark starts a query there
-        return [path]
-    if glob.has_magic(path):
-        found = sorted(p for p in system.glob(path) if not system.isdir(p))
-        if not found:
+def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
+    """Go through the files that a URL names, each with its path in its system."""
+    shown, is_web = _secret("", url), urlsplit(url).scheme in WEB
+    paths = [path]
+    if not is_web and glob.has_magic(path):  # a question mark starts a query in the web
+        paths = sorted(each for each in system.glob(path) if not system.isdir(each))
+        if not paths:
             raise DataError("this matches no file", file=shown)
-        return found
-    if system.isdir(path):
+    elif not is_web and system.isdir(path):
         raise DataError(
             "this is a folder, not a file",
             file=shown,
             hint=f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here",
         )
-    return [path]
+    for each in paths:
+        whole = url if each == path else str(system.unstrip_protocol(each))
+        size = system.info(each).get("size")
+        name = Path(Path(urlsplit(each).path).name or "rollouts")
+        size = size if isinstance(size, int) else None
+        yield each, RolloutFile(name, _secret("", whole), whole, size)
 
 
-def _copy(system: Any, path: str, shown: str) -> RolloutFile:
-    name = Path(urlsplit(path).path).name or "rollouts"
-    local = _folder() / hashlib.sha256(path.encode()).hexdigest()[:16] / name
+def _copy(system: Any, path: str, file: RolloutFile) -> RolloutFile:
+    local = _folder() / hashlib.sha256(path.encode()).hexdigest()[:16] / file.path
     local.parent.mkdir(exist_ok=True)
-    size = system.info(path).get("size")
     options = {"block_size": 0} if urlsplit(path).scheme in WEB else {}  # one stream
     with system.open(path, "rb", **options) as there, local.open("wb") as here:
         shutil.copyfileobj(there, here, 1 << 20)
-    if isinstance(size, int):
-        _must_be_whole(shown, local.stat().st_size, size)
-    return RolloutFile(local, shown)
+    if file.size is not None:
+        _must_be_whole(file.shown, local.stat().st_size, file.size)
+    return RolloutFile(local, file.shown)
 
 
 @cache
@@ -200,7 +192,7 @@ def look(file: RolloutFile) -> Source | None:
     if scheme not in _RANGED or not size:
         return None
     if scheme in WEB:
-        with _explained(url, file.shown):
+        with _explained(url):
             if not _gives_parts(url):
                 return None
     start = min(size, ENOUGH)
@@ -213,7 +205,7 @@ def look(file: RolloutFile) -> Source | None:
 
 def read_range(url: str, shown: str, start: int, stop: int) -> bytes:
     """Read some bytes of a file."""
-    with _explained(url, shown):
+    with _explained(url):
         system, path = _cached_system(url)
         data = bytes(system.cat_file(path, start=start, end=stop))
     _must_be_whole(shown, len(data), stop - start)
@@ -228,7 +220,7 @@ def line_ends(source: Source, size: int) -> list[int]:
     peeked = _PEEKED
     while starts:
         stops = [min(start + peeked, total) for start in starts]
-        with _explained(url, source.shown):
+        with _explained(url):
             system, path = _cached_system(url)
             texts = system.cat_ranges([path] * len(starts), starts, stops, on_error="raise")
         longer = []

@@ -16,12 +16,12 @@ import msgspec
 from msgspec.structs import astuple
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
 NULL, BOOL, INT, FLOAT, TEXT, OBJECT, LIST = (1 << bit for bit in range(7))
 NUMBER: Final = BOOL | INT | FLOAT
 NOT_NUMBER: Final = TEXT | OBJECT | LIST
-_KINDS: Final[dict[type, int]] = {
+KINDS: Final[dict[type, int]] = {
     type(None): NULL,
     bool: BOOL,
     int: INT,
@@ -73,7 +73,7 @@ class Node:
 
     def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
         """Take in a value as ``json.loads`` gives it, and say whether its kind is new here."""
-        kind = _KINDS[type(value)]
+        kind = KINDS[type(value)]
         new = not self.kinds & kind
         self.kinds |= kind
         if not kind & NOT_NUMBER:
@@ -84,7 +84,7 @@ class Node:
         record[self] = _clean(value) if isinstance(value, str) else value
         if isinstance(value, dict):
             for key, inner in value.items():
-                place = self.fields.get(key) or self._place_of(key)
+                place = self.place(key)
                 if place is not None and not (place.ignored and place.kinds):
                     new = place.learn(inner, where, record) or new
         elif isinstance(value, list):
@@ -93,11 +93,12 @@ class Node:
                     new = place.learn(value[index], where, record) or new
         return new
 
-    def _place_of(self, key: str) -> Node | None:
-        if not self.open:
-            return None
-        place = self.field(_clean(key))
-        place.ignored = key.startswith("_")
+    def place(self, key: str) -> Node | None:
+        """Get the place under a key that a row has; None where it is of no interest."""
+        place = self.fields.get(key)
+        if place is None and self.open:
+            place = self.field(_clean(key))
+            place.ignored = key.startswith("_")
         return place
 
 
@@ -109,40 +110,30 @@ def _clean(text: str) -> str:
     return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-class Decoder:
-    """Decodes rows that look like those that `root` has learnt from."""
-
-    def __init__(self, root: Node) -> None:
-        self._shape = _object_shape(root)
-        self.decode: Callable[[memoryview], Any] = _decoder(self._shape.struct).decode
-        self.blank = self._shape.blank
-
-    def values(self, rows: Sequence[Any]) -> dict[Node, Sequence[Any]]:
-        """Get the values of the wanted places in decoded rows, one sequence each."""
-        values: dict[Node, Sequence[Any]] = {}
-        self._shape.collect(rows, values)
-        return values
-
-
-class _Shape(msgspec.Struct, frozen=True):
-    """An object or a list, as a struct and as what to read from it."""
+class Decoder(msgspec.Struct, frozen=True):
+    """Decodes objects or lists that look like those that a place has held so far."""
 
     struct: type[msgspec.Struct]
     blank: msgspec.Struct
     wanted: Sequence[tuple[Node, int]]
-    inner: Sequence[tuple[_Shape, int]]
+    inner: Sequence[tuple[Decoder, int]]
 
-    def collect(self, objects: Sequence[Any], values: dict[Node, Sequence[Any]]) -> None:
-        """Turn decoded objects into columns."""
+    @property
+    def decode(self) -> Callable[[memoryview], Any]:
+        """The function that decodes one row, or raises."""
+        return _json_decoder(self.struct).decode
+
+    def values(self, objects: Sequence[Any]) -> Iterator[tuple[Node, Sequence[Any]]]:
+        """Go through the wanted places in decoded rows, with their values."""
         columns = list(zip(*map(astuple, objects), strict=True))
         for place, field in self.wanted:
-            values[place] = columns[field]
-        for shape, field in self.inner:
-            struct, blank = shape.struct, shape.blank
-            shape.collect([o if type(o) is struct else blank for o in columns[field]], values)
+            yield place, columns[field]
+        for decoder, field in self.inner:
+            struct, blank = decoder.struct, decoder.blank
+            yield from decoder.values([o if type(o) is struct else blank for o in columns[field]])
 
 
-def _type_of(node: Node) -> tuple[Any, _Shape | None]:
+def _type_of(node: Node) -> tuple[Any, Decoder | None]:
     """Make the type that accepts what a place has held so far."""
     if not node.kinds:
         return _Nothing, None
@@ -156,20 +147,24 @@ def _type_of(node: Node) -> tuple[Any, _Shape | None]:
     if not node.kinds & (OBJECT | LIST):
         return union, None
     if node.fields or node.items or node.open:
-        shape = _object_shape(node) if node.kinds & OBJECT else _list_shape(node)
-        return shape.struct | union, shape
+        last = max(node.items, default=-1)
+        items = {f"f{i}": node.items.get(i) for i in range(last + 1)}
+        is_object = node.kinds & OBJECT
+        decoder = object_decoder(node) if is_object else _decoder(items, array_like=True)
+        return decoder.struct | union, decoder
     if node.kinds & OBJECT and node.kinds & LIST:  # no union can hold two structs
         return _Skipped | list[msgspec.Raw] | union, None
     return (_Skipped if node.kinds & OBJECT else _SkippedList) | union, None
 
 
-def _object_shape(node: Node) -> _Shape:
+def object_decoder(node: Node) -> Decoder:
+    """Make the decoder of objects that look like those that a place, or `root`, has held."""
     members = {
         f"f{i}": place
         for i, place in enumerate(node.fields.values())
         if not _undeclarable(place.key)
     }
-    return _shape(
+    return _decoder(
         members,
         rename={name: place.key for name, place in members.items()},
         # a place that can't be declared is left to the reader that refused rows get
@@ -177,25 +172,20 @@ def _object_shape(node: Node) -> _Shape:
     )
 
 
-def _list_shape(node: Node) -> _Shape:
-    last = max(node.items, default=-1)
-    return _shape({f"f{i}": node.items.get(i) for i in range(last + 1)}, array_like=True)
-
-
-def _shape(
+def _decoder(
     members: Mapping[str, Node | None], rename: Mapping[str, str] | None = None, **options: bool
-) -> _Shape:
+) -> Decoder:
     fields: list[tuple[str, Any]] = []
     wanted, inner = [], []
     for index, (name, place) in enumerate(members.items()):
-        kind, shape = (msgspec.Raw, None) if place is None else _type_of(place)
+        kind, decoder = (msgspec.Raw, None) if place is None else _type_of(place)
         fields.append((name, kind))
         if place is not None and place.wanted and not place.ignored:
             wanted.append((place, index))
-        if shape is not None and (shape.wanted or shape.inner):
-            inner.append((shape, index))
+        if decoder is not None and (decoder.wanted or decoder.inner):
+            inner.append((decoder, index))
     struct = _struct(tuple(fields), tuple((rename or {}).items()), tuple(options.items()))
-    return _Shape(struct, struct(), wanted, inner)
+    return Decoder(struct, struct(), wanted, inner)
 
 
 # making these is the better part of what a small file takes, and benchmarks of a run mostly
@@ -203,7 +193,7 @@ def _shape(
 
 
 @lru_cache(maxsize=256)
-def _decoder(struct: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
+def _json_decoder(struct: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(struct)
 
 
@@ -214,5 +204,5 @@ def _struct(
     options: tuple[tuple[str, bool], ...],
 ) -> type[msgspec.Struct]:
     defaults = [(name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields]
-    made = {"rename": dict(rename)} if rename else {}
-    return msgspec.defstruct("_Row", defaults, gc=False, **made, **dict(options))  # type: ignore[arg-type]
+    named = {"rename": dict(rename)} if rename else {}
+    return msgspec.defstruct("_Row", defaults, gc=False, **named, **dict(options))  # type: ignore[arg-type]

@@ -6,18 +6,22 @@ A file is read whole; each step turns rows into rows, and the last ones are read
 from __future__ import annotations
 
 import json
+import re
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, NamedTuple
+
+import numpy as np
 
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.documents import TABLES, PlacedRow, documents, with_places
-from pytest_evalmetrics.rollouts.files import find_files
+from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.foreign import lookup
-from pytest_evalmetrics.rollouts.json_files import RowReader
-from pytest_evalmetrics.rollouts.loader import Request
-from pytest_evalmetrics.rollouts.source import SourceRow, open_source, short
+from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
+from pytest_evalmetrics.rollouts.loader import Request, RowLoader
+from pytest_evalmetrics.rollouts.source import SourceRow, find_files, open_source, short
+from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -25,47 +29,97 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.rollouts.loader import Chunk
     from pytest_evalmetrics.rollouts.source import Source
-    from pytest_evalmetrics.spec import FieldMap
     from pytest_evalmetrics.spec.sources import JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
-_BATCH: Final = 512  # rows that are written as JSON at a time
+_BATCH: Final = 512  # rows of a chunk
 _LISTED: Final = 8  # values in a message
+_TABLES: Final = ("csv", "parquet", "arrow")
+_PLAIN: Final = Request(FieldMap())
+_is_number = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?").fullmatch
+_CELLS: Final[dict[str, Any]] = {"": None, "true": True, "false": False}
 _OTLP: Final = {"resourceSpans", "resourceLogs"}
 _PARENT: Final = "_parent"  # the field for the values that enclose a row
 _KEY: Final = "_key"  # the field for the key of an object's value
 _LINE: Final = "_line"  # the field for the first line of a row that was put together
 
 
+# -- files -> documents --------------------------------------------------------------------
+
+
+class PlacedRow(NamedTuple):
+    """A row, its place in its file, and the same for messages."""
+
+    place: int
+    value: dict[str, Any]
+    at: str
+
+
+def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
+    """Go through what a file holds: rows or lines, or one document that may be a list."""
+    kind = recognise(source)
+    if kind.name in _TABLES:
+        loader = kind.load()(_PLAIN)
+        if not isinstance(loader, RowLoader):
+            raise source.error(f"the rows of the format {kind.name} can't be had one by one")
+        for place, cells in loader.rows(source):
+            if kind.name == "csv":
+                cells = {name: _cell(cell) for name, cell in cells.items()}  # noqa: PLW2901
+            yield PlacedRow(place, cells, source.at(place))
+        return
+    source.must_be_text()
+    if not source.is_array and _is_lines(source):
+        for line in JsonLines(_PLAIN).texts(source):
+            yield PlacedRow(line.place, parse(line, source), source.at(line.place))
+        return
+    document = read_document(source)
+    yield PlacedRow(1, document, source.at(1)) if isinstance(document, dict) else document
+
+
+def _is_lines(source: Source) -> bool:
+    """Check for JSON Lines: the first line is a value of its own, and not the whole file."""
+    with source.open() as stream:
+        lines = (line for line in stream if line.strip())
+        try:
+            json.loads(next(lines, b""))
+        except ValueError:
+            return False
+        return next(lines, None) is not None
+
+
+def _cell(cell: str) -> Any:
+    """Read a cell of CSV, which knows no types; ids such as 007 stay text."""
+    text = cell.strip()
+    match = _is_number(text)
+    if match is None:
+        return _CELLS.get(text.lower(), cell)
+    return float(text) if match[2] or match[3] else int(text)
+
+
 def _viewed(source: Source, spec: ShapeSpec) -> Source:
-    of_rows = bool(spec.rows or spec.keyed or spec.lists or spec.pivot)
-    return with_places(source, of_rows=of_rows)
+    """Count places in rows where they are made of what the file holds, else in lines."""
+    of_rows = bool(spec.rows or spec.keyed or spec.lists or spec.pivot) or source.is_array
+    is_text = source.head[:1] != b"{"
+    by_line = not of_rows and (is_text or _is_lines(source))
+    return replace(source, counts="line" if by_line else "row")
 
 
-def shaped_fields(spec: RolloutsSpec) -> FieldMap:
-    """Map the fields of shaped rows; the numbers of `map` are at the top."""
-    fields = spec.fields
-    task = fields.task or spec.keyed or ("id" if spec.lists is not None else None)
-    if task is None and spec.pivot is not None and len(spec.pivot.by) == 1:
-        task = spec.pivot.by[0]
-    scores = {name: name if name in spec.map else path for name, path in fields.scores.items()}
-    reward = "reward" if "reward" in spec.map else fields.reward
-    return replace(fields, task=task, reward=reward, scores=scores)
+# -- the loader ------------------------------------------------------------------------------
 
 
 class Shape:
     """The loader of one benchmark's shaped files."""
 
-    def __init__(self, spec: RolloutsSpec, base: Path, request: Request | None = None) -> None:
+    def __init__(self, spec: RolloutsSpec, base: Path, request: Request) -> None:
         self._spec = spec
-        self._fields = shaped_fields(spec)
-        self._reader = RowReader(request or Request(self._fields))
+        self._task = request.fields.task
+        self._columns = Columns(request)
         self._partners = _Partners(spec.join, base) if spec.join is not None else None
         self._mapped: set[str] = set()
 
     def open(self, source: Source) -> Source:
         """Choose how the file's places are counted."""
         spec = self._spec
-        if spec.format not in (None, "json", "jsonl", *TABLES):
+        if spec.format not in (None, "json", "jsonl", *_TABLES):
             raise ShapeError(
                 f"the rows of format: {spec.format} have a shape of their own; rows:, map: and "
                 "the like are for JSON, CSV and Parquet",
@@ -78,17 +132,18 @@ class Shape:
         notes: list[str] = []
         rows = self._rows(source, notes)
         while batch := list(islice(rows, _BATCH)):
-            texts = []
-            for place, value in batch:
-                line = place if source.unit == "line" else 0
-                texts.append(SourceRow(place, line, memoryview(json.dumps(value).encode())))
-            for chunk in self._reader.rows(texts, source):
-                yield replace(chunk, notes=(*chunk.notes, *notes), ruler=self._ruler())
-                notes.clear()
+            parsed = {}
+            for index, (place, value, _) in enumerate(batch):
+                row = SourceRow(place, place if source.unit == "line" else 0, memoryview(b""))
+                parsed[index], _ = self._columns.learn(value, row, source)
+            places = np.array([row.place for row in batch], np.int64)
+            chunk = self._columns.chunk(Values(places, {}, lambda _: None, parsed=parsed))
+            yield replace(chunk, notes=tuple(notes), ruler=self._ruler())
+            notes.clear()
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`."""
-        yield from self._rows(source, [])
+        return ((row.place, row.value) for row in self._rows(source, []))
 
     def finish(self) -> Sequence[str]:
         """Check all files together, and return notes."""
@@ -101,22 +156,22 @@ class Shape:
     def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
         rows = _Rows(source, self._spec, notes).find()
         if self._partners is not None:
-            rows = self._partners.joined(rows, source, notes)
-        task = self._fields.task
+            rows = self._partners.joined(rows, notes)
+        task = self._task
         if task is not None:
             missing = [row for row in rows[:_BATCH] if lookup(row.value, task) is None]
             if rows and len(missing) == len(rows[:_BATCH]):
-                raise _no_path(task, rows, source, ("fields", "task"))
+                raise _no_path(task, rows, source.shown, "fields", "task")
         for row in rows:
             if self._spec.map:
-                row.value.update(self._numbers(row, source))
+                row.value.update(self._numbers(row))
             yield row
 
     def _path_of(self, name: str) -> str:
         fields = self._spec.fields
         return (fields.reward if name == "reward" else fields.scores.get(name)) or name
 
-    def _numbers(self, row: PlacedRow, source: Source) -> dict[str, float | None]:
+    def _numbers(self, row: PlacedRow) -> dict[str, float | None]:
         numbers: dict[str, float | None] = {}
         for name, points in self._spec.map.items():
             value = lookup(row.value, self._path_of(name))
@@ -126,13 +181,14 @@ class Shape:
             self._mapped.add(name)
             text = _text(value)
             if text not in points:
+                guess = did_you_mean(text, points, what="it has")
+                hint = f"map: {{{name}: {{{json.dumps(text)[:60]}: null}}}}"
                 raise _error(
-                    source,
-                    ("map", name),
-                    f"no number for {short(text)}; {did_you_mean(text, points, what='it has')}",
-                    place=row.place,
-                    hint=f"add it, or null where it is none: map: {{{name}: "
-                    f"{{{json.dumps(text)[:60]}: null}}}}",
+                    row.at,
+                    "map",
+                    name,
+                    message=f"no number for {short(text)}; {guess}",
+                    hint=f"add it, or null where it is none: {hint}",
                 )
             numbers[name] = points[text]
         return numbers
@@ -165,7 +221,7 @@ class _Rows:
         self._key = key  # of the benchmark file, above those of the shape
 
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
-        return _error(self._source, (*self._key, *key), message, hint=hint)
+        return _error(self._source.shown, *self._key, *key, message=message, hint=hint)
 
     def find(self) -> list[PlacedRow]:
         """Find the rows."""
@@ -181,7 +237,8 @@ class _Rows:
             for inner, parent in self._inner(value, spec.rows or "", {}):
                 for row in self._listed(inner):
                     around = {_PARENT: parent} if parent else {}
-                    rows.append(PlacedRow(len(rows) + 1, {**around, **row}))
+                    place = len(rows) + 1
+                    rows.append(PlacedRow(place, {**around, **row}, self._source.at(place)))
         for path, accepted in spec.where.items():
             rows = self._filtered(rows, path, {_text(value) for value in accepted})
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
@@ -295,7 +352,7 @@ class _Rows:
     def _filtered(self, rows: list[PlacedRow], path: str, accepted: set[str]) -> list[PlacedRow]:
         texts = [_text(lookup(row.value, path)) for row in rows]
         if rows and set(texts) == {"null"} and "null" not in accepted:
-            raise _no_path(path, rows, self._source, (*self._key, "where"))
+            raise _no_path(path, rows, self._source.shown, *self._key, "where")
         kept = [row for row, text in zip(rows, texts, strict=True) if text in accepted]
         wanted = " or ".join(sorted(accepted))
         if rows and not kept:
@@ -310,40 +367,39 @@ class _Rows:
 
     def _pivoted(self, rows: list[PlacedRow], pivot: PivotSpec) -> list[PlacedRow]:
         """Put the lines of each group together: a field for each name."""
-        source, key = self._source, (*self._key, "pivot")
+        key = (*self._key, "pivot")
         groups: dict[tuple[str, ...], PlacedRow] = {}
         places: dict[tuple[tuple[str, ...], str], PlacedRow] = {}
         for row in rows:
-            by = {path: _single(row, path, source, (*key, "by")) for path in pivot.by}
+            by = {path: _single(row, path, *key, "by") for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            whole = groups.setdefault(group, PlacedRow(row.place, {**by, _LINE: row.value}))
+            whole = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
-            name = _text(_single(row, pivot.name, source, (*key, "name")))
+            name = _text(_single(row, pivot.name, *key, "name"))
             first = places.setdefault((group, name), row)
             if first is not row:
+                group_by = ", ".join(pivot.by)
+                message = f"{short(name)} was there before for the same {group_by}, at {first.at}"
                 raise _error(
-                    source,
-                    key,
-                    f"{short(name)} was there before for the same {', '.join(pivot.by)}, at "
-                    f"{source.at(first.place)}",
-                    place=row.place,
+                    row.at,
+                    *key,
+                    message=message,
                     hint="add to by: what tells them apart, or leave one out with where:",
                 )
             if name in by:
-                raise _error(source, key, f"{short(name)} is also a field of by:", place=row.place)
+                raise _error(row.at, *key, message=f"{short(name)} is also a field of by:")
             whole.value[name] = lookup(row.value, pivot.value)
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
-            raise _no_path(pivot.value, rows, source, (*key, "value"))
+            raise _no_path(pivot.value, rows, self._source.shown, *key, "value")
         return list(groups.values())
 
 
 def _attributes(value: Any) -> Any:
     """Make objects of OTLP's attributes, which are lists of {key:, value: {intValue: "1"}}."""
     if isinstance(value, list):
-        if value and all(
-            isinstance(each, dict) and each.keys() == {"key", "value"} for each in value
-        ):
+        pairs = [isinstance(each, dict) and each.keys() == {"key", "value"} for each in value]
+        if value and all(pairs):
             return {each["key"]: _attribute(each["value"]) for each in value}
         return [_attributes(each) for each in value]
     if isinstance(value, dict):
@@ -382,69 +438,66 @@ class _Partners:
         self._spec = spec
         self._base = base
         self._used: set[tuple[str, ...]] = set()
-        # with where each is
-        self._rows: dict[tuple[str, ...], tuple[dict[str, Any], str]] | None = None
+        self._rows: dict[tuple[str, ...], PlacedRow] | None = None
 
-    def _read(self, notes: list[str]) -> dict[tuple[str, ...], tuple[dict[str, Any], str]]:
-        rows: dict[tuple[str, ...], tuple[dict[str, Any], str]] = {}
+    def _read(self, notes: list[str]) -> dict[tuple[str, ...], PlacedRow]:
+        rows: dict[tuple[str, ...], PlacedRow] = {}
         for file in find_files(self._spec.path, self._base):
             source = _viewed(open_source(file), self._spec)
             for row in _Rows(source, self._spec, notes, "join").find():
-                key = self._key(row, source)
-                if key in rows:
+                first = rows.setdefault(self._key(row), row)
+                if first is not row:
                     raise _error(
-                        source,
-                        ("join", "on"),
-                        f"the same {', '.join(self._spec.on)} as {rows[key][1]}",
-                        place=row.place,
+                        row.at,
+                        "join",
+                        "on",
+                        message=f"the same {', '.join(self._spec.on)} as {first.at}",
                         hint="add to on: what tells them apart",
                     )
-                rows[key] = row.value, source.at(row.place)
             source.must_be_unchanged()
         return rows
 
-    def _key(self, row: PlacedRow, source: Source) -> tuple[str, ...]:
-        key = ("join", "on")
-        return tuple(_text(_single(row, path, source, key)) for path in self._spec.on)
+    def _key(self, row: PlacedRow) -> tuple[str, ...]:
+        return tuple(_text(_single(row, path, "join", "on")) for path in self._spec.on)
 
-    def joined(self, rows: list[PlacedRow], source: Source, notes: list[str]) -> list[PlacedRow]:
+    def joined(self, rows: list[PlacedRow], notes: list[str]) -> list[PlacedRow]:
         """Add to each row the fields of its other half."""
         if self._rows is None:
             self._rows = self._read(notes)
         joined, alone = [], []
         for row in rows:
-            key = self._key(row, source)
-            partner, where = self._rows.get(key, ({}, ""))
-            if where:
-                self._used.add(key)
-            else:
-                alone.append(source.at(row.place))
-            for name in row.value.keys() & partner.keys():
-                if row.value[name] != partner[name]:
+            key = self._key(row)
+            partner = self._rows.get(key)
+            if partner is None:
+                alone.append(row)
+                joined += [row] if self._spec.unmatched == "keep" else []
+                continue
+            self._used.add(key)
+            for name in row.value.keys() & partner.value.keys():
+                here, there = row.value[name], partner.value[name]
+                if here != there:
+                    values = f"{short(_text(here))} here and {short(_text(there))} at {partner.at}"
                     raise _error(
-                        source,
-                        ("join",),
-                        f"{name!r} is {short(_text(row.value[name]))} here and "
-                        f"{short(_text(partner[name]))} at {where}",
-                        place=row.place,
+                        row.at,
+                        "join",
+                        message=f"{name!r} is {values}",
                         hint="the two halves must not say different things under one name",
                     )
-            if where or self._spec.unmatched == "keep":
-                joined.append(PlacedRow(row.place, {**partner, **row.value}))
+            joined.append(row._replace(value={**partner.value, **row.value}))
         notes += self._report(alone)
         return joined
 
     def unused(self) -> list[str]:
         """Report the other halves that no row has."""
         rows = self._rows or {}
-        return self._report([at for key, (_, at) in rows.items() if key not in self._used])
+        return self._report([row for key, row in rows.items() if key not in self._used])
 
-    def _report(self, places: Sequence[str]) -> list[str]:
+    def _report(self, rows: Sequence[PlacedRow]) -> list[str]:
         """Note the rows without the other half, or refuse them."""
-        if not places:
+        if not rows:
             return []
-        alone = many(len(places), "row")
-        message = f"join: {alone} without the other half, the first at {places[0]}"
+        alone = many(len(rows), "row")
+        message = f"join: {alone} without the other half, the first at {rows[0].at}"
         if self._spec.unmatched == "error":
             hint = "are both files of the same run? unmatched: keep, or drop, allows it"
             raise ShapeError(message, key=("join",), hint=hint)
@@ -463,37 +516,27 @@ def _text(value: Any) -> str:
     return json.dumps(value, default=str)
 
 
-def _single(row: PlacedRow, path: str, source: Source, key: tuple[str, ...]) -> Any:
+def _single(row: PlacedRow, path: str, *key: str) -> Any:
     """Read the text or the number at a path."""
     value = lookup(row.value, path)
     if value is None:
-        raise _no_path(path, [row], source, key)
+        raise _no_path(path, [row], row.at, *key)
     if isinstance(value, dict | list):
         message = f"{path!r} is {short(_text(value))}; expected text or a number"
-        raise _error(source, key, message, place=row.place)
+        raise _error(row.at, *key, message=message)
     return value
 
 
-def _error(
-    source: Source,
-    key: tuple[str, ...],
-    message: str,
-    *,
-    place: int | None = None,
-    hint: str | None = None,
-) -> ShapeError:
+def _error(at: str, *key: str, message: str, hint: str | None = None) -> ShapeError:
     """Make the error of a key of the benchmark file, met in a file or in one of its rows."""
-    at = source.shown if place is None else source.at(place)
     return ShapeError(f"{at}: {': '.join(key[:2])}: {message}", key=key, hint=hint)
 
 
-def _no_path(
-    path: str, rows: Sequence[PlacedRow], source: Source, key: tuple[str, ...]
-) -> ShapeError:
+def _no_path(path: str, rows: Sequence[PlacedRow], at: str, *key: str) -> ShapeError:
     names = dict.fromkeys(name for row in rows[:_LISTED] for name in _paths(row.value))
     guess = did_you_mean(path, names, what="a row has")
-    place = rows[0].place if len(rows) == 1 else None
-    return _error(source, key, f"no row has {path!r}; {guess}", place=place)
+    at = rows[0].at if len(rows) == 1 else at
+    return _error(at, *key, message=f"no row has {path!r}; {guess}")
 
 
 def _paths(value: Mapping[str, Any], above: str = "", depth: int = 3) -> Iterator[str]:

@@ -1,7 +1,8 @@
-"""One file of rollouts as a stream of plain bytes, whatever compresses it."""
+"""Files of rollouts: found by paths and globs, and each a stream of plain bytes."""
 
 from __future__ import annotations
 
+import glob
 import gzip
 import io
 import json
@@ -10,22 +11,28 @@ import re
 import sys
 import zlib
 from contextlib import contextmanager
-from functools import cached_property
+from functools import cache, cached_property
+from pathlib import Path
 from stat import S_ISDIR, S_ISREG
 from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
 
-from pytest_evalmetrics.errors import DataError
+import msgspec
+
+from pytest_evalmetrics.errors import DataError, did_you_mean
+from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-    from pathlib import Path
+    from collections.abc import Callable, Iterator, Sequence
 
-    from pytest_evalmetrics.rollouts.files import RolloutFile
     from pytest_evalmetrics.spec import FieldMap
 
-
 ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
+LARGE: Final = 128 << 20  # bytes from which on a second process saves more than its start costs
+_UNPACKED: Final = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
+_RELATIVE = "paths are relative to the folder of the benchmark file"
+_NAMES = 10  # of a folder in a message
+_is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
 _MAX_ROW_BYTES: Final = 32 << 20
 _MAX_EXPANSION: Final = "EVALMETRICS_MAX_EXPANSION"
@@ -50,6 +57,120 @@ _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"\xff\xfe", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
     (b"\xfe\xff", "this is UTF-16 text, not UTF-8", "save it as UTF-8"),
 )
+
+
+# -- finding -------------------------------------------------------------------------------
+
+
+class RolloutFile(msgspec.Struct, frozen=True):
+    """A file that holds rollouts."""
+
+    path: Path  # where it is
+    shown: str  # as a user would write it: relative to the benchmark file, with ``/``
+    url: str | None = None  # where it is, if it is not here yet: then `path` is only its name
+    size: int | None = None  # bytes of one that is not here yet, where its place says so
+    data: bytes | None = None  # its bytes, if the benchmark file itself holds them
+
+
+def absolute(folder: Path) -> Path:
+    """Give a folder's place from the root on, without following links."""
+    return Path(os.path.abspath(folder))  # noqa: PTH100 - resolves '..' without following links
+
+
+def find_files(
+    patterns: tuple[str, ...],
+    base: Path,
+    *,
+    takes: Callable[[Path], bool] = lambda _: False,
+    fetch: bool = True,
+) -> list[RolloutFile]:
+    """Find the files that paths and globs name, each once."""
+    files: dict[str, RolloutFile] = {}  # by where each really is
+    real = cache(os.path.realpath)  # of many files few folders
+    for pattern in patterns:
+        if _is_url(pattern):
+            from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
+
+            for file in (remote.fetch if fetch else remote.find)(pattern):
+                files.setdefault(file.shown if file.url else real(file.path), file)
+            continue
+        written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
+        for path in _matches(pattern, base / written, takes):
+            shown = _shown(path, base, absolute=os.path.isabs(written))  # noqa: PTH117 - many
+            folder, name = os.path.split(path)
+            place = os.path.join(real(folder), name)  # noqa: PTH118 - many
+            place = real(place) if os.path.islink(place) else place  # noqa: PTH114 - many
+            files.setdefault(place, RolloutFile(path, shown))
+    return list(files.values())
+
+
+def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
+    if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
+        return [whole]
+    write_glob = f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'"
+    if whole.is_dir():
+        if takes(whole):
+            return [whole]
+        raise DataError(f"{pattern!r} is a folder, not a file", hint=write_glob)
+    if os.path.lexists(whole):  # a link that leads nowhere, a pipe
+        return [whole]
+    if not glob.has_magic(pattern):
+        problem = f"there is no file {pattern!r}"
+        names = _names_in(whole.parent, problem)
+        guess = did_you_mean(whole.name, names, what=f"{absolute(whole.parent)} holds")
+        raise DataError(f"{problem}: {guess}", hint=_RELATIVE)
+    first = next(i for i, part in enumerate(whole.parts) if glob.has_magic(part))
+    anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
+    matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
+    top = str(anchor)
+    files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
+    files = files or [anchor / m for m in matches if takes(anchor / m)]
+    if matches and not files:
+        raise DataError(
+            f"{pattern!r} matches only folders: {listed(matches, _NAMES)}", hint=write_glob
+        )
+    if not files:
+        problem = f"{pattern!r} matches no file"
+        held = listed(_names_in(anchor, problem), _NAMES) or "nothing"
+        raise DataError(
+            f"{problem}: searched {absolute(anchor)}, which holds: {held}",
+            hint=f"{_RELATIVE}; '**' means any depth",
+        )
+    return files
+
+
+def _names_in(folder: Path, problem: str) -> list[str]:
+    if not folder.is_dir():
+        raise DataError(f"{problem}: there is no folder {absolute(folder)}", hint=_RELATIVE)
+    return sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
+
+
+def _shown(path: Path, base: Path, *, absolute: bool) -> str:
+    text = os.path.normpath(path)
+    below = f"{base}{os.sep}"
+    if text.startswith(below):
+        return text.removeprefix(below).replace(os.sep, "/")
+    try:
+        relative = Path(os.path.relpath(text, base))
+    except ValueError:  # another drive
+        return Path(text).as_posix()
+    # an absolute path that leads elsewhere is easier to follow than a row of '..'
+    return (Path(text) if absolute and relative.parts[:1] == ("..",) else relative).as_posix()
+
+
+def is_large(files: Sequence[RolloutFile]) -> bool:
+    """Whether files are worth several processes."""
+    total = 0
+    for file in files:
+        try:
+            size = file.path.stat().st_size if file.url is None else file.size or 0
+        except OSError:  # its turn comes
+            return False
+        total += size * _UNPACKED.get(file.path.suffix, 1)
+    return total >= LARGE
+
+
+# -- opening -------------------------------------------------------------------------------
 
 
 def score_paths(fields: FieldMap) -> dict[str, str]:
@@ -361,12 +482,9 @@ def open_source(file: RolloutFile) -> Source:
     size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
         start = raw.read(_HEAD) or b""
-        magic = start[: len(_ZSTD)]
         raw.seek(0)
-        packed: Literal["gzip", "zstd"] | None = None
-        if magic.startswith(_GZIP):
-            packed = "gzip"
-        elif magic == _ZSTD:
+        packed: Literal["gzip", "zstd"] | None = "gzip" if start.startswith(_GZIP) else None
+        if start.startswith(_ZSTD):
             packed = "zstd"
         small = packed is None and len(start) == size < _HEAD  # it is all here: read it once
         head = start if small else _first_bytes(_unpacked(raw, packed, shown))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from array import array
-from dataclasses import replace
+from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
@@ -28,7 +28,7 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import score_paths
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -45,8 +45,6 @@ _GROUPS: Final = (  # of version 2, and of version 1
     ("", "memory.max", "memory.current", "inactive_file"),
     ("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
 )
-# A row in messages: which of the files, from 0, and its place in it; or what it is called.
-Where = tuple[int, int] | str
 
 
 class Part(NamedTuple):
@@ -76,16 +74,15 @@ class TableBuilder:
         self._task = array("q")
         self._sample = array("q")
         self._place = array("q")
-        self._scores: dict[str, array[float]] = {}
-        self._usage: dict[str, array[float]] = {}
+        self._columns: dict[tuple[str, bool], array[float]] = {}  # by name, and whether of usage
         self._labels: dict[str, tuple[dict[str, int], array[int]]] = {
             name: ({}, array("i")) for name in request.categories
         }
         self._labelled: set[str] = set()
         self._any_agent = self._any_sample = False
         self._fractional: set[str] = set()
-        self._not_finite: dict[tuple[str, str], tuple[int, Where]] = {}
-        self._not_numbers: dict[tuple[str, bool], Where] = {}
+        self._not_finite: dict[tuple[str, str], tuple[int, str]] = {}  # how many, the first
+        self._not_numbers: dict[tuple[str, bool], str] = {}  # the first
         self._keys: dict[str, None] = {}
         self._names: dict[int, str] = {}
         self._started: dict[int, NDArray[np.float64]] = {}
@@ -102,39 +99,37 @@ class TableBuilder:
         """Add the next rows of a file, read by another process."""
         before = self._lines if self._is_last(source) else 0
         for chunk in part.chunks:
-            self.add(
-                source,
-                replace(
-                    chunk,
-                    places=chunk.places + before,
-                    not_finite=[replace(n, place=n.place + before) for n in chunk.not_finite],
-                    other_kinds={n: place + before for n, place in chunk.other_kinds.items()},
-                ),
-            )
+            self.add(source, chunk, before)
         self._lines = before + part.lines
 
     def _is_last(self, source: Source) -> bool:
         return bool(self._sources) and self._sources[-1][0].path == source.path
 
-    def add(self, source: Source, chunk: Chunk) -> None:
-        """Add the next rows of a file."""
+    def add(self, source: Source, chunk: Chunk, before: int = 0) -> None:
+        """Add the next rows of a file, whose places count from so many lines before them."""
         rows = len(chunk.places)
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes(chunk.places.astype(np.int64).tobytes())
+        self._place.frombytes((chunk.places + before).astype(np.int64).tobytes())
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
         self._any_agent |= chunk.agent.count(None) < rows
-        self._sample.extend(_NO_SAMPLE if n is None else n for n in chunk.sample)
+        self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
         for name, (codes, column) in self._labels.items():
             _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
-        self._add_remarks(source, chunk)
-        self._add_numbers(self._scores, chunk.scores, rows)
-        self._add_numbers(self._usage, chunk.usage, rows)
+        self._add_remarks(source, chunk, before)
+        columns = {(name, False): column for name, column in chunk.scores.items()}
+        columns |= {(name, True): column for name, column in chunk.usage.items()}
+        for key, numbers in columns.items():
+            if key not in self._columns:
+                self._columns[key] = array("d", _absent(self._rows))
+            self._columns[key].frombytes(numbers.tobytes())
+        for key in self._columns.keys() - columns.keys():
+            self._columns[key].frombytes(_absent(rows))
         self._rows += rows
         self._fractional |= chunk.fractional
         self._keys.update(dict.fromkeys(chunk.keys))
@@ -149,36 +144,25 @@ class TableBuilder:
             self._identify((owner, task), content, versioned=chunk.versioned)
         self._must_fit()
 
-    def _add_remarks(self, source: Source, chunk: Chunk) -> None:
-        file = len(self._sources) - 1
+    def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         for bad in chunk.not_finite:
-            where = chunk.names[bad.place - 1] if chunk.names else (file, bad.place)
-            _count(self._not_finite, (bad.score, bad.what), where)
+            count, first = self._not_finite.get((bad.score, bad.what), (0, ""))
+            if not count:
+                first = chunk.names[bad.place - 1] if chunk.names else source.at(before + bad.place)
+            self._not_finite[bad.score, bad.what] = count + 1, first
         for name, first in chunk.not_numbers.items():
             self._not_numbers.setdefault((name, False), first)
-        for which, place in chunk.other_kinds.items():
-            self._not_numbers.setdefault(which, (file, place))
+        for which, place in sorted(chunk.other_kinds.items(), key=itemgetter(1)):
+            self._not_numbers.setdefault(which, source.at(before + place))
         self._names.update(enumerate(chunk.names, self._rows))
         if chunk.started is not None:
             self._started[self._rows] = chunk.started
         for failure in chunk.failures:
-            place = int(chunk.places[failure.row])
+            place = before + int(chunk.places[failure.row])
             at = self._names.get(self._rows + failure.row) or source.at(place)
             shown = f"{at}: {failure.message}" if failure.message else at
-            _count(self._failures, (failure.kind, failure.graded), shown)
-
-    def _add_numbers(
-        self,
-        gathered: dict[str, array[float]],
-        columns: Mapping[str, NDArray[np.float64]],
-        rows: int,
-    ) -> None:
-        for name, column in columns.items():
-            if name not in gathered:
-                gathered[name] = array("d", _absent(self._rows))
-            gathered[name].frombytes(column.tobytes())
-        for name in gathered.keys() - columns.keys():
-            gathered[name].frombytes(_absent(rows))
+            count, first = self._failures.get((failure.kind, failure.graded), (0, shown))
+            self._failures[failure.kind, failure.graded] = count + 1, first
 
     def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
         before = self._content.setdefault(task, content)
@@ -193,7 +177,7 @@ class TableBuilder:
 
     def _must_fit(self) -> None:
         """Refuse more rows than memory holds: while they are sorted, there are two of each."""
-        columns = len(self._scores.keys() | self._usage.keys())
+        columns = len({name for name, _ in self._columns})
         held = self._rows * (8 * (columns + 3) + 4 * (1 + len(self._labels)))
         if held < self._checked + _CHECK_EVERY:
             return
@@ -234,8 +218,8 @@ class TableBuilder:
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
             ordered[name] = sort(scores.pop(name))
-            self._scores.pop(name, None)
-            self._usage.pop(name, None)
+            for usage in (False, True):
+                self._columns.pop((name, usage), None)
         return RolloutTable(
             agents=tuple(self._agents),
             agent=sort(agent),
@@ -267,21 +251,22 @@ class TableBuilder:
             )
 
     def _merged(self) -> dict[str, NDArray[np.float64]]:
-        scores = {
-            name: np.frombuffer(column)
-            for name, column in self._scores.items()
-            if name not in self._usage
-        }
-        for name, column in self._usage.items():
-            usage = np.frombuffer(column)
-            if name in self._scores:
-                usage = np.where(np.isnan(usage), np.frombuffer(self._scores[name]), usage)
-            scores[name] = usage
+        """Get the scores, then the usage, which wins over a score of the same name."""
+        of_usage = {name for name, usage in self._columns if usage}
+        scores = {}
+        for name, usage in sorted(self._columns, key=lambda column: column[1]):
+            numbers = np.frombuffer(self._columns[name, usage])
+            if usage and (name, False) in self._columns:
+                plain = np.frombuffer(self._columns[name, False])
+                numbers = np.where(np.isnan(numbers), plain, numbers)
+            if usage or name not in of_usage:
+                scores[name] = numbers
         return scores
 
     def _with_reward(self, scores: dict[str, NDArray[np.float64]]) -> dict[str, Any]:
         """Let the only score of a format that has no reward be the reward."""
-        if self._rewards is not None and not self._scores and self._failures:
+        any_score = any(not usage for _, usage in self._columns)
+        if self._rewards is not None and not any_score and self._failures:
             absent = np.full(self._rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
         wanted = "reward" in self._request.scores and self._request.fields.reward is None
@@ -353,16 +338,16 @@ class TableBuilder:
 
     def _must_differ_as_text(self, codes: NDArray[np.int64]) -> None:
         """Refuse the number 1 and the text "1", which a baseline can't tell apart."""
-        known = self._tasks
-        for task, code in known.items():
-            if isinstance(task, int) and str(task) in known:
-                both = (code, known[str(task)])
+        ids = self._tasks
+        for task, code in ids.items():
+            if isinstance(task, int) and str(task) in ids:
+                both = (code, ids[str(task)])
                 first, second = sorted(int((codes == each).argmax()) for each in both)
+                earlier, later = (list(ids)[codes[row]] for row in (first, second))
                 raise self._error(
                     second,
-                    f"this row's task id is {list(known)[codes[second]]!r}, and "
-                    f"{self._at(first)} has {list(known)[codes[first]]!r}: one is a number and "
-                    "the other is text",
+                    f"this row's task id is {later!r}, and {self._at(first)} has {earlier!r}: one "
+                    "is a number and the other is text",
                     hint="write the ids of all rows as numbers, or all as text",
                 )
 
@@ -399,11 +384,11 @@ class TableBuilder:
             return sample
         for code, name in enumerate(self._agents):
             mine = agent == code
-            some, others = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
-            if len(some) and len(others):
+            lacking, having = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
+            if len(lacking) and len(having):
                 raise self._error(
-                    some[0],
-                    f"this row has no sample index, and {self._at(others[0])} has one; "
+                    lacking[0],
+                    f"this row has no sample index, and {self._at(having[0])} has one; "
                     f"both are of the agent {name!r}",
                     hint="write it into every row or into none (then they are numbered)",
                 )
@@ -480,27 +465,23 @@ class TableBuilder:
             what = "graded all the same" if graded else "without a score, which is missing"
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
         for name in scores:
-            for (score, what), (count, where) in self._not_finite.items():
+            for (score, what), (count, first) in self._not_finite.items():
                 if score == name:
                     values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
-                    shown = self._shown(where)
-                    notes.append(f"{name}: {values} {what} and {counts} as missing ({shown})")
-            places = [  # that hold a number elsewhere
-                self._not_numbers[name, usage]
-                for usage, columns in ((False, self._scores), (True, self._usage))
-                if (name, usage) in self._not_numbers and name in columns
+                    notes.append(f"{name}: {values} {what} and {counts} as missing ({first})")
+            # those of a score that is a number elsewhere
+            places = [
+                first
+                for (score, usage), first in self._not_numbers.items()
+                if score == name and (name, usage) in self._columns
             ]
             if places:
-                met = min(places, key=lambda where: (isinstance(where, str), where))
                 notes.append(
                     f"{name}: in some rows this is no number and counts as missing, "
-                    f"first in {self._shown(met)}"
+                    f"first in {places[0]}"
                 )
         return tuple(notes)
-
-    def _shown(self, where: Where) -> str:
-        return where if isinstance(where, str) else self._sources[where[0]][0].at(where[1])
 
 
 def _steps(*columns: NDArray[Any]) -> NDArray[np.int64]:
@@ -536,13 +517,12 @@ def _absent(rows: int) -> bytes:
     return np.full(rows, math.nan).tobytes()
 
 
-def _count(counted: dict[Any, tuple[int, Any]], what: Any, where: Any) -> None:
-    count, first = counted.get(what, (0, where))
-    counted[what] = (count + 1, first)
-
-
 def _encode(
-    codes: dict[Any, int], values: Iterable[Any], column: array[int], *, absent: Any = None
+    codes: dict[Any, int], values: Sequence[Any], column: array[int], *, absent: Any = None
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
-    column.extend(codes.setdefault(absent if v is None else v, len(codes)) for v in values)
+    code_of = {
+        value: codes.setdefault(absent if value is None else value, len(codes))
+        for value in dict.fromkeys(values)
+    }
+    column.extend(map(code_of.__getitem__, values))

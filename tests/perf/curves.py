@@ -51,7 +51,7 @@ def write(path, rows, *, numbered=True):
 
 def case_load(path):
     """Read with ours."""
-    from pytest_evalmetrics.rollouts import builtin_loaders, load  # noqa: F401, PLC0415 - a case's own
+    from pytest_evalmetrics.rollouts import load  # noqa: PLC0415 - a case's own
     from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
 
     spec = RolloutsSpec(path=(path,))

@@ -139,7 +139,7 @@ def write(path, rows):
 _OURS = """
 import resource, sys, time
 from pathlib import Path
-from pytest_evalmetrics.rollouts import builtin_loaders, load
+from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.spec import RolloutsSpec
 path = Path(sys.argv[1])
 start, wall = time.process_time(), time.perf_counter()

@@ -92,10 +92,10 @@ def test_a_compressed_and_a_truncated_file(folder, kind):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"reward": "high"}, {}, "the score 'reward' is 'high'; expected a number"),
-        ({"_ng_task_index": None}, {}, "the task id is empty"),
+        ({"reward": "high"}, {}, "the score 'reward' is text: \"high\"; expected a number"),
+        ({"_ng_task_index": None}, {}, "'_ng_task_index' is null; the row's keys"),
         ({"_ng_rollout_index": -1}, {}, "the sample index is -1"),
-        ({}, {"fields": {"task": "problem"}}, "there is no 'problem'"),
+        ({}, {"fields": {"task": "problem"}}, "'problem' is not there; the row's keys"),
     ],
 )
 def test_what_is_refused(folder, change, options, message):

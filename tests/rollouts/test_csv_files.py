@@ -57,11 +57,11 @@ def test_long_cells_many_rows_and_compression(folder):
         ("id,reward\na,1\nb\n", 3, "this line has 1 cell, and the file 2 columns"),
         ("id,reward\na,1\nb,1,2\n", 3, "this line has 3 cells"),
         ('id,reward\na,1\n"b,1\n', 3, "the file ends inside of quotes"),
-        ("id,reward\na,high\n", 2, "the score 'reward' is 'high'; expected a number"),
-        ("id,reward\na, 1_000 \n", 2, "the score 'reward' is '1_000'; expected a number"),
-        ("id,reward\na,1\n,1\n", 3, "the task id is empty"),
+        ("id,reward\na,high\n", 2, "the score 'reward' is text: \"high\"; expected a number"),
+        ("id,reward\na, 1_000 \n", 2, "the score 'reward' is text: \"1_000\"; expected a number"),
+        ("id,reward\na,1\n,1\n", 3, "no task id: 'id' is null"),
         ("id,reward,n\na,1,0\nb,1,-1\n", 3, "the sample index is -1"),
-        ("name,reward\na,1\n", None, "no column has the tasks' ids: there is no 'id'"),
+        ("name,reward\na,1\n", 2, "'id' is not there; the row's keys: name, reward"),
     ],
 )
 def test_what_is_refused(folder, text, line, message):

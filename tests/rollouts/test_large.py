@@ -14,8 +14,8 @@ from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import large
-from pytest_evalmetrics.rollouts.files import LARGE
 from pytest_evalmetrics.rollouts.large import process_count, usable_cores
+from pytest_evalmetrics.rollouts.source import LARGE
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")

@@ -1,4 +1,4 @@
-"""JSON rows to columns of numbers and labels."""
+"""Rows of JSON, CSV and Parquet to columns of numbers and labels, by the role of each place."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ import numpy as np
 from pytest_evalmetrics.data import content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
-from pytest_evalmetrics.rollouts.row_schema import FLOAT, NUMBER, Node
+from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node
 from pytest_evalmetrics.rollouts.source import score_paths, shown_json
 
 if TYPE_CHECKING:
@@ -29,7 +29,8 @@ if TYPE_CHECKING:
 
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
-_QUESTION = "responses_create_params.input"  # of NeMo Gym; the rest is how it is asked
+_TEXT: set[type] = {str, type(None)}
+_QUESTION = ("responses_create_params.input",)  # of NeMo Gym; the rest is how it is asked
 _SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
 _NAME_A_NUMBER = (
     "write it as a number, or name what holds the number: `reward: NAME`, "
@@ -45,27 +46,28 @@ class Roles:
     one that holds something counts; for a score, the first one that holds a number.
     """
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, *, of_table: bool) -> None:
         self.root = Node()
         self.root.open = True
         fields = request.fields
-        self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
+        self.mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
         self.agent = self._declare(fields.agent or "agent_ref.name")
         # what is read as one thing is no score under its own name as well
         self._taken = {*self.task, *self.sample, *self.agent}
-        self._taken.update(*self._mapped.values())
+        self._taken.update(*self.mapped.values())
         self.labels = {name: self._declare(name) for name in request.categories}
         self.names_tasks = fields.task is not None
-        self.content = [self._declare(path, whole=True) for path in fields.content or (_QUESTION,)]
+        question = () if of_table else _QUESTION
+        self.content = [self._declare(path, whole=True) for path in fields.content or question]
         self.names_content = fields.content is not None
         self._taken.update(*self.content)
-        self._usage = [self.root.field("response").field("usage"), self.root.field("usage")]
-        for node in self._usage:
+        self.usage = [self.root.field("response").field("usage"), self.root.field("usage")]
+        for node in self.usage:
             node.open = True
-        self.needed = {*request.scores, *self._mapped}
+        self.needed = {*request.scores, *self.mapped}
         self._by_position = request.by_position
 
     def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
@@ -89,49 +91,53 @@ class Roles:
     def scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
         """Tell which scores a place holds by what it has held so far."""
         name = node.key
-        for mapped, nodes in self._mapped.items():
+        for mapped, nodes in self.mapped.items():
             if node in nodes:
                 yield mapped, False
-        if name in self._mapped or name.startswith("_"):
+        if name in self.mapped or name.startswith("_"):
             return
         if name not in self.needed and (node in self._taken or not node.kinds & NUMBER):
             return
         if self.root.fields.get(name) is node:
             yield name, False
-        elif any(usage.fields.get(name) is node for usage in self._usage):
+        elif any(usage.fields.get(name) is node for usage in self.usage):
             yield name, True
 
-    def names(self) -> set[tuple[str, bool]]:
-        """Name what may be a score, and tell whether it is one of the usage."""
-        tops = {(name, False) for name in (*self.root.fields, *self._mapped)}
-        return tops | {(name, True) for usage in self._usage for name in usage.fields}
+    def in_order(self, nodes: Iterable[Node]) -> list[Node]:
+        """Sort the columns of a table: the scores that ``fields:`` maps come last."""
+        mapped = [node for places in self.mapped.values() for node in places]
+        return sorted(nodes, key=lambda node: mapped.index(node) if node in mapped else -1)
 
     def places_of(self, score: str, *, usage: bool) -> list[Node]:
         """Get the places that may hold a score, or its namesake of the usage."""
-        if score in self._mapped:
-            return self._mapped[score]
-        above = self._usage if usage else [self.root]
+        if score in self.mapped:
+            return self.mapped[score]
+        above = self.usage if usage else [self.root]
         return [node.fields[score] for node in above if score in node.fields]
 
     # -- refusing -------------------------------------------------------------------------
 
     def problems(self, record: Record) -> Iterator[tuple[str, str]]:
         """Find what is wrong with a row's values: messages and hints."""
-        task = _first_value(self.task, record)
-        if self._by_position:
-            pass
-        elif task is None:
+
+        def first(nodes: Iterable[Node]) -> Any:
+            return next((record[n] for n in nodes if record.get(n) is not None), None)
+
+        task = None if self._by_position else first(self.task)
+        sample, agent = first(self.sample), first(self.agent)
+        is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
+        if task is None and not self._by_position:
             yield self._no_task(record), _SAY_WHICH.format("task")
-        elif type(task) not in (int, str):
-            yield _refusal("the task id", task, "a whole number or text", "task")
-        sample = _first_value(self.sample, record)
-        if sample is not None and (type(sample) is not int or not 0 <= sample < _MAX_SAMPLE):
-            yield _refusal("the sample index", sample, "a whole number from 0", "sample")
-        agent = _first_value(self.agent, record)
-        if agent is not None and not isinstance(agent, str):
-            yield _refusal("the agent's name", agent, "text", "agent")
+        for field, what, value, fits, expected in (
+            ("task", "task id", task, type(task) in (int, str), "a whole number or text"),
+            ("sample", "sample index", sample, is_sample, "a whole number from 0"),
+            ("agent", "agent's name", agent, type(agent) is str, "text"),
+        ):
+            if value is not None and not fits:
+                problem = f"the {what} is {shown_json(value)}; expected {expected}"
+                yield problem, _SAY_WHICH.format(field)
         for name, nodes in self.labels.items():
-            label = _first_value(nodes, record)
+            label = first(nodes)
             if isinstance(label, dict | list):
                 yield (
                     f"{name!r} is {shown_json(label)}; expected text, a number or a boolean",
@@ -139,9 +145,9 @@ class Roles:
                 )
         for name in sorted(self.needed):
             places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
-            found = [record[node] for node in places if record.get(node) is not None]
-            if found and not any(isinstance(value, int | float) for value in found):
-                wrong = f"the score {name!r} is {shown_json(found[0])}"
+            held = [record[node] for node in places if record.get(node) is not None]
+            if held and not any(isinstance(value, int | float) for value in held):
+                wrong = f"the score {name!r} is {shown_json(held[0])}"
                 yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
 
     def _no_task(self, record: Record) -> str:
@@ -154,24 +160,16 @@ class Roles:
         return f"this row has no task id: {what}"
 
 
-def _first_value(nodes: Iterable[Node], record: Record) -> Any:
-    return next((record[n] for n in nodes if record.get(n) is not None), None)
-
-
-def _refusal(what: str, value: Any, expected: str, field: str) -> tuple[str, str]:
-    return f"{what} is {shown_json(value)}; expected {expected}", _SAY_WHICH.format(field)
-
-
 class Columns:
     """Knows the columns met so far, and fills them."""
 
-    def __init__(self, request: Request) -> None:
-        self._roles = Roles(request)
-        self.root = self._roles.root  # what rows look like, as far as it is known
+    def __init__(self, request: Request, *, of_table: bool = False) -> None:
+        self.roles = Roles(request, of_table=of_table)
+        self.root = self.roles.root  # what rows look like, as far as it is known
         self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
-        self._learnt = self._reported = 0  # rows
+        self._learnt = self._reported = 0  # rows, or columns of a table
         self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
 
     def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
@@ -179,45 +177,60 @@ class Columns:
         record: Record = {}
         self._learnt += 1
         new = self.root.learn(value, (self._learnt, row.place), record)
-        for node in record if new else ():
-            for name, usage in self._roles.scores_at(node):
-                (self._usage if usage else self._scores).setdefault(name)
-                node.wanted = True
-        for message, hint in self._roles.problems(record):
+        if new:
+            self.find_scores(record)
+        for message, hint in self.roles.problems(record):
             raise source.error(message, row, hint=hint)
         return record, new
 
-    def chunk(
-        self,
-        decoded: Mapping[Node, Sequence[Any]],
-        places: NDArray[np.int64],
-        parsed: Mapping[int, Record],
-        check: Callable[[int], object],
-    ) -> Chunk:
-        """Make columns of decoded rows, of which some were parsed instead, by their index.
+    def learn_column(self, node: Node, values: Sequence[Any], places: NDArray[np.int64]) -> None:
+        """Take in a table's column: numbers, text and None."""
+        self._learnt += 1
+        for kind in set(map(type, values)):
+            node.kinds |= KINDS[kind]
+            if kind is str and node.not_number is None:
+                first = next(at for at, value in enumerate(values) if type(value) is str)
+                node.not_number = self._learnt, int(places[first])
+        self.find_scores([node])
 
-        `check` refuses a row whose values are no good, with the reason.
-        """
-        values = _Values(len(places), decoded, parsed, check)
-        roles = self._roles
+    def check(self, record: Record, source: Source, place: int) -> None:
+        """Refuse a table's row whose values are no good."""
+        for message, hint in self.roles.problems(record):
+            raise source.error_at(place, message, hint)
+
+    def find_scores(self, nodes: Iterable[Node]) -> None:
+        """Find the scores among places that hold another kind of value than before."""
+        for node in nodes:
+            for name, usage in self.roles.scores_at(node):
+                (self._usage if usage else self._scores).setdefault(name)
+                node.wanted = True
+
+    def chunk(self, values: Values) -> Chunk:
+        """Make columns of some rows."""
+        roles, places = self.roles, values.places
         bad: list[NotFinite] = []
         fractional: set[str] = set()
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
             for name in names:
                 nodes = roles.places_of(name, usage=bool(usage))
-                column, not_finite = values.numbers(nodes, needed=name in roles.needed)
+                column, given = values.numbers(nodes, needed=name in roles.needed)
+                for at in () if given is None else np.flatnonzero(given & ~np.isfinite(column)):
+                    what = "NaN" if math.isnan(column[at]) else "infinite or too large"
+                    bad.append(NotFinite(name, what, int(places[at])))
+                    column[at] = math.nan
                 columns[usage][name] = column
-                bad += [NotFinite(name, what, int(places[i])) for i, what in not_finite]
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
-        task = values.first(roles.task, None if self._by_position else {int, str})
-        agent = values.first(roles.agent, {str, type(None)})
-        sample = values.first(roles.sample, {int, type(None)})
+        task = values.first(roles.task)
+        agent = values.texts(roles.agent)
+        sample = values.first(roles.sample)
+        if not self._by_position:
+            values.must_be({int, str}, task)
+        values.must_be({int, type(None)}, sample)
         for index, number in enumerate(sample):
             if number is not None and not 0 <= number < _MAX_SAMPLE:
-                check(index)
-        kinds = {str, int, float, bool, type(None)}
+                values.check(index)
         return Chunk(
             places=places,
             task=task,
@@ -226,10 +239,7 @@ class Columns:
             scores=columns[0],
             usage=columns[1],
             labels={
-                name: [
-                    label if label is None or type(label) is str else json.dumps(label)
-                    for label in values.first(nodes, kinds)
-                ]
+                name: values.texts(nodes)
                 for name, nodes in roles.labels.items()
                 if any(node.kinds for node in nodes)
             },
@@ -238,19 +248,20 @@ class Columns:
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
-            dealt=not roles.names_content,
+            dealt=bool(roles.content) and not roles.names_content,
             positional=not roles.names_tasks and int in set(map(type, task)),
         )
 
     def _content(
-        self, values: _Values, agent: Sequence[str | None], task: Sequence[TaskId]
+        self, values: Values, agent: Sequence[str | None], task: Sequence[TaskId]
     ) -> dict[tuple[str | None, TaskId], str]:
         """Hash the content of each task: one row of it, and each that is written otherwise."""
-        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self._roles.content]
+        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self.roles.content]
         columns = [map(_checksum, column) for part in parts for column in part]
         contents: dict[tuple[str | None, TaskId], str] = {}
-        for row, checksums in enumerate(zip(*columns, strict=True)):
-            key, checksum = (agent[row], task[row]), hash(checksums)
+        keys = zip(agent, task, strict=True)
+        for row, (key, checksums) in enumerate(zip(keys, zip(*columns, strict=True), strict=False)):
+            checksum = hash(checksums)
             if self._hashed.get(key) == checksum:
                 continue
             held = [_content_part(part, row) for part in parts]
@@ -265,60 +276,79 @@ class Columns:
         if self._reported == self._learnt:
             return {}
         self._reported = self._learnt
+        roles = self.roles
+        names = [(name, False) for name in {*self.root.fields, *roles.mapped}]
+        names += [(name, True) for usage in roles.usage for name in usage.fields]
         first: dict[tuple[str, bool], int] = {}
-        for name, usage in self._roles.names():
-            nodes = self._roles.places_of(name, usage=usage)
+        for name, of_usage in names:
+            nodes = roles.places_of(name, usage=of_usage)
             met = [node.not_number for node in nodes if node.not_number is not None]
             if met:
-                first[name, usage] = min(met)[1]
+                first[name, of_usage] = min(met)[1]
         return first
 
 
-class _Values:
+class Values:
     """The values of some rows by place."""
 
     def __init__(
         self,
-        rows: int,
+        places: NDArray[np.int64],
         decoded: Mapping[Node, Sequence[Any]],
-        parsed: Mapping[int, Record],
         check: Callable[[int], object],
+        *,
+        parsed: Mapping[int, Record] | None = None,
+        numbers: Mapping[Node, Sequence[Any]] | None = None,
     ) -> None:
-        self._rows = rows
+        self.places = places
+        self.check = check  # refuses a row whose values are no good, with the reason
         self._decoded = decoded
-        self._parsed = parsed
-        self._check = check
+        self._parsed = parsed  # rows that were parsed instead, by their index
+        self._numbers = numbers  # in place of the same values as text
 
     def at(self, node: Node) -> Sequence[Any]:
         """Get what stands at a place in each row."""
         # nothing where the place was met only after these rows had been decoded
-        values = self._decoded.get(node) or [None] * self._rows
+        values = self._decoded.get(node) or [None] * len(self.places)
         if self._parsed:
             values = list(values)
             for index, record in self._parsed.items():
                 values[index] = record.get(node)
         return values
 
-    def first(self, nodes: Sequence[Node], kinds: set[type] | None) -> Sequence[Any]:
-        """Take the first value of several places that is not null, row by row.
-
-        Where a value is of another kind than these, its row is checked.
-        """
+    def first(self, nodes: Sequence[Node]) -> Sequence[Any]:
+        """Take the first value of several places that is not null, row by row."""
         columns = [self.at(node) for node in nodes if node.kinds]
-        values = columns[0] if columns else [None] * self._rows
+        values = columns[0] if columns else [None] * len(self.places)
         for column in columns[1:]:
             values = [b if a is None else a for a, b in zip(values, column, strict=True)]
-        if kinds is not None and not kinds.issuperset(map(type, values)):
+        return values
+
+    def must_be(self, kinds: set[type], values: Sequence[Any]) -> None:
+        """Check the rows whose value is of another kind than these."""
+        if not kinds.issuperset(map(type, values)):
             for index, value in enumerate(values):
                 if type(value) not in kinds:
-                    self._check(index)
-        return values
+                    self.check(index)
+
+    def texts(self, nodes: Sequence[Node]) -> Sequence[str | None]:
+        """Take the first values as text, None where there is none."""
+        values = self.first(nodes)
+        if _TEXT.issuperset(map(type, values)):
+            return values
+        self.must_be({*_TEXT, int, float, bool}, values)
+        return [v if type(v) in _TEXT else json.dumps(v) for v in values]
 
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
-    ) -> tuple[NDArray[np.float64], list[tuple[int, str]]]:
-        """Take values as numbers, NaN where there is none."""
-        columns = [self.at(node) for node in nodes if node.kinds]
+    ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
+        """Take values as numbers, NaN where there is none.
+
+        Also tell which are given, unless all are finite. Where one that is needed is something
+        else than a number, its row is checked.
+        """
+        get = self.at if self._numbers is None else self._numbers.get
+        columns = [get(node) or [None] * len(self.places) for node in nodes if node.kinds]
         values = columns[0]
         if len(columns) > 1:
             values = list(map(_number_first, zip(*columns, strict=True)))
@@ -327,25 +357,21 @@ class _Values:
             packed = struct.pack(f"{len(values)}{code}", *values)
             column = np.frombuffer(packed, kind).astype(np.float64, copy=False)
             if np.isfinite(column).all():
-                return column, []
+                return column, None
         except (struct.error, OverflowError):  # something else than a number, or a very large one
             pass
-        column = np.full(self._rows, math.nan)
-        not_finite: list[tuple[int, str]] = []
-        for index, value in enumerate(values):
-            if isinstance(value, int | float):
-                try:
-                    number = float(value)
-                except OverflowError:
-                    number = math.inf
-                if math.isfinite(number):
-                    column[index] = number
-                else:
-                    what = "NaN" if math.isnan(number) else "infinite or too large"
-                    not_finite.append((index, what))
-            elif value is not None and needed:
-                self._check(index)
-        return column, not_finite
+        given = np.array([isinstance(value, int | float) for value in values])
+        for index in np.flatnonzero(~given).tolist() if needed else ():
+            if values[index] is not None:
+                self.check(index)
+        return np.array(list(map(_float, values))), given
+
+
+def _float(value: Any) -> float:
+    try:
+        return float(value) if isinstance(value, int | float) else math.nan
+    except OverflowError:
+        return math.inf
 
 
 def _number_first(values: tuple[Any, ...]) -> Any:

@@ -16,7 +16,7 @@ from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.layout import visible
+from pytest_evalmetrics.layout import visible, visible_lines
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Verdict
 
@@ -485,7 +485,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(is_worse)
         differences = _compare(given)
     except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics {given.command}: {visible(str(error))}\n")
+        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(str(error))}\n")
         return 2
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))

@@ -123,9 +123,12 @@ def _row_scores(run: FinishedRun) -> Files:
 
 def _rollouts(run: FinishedRun) -> Files:
     """Write generated rollouts, to be read as ``rollouts:``; one file for each benchmark."""
-    generated = run.kept.ids("rollouts")
+    generated, names = run.kept.ids("rollouts"), list[str]()
     for item_id in generated:
         name = re.sub(r"[^\w.-]+", "-", item_id.replace("::", "_")).strip("-")
+        names.append(name)
+        if (same := names.count(name)) > 1:
+            name = f"{name}-{same}"
         file = "rollouts.jsonl" if len(generated) == 1 else f"rollouts/{name}.jsonl"
         yield file, run.kept.pieces(item_id, "rollouts")
 

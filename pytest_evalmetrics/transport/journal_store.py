@@ -49,15 +49,24 @@ _LEAF_PAGE = 13  # the first byte of a page that holds rows of a table
 _ANSWERS = """CREATE TABLE answers (
     key BLOB PRIMARY KEY, status INTEGER NOT NULL, body TEXT NOT NULL, latency REAL NOT NULL,
     attempts INTEGER NOT NULL, created REAL NOT NULL, used REAL NOT NULL, crc INTEGER)"""
-_TABLES = (
-    _ANSWERS,
-    "CREATE INDEX by_use ON answers (used)",
-    """CREATE TABLE failures (
+_FAILURES = """CREATE TABLE IF NOT EXISTS failures (
     key BLOB PRIMARY KEY, kind TEXT NOT NULL, message TEXT NOT NULL, hint TEXT, status INTEGER,
-    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)""",
-    f"PRAGMA application_id = {_APPLICATION}",
-    f"PRAGMA user_version = {_VERSION}",
-)
+    attempts INTEGER NOT NULL, body TEXT, created REAL NOT NULL)"""
+_TO_THIS_VERSION = {  # from each version; 0 is a new file
+    0: (
+        _ANSWERS,
+        "CREATE INDEX by_use ON answers (used)",
+        _FAILURES,
+        f"PRAGMA application_id = {_APPLICATION}",
+        f"PRAGMA user_version = {_VERSION}",
+    ),
+    1: (
+        "ALTER TABLE answers ADD COLUMN crc INTEGER",
+        "UPDATE answers SET crc = crc32(body)",
+        _FAILURES,
+        f"PRAGMA user_version = {_VERSION}",
+    ),
+}
 
 
 class JournalStore:
@@ -86,10 +95,10 @@ class JournalStore:
             raise
 
     def _accept(self, path: Path) -> None:
-        """Refuse other programs' files, and journals of another version."""
+        """Refuse other programs' files, and journals of a later version."""
         if self._pragma("application_id") != _APPLICATION:
             raise _no_journal(path)
-        if (version := self._pragma("user_version")) != _VERSION:
+        if (version := self._pragma("user_version")) > _VERSION:
             raise JournalError(
                 f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
                 f"{_VERSION}: nothing was called, because its answers would be paid for again",
@@ -98,19 +107,20 @@ class JournalStore:
             )
 
     def _prepare(self) -> None:
-        """Set the connection up, and make the tables of a new file."""
+        """Set the connection up; make the tables, or bring them to this version."""
         self._db.execute("PRAGMA auto_vacuum = INCREMENTAL")  # of a new file
         # A reader never waits for a writer; where the file system can't, SQLite stays as it is.
         with suppress(sqlite3.OperationalError):  # another process is at it
             self._db.execute("PRAGMA journal_mode = WAL")
         # Survives kill -9; a loss of power may take the last moments, never the file.
         self._db.execute("PRAGMA synchronous = NORMAL")
-        if self._pragma("user_version") == 0:
+        if self._pragma("user_version") != _VERSION:
+            self._db.create_function("crc32", 1, _crc, deterministic=True)
             with self._db:
                 self._db.execute("BEGIN IMMEDIATE")
-                if self._pragma("user_version") == 0:  # else another process was faster
-                    for statement in _TABLES:
-                        self._db.execute(statement)
+                # read again: another process may have been faster
+                for statement in _TO_THIS_VERSION.get(self._pragma("user_version"), ()):
+                    self._db.execute(statement)
 
     def get(self, key: bytes) -> PaidAnswer | None:
         """Look an answer up; one whose bytes are damaged is none."""
@@ -242,8 +252,9 @@ def _crc(text: str) -> int:
 
 
 def _answer(row: tuple[Any, ...]) -> PaidAnswer | None:
+    """Read a row of answers; version 1 had no checksums."""
     answer = PaidAnswer(*row[1:7])
-    return answer if row[7] == _crc(answer.body) else None
+    return answer if row[7:] in ((), (_crc(answer.body),)) else None
 
 
 def _no_journal(path: Path) -> JournalError:

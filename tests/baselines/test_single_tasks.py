@@ -38,3 +38,14 @@ def test_what_means_nothing_is_refused(quick, text, told):
     result = quick.run()
     assert result.ret != 0
     result.stdout.fnmatch_lines([told])
+
+
+def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(quick):
+    quick.bench("metrics: [mean_reward]\nbaseline: true")
+    quick.rollouts([ALL])
+    assert quick.run(UPDATE).ret == 0
+    gone = "quarantine: [{task: 0, reason: flaky, until: 2100-01-01}]"
+    quick.bench(f"metrics: [mean_reward]\nbaseline: true\n{gone}")
+    quick.rollouts([ALL] * 8)
+    result = quick.run()
+    result.stdout.fnmatch_lines(["*mean_reward can't be compared: *have no task in common"])

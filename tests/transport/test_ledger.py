@@ -11,9 +11,8 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from transport.fakes import Client, answers_in, broken, ok
+from transport.fakes import Client, answers_in, broken, ok, select
 
-from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError
 
 SCRIPT = Path(__file__).with_name("crashing.py")
@@ -79,13 +78,14 @@ def test_garbage_behind_the_end_costs_nothing_and_a_changed_digit_is_no_other_an
     assert answers(ledger) == (ANSWERS - 1, ())
 
 
-def test_an_older_journal_is_refused_before_anything_is_called(ledger, client):
+def test_an_older_journal_is_migrated(ledger, client):
     with closing(sqlite3.connect(ledger)) as db:
+        db.execute("ALTER TABLE answers DROP COLUMN crc")
         db.execute("PRAGMA user_version = 1")
-    for mode in ("normal", "replay"):
-        with pytest.raises(EvalMetricsError, match=r"is of version 1, .* nothing was called"):
-            client(mode=mode).ask({"row": 5})
-        assert client.sender.bodies == []
+        db.commit()
+    assert client(mode="replay").ask({"row": 5}).from_journal
+    assert answers(ledger) == (ANSWERS, ())
+    assert select(ledger, "count(*) FROM answers WHERE crc IS NULL") == [(0,)]
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="there are no modes")

@@ -270,7 +270,7 @@ _FAILING = 1_500_000  # of those that fail; where there are more, each has a sho
 _FULL = 0.99  # of a room: nothing more is written that would hardly fit
 
 
-class Part(msgspec.Struct):
+class PagePart(msgspec.Struct):
     """A benchmark in the page: the sizes of its texts, and what of them fits."""
 
     name: str
@@ -285,7 +285,7 @@ class Part(msgspec.Struct):
     listed: Literal["", "tasks", "brief"] = ""  # which of its tasks
 
 
-def fit(parts: Sequence[Part], about: Callable[..., bytes]) -> dict[str, int]:
+def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int]:
     """Choose what the page holds, from the most telling benchmark to the least.
 
     `about` writes a benchmark's page but for its tasks, and with ``short=True`` a short one.
@@ -351,7 +351,7 @@ def page(
     parts = []
     for name, entry in entries.items():
         brief, tasks = kept.size(name, "brief"), kept.size(name, "tasks")
-        part = Part(name, as_data(overview(entry, metrics_of(entry))), brief, tasks)
+        part = PagePart(name, as_data(overview(entry, metrics_of(entry))), brief, tasks)
         part.detailed = bool(brief) or entry["verdict"] != "PASS"
         part.fails = Verdict(entry["verdict"]).fails and not entry["xfail"]
         parts.append(part)

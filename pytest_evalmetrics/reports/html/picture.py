@@ -131,8 +131,9 @@ class _ByTask:
 
     def __init__(self, table: RolloutTable, tasks: Ints, most: int) -> None:
         self._there = (tasks >= 0).tolist()
-        starts = table.offsets[np.maximum(tasks, 0)]
-        counts = np.where(tasks < 0, 0, table.offsets[np.maximum(tasks, 0) + 1] - starts)
+        offsets = np.append(table.offsets, 0)  # a table may have no task
+        starts = offsets[np.maximum(tasks, 0)]
+        counts = np.where(tasks < 0, 0, offsets[np.maximum(tasks, 0) + 1] - starts)
         ends = np.minimum(counts, most).cumsum()
         counts = np.diff(ends, prepend=0)
         self.rows: Ints = np.arange(counts.sum()) + (starts - (ends - counts)).repeat(counts)

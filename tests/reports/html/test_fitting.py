@@ -3,7 +3,7 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.reports.html.page import LIMIT, Part, fit
+from pytest_evalmetrics.reports.html.page import LIMIT, PagePart, fit
 
 SIZES = st.tuples(
     *(st.integers(1, 2000), st.integers(0, 50_000), st.integers(50_000, 1_500_000)),
@@ -24,7 +24,7 @@ def test_it_stays_below_the_limit_and_counts_what_is_left_out(sizes):
         return bytes(sizes[int(name)][-1])
 
     parts = [
-        Part(str(i), bytes(row), brief, tasks, fails=fails)
+        PagePart(str(i), bytes(row), brief, tasks, fails=fails)
         for i, (row, brief, tasks, fails, _) in enumerate(sizes)
     ]
     left_out = fit(parts, about)
@@ -51,7 +51,7 @@ def test_no_more_is_made_than_may_fit():
         made.append(name)
         return bytes(2_000_000 if name == "3" else 3000)
 
-    parts = [Part(str(i), bytes(10), 100, 100) for i in range(1000)]
+    parts = [PagePart(str(i), bytes(10), 100, 100) for i in range(1000)]
     left_out = fit(parts, about)
     assert not parts[3].about  # a giant keeps nobody out
     described = [part for part in parts if part.about]

@@ -240,14 +240,14 @@ class Anchors:
         if self.against == "best":
             choose = max if higher_is_better else min
             run, value = choose(alike, key=lambda pair: pair[1])
-            told, day = f"the best of {len(alike)} runs", f", of {run['time'][:10]}"
+            label, day = f"the best of {len(alike)} runs", f", of {run['time'][:10]}"
             day += f" ({run['commit'][:7]})" if run["commit"] else ""
         else:
             alike = alike[-int(self.against.removeprefix(_MEDIAN)) :]
             value, day = median(value for _, value in alike), ""
-            told = f"the median of the last {len(alike)} runs"
-        told = "the only run" if len(alike) == 1 else told
-        return Anchor(value, told + day, len(alike))
+            label = f"the median of the last {len(alike)} runs"
+        label = "the only run" if len(alike) == 1 else label
+        return Anchor(value, label + day, len(alike))
 
 
 def _point(run: Run, agent: str, metric: str) -> Point | None:

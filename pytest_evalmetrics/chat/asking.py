@@ -91,11 +91,11 @@ class ChatModel:
         messages = [dict(message) for message in messages]
         if self.system_prompt is not None and not any(m.get("role") == "system" for m in messages):
             messages.insert(0, {"role": "system", "content": self.system_prompt})
-        asked: Any = {"messages": messages}
+        prompt: Any = {"messages": messages}
         if self.plain:
-            asked = {"prompt": "\n\n".join(str(message["content"]) for message in messages)}
+            prompt = {"prompt": "\n\n".join(str(message["content"]) for message in messages)}
         given = {key: value for key, value in more.items() if value is not None}
-        return {"model": self.name, **asked, **self.inference, **given}
+        return {"model": self.name, **prompt, **self.inference, **given}
 
 
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}

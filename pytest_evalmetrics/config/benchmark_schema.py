@@ -36,11 +36,11 @@ class _Generator(GenerateJsonSchema):
 
     def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
         """Generate a schema, and drop titles and descriptions of its definitions."""
-        made = super().generate(schema, mode)
-        for node in [made, *made.get("$defs", {}).values()]:
+        generated = super().generate(schema, mode)
+        for node in [generated, *generated.get("$defs", {}).values()]:
             node.pop("title", None)
             node.pop("description", None)
-        return made
+        return generated
 
 
 def schema_of_benchmark() -> dict[str, Any]:

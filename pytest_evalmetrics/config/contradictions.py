@@ -31,8 +31,8 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
     if samples is not None and isinstance(expected, Count) and not expected.allows(samples):
         message = f"{expected} rollouts of each task contradict num_samples: {samples}"
         yield ("expect", "rollouts"), message
-    asked = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *spec.gated)
-    if spec.reference is not None and not any(OVER_REFERENCE in name for name in asked):
+    texts = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *spec.gated)
+    if spec.reference is not None and not any(OVER_REFERENCE in name for name in texts):
         message = f"no metric is of it: list one of {OVER_REFERENCE}, such as "
         yield ("reference",), f"{message}mean_reward/{OVER_REFERENCE}"
     pinned = None if spec.reference is None else spec.reference.model

@@ -84,8 +84,8 @@ class _Inventory:
         spec, tasks = self.spec, len(self.table.tasks)
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
-        found = many(tasks, "task") + (f" of {self.agent}" if self.agent else "")
-        unchecked = f"completeness is unchecked: {found} {'was' if tasks == 1 else 'were'} found, "
+        count = many(tasks, "task") + (f" of {self.agent}" if self.agent else "")
+        unchecked = f"completeness is unchecked: {count} {'was' if tasks == 1 else 'were'} found, "
         unchecked += "and nothing says how many there are: "
         if self.benchmark.in_python:
             return (f'{unchecked}give expect={{"tasks": {tasks}}}',)
@@ -229,8 +229,8 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
 def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
     """Tell of rewards none of which passes, though some are above 0: their scale is another."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
-    asked = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
-    names = dict.fromkeys((*asked, *(spec.key_metrics or ()), *spec.thresholds))
+    chosen = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
+    names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
     rates = [name for name in names if is_rate(name)]
     best = 0.0 if rewards is None or not rates else np.fmax.reduce(rewards, initial=0.0)
     if not 0 < best < spec.pass_threshold:
@@ -279,13 +279,13 @@ def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
     """
     for text, threshold in benchmark.spec.thresholds.items():
         try:
-            known = range_of(benchmark.spec, parse(text))
+            limits = range_of(benchmark.spec, parse(text))
         except MetricError:  # a hook may name its numbers as it likes
             continue
         low, high = threshold.min, threshold.max
-        if (low is None or low <= known.low) and (high is None or high >= known.high):
+        if (low is None or low <= limits.low) and (high is None or high >= limits.high):
             line = benchmark.line_of("thresholds", text)
-            yield f"the threshold {threshold} of line {line} can't fail: {text} is {known.why}"
+            yield f"the threshold {threshold} of line {line} can't fail: {text} is {limits.why}"
 
 
 def check_threshold(

@@ -78,12 +78,12 @@ def with_reward(
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
         if not names:
             return benchmark
-    given, asked = (*names, *measured), ("reward",) in benchmark.lines
-    if asked and spec.dataset is not None and spec.reward not in given:
+    given, has_reward = (*names, *measured), ("reward",) in benchmark.lines
+    if has_reward and spec.dataset is not None and spec.reward not in given:
         guess = errors.did_you_mean(spec.reward, given, what="they give")
         message = f"no scorer gives the reward {spec.reward!r}; {guess}"
         raise DataError(message, line=benchmark.line_of("reward"))
-    if asked or spec.reward in given or not names:  # none of scorers that are not made yet
+    if has_reward or spec.reward in given or not names:  # none of scorers that are not made yet
         return benchmark
     own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
     names = tuple(name for name in names if name not in own)
@@ -390,12 +390,12 @@ def recorded_rows(
 def _texts_of(row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0) -> list[str]:
     """Find the prompt, answer, reference and judge's reason of a row, empty where it has none."""
     answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
-    asked = next((row[name] for name in _PROMPTS if row.get(name)), None)
+    prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
     expected = next((row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None)
     reason = row.get(_REASON)
     if scores is not None:
         reason = [each["reason"] for each in msgspec.json.decode(scores.reasons(index))]
-    flat = map(_flat, (asked, row.get(answered), expected, reason))
+    flat = map(_flat, (prompt, row.get(answered), expected, reason))
     return [text if len(text) <= _TEXT else f"{text[:_TEXT]} …" for text in flat]
 
 
@@ -478,14 +478,14 @@ def _attempts(
     texts = _texts(side, [at for span in spans for at in span])
     of_tasks = []
     for span in spans:
-        attempts, asked = [], None
+        attempts, question = [], None
         for at in span:
             prompt, answer, reference, reason = map(hide, texts.get(at, [""] * 4))
-            asked = asked or ((prompt, reference) if prompt or reference else None)
+            question = question or ((prompt, reference) if prompt or reference else None)
             value = float(table.scores[reward][at])
             score = None if np.isnan(value) else value
             attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
-        of_tasks.append((asked, tuple(attempts)))
+        of_tasks.append((question, tuple(attempts)))
     return of_tasks
 
 

@@ -336,10 +336,10 @@ def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], va
         new = new if len(key) == 1 else f"{key[0]}: {{{new}}}"
         lines.insert(at + 1, f"{' ' * line.index('name')}{new}")
         return "\n".join(lines)
-    found = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
-    if found is None:
+    match = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
+    if match is None:
         return ""
-    head, rest = line[: found.end()], line[found.end() :]
+    head, rest = line[: match.end()], line[match.end() :]
     if depth == len(key):
         lines[at] = head + re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", value, rest)
     elif rest.startswith("{"):

@@ -163,8 +163,8 @@ class JsonArray(JsonLines):
             while window.end or window.fill():
                 text = bytes(window.buffer[: window.end])
                 if rest := text.strip():
-                    found = short(rest.decode(errors="replace"))
-                    message = f"found {found} after the end of the array"
+                    shown = short(rest.decode(errors="replace"))
+                    message = f"found {shown} after the end of the array"
                     raise window.error(text.index(rest), message)
                 window.drop(window.end, text.count(b"\n"))
 
@@ -383,11 +383,11 @@ def _check_gaps(
         gap = bytes(window.buffer[begin:until])
         gap = (gap if place + rows else gap.partition(b"[")[2]).strip()
         if gap != (b"," if place + rows and rows < len(starts) else b""):
-            found = short(gap.decode(errors="replace")) if gap else "none"
+            between = short(gap.decode(errors="replace")) if gap else "none"
             raise window.error(
                 begin,
                 "expected rows, each a JSON object, with one comma between them; found "
-                f"{found} {_after(place + rows)}",
+                f"{between} {_after(place + rows)}",
             )
 
 

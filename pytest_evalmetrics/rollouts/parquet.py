@@ -280,8 +280,8 @@ def _arrow_columns(table: RolloutTable, pa: Any) -> Any:
         held: NDArray[Any] = np.where(absent, 0, values).astype(kind)
         columns.pop(name, None)  # the scores keep their order
         columns[name] = pa.array(held, mask=absent)
-    made = pa.table(columns)
-    return made.replace_schema_metadata({NOTES: json.dumps(table.notes).encode()})
+    arrow_table = pa.table(columns)
+    return arrow_table.replace_schema_metadata({NOTES: json.dumps(table.notes).encode()})
 
 
 def _stored_kind(column: NDArray[np.float64], label: Category | None, *, whole: bool) -> type:

@@ -257,8 +257,8 @@ class _Rows:
             ends = [len(path), *(i for i, sign in enumerate(path) if sign == ".")]
             end = next((end for end in sorted(ends, reverse=True) if path[:end] in value), None)
             if end is None:
-                known = did_you_mean(path, value, what="there is")
-                raise self._error(f"there is no {path!r} here; {known}", "rows")
+                guess = did_you_mean(path, value, what="there is")
+                raise self._error(f"there is no {path!r} here; {guess}", "rows")
             around = {name: each for name, each in value.items() if name != path[:end]}
             parent = {**_scalars(around), **({_PARENT: parent} if parent else {})}
             inner, rest = value[path[:end]], path[end + 1 :]
@@ -330,8 +330,8 @@ class _Rows:
         homes: dict[Any, str] = {}
         for name, reward in lists.items():
             if name not in ids:
-                known = did_you_mean(name, ids, what="there are")
-                raise self._error(f"no list of ids is named {name!r}; {known}", "lists", name)
+                guess = did_you_mean(name, ids, what="there are")
+                raise self._error(f"no list of ids is named {name!r}; {guess}", "lists", name)
             for item in ids[name]:
                 if item in homes:
                     also = f"and in {name}" if homes[item] != name else "twice"

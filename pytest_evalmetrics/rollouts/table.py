@@ -367,13 +367,13 @@ class TableBuilder:
             return None
         place = {id_: at for at, id_ in enumerate(tasks)}
         as_text = bool(tasks) and isinstance(tasks[0], str)
-        known = np.zeros(len(self._agents) * len(tasks), dtype=f"S{HASH_SIZE}")
+        contents = np.zeros(len(self._agents) * len(tasks), dtype=f"S{HASH_SIZE}")
         for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has
             one = content_hash(content) if VERSIONS in content else content
-            known[self._agents[name] * len(tasks) + at] = one
-        rows: NDArray[np.bytes_] = known[agent * len(tasks) + task]
+            contents[self._agents[name] * len(tasks) + at] = one
+        rows: NDArray[np.bytes_] = contents[agent * len(tasks) + task]
         return rows
 
     def _numbered(self, agent: NDArray[np.int32], task: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -191,8 +191,8 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
 
         target = Panel(spec, terms)
     else:
-        made = spec.make(terms)  # the function that scores, or what has it
-        target = SimpleNamespace(score=made) if inspect.isroutine(made) else made
+        scorer = spec.make(terms)  # the function that scores, or what has it
+        target = SimpleNamespace(score=scorer) if inspect.isroutine(scorer) else scorer
     score, names = getattr(target, "score", None), getattr(target, "scores", spec.score_names)
     if not callable(score):
         raise RegistryError(f"the scorer {spec.type!r} has no method score: {origin(target)}")

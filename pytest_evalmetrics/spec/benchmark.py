@@ -289,10 +289,10 @@ class BenchmarkSpec:
     @property
     def rows(self) -> sources.RolloutsSpec | sources.DatasetSpec:
         """Where its rows come from: recorded rollouts, or a data set to be scored."""
-        found = self.rollouts or self.dataset
-        if found is None:  # no benchmark file with neither is ever accepted
+        source = self.rollouts or self.dataset
+        if source is None:  # no benchmark file with neither is ever accepted
             raise ValueError(f"the benchmark {self.name} has neither rollouts nor a dataset")
-        return found
+        return source
 
 
 def _below(value: Any, part: str | int) -> Any:

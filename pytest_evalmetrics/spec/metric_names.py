@@ -130,9 +130,9 @@ def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 -
         keys = spec.defined[name.metric]
         if keys.limits == (0.0, 1.0):
             return _UNIT
-        known = math.isfinite(keys.limits[0])
+        bounded = math.isfinite(keys.limits[0])
         ends = "from {:g} to {:g}".format(*keys.limits).removesuffix(" to inf")
-        return Range(*keys.limits, f"{keys.type}, which is {ends}" if known else "")
+        return Range(*keys.limits, f"{keys.type}, which is {ends}" if bounded else "")
     if name.is_statistic and name.metric == "std":
         return Range(low=0.0, why="a standard deviation, from 0")
     if not name.is_statistic and _RATE.fullmatch(name.metric):
@@ -146,8 +146,8 @@ def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 -
 
 def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, str] | None:
     """Return k, a task's rollouts and what says so, if k is more; None if there may be enough."""
-    found = _OF_K.fullmatch(name.metric)
-    if found is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
+    match = _OF_K.fullmatch(name.metric)
+    if match is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
         return None
     expected, most = spec.expect.rollouts, getattr(spec.num_samples, "least", spec.num_samples)
     why = f"num_samples: {most}" if most == spec.num_samples else f"num_samples: {{min: {most}}}"
@@ -158,7 +158,7 @@ def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, st
         most = None
     elif expected is not None:
         most, why = expected.max, f"expect: {{rollouts: {expected}}}"
-    k = int(found[1])
+    k = int(match[1])
     return (k, most, why) if most is not None and k > most else None
 
 
@@ -325,11 +325,11 @@ def _decided(words: list[str]) -> Direction | None:
 
 
 def _singular(word: str) -> str:
-    known = _LOWER | _HIGHER | _SCORE
-    if word in known or not word.endswith("s"):
+    words = _LOWER | _HIGHER | _SCORE
+    if word in words or not word.endswith("s"):
         bare = word.rstrip("0123456789")  # bleu4, loss2
-        return word if word in known or bare not in known else bare
+        return word if word in words or bare not in words else bare
     for ending, instead in (("ies", "y"), ("es", ""), ("s", "")):
-        if word.endswith(ending) and word[: -len(ending)] + instead in known:
+        if word.endswith(ending) and word[: -len(ending)] + instead in words:
             return word[: -len(ending)] + instead
     return "refusal" if word == "refusals" else word

@@ -127,8 +127,8 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
 
     def like(self, other: "RolloutsSpec | None") -> Self:
         """Take the form of another run's files where this one says nothing but its paths."""
-        said = self.shaped or self.format or self.fields != FieldMap()
-        if said or other is None or other.join:
+        described = self.shaped or self.format or self.fields != FieldMap()
+        if described or other is None or other.join:
             return self
         return replace(self, **{name: getattr(other, name) for name in _FORM})
 

@@ -260,24 +260,24 @@ def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tu
     1998).
     """
     f, y = vector(predicted), np.asarray(labels, dtype=np.float64)
-    known = ~np.isnan(y)
+    is_labelled = ~np.isnan(y)
     names, codes = np.unique(np.asarray(clusters), return_inverse=True)
-    units, labelled = len(names), len(np.unique(codes[known]))
+    units, labelled = len(names), len(np.unique(codes[is_labelled]))
     if labelled < FEWEST:
         return MeanSE(math.nan, math.nan, labelled - 1, labelled), math.nan
-    n, rest = int(known.sum()), int((~known).sum())
+    n, rest = int(is_labelled.sum()), int((~is_labelled).sum())
     weight, variance = 0.0, float(f.var())
     if rest and variance:
-        best = np.cov(y[known], f[known])[0, 1] / ((1 + n / rest) * variance)
+        best = np.cov(y[is_labelled], f[is_labelled])[0, 1] / ((1 + n / rest) * variance)
         weight = float(np.clip(best, 0, 1))
-    corrections = y[known] - weight * f[known]
+    corrections = y[is_labelled] - weight * f[is_labelled]
     influence = np.empty(len(f))
-    influence[known] = (corrections - corrections.mean()) / n
+    influence[is_labelled] = (corrections - corrections.mean()) / n
     mean = float(corrections.mean())
     if rest:
-        others = f[~known].mean()
-        influence[~known] = weight * (f[~known] - others) / rest
+        others = f[~is_labelled].mean()
+        influence[~is_labelled] = weight * (f[~is_labelled] - others) / rest
         mean += weight * float(others)
     spread = squares(_sums(influence, codes)) * units / (units - 1)
-    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[known]]))) / labelled) ** 2
+    spread += 0.5 * (float(np.ptp(np.concatenate([f, y[is_labelled]]))) / labelled) ** 2
     return MeanSE(mean, math.sqrt(spread), labelled - 1, labelled), weight

@@ -210,8 +210,8 @@ class Transport:
         message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.said, self.hide)
-            said = f", and said: {words}" if words else ""
-            message = f"{self.hide(asked.shown)}: {message}{said}"
+            answer = f", and said: {words}" if words else ""
+            message = f"{self.hide(asked.shown)}: {message}{answer}"
             if failure.fatal:
                 return wire.EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""

@@ -289,12 +289,12 @@ def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
 
     Source: RFC 9110, 10.2.3.
     """
-    asked = headers.get("Retry-After", "")
+    value = headers.get("Retry-After", "")
     try:
-        seconds = float(asked)  # some servers send fractions
+        seconds = float(value)  # some servers send fractions
     except ValueError:
         try:
-            until = _timestamp(asked)
+            until = _timestamp(value)
         except ValueError:
             return None
         with suppress(ValueError):

@@ -216,14 +216,14 @@ def _finite(text: str) -> float:
 _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
-def own_words(said: str, hide: Callable[[str], str]) -> str:
+def own_words(text: str, hide: Callable[[str], str]) -> str:
     """Return an endpoint's own words from an error object or page, short and in one line.
 
     Secrets are hidden before anything is cut: a part of one could not be found any more.
     """
-    said = hide(said)
+    text = hide(text)
     try:
-        words: Any = json.loads(said)
+        words: Any = json.loads(text)
         while isinstance(words, dict):  # {"error": {"message": ...}} and the like
             keys = ("error", "message", "detail", "title")
             key = next((key for key in keys if words.get(key)), None)
@@ -232,7 +232,7 @@ def own_words(said: str, hide: Callable[[str], str]) -> str:
             words = words[key]
         words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
     except (ValueError, RecursionError):
-        words = said[:_LOOKED_AT]
+        words = text[:_LOOKED_AT]
         if _HTML_START.match(words):
             title = _TITLE.search(words)
             words = title.group(1) if title else _TAGS.sub(" ", words)

@@ -261,6 +261,7 @@ _KEY = r"block mapping; (?:did not find expected key|expected <block end>).*\n"
 _CONTENT = "expected (?:the )?node content"
 # Patterns of three lines: what the scanner says, and its line before and after where it stopped.
 _MEANINGS = {
+    "maximum nesting depth": "this is nested more than 50 levels deep",  # of libyaml 0.2.6
     "but found another document": "a second document starts here: a benchmark file holds one; "
     "write several benchmarks as a list under benchmarks:",
     "cannot start any token": "a value can't start with {char!r}: put quotes around it",

@@ -362,3 +362,11 @@ def test_wrong_keys_are_told_with_their_lines(project):
             "*math.bench.yaml:7: *metrics*none*: 'type' is missing: accuracy, *",
         ]
     )
+
+
+def test_a_threshold_on_the_reward_makes_it_a_number_that_rows_must_have(project):
+    rows = [{"_ng_task_index": i, "gold": "a", "predicted": "a", "reward": 1} for i in range(9)]
+    project.rows("runs.jsonl", [*rows, rows[0] | {"_ng_task_index": 9, "reward": "yes"}])
+    defined = "- right: {type: accuracy, gold: gold, predicted: predicted}"
+    project.bench(f"metrics:\n{defined}\nthresholds: {{mean_reward: '>= 0.5'}}")
+    project.run().stdout.fnmatch_lines(["*runs.jsonl:10: the score 'reward' is text*"])

@@ -107,6 +107,8 @@ def test_versions_of_a_task_are_a_content_that_no_single_version_has(folder):
         assert table.content is not None
         assert once is not None
         assert table.content[0] == table.content[1] != once[0]
+    trial(folder, "a", "3", {"reward": 0}, agent_info={"name": "other"})
+    assert "of the agent 'coder" in folder.load("job").notes[0]
 
 
 def test_errors_are_missing_unless_they_were_graded(folder):

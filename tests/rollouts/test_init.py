@@ -89,6 +89,12 @@ ODD = {
         "mean_reward",
         0.5,
     ),
+    "tickets.jsonl": (
+        lines({"note": f"n{n}", "ticket_id": f"k{n}", "ok": p} for n, p in enumerate(PASSES)),
+        "{fields: {task: ticket_id}}",
+        "pass@1",
+        2 / 3,
+    ),
     "table.json": (
         {
             "columns": ["inputs", "outputs", "exact_match/score"],

@@ -103,12 +103,16 @@ def test_cells_of_csv(folder):
 def test_enclosing_objects_and_scores_with_a_map_of_their_own(folder):
     table = read(
         folder,
-        "{path: r.json, rows: runs, map: {reward: {y: 1}, lost: {y: 0}}, "
-        "fields: {task: t, reward: v, agent: _parent.info.model, scores: {lost: v}}}",
-        r_json={"info": {"model": "m", "l": [1]}, "runs": [{"t": "a", "v": "y"}]},
+        "{path: r.json, rows: runs, map: {reward: {y: 1}, lost: {y: 0}, kept: {y: 2}}, "
+        "fields: {task: t, reward: v, agent: _parent.info.model, scores: {lost: v, kept: w}}}",
+        r_json={
+            "info": {"model": "m", "l": [1]},
+            "runs": [{"t": "a", "v": "y"}, {"t": "b", "v": None, "w": "y"}],
+        },
     )
     assert table.agents == ("m",)
-    assert (table.scores["reward"].tolist(), table.scores["lost"].tolist()) == ([1], [0])
+    assert rewards(table) == {"a": [1], "b": [None]}
+    assert (table.scores["lost"].tolist()[0], table.scores["kept"].tolist()[1]) == (0, 2)
 
 
 ANSWERS = '{"id": "a", "answer": "x"}\n{"id": "b", "answer": "y"}\n'

@@ -143,6 +143,7 @@ def prepare() -> None:
     """Import what runs need, and what plugins would be imported with asserts rewritten."""
     import gc  # noqa: PLC0415
     import importlib  # noqa: PLC0415
+    import pkgutil  # noqa: PLC0415
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: PLC0415
@@ -151,13 +152,12 @@ def prepare() -> None:
     names = [point.value for point in entry_points(group="pytest11")]
     names += ["aiohttp", "jinja2", "jsonpath", "xml.etree.ElementTree", "unittest.mock", "doctest"]
     names.append("hypothesis.internal.observability")  # its plugin imports it at the end of a run
-    package = os.path.join(os.path.dirname(__file__), "..", "pytest_evalmetrics")  # noqa: PTH118, PTH120
-    for folder, _, found in os.walk(package):
-        inner = os.path.relpath(folder, os.path.dirname(package)).replace(os.sep, ".")  # noqa: PTH120
-        names += [f"{inner}.{name[:-3]}" for name in found if name.endswith(".py")]
+    package = importlib.import_module("pytest_evalmetrics")  # as installed, or of this checkout
+    modules = pkgutil.walk_packages(package.__path__, "pytest_evalmetrics.")
+    names += [module.name for module in modules]
     for name in names:
         with contextlib.suppress(ImportError):
-            importlib.import_module(name.removesuffix(".__init__"))
+            importlib.import_module(name)
     spec = sys.modules["pytest_evalmetrics.spec"]
     spec.field_types.adapter(spec.BenchmarkSpec)
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs

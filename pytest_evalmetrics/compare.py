@@ -55,7 +55,7 @@ class Difference:
     tasks: int = 0  # compared
     worse: int = 0
     better: int = 0
-    churn: float | None = None  # the share of rollouts whose answer is another one
+    churn: float | None = None  # the share of rollouts whose answer changed
     margin: float | None = None  # that equivalence was tested with
     p_equivalent: float | None = None  # of two one-sided tests (Schuirmann 1987)
     detectable: float | None = None  # the least loss seen with 80 % power

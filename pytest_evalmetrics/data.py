@@ -106,7 +106,7 @@ class TaskRewards:
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """What each sample is worth to a reader: its value."""
+        """Each sample's worth, by which changes are ranked: its value."""
         return self.values
 
     def same_as(self, other: TaskRewards) -> bool:
@@ -208,7 +208,7 @@ class TaskRows(TaskRewards):
 
     @property
     def numbers(self) -> NDArray[np.float64]:
-        """What each row is worth to a reader."""
+        """Each row's worth, by which changes are ranked."""
         return self.worth[self.places]
 
     def to_lists(self) -> list[Any]:
@@ -240,7 +240,7 @@ class Row:
 
     @property
     def context(self) -> dict[str, Any]:
-        """What templates may name: the row's columns, ``item`` and ``sample``."""
+        """The names available to templates: the row's columns, ``item`` and ``sample``."""
         return {**self.item, "item": self.item, "sample": self.sample_data}
 
 
@@ -412,7 +412,7 @@ class Drift:
     edited: tuple[str, ...] = ()  # same id, other content: these are other tasks now
     lost: tuple[str, ...] = ()  # of the baseline alone, without the edited ones
     new: tuple[str, ...] = ()  # of the run alone, without the edited ones
-    blind: bool = False  # ids are positions, and nothing tells whether they moved
+    blind: bool = False  # ids are positions, so that moved tasks can't be detected
     unknown: bool = False  # the run holds content and its baseline does not
 
 
@@ -459,7 +459,7 @@ class FailedRow:
 
 @record
 class RowScores:
-    """What scorers gave to each row; a row is its number in the files, from 0."""
+    """The scores of each row; rows are numbered in file order, from 0."""
 
     table: RolloutTable
     names: tuple[str, ...]  # of its scores that scorers gave

@@ -104,7 +104,7 @@ class DataError(EvalMetricsError):
 
 
 class ShapeError(DataError):
-    """What a benchmark file says of the shape of its rollouts, under `key`, does not fit them."""
+    """The shape that a benchmark file declares under `key` does not fit its rollouts."""
 
     def __init__(self, message: str, *, key: tuple[str, ...], hint: str | None = None) -> None:
         super().__init__(message, hint=hint)

@@ -22,7 +22,7 @@ class Verdict(StrEnum):
 
     @property
     def fails(self) -> bool:
-        """Whether the build is red: what can't be judged fails too."""
+        """Whether it fails the build: a comparison that can't be judged fails too."""
         return self in (Verdict.FAIL, Verdict.INCONCLUSIVE)
 
 
@@ -209,7 +209,7 @@ class ScorerFailures:
     examples: Mapping[str, RowFailure] = field(default_factory=dict)  # the first of each kind
 
 
-# -- what was said -------------------------------------------------------------------------
+# -- texts of rollouts -------------------------------------------------------------------------
 
 
 @record

@@ -64,7 +64,7 @@ def close_transport(config: pytest.Config) -> None:
 
 
 class ItemRuntime:
-    """What one benchmark needs of its run: its client, budget and progress."""
+    """The resources of the run that one benchmark uses: client, budget and progress."""
 
     def __init__(self, item: pytest.Item, label: str) -> None:
         self._item, self._label = item, label

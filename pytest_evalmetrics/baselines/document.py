@@ -329,7 +329,7 @@ def stamped(doc: BaselineDocument) -> BaselineDocument:
 
 @collector_paused()
 def is_edited(doc: BaselineDocument) -> bool:
-    """Whether a parsed baseline is not what was recorded, or lacks the digest that would say so.
+    """Whether a parsed baseline differs from the recorded one, or lacks the digest to check it.
 
     Such as after the merge of two branches that both recorded it: no marks of a conflict are
     left, and the tasks are a mixture of two runs.

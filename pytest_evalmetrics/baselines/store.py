@@ -223,7 +223,7 @@ def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> lis
 
 
 def _may_hold(mark: pytest.Mark) -> bool:
-    """Whether a mark may apply: only where each of its conditions is plainly false it does not."""
+    """Whether a mark may apply: it can't only if all its conditions are clearly false."""
     conditions = [*mark.args, *([mark.kwargs["condition"]] if "condition" in mark.kwargs else [])]
     return not conditions or any(c is not False for c in conditions)
 
@@ -373,7 +373,7 @@ def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) 
 
 
 def _is_whole(session: pytest.Session) -> bool:
-    """Whether whole files are run, and to their end: a part of them has no say in orphans."""
+    """Whether complete files are run to their end: a partial run can't tell what is an orphan."""
     option = session.config.option
     return (
         not any(getattr(option, name, None) for name in _SELECTIONS)

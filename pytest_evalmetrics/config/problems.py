@@ -61,7 +61,7 @@ def problems_of(
         if not (error["type"] == "too_short" and isinstance(error["input"], list))
         or len(error["input"]) < error["ctx"]["min_length"]
     ]
-    groups: dict[object, list[_Fault]] = {}  # what is expected at one place is said at once
+    groups: dict[object, list[_Fault]] = {}  # one message for everything expected at one place
     for number, fault in enumerate(faults):
         about_the_whole = fault.kind == "spec" and isinstance(fault.node.value, dict)
         if any(node.broken for node in fault.trail) or (

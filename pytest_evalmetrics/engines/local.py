@@ -31,7 +31,7 @@ class Workload:
     scorers: tuple[BoundScorer, ...]
     # has the `generator`, and takes the outcome of each row; None where nothing is generated
     answering: Any
-    spec: BenchmarkSpec  # of which scorers and generator were made
+    spec: BenchmarkSpec  # that scorers and generator were made from
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
     transport: Transport  # the run's: its journal gets every answer, its tally what calls took
     label: str  # what calls are counted under

@@ -119,7 +119,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
     @property
     def improved(self) -> bool:
-        """Whether the one-sided p of an improvement is below what the interval leaves out."""
+        """Whether an improvement is significant at the one-sided level of the interval."""
         tail = (1 - LEVEL) / 2
         if not self.drop < 0:
             return False

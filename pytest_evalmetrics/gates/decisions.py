@@ -149,7 +149,7 @@ class Rule(msgspec.Struct, frozen=True):
         return drops.get(self.name)
 
     def exceeds(self, drop: float, baseline: float, current: float) -> bool:
-        """Whether a drop is more than a rule without a test allows, rounding apart."""
+        """Whether a drop exceeds the limit of a rule without a test, allowing for rounding."""
         allowed = self.allowed(baseline)
         scale = max(abs(baseline), abs(current), 1.0 if self.name == "absolute" else 0.0)
         return allowed is not None and drop > allowed + _SLACK * scale

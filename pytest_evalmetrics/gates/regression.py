@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_MAX_MISSING = 0.05  # with more than this share of rewards missing nothing can be said
+_MAX_MISSING = 0.05  # the share of missing rewards above which no verdict is given
 _SLACK = 1e-9
 _UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to report
 _SHOWN = 10  # tasks that a message names
@@ -331,7 +331,7 @@ def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
     return adjusted
 
 
-# what is independent of what is in no other group, and the first metric that is this number
+# the group of dependent metrics, and the index of the first metric with these values
 _Number = tuple["Hashable", int]
 
 

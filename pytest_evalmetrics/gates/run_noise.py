@@ -65,7 +65,7 @@ def with_run_noise(
     one_run = se / math.sqrt((1 / m if runs.pooled else 1.0) + runs.more_rollouts)
     if scatter == 0:
         return RunNoise(0.0, p, math.nan, 1.0)
-    if not one_run > 0:  # tasks explain nothing: runs alone tell what a further one may do
+    if not one_run > 0:  # tasks explain nothing: only the runs predict the next one
         sd = math.sqrt(scatter)
         only = t_sf(drop / math.sqrt(scatter * further), m - 1)
         return RunNoise(sd, max(p, only), math.nan, 1.0)

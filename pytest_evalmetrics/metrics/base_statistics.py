@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
-_BLOCK: Final = 512  # tasks whose entries are made at a time: about what a cache holds
+_BLOCK: Final = 512  # tasks whose entries are built at a time: about as much as a CPU cache holds
 _TAIL = (
     "sample",
     "num_rollouts",

@@ -169,7 +169,7 @@ class PassRate:
 
 
 class _OfK:
-    """What a metric over k rollouts of a task has.
+    """Base of the metrics over k rollouts of a task.
 
     ``unbiased`` averages over all sets of k rollouts of the task; ``first_k`` looks at the first
     k, or what there is of them.

@@ -1,4 +1,4 @@
-"""What a metric is, and how one of any form is called, checked and evaluated."""
+"""The metric protocol, and how metrics of any form are called, checked and evaluated."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def offers(metric: object, *methods: str) -> bool:
 
 
 class TaskParts(msgspec.Struct, frozen=True, dict=True):
-    """What each task adds to a metric that is a mean or a ratio over tasks, shapes (tasks,).
+    """Each task's contribution to a metric that is a mean or ratio over tasks, shapes (tasks,).
 
     The metric is sum of `tops` / sum of `bottoms`. For a mean over tasks a bottom is 1. Both are
     0 for a task without a value.
@@ -213,7 +213,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def reads_columns(self) -> bool:
-        """Whether it reads other numbers of a row than one score."""
+        """Whether it computes its number per row from several columns."""
         return offers(self.target, "column")
 
     @property
@@ -223,7 +223,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def weighs(self) -> bool:
-        """Whether it can weigh samples anew."""
+        """Whether it can be recomputed with new weights."""
         return offers(self.target, "weighted")
 
     def weighed(self, rewards: TaskRewards, times: NDArray[Any]) -> float:

@@ -27,7 +27,7 @@ _LISTED = 10
 
 
 class Sample(msgspec.Struct, frozen=True):
-    """What one metric reduces."""
+    """The numbers that one metric reduces."""
 
     rewards: TaskRewards  # the numbers, by task; missing ones are left out
     tasks: tuple[TaskId, ...]
@@ -63,7 +63,7 @@ class SampleSource:
         self.table = table
         self.reward = reward
         self.cluster = cluster
-        self.lacking = lacking  # categories of another run, which tell of its tasks alone
+        self.lacking = lacking  # categories copied from the other run, known per task only
         self._by_label: dict[str, dict[str, NDArray[np.int64]]] = {}
         self._by_metric: dict[str, TaskRows] = {}
         self._last: tuple[tuple[str | None, ...], Sample] | None = None

@@ -1,4 +1,4 @@
-"""What tells a judge from the truth, and drift from a change: labels, and a pinned reference."""
+"""Human labels that measure a judge's error, and a pinned reference that reveals drift."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ _MOST = 1024  # rollouts per task that are worth telling
 _UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
 _CHANCES = 256  # chances to pass that stand for what is believed of one task
 _SEEN = 0.8
-_PARTS = 4  # of the rollouts, of which the first look has one, unless a metric needs more
+_PARTS = 4  # looks at the rollouts; the first has a quarter, unless a metric needs more
 
 
 def power_of(

@@ -63,13 +63,13 @@ class RulerChange(msgspec.Struct, frozen=True):
         return self.of.startswith(_TOOL)
 
     def touches_reward(self, reward: str) -> bool:
-        """Whether the rewards themselves, or which of them pass, rest on it."""
+        """Whether the rewards, or the threshold at which they pass, depend on it."""
         return not self.of.startswith((_METRIC, _HOOK)) and (
             not self.scores or reward in self.scores
         )
 
     def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
-        """Whether a metric rests on it; `target` computes the metric, None where a hook does."""
+        """Whether a metric depends on it; `target` computes the metric, None if a hook does."""
         if self.of.startswith(_METRIC):
             return self.of == f"{_METRIC}{estimate.name}"
         if self.of == _HOOK:

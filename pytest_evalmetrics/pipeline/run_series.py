@@ -1,4 +1,4 @@
-"""What several runs show: the noise of an unchanged system, and the first run that is worse."""
+"""Analysis of several runs: the noise of an unchanged system, and the first worse run."""
 
 from __future__ import annotations
 
@@ -205,7 +205,7 @@ def _percent(share: float) -> str:
 
 
 class Noise(msgspec.Struct, frozen=True):
-    """What a metric of an unchanged system does from run to run."""
+    """The variation of one metric between runs of an unchanged system."""
 
     values: tuple[float, ...]  # of each run
     tasks: float  # standard error of one run's value, by its tasks' rollouts

@@ -72,7 +72,7 @@ def payload_of(
     }
     for agent in entry["agents"]:
         del agent["aggregate"]
-    if not entry["flips"]:  # of a benchmark that passes, or whose files hold no texts
+    if not entry["flips"]:  # the benchmark passes, or its files hold no texts
         del entry["flips"]
     aggregates, large = _apart([agent.aggregate for agent in result.agents])
     if large:

@@ -23,7 +23,7 @@ _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
 _BLIND_NAMED = 5
-_MANY = 5  # benchmarks of which a false alarm is likely enough to be told
+_MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
 _WIDTH = 156  # two lines of a narrow terminal
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 

@@ -301,7 +301,7 @@ class Values:
         numbers: Mapping[Node, Sequence[Any]] | None = None,
     ) -> None:
         self.places = places
-        self.check = check  # refuses a row whose values are no good, with the reason
+        self.check = check  # refuses a row with invalid values, with the reason
         self._decoded = decoded
         self._parsed = parsed  # rows that were parsed instead, by their index
         self._numbers = numbers  # in place of the same values as text

@@ -259,7 +259,7 @@ class ChunkBuilder:
             if not graded and not isinstance(error, Ungraded):
                 record = {**record, MARK: {"failed": [kind, message or kind]}}
         self.scores.update(dict.fromkeys(scores))
-        # what a failed call is said to cost or to have read was not measured
+        # a failed call's cost and tokens of 0 were not measured
         used = {n: v for n, v in rollout.usage.items() if math.isfinite(v) and (graded or v)}
         rollout.scores, rollout.usage, rollout.content = scores, used, None
         rollout.record = record if self._request.whole else {}

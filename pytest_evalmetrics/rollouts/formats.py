@@ -118,7 +118,7 @@ _PYDANTIC_EVALS: Final = _sets(
     "name cases failures.error_message failures.error_stacktrace",
     "name cases failures analyses",
 )
-# tried in this order; what is wrong with a file of no other format is told by the last
+# tried in this order; the last one reports what is wrong with an unrecognised file
 FORMATS: Final = (
     Format("inspect_ai", "inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
     Format("harbor", "harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder),

@@ -116,7 +116,7 @@ def _numbers(given: Any, what: str) -> list[float | None]:
         given = given.tolist()
     if not _is_sequence(given):
         return [_number(given, what)]
-    # a task of which nothing came back must not be lost
+    # a task without any result must not be lost
     return [_number(value, f"{what}[{i}]") for i, value in enumerate(given)] or [None]
 
 

@@ -96,7 +96,9 @@ class JsonLines:
             return self._columns.learn(parse(row, source), row, source)
 
         start, count = 0, len(rows.texts)
-        if count and not self._columns.root.kinds:  # rows are mostly alike: one may tell all
+        if (
+            count and not self._columns.root.kinds
+        ):  # rows are mostly alike: one may show all columns
             learn(0)
         while start < count:
             decoded: list[Any] = []

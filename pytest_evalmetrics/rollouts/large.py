@@ -83,7 +83,7 @@ def cut(
 
 
 def splits(kind: LoaderFactory, source: Source) -> bool:
-    """Whether a file can be read in shards by its loader: only our own JSON loaders do."""
+    """Whether a file can be read in shards: only the built-in JSON loaders support it."""
     return kind is (JsonArray if source.is_array else JsonLines)
 
 

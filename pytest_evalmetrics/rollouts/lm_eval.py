@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WHAT: Final = "the results of lm-evaluation-harness"
 _NO_FILTER: Final = ("", "none")
-_MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # where nothing is said
+_MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # if the log names none
 _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 @record
 class Request:
-    """What a benchmark wants of its rollouts."""
+    """The columns and records that a benchmark reads from its rollouts."""
 
     fields: FieldMap  #: Where a row keeps what we need, as far as the benchmark file says it.
     scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
@@ -40,7 +40,7 @@ class NotFinite:
 
 @record
 class Failure:
-    """What went wrong in one rollout, as its tool recorded it."""
+    """An error of one rollout, as its tool recorded it."""
 
     row: int  #: The rollout's index in its chunk.
     kind: str  #: What it is counted under: the exception's name, say.
@@ -64,7 +64,7 @@ class Chunk:
     usage: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
     #: Category -> text; None where a row has none.
     labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
-    #: The names of which some value is written with a fraction or an exponent.
+    #: Names with at least one value written with a fraction or an exponent.
     fractional: frozenset[str] = frozenset()
     not_finite: Sequence[NotFinite] = ()  #: The numbers that count as missing.
     #: Score -> where text, a list or an object was first met under its name.
@@ -130,7 +130,7 @@ class RowLoader(Loader, Protocol):
 
 
 class LoaderFactory(Protocol):
-    """What is registered: a class, or anything that makes a `Loader` for a benchmark."""
+    """A registered loader: a class, or anything that makes a `Loader` for a benchmark."""
 
     def __call__(self, request: Request) -> Loader:
         """Make one, which reads all the files of its format."""

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.row_schema import Node
     from pytest_evalmetrics.rollouts.source import Source
 
-NOTES: Final = b"pytest_evalmetrics.notes"  # where a run that we wrote keeps what was told of it
+NOTES: Final = b"pytest_evalmetrics.notes"  # metadata key for the notes of a run written by us
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"

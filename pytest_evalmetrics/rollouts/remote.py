@@ -199,7 +199,7 @@ def look(file: RolloutFile) -> Source | None:
     head = read_range(url, file.shown, 0, start).removeprefix(BOM).lstrip(_BLANKS)
     if not head.startswith(b"{"):
         return None
-    # its name tells files apart, as the path does of those that are here
+    # the URL identifies the file, as the path does for local files
     return Source(Path(file.shown), file.shown, size, head, span=(0, start), url=url)
 
 

@@ -339,7 +339,7 @@ class Source:
     span: tuple[int, int] | None = None
     # where it is, if it is read in spans where it lies: then `path` is only its name
     url: str | None = None
-    # what the file system said of it before it was read; None where it says nothing
+    # the file's status before it was read; None if the file system has none
     stamp: tuple[int, ...] | None = None
     data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
     counts: Literal["line", "row"] | None = None  # what places count, where rows are not as written
@@ -372,7 +372,7 @@ class Source:
 
     @property
     def unit(self) -> Literal["line", "row"]:
-        """What places count: a JSON array may hold all its rows on one line."""
+        """The unit of places: lines, or rows in a JSON array, which may be one line."""
         return self.counts or ("row" if self.is_array else "line")
 
     def at(self, place: int) -> str:

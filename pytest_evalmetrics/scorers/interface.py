@@ -101,7 +101,7 @@ class BoundScorer:
         if not self.calls:
             if not self.foreign:
                 return self.score(row)
-            async with self._turn:  # beside the loop, whose calls go on; never two at once
+            async with self._turn:  # in a thread beside the running loop; never two at once
                 return await asyncio.to_thread(self.score, row)
         try:
             return self._checked(await self.target.score(row, calls))

@@ -138,7 +138,7 @@ class NatScorerSpec(shared.NamedScores):
 
     @property
     def limits(self) -> tuple[float | None, float | None]:
-        """What the benchmark file says."""
+        """The settings of the benchmark file."""
         return self.minimum, self.maximum
 
     def make(self, terms: ext.Terms) -> _Score:

@@ -148,7 +148,7 @@ def _plain_name(call: reading.ToolCall) -> str:
 
 
 def _can_be_paired(made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> bool:
-    """Whether each wanted call finds one of its own; there are as many of each name."""
+    """Check that wanted and actual calls, equally many of each name, can be matched one to one."""
     left: defaultdict[str, list[Any]] = defaultdict(list)
     for call in made:
         left[_plain_name(call)].append(call.args)

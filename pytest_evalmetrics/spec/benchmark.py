@@ -243,7 +243,7 @@ class BenchmarkSpec:
 
     @property
     def runs(self) -> bool:
-        """Whether evaluating it takes more than reading: rows are generated or scored."""
+        """Whether its rows are generated or scored, rather than only read."""
         return bool(self.scorers) or self.answers is not None
 
     @property
@@ -261,7 +261,7 @@ class BenchmarkSpec:
 
     @property
     def needs_reward(self) -> bool:
-        """Whether a rollout needs a reward whatever the metrics read."""
+        """Whether every rollout needs a reward, even if no metric reads it."""
         broken = None if self.baseline is None else self.baseline.max_broken
         own = any(keys.of_reward for keys in self.defined.values())
         return own or broken is not None or bool(self.must_pass or self.quarantine)

@@ -168,7 +168,7 @@ _Any = Annotated[Any, WithJsonSchema({"const": "any"})]
 
 @keys
 class ExpectSpec:
-    """What must be there before a number is trusted."""
+    """The tasks and rollouts that must be present before a number is trusted."""
 
     tasks: Annotated[types.CountField | None, doc("tasks: 164, or '>= 100'")] = None
     rollouts: Annotated[

@@ -33,7 +33,7 @@ Label = Annotated[Name, types.Read(_label, lambda: str | int | float | bool)]
 
 @keys
 class _Definition:
-    """What all definitions share: the columns that are read, the range and the direction."""
+    """Base of all definitions: the columns that are read, the range and the direction."""
 
     type: str
     reads: ClassVar[tuple[str, ...]] = ()  # keys that name columns of labels

@@ -42,7 +42,7 @@ class MetricName(msgspec.Struct, frozen=True):
 
     @property
     def is_statistic(self) -> bool:
-        """Whether it is a base statistic: ``median`` is a metric, ``median/reward`` none."""
+        """Whether it is a base statistic: ``median/reward`` is one, ``median`` is a metric."""
         return self.score is not None and self.metric in STATISTICS
 
     def over(self, field: str, value: str) -> MetricName:
@@ -74,7 +74,7 @@ def parse(text: str) -> MetricName:
     return MetricName(metric, score if slash else None, field, value)
 
 
-# -- range, direction and rollouts needed, as far as a benchmark file tells ----------------
+# -- range, direction and rollouts needed, as the benchmark file states them ----------------
 
 
 _OF_K: Final = re.compile(r"(?:pass@|pass\^|max@|pass_[0-9]+_of_)([0-9]{1,9})")
@@ -302,7 +302,7 @@ def named_direction(name: str) -> Direction | None:
 
 @lru_cache(maxsize=1024)
 def is_spent(name: str) -> bool:
-    """Whether a name is of time, tokens or money, which have no upper end."""
+    """Whether a name measures time, tokens or money, which have no upper bound."""
     words = {_singular(word.lower()) for word in _WORDS.findall(name)}
     return bool(words & _SPENT) and named_direction(name) != "higher"
 

@@ -89,7 +89,7 @@ class NamedScores:
 
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
     limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None where there is no end
-    more_is_better: ClassVar[bool] = True  # as far as the type itself tells
+    more_is_better: ClassVar[bool] = True  # by default for this type
 
     type: str
     name: Annotated[

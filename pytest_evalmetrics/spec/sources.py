@@ -122,7 +122,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
 
     @property
     def shaped(self) -> bool:
-        """Whether rows are made of what files hold, rather than read as they are."""
+        """Whether rows are built from the files' contents, rather than read as they are."""
         return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
 
     def like(self, other: "RolloutsSpec | None") -> Self:

@@ -1,4 +1,4 @@
-"""What all statistics share: results, checks of arguments, and distributions."""
+"""Shared by all statistics: results, checks of arguments, and distributions."""
 
 from __future__ import annotations
 

@@ -119,7 +119,8 @@ def test_what_is_paid_for_is_paid_for_once(project, model):
         )
         text = online(model.url).replace("name: a\n", f"name: {name}\n")
         project.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
-    journal = ("--evalmetrics-journal", "journal.sqlite3", "-n", "2")
-    assert "3 passed" in on_windows(project.path, *journal, "--evalmetrics-budget=100calls").stdout
+    journal = ("--evalmetrics-journal", "journal.sqlite3")
+    paying = on_windows(project.path, *journal, "-n", "2", "--evalmetrics-budget=100calls")
+    assert "3 passed" in paying.stdout
     assert model.posts == 20  # the three ask the same
     assert "3 passed" in on_windows(project.path, *journal, "--evalmetrics-replay").stdout

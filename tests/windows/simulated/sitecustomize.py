@@ -32,7 +32,7 @@ _code = importlib.machinery.SourceFileLoader.get_code
 class _Platform(ast.NodeTransformer):
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        text = ast.unparse(node)
+        text = f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
         if text == "sys.platform":
             return ast.copy_location(ast.Constant("win32"), node)
         if text in _OF_POSIX:
@@ -40,7 +40,8 @@ class _Platform(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        if ast.unparse(node) in [f"hasattr(os, '{name[3:]}')" for name in _OF_POSIX]:
+        call = isinstance(node.func, ast.Name) and node.func.id == "hasattr" and ast.unparse(node)
+        if call in [f"hasattr(os, '{name[3:]}')" for name in _OF_POSIX]:
             return ast.copy_location(ast.Constant(value=False), node)
         return self.generic_visit(node)
 

@@ -12,11 +12,17 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Switch the collector off while objects are made of which none is in a cycle."""
+    """Switch the collector off while objects are made of which none is in a cycle.
+
+    They join the oldest generation unvisited: the next collection of young ones skips them.
+    """
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
+            if not gc.get_freeze_count():  # else somebody wants what is frozen to stay so
+                gc.freeze()
+                gc.unfreeze()
             gc.enable()

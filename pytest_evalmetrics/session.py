@@ -489,7 +489,7 @@ def hook_failure(error: BaseException, config: pytest.Config) -> str:
     place = f"{shown_below(Path(places[-1].filename), config.rootpath)}:{places[-1].lineno}"
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, AttributeError) and error.obj is registry:
-        offered = [name for name in registry.__all__ if name.startswith("register_")]
+        offered = [name for name in dir(registry) if name.startswith("register_")]
         guess = did_you_mean(str(error.name), offered, what="it has")
         what = f"the registry has no {error.name!r}; {guess}"
     return (

@@ -15,10 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # in place of a run
-PRINTING = (
-    *("evalmetrics_check", "evalmetrics_plan", "evalmetrics_calibrate"),
-    "evalmetrics_delete_unused",
-)
+PRINTING = tuple(f"evalmetrics_{n}" for n in ("check", "plan", "calibrate", "delete_unused"))
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
 SHARED_BUDGET = "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
 _JOURNAL_OPTIONS = {

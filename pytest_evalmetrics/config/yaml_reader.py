@@ -167,17 +167,9 @@ class _Composer:
         self._depth -= 1
 
 
-class _PythonLoader(_Composer, yaml.SafeLoader):
-    pass
-
-
-LOADERS: tuple[type[Any], ...] = (_PythonLoader,)  # the first one is used
-if yaml.__with_libyaml__:
-
-    class _LibyamlLoader(_Composer, yaml.CSafeLoader):
-        pass
-
-    LOADERS = (_LibyamlLoader, _PythonLoader)
+_SCANNERS = (yaml.CSafeLoader, yaml.SafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
+# the first one is used
+LOADERS = tuple(type(scanner.__name__, (_Composer, scanner), {}) for scanner in _SCANNERS)
 
 
 def read_yaml(path: Path) -> ParsedYaml:

@@ -10,32 +10,16 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.registry.names import Found, Registry, Scope
-from pytest_evalmetrics.registry.origins import is_ours, origin, same, source_hash
+from pytest_evalmetrics.registry.names import Found as Found
+from pytest_evalmetrics.registry.names import Registry as Registry
+from pytest_evalmetrics.registry.names import Scope as Scope
+from pytest_evalmetrics.registry.origins import is_ours as is_ours
+from pytest_evalmetrics.registry.origins import origin as origin
+from pytest_evalmetrics.registry.origins import same as same
+from pytest_evalmetrics.registry.origins import source_hash as source_hash
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-__all__ = [
-    "Found",
-    "Registry",
-    "Scope",
-    "gate_rules",
-    "is_ours",
-    "loaders",
-    "metrics",
-    "origin",
-    "register_gate_rule",
-    "register_loader",
-    "register_metric",
-    "register_reporter",
-    "register_scorer",
-    "reporters",
-    "same",
-    "scorers",
-    "source_hash",
-    "targets",
-]
 
 metrics = Registry(
     "metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin_metrics"

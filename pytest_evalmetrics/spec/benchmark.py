@@ -137,7 +137,11 @@ class BenchmarkSpec:
         doc("true, the reason, or {reason, strict}"),
     ] = None
 
-    rollouts: Annotated[sources.RolloutsField | None, doc("the recorded rollouts")] = None
+    rollouts: Annotated[
+        sources.RolloutsSpec | None,
+        on_use("sources", "RolloutsField", plain=lambda paths: sources.RolloutsSpec(path=paths)),
+        doc("the recorded rollouts"),
+    ] = None
     dataset: Annotated[
         sources.DatasetSpec | None,
         on_use("sources", "DatasetField"),
@@ -184,6 +188,7 @@ class BenchmarkSpec:
     ] = None
     sample: Annotated[
         sources.SampleSpec | None,
+        on_use("sources", "SampleSpec"),
         doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),
     ] = None
     labels: Annotated[
@@ -198,7 +203,7 @@ class BenchmarkSpec:
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
         tuple[str, ...],
-        on_use("metric_keys", "MetricsField", optional=False, plain=types.Names),
+        on_use("metric_keys", "MetricsField", optional=False, plain=tuple),
         doc(
             "names, name/score for another score, package.module:attribute, or "
             "name: {type: ..., ...}"
@@ -226,7 +231,8 @@ class BenchmarkSpec:
     ] = ()
     quarantine: Annotated[
         tuple[gate_keys.QuarantineSpec, ...],
-        Field(strict=False, description="tasks that are measured and shown, and not gated"),
+        on_use("gate_keys", "QuarantineField", optional=False),
+        doc("tasks that are measured and shown, and not gated"),
     ] = ()
     thresholds: Annotated[dict[Name, gate_keys.ThresholdField], doc("metric -> bound")] = (
         types.empty()

@@ -82,10 +82,16 @@ def validated(form: Any, value: Any) -> Any:
     return adapter(form).validate_json(json.dumps(value))
 
 
-def on_use(module: str, name: str, *, optional: bool = True, plain: Any = None) -> Checked:
+def on_use(
+    module: str,
+    name: str,
+    *,
+    optional: bool = True,
+    plain: Callable[[tuple[str, ...]], Any] | None = None,
+) -> Checked:
     """Load the type of a key, and build its validator, when a file uses the key.
 
-    `plain` is the type of values without mappings, for which the module is not needed.
+    `plain` makes the value of one text, or of a list of texts, which need not wait for that.
     """
 
     def form() -> Any:
@@ -93,9 +99,10 @@ def on_use(module: str, name: str, *, optional: bool = True, plain: Any = None) 
         return kind | None if optional else kind
 
     def read(value: Any) -> Any:
-        entries = value if isinstance(value, list) else [value]
-        is_plain = plain is not None and not any(isinstance(entry, dict) for entry in entries)
-        return validated(plain if is_plain else form(), value)
+        texts = value if isinstance(value, list) else [value]
+        if plain is not None and all(isinstance(text, str) for text in texts):
+            return plain(validated(Names, value))
+        return validated(form(), value)
 
     return Checked(read, form)
 

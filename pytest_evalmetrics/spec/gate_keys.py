@@ -5,27 +5,14 @@ import re
 from collections.abc import Mapping
 from dataclasses import fields, replace
 from datetime import date
-from typing import TYPE_CHECKING, Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 
 from pydantic import AfterValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import (
-    Bound,
-    Checked,
-    Name,
-    Read,
-    doc,
-    expected,
-    keys,
-    refuse,
-)
-
-if TYPE_CHECKING:
-    from pytest_evalmetrics.spec.sources import RunsSpec
-else:
-    RunsSpec = Any
+from pytest_evalmetrics.spec.field_types import Bound, Checked, Name, Read, doc, keys, refuse
+from pytest_evalmetrics.spec.sources import RunsSpec
 
 _NEAR: Any = {"required": ["value", "rtol"]}
 # at half, an end of an interval is its middle
@@ -90,7 +77,7 @@ def _threshold(value: Any) -> Any:
             f"a bare number does not say which side is good: write '>= {value}' or '<= {value}'"
         )
     if not isinstance(value, dict):
-        raise expected("'>= 0.7', '<= 2000' or {min: 0.7}")
+        raise types.expected("'>= 0.7', '<= 2000' or {min: 0.7}")
     return value
 
 
@@ -113,13 +100,15 @@ def _with_sides(value: Threshold) -> Threshold:
 
 _ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
-    Threshold, Read(_threshold, lambda: _ThresholdText | Threshold), AfterValidator(_with_sides)
+    Threshold,
+    Read(_threshold, lambda: _ThresholdText | Threshold),
+    AfterValidator(_with_sides),
 ]
 
 
 def _task_pattern(value: Any) -> Any:
     if not isinstance(value, str) and not types.is_whole(value):
-        raise expected("a task's id, or a glob such as smoke-*")
+        raise types.expected("a task's id, or a glob such as smoke-*")
     return types.validated(Name, str(value))
 
 
@@ -127,7 +116,7 @@ def _until(value: Any) -> str:
     try:
         return date.fromisoformat(value).isoformat()
     except (TypeError, ValueError):
-        raise expected("a day such as 2026-12-31") from None
+        raise types.expected("a day such as 2026-12-31") from None
 
 
 _TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
@@ -149,6 +138,9 @@ class QuarantineSpec:
     ]
 
 
+QuarantineField = Annotated[tuple[QuarantineSpec, ...], Field(strict=False)]
+
+
 def _rollouts_per_task(value: Any) -> Any:
     if value is None or value == "any":
         return value
@@ -159,7 +151,7 @@ def _missing_reward(value: Any) -> Any:
     if value in (None, "error", "exclude"):
         return value
     if not types.is_number(value) or not math.isfinite(value):
-        raise expected("error, exclude or a finite number such as 0.0")
+        raise types.expected("error, exclude or a finite number such as 0.0")
     return float(value)
 
 
@@ -214,7 +206,7 @@ def _rule(value: Any) -> Any:
     options = dict(value) if isinstance(value, dict) else {"name": value}
     name = options.pop("name", None)
     if not isinstance(name, str) or not name:
-        raise expected(
+        raise types.expected(
             f"{', '.join(RULES)}, or a gate rule of your own: its name, or {{name: ...}}"
         )
     if name in RULES:
@@ -271,7 +263,7 @@ def _history(value: Any) -> Any:
     if value is None or (isinstance(value, str) and value):
         return value
     if not types.is_whole(value) or not 1 <= value <= 50:  # noqa: PLR2004
-        raise expected("a number of runs from 1 to 50, or the history's file")
+        raise types.expected("a number of runs from 1 to 50, or the history's file")
     return value
 
 
@@ -281,7 +273,7 @@ class BaselineSpec(GateSpec):
 
     rollouts: Annotated[
         RunsSpec | None,
-        types.on_use("sources", "RunsField"),
+        types.on_use("sources", "RunsField", plain=lambda paths: RunsSpec(path=paths)),
         doc("compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"),
     ] = None
     report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None
@@ -391,7 +383,7 @@ def _baseline(value: Any) -> Any:
     if isinstance(value, bool):
         return {} if value else None
     if value is not None and not isinstance(value, dict):
-        raise expected("true, false, or a mapping with rule, max_drop, ...")
+        raise types.expected("true, false, or a mapping with rule, max_drop, ...")
     return value
 
 

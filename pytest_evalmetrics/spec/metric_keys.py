@@ -276,9 +276,7 @@ def _entry(value: Any) -> Any:
 def _entries(value: Any) -> Any:
     if isinstance(value, dict):
         return [name if keys is None else {name: keys} for name, keys in value.items()]
-    if not isinstance(value, str | list):
-        raise types.expected("a list of names and definitions")
-    return [value] if isinstance(value, str) else value
+    return types.one_or_many(value)
 
 
 def _listed(value: tuple[tuple[str, MetricKeys | None], ...]) -> MetricList:

@@ -1,20 +1,12 @@
 """Metrics: one agent's rollouts -> estimates, and NeMo Gym's aggregate entry."""
 
-from pytest_evalmetrics.metrics.aggregate import reduce_agent, threshold_intervals
-from pytest_evalmetrics.metrics.lookup import Names, Plan, plan
-from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions
-from pytest_evalmetrics.metrics.pairing import Pairing, align
-from pytest_evalmetrics.metrics.samples import SampleSource
-
-__all__ = [
-    "BoundMetric",
-    "MetricOptions",
-    "Names",
-    "Pairing",
-    "Plan",
-    "SampleSource",
-    "align",
-    "plan",
-    "reduce_agent",
-    "threshold_intervals",
-]
+from pytest_evalmetrics.metrics.aggregate import reduce_agent as reduce_agent
+from pytest_evalmetrics.metrics.aggregate import threshold_intervals as threshold_intervals
+from pytest_evalmetrics.metrics.lookup import Names as Names
+from pytest_evalmetrics.metrics.lookup import Plan as Plan
+from pytest_evalmetrics.metrics.lookup import plan as plan
+from pytest_evalmetrics.metrics.metric import BoundMetric as BoundMetric
+from pytest_evalmetrics.metrics.metric import MetricOptions as MetricOptions
+from pytest_evalmetrics.metrics.pairing import Pairing as Pairing
+from pytest_evalmetrics.metrics.pairing import align as align
+from pytest_evalmetrics.metrics.samples import SampleSource as SampleSource

@@ -8,7 +8,6 @@ from pytest_evalmetrics.gates.decisions import Rule as Rule
 from pytest_evalmetrics.gates.decisions import check_value as check_value
 from pytest_evalmetrics.gates.expectations import Completeness as Completeness
 from pytest_evalmetrics.gates.expectations import blind_thresholds as blind_thresholds
-from pytest_evalmetrics.gates.expectations import check_completeness as check_completeness
 from pytest_evalmetrics.gates.expectations import check_numbers as check_numbers
 from pytest_evalmetrics.gates.expectations import check_threshold as check_threshold
 from pytest_evalmetrics.gates.expectations import check_thresholds as check_thresholds

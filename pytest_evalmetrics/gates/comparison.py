@@ -45,16 +45,12 @@ class Gated(msgspec.Struct, frozen=True):
     pair: PairedMetric  # it, on both sides
     rule: Rule
     line: int | None = None  # of the benchmark file that asks for it
-    gate_id: str = (
-        ""  # names the benchmark and the agent; with the task ids it seeds random numbers
-    )
+    gate_id: str = ""  # of the benchmark and the agent; with the task ids it seeds random numbers
     agent: str = ""  # where a benchmark has several
     worst: PairedMetric | None = None  # it again, with what is missing at its worst
     missing: float = 0.0  # the larger share of missing rewards of both sides
     estimate: Estimate | None = None  # the metric over all tasks of the run
-    runs: Runs | None = (
-        None  # of a baseline that has several: their noise is added to that of tasks
-    )
+    runs: Runs | None = None  # of a baseline with several: their noise is added to that of tasks
     stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
 
 
@@ -159,8 +155,8 @@ class Comparison(msgspec.Struct, kw_only=True):
         noise = with_run_noise(runs, drop=self.drop, p=self.p, se=self.se, alpha=alpha, level=LEVEL)
         self.run_sd, self.p, self.mde = noise.sd, noise.p, self.mde * noise.wider
         if not math.isnan(noise.half):
-            self.low, self.high, self.exact = self.drop - noise.half, self.drop + noise.half, False
-            self.se *= noise.wider
+            self._spread(noise.half)
+            self.exact, self.se = False, self.se * noise.wider
 
     def _test_all_tasks(self) -> None:
         pair, rule = self.pair, self.gated.rule
@@ -172,18 +168,13 @@ class Comparison(msgspec.Struct, kw_only=True):
             return
         else:
             result, self.influence, self.draws = swap_test(
-                pair,
-                rule.sign,
-                alpha=rule.alpha,
-                level=LEVEL,
-                seed=self.seed,
-                clusters=self.clusters,
+                pair, rule, level=LEVEL, seed=self.seed, clusters=self.clusters
             )
         self.p, self.test, self.exact = result.p, result.name, not math.isnan(result.mid_p)
         self.low, self.high, self.se, self.df = result.low, result.high, result.se, result.df
         if self.draws:
             self.df = self.units - 1
-            self._spread(max(self.df, 1))
+            self._spread(stats.t_ppf(0.5 + LEVEL / 2, max(self.df, 1)) * self.se)
             rest = self.influence - self.influence.mean()
             self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
             self.influence = None  # its sum is no stand-in for the metric
@@ -193,10 +184,9 @@ class Comparison(msgspec.Struct, kw_only=True):
         self.test, self.se, self.df = "Welch's t of the stated standard errors, unpaired", se, df
         self.p = stats.t_sf(self.drop / se, df) if se > 0 else float(self.drop <= 0)
         self.mde = stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
-        self._spread(df)
+        self._spread(stats.t_ppf(0.5 + LEVEL / 2, df) * se)
 
-    def _spread(self, df: float) -> None:
-        half = stats.t_ppf(0.5 + LEVEL / 2, df) * self.se
+    def _spread(self, half: float) -> None:
         self.low, self.high = self.drop - half, self.drop + half
 
     def _test_by_relabelling(self) -> None:

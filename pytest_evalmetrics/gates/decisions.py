@@ -23,20 +23,18 @@ if TYPE_CHECKING:
 Direction = Literal["higher", "lower"]
 
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
-_COMPLETE = "complete the run; or, if the change is intended, {accept}"
-_SCORE = "complete the run: score what has no reward"
 _HINTS = {  # by a decision's `why`
     "": "fix the regression; or, if the change is intended, {accept}",
-    "no_pairs": _COMPLETE,
-    "coverage": _COMPLETE,
-    "no_value": _COMPLETE,
+    **dict.fromkeys(
+        ("no_pairs", "coverage", "no_value"),
+        "complete the run; or, if the change is intended, {accept}",
+    ),
     "untested": "give it a rule that needs no test, below `baseline: metrics:`, such as "
     "{{rule: absolute, max_drop: {max_drop}}}",
     "blind": "look at the tasks; to be sure add tasks, or record more rollouts of each on both "
     "sides; if the change is intended, {accept}",
     "run": "look at the tasks; if the change is intended, {accept}",
-    "missing": _SCORE,
-    "missing_decides": _SCORE,
+    **dict.fromkeys(("missing", "missing_decides"), "complete the run: score what has no reward"),
 }
 _MORE = "record more rollouts of each task, or more tasks, on both sides"
 
@@ -262,12 +260,8 @@ def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: 
         return Decision(Verdict.INCONCLUSIVE, "untested", untested or few)
     if upper <= rule.max_drop + _SLACK:
         return Decision(Verdict.PASS)
-    return Decision(
-        Verdict.INCONCLUSIVE,
-        "not_shown",
-        f"the drop may be as large as {upper:.3g}, which is more than {rule.max_drop:.4g}: "
-        "not shown to be no worse",
-    )
+    reason = f"the drop may be as large as {upper:.3g}, which is more than {rule.max_drop:.4g}: "
+    return Decision(Verdict.INCONCLUSIVE, "not_shown", f"{reason}not shown to be no worse")
 
 
 def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
@@ -323,17 +317,9 @@ def check_value(
             decision = Decision(Verdict.INCONCLUSIVE, "untested", reason)
         elif rule.exceeds(drop, known, value):
             decision = Decision(Verdict.FAIL, reason=changed)
-    details = {"baseline": known, "current": value, "drop": drop, **rule.evidence()}
+    evidence = {"baseline": known, "current": value, "drop": drop, **rule.evidence()}
+    evidence |= {"why": decision.why, "improved": False}
+    verdict, reason, hint = decision.verdict, decision.reason, rule.hint(decision, accept)
     return Check(
-        "baseline",
-        name,
-        decision.verdict,
-        agent=agent,
-        value=value,
-        bound=str(rule),
-        reason=decision.reason,
-        hint=rule.hint(decision, accept),
-        estimate=estimate,
-        line=line,
-        evidence={**details, "why": decision.why, "improved": False},
+        "baseline", name, verdict, agent, value, str(rule), reason, hint, estimate, line, evidence
     )

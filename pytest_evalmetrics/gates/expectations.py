@@ -6,7 +6,6 @@ import math
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
@@ -30,14 +29,6 @@ _SHOWN = 10  # tasks that a message names
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
-class Completeness(msgspec.Struct, frozen=True):
-    """Whether one agent's rollouts are complete."""
-
-    checks: tuple[Check, ...]  # of the tasks, the rollouts of each task, and the missing rewards
-    expected: NDArray[np.int64]  # rollouts that each task should have, shape (tasks,)
-    notes: tuple[str, ...]  # what nothing in the benchmark file asks for, and the line that would
-
-
 def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
     """Return what a missing number means, and which share of rollouts may be missing."""
     meaning: str | float = "error" if expect.max_missing is None else "exclude"
@@ -48,21 +39,12 @@ def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
     return meaning, _DEFAULT_MAX_MISSING if meaning == "exclude" else 0.0
 
 
-def check_completeness(benchmark: Benchmark, agent: str, table: RolloutTable) -> Completeness:
-    """Compare the rollouts of one agent with ``expect`` and ``num_samples``.
+class Completeness:
+    """One agent's rollouts, counted and compared with ``expect`` and ``num_samples``.
 
-    `agent` is the agent's name where a benchmark has several, else empty.
+    `agent` is the agent's name where a benchmark has several, else empty. `expected` are the
+    rollouts that each task should have, shape (tasks,).
     """
-    inventory = _Inventory(benchmark, agent, table)
-    missing = inventory.check_missing()
-    few_allowed = missing.verdict is Verdict.PASS  # so few that max_missing allows them
-    checks = (inventory.check_tasks(), inventory.check_rollouts(allowed=few_allowed), missing)
-    present = tuple(check for check in checks if check is not None)
-    return Completeness(present, inventory.expected, inventory.notes())
-
-
-class _Inventory:
-    """One agent's rollouts, counted."""
 
     def __init__(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> None:
         self.benchmark, self.spec, self.agent, self.table = benchmark, benchmark.spec, agent, table
@@ -72,7 +54,8 @@ class _Inventory:
         self.wanted = asked if isinstance(asked, Count) else None
         if asked is None:
             self.wanted = Count(min=n, max=n)
-        self.expected = np.maximum(table.counts, 0 if self.wanted is None else self.wanted.min)
+        least = 0 if self.wanted is None else self.wanted.min
+        self.expected: NDArray[np.int64] = np.maximum(table.counts, least)
         self.absent = int((self.expected - table.counts).sum())
         self.rewards = table.scores.get(self.spec.reward)
         if self.rewards is None:
@@ -80,7 +63,15 @@ class _Inventory:
         else:
             self.lacking = np.isnan(self.rewards)
 
+    def checks(self) -> list[Check]:
+        """Check the tasks, the rollouts of each task, and the missing rewards."""
+        missing = self._missing()
+        few_allowed = missing.verdict is Verdict.PASS  # so few that max_missing allows them
+        checks = (self._tasks(), self._rollouts(allowed=few_allowed), missing)
+        return [check for check in checks if check is not None]
+
     def notes(self) -> tuple[str, ...]:
+        """Say what nothing in the benchmark file asks for, and the line that would."""
         spec, tasks = self.spec, len(self.table.tasks)
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
@@ -95,7 +86,7 @@ class _Inventory:
         line = self.benchmark.line_of()
         return (f"{unchecked}add `expect: {{tasks: {tasks}}}`{also} below line {line}",)
 
-    def check_tasks(self) -> Check | None:
+    def _tasks(self) -> Check | None:
         wanted, tasks = self.spec.expect.tasks, len(self.table.tasks)
         if wanted is None:
             return None
@@ -112,7 +103,7 @@ class _Inventory:
         path = "expect", "tasks"
         return self._check("tasks", tasks, _bound(wanted), path, reason=reason, hint=hint)
 
-    def check_rollouts(self, *, allowed: bool) -> Check | None:
+    def _rollouts(self, *, allowed: bool) -> Check | None:
         wanted, counts, names = self.wanted, self.table.counts, self.table.tasks
         if wanted is None:
             return None
@@ -138,7 +129,7 @@ class _Inventory:
         path = ("expect", "rollouts") if stated else ("num_samples",)
         return self._check("rollouts", value, _bound(wanted), path, reason=reason, hint=hint)
 
-    def check_missing(self) -> Check:
+    def _missing(self) -> Check:
         meaning, limit = missing_policy(self.spec.expect)
         unscored, total = int(self.lacking.sum()), int(self.expected.sum())
         filled = isinstance(meaning, float) and unscored > 0
@@ -246,9 +237,8 @@ def _lacks(estimate: Estimate, reward: str) -> bool:
 
 
 def _without(estimate: Estimate) -> str:
-    what = (
-        f"no finite {estimate.score}" if estimate.score else f"nothing that {estimate.name} reads"
-    )
+    score, name = estimate.score, estimate.name
+    what = f"no finite {score}" if score else f"nothing that {name} reads"
     total = estimate.missing + estimate.rollouts
     return f"{of_many(estimate.missing, total, 'rollout', 'has')} {what}"
 
@@ -291,10 +281,7 @@ def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
 def check_threshold(
     estimate: Estimate, threshold: Threshold, agent: str, line: int, interval: Interval | None
 ) -> Check:
-    """Compare an estimate, or an end of `interval`, with a threshold.
-
-    What is undefined can't be judged.
-    """
+    """Compare an estimate, or an end of `interval`, with a threshold; INCONCLUSIVE if undefined."""
     value, subject, hint = estimate.value, estimate.name, ""
     verdict, undefined = Verdict.INCONCLUSIVE, math.isnan(value)
     if undefined:
@@ -310,18 +297,10 @@ def check_threshold(
         verdict = Verdict.FAIL if reason else Verdict.PASS
         if reason and estimate.of_tasks:
             reason += f" (of {', '.join(estimate.of_tasks)})"
-    return Check(
-        "threshold",
-        estimate.name,
-        verdict,
-        agent=agent,
-        value=None if undefined else value,
-        bound=str(threshold) if undefined else threshold.described,
-        reason=reason,
-        hint=hint,
-        estimate=None if undefined else estimate,
-        line=line,
-    )
+    name, bound = estimate.name, threshold.described
+    if undefined:
+        return Check("threshold", name, verdict, agent, None, str(threshold), reason, line=line)
+    return Check("threshold", name, verdict, agent, value, bound, reason, hint, estimate, line)
 
 
 def _broken(subject: str, value: float, threshold: Threshold) -> str:

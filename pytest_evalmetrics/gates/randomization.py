@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.gates.decisions import Rule
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
@@ -39,11 +40,11 @@ _TIE = 1e-9  # relative: equal but for rounding
 
 
 def swap_test(
-    pair: PairedMetric, sign: float, *, alpha: float, level: float, seed: int, clusters: Ints | None
+    pair: PairedMetric, rule: Rule, *, level: float, seed: int, clusters: Ints | None
 ) -> tuple[stats.StatResult, Floats, int]:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 
-    `alpha` is the level at which p will be judged: with more swaps where p is near it.
+    p will be judged at the level of `rule`: with more swaps where it is near.
 
     Swaps: the randomisation test of Fisher 1935, The Design of Experiments, chapter III, with
     mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing, Meijer and van der
@@ -55,7 +56,7 @@ def swap_test(
         The one-sided test, the jackknife's pseudo-value of each task, and how many swaps are behind
         p: 0 where it is that of the pseudo-values' mean, with an interval at `level`.
     """
-    n = len(pair.tasks)
+    n, sign = len(pair.tasks), rule.sign
     rng = np.random.Generator(np.random.PCG64(seed))
     counted = _by_value(pair, sign) if clusters is None else None
     if counted is not None:
@@ -78,10 +79,13 @@ def swap_test(
         drawn = _swapped(mixed, len(pseudo), rng, most, by_unit=counted is None)
         if not math.isnan(linear.p) and np.allclose(*drawn, rtol=1e-6, atol=tie):
             return linear, damage, 0
-        p = _swap_p(drawn, observed, tie, linear.p, every=every)
-        damages = drawn[0]
+        reached, expected = (_reached(d, s, tie) for d, s in zip(drawn, observed, strict=True))
+        p, unlike = float(reached.mean()), float(np.abs(reached - expected).sum())
+        if not every and unlike < reached.sum() and not math.isnan(linear.p):
+            p = linear.p + float((reached - expected).mean())  # less noise by what is known exactly
+        p, damages = min(max(p, 0.5 / len(reached)), 1.0), drawn[0]
         error = math.sqrt(max(p * (1 - p), 0.0) / len(damages))
-        if every or abs(p - alpha) >= _CLOSE * error:
+        if every or abs(p - rule.alpha) >= _CLOSE * error:
             break
     # of no change, as swaps have it, without what the damage itself adds
     spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
@@ -175,28 +179,8 @@ def _swapped(
     return both[:, 0], both[:, 1]
 
 
-def _swap_p(
-    drawn: tuple[Floats, Floats],
-    seen: tuple[float, float],
-    tie: float,
-    linear: float,
-    *,
-    every: bool,
-) -> float:
-    """Return the mid-p value.
-
-    `drawn` and `seen` are the damage and what the pseudo-values say of it, of random swaps (of
-    `every` one where there are few) and without any; `linear` is the p of the latter.
-    """
-    reached, expected = (_reached(d, s, tie) for d, s in zip(drawn, seen, strict=True))
-    p = float(reached.mean())
-    unlike = float(np.abs(reached - expected).sum())
-    if not every and unlike < reached.sum() and not math.isnan(linear):
-        p = linear + float((reached - expected).mean())  # less noise by what is known exactly
-    return min(max(p, 0.5 / len(reached)), 1.0)
-
-
 def _reached(draws: Floats, seen: float, tie: float) -> Floats:
+    """Count each draw that is beyond what was seen; a tie counts half, which makes a mid-p."""
     return np.where(draws > seen + tie, 1.0, np.where(draws >= seen - tie, 0.5, 0.0))
 
 

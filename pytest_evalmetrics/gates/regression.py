@@ -60,10 +60,14 @@ def check_regression(
     `benchmarks` of the run share the level of a false alarm. At a `look` at a run that may stop
     early, the level is what that look may spend.
     """
-    bounds = [_bounds(metric, look) for metric in gated]
     comparisons, at_worst = [], []
-    for metric, bound in zip(gated, bounds, strict=True):
-        alpha = metric.rule.alpha if look is None or bound is None else look.level(bound)
+    bounds: list[StopBounds | None] = []
+    for metric in gated:
+        alpha, counts, bound = metric.rule.alpha, metric.pair.rewards_baseline.counts, None
+        if look is not None and metric.rule.tests and len(counts):
+            bound = look.bounds(alpha, float(counts.mean()))
+            alpha = look.level(bound)
+        bounds.append(bound)
         rule = structs.replace(metric.rule, alpha=alpha, benchmarks=benchmarks)
         comparison = compare(structs.replace(metric, rule=rule))
         comparisons.append(comparison)
@@ -106,13 +110,6 @@ def check_regression(
         )
         checks.append(check)
     return checks
-
-
-def _bounds(gated: Gated, look: Look | None) -> StopBounds | None:
-    counts = gated.pair.rewards_baseline.counts
-    if look is None or not gated.rule.tests or not len(counts):
-        return None
-    return look.bounds(gated.rule.alpha, float(counts.mean()))
 
 
 def accepted(check: Check) -> Check:
@@ -394,11 +391,8 @@ def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
         return None
     rows = [f.influence for f in comparisons if f.influence is not None]
     largest = max(comparisons, key=lambda f: len(f.pair.tasks))
-    clusters, tasks, each = (
-        largest.clusters,
-        largest.pair.tasks,
-        [f.pair.tasks for f in comparisons],
-    )
+    clusters, tasks = largest.clusters, largest.pair.tasks
+    each = [f.pair.tasks for f in comparisons]
     if any(own is not tasks and own != tasks for own in each):
         place = {task: at for at, task in enumerate(dict.fromkeys(chain(tasks, *each)))}
         if len(place) > len(tasks) and any(f.clusters is not None for f in comparisons):
@@ -425,9 +419,8 @@ def _ranks(scaled: Floats, group: str) -> Floats:
         starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
         scaled = np.add.reduceat((scaled * signs)[:, rng.permutation(units)], starts, axis=1)
         units = _UNITS
-    bits = np.unpackbits(
-        rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8), axis=1
-    )
+    coins = rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8)
+    bits = np.unpackbits(coins, axis=1)
     scaled = scaled.T.astype(np.float32)
     rows = max(1, _ALONE // scaled.size)
     parts = [bits[at : at + rows, :units].astype(np.float32) for at in range(0, _FLIPS, rows)]

@@ -55,10 +55,7 @@ class RunNoise(msgspec.Struct, frozen=True):
 def with_run_noise(
     runs: Runs, *, drop: float, p: float, se: float, alpha: float, level: float
 ) -> RunNoise:
-    """Add noise between runs to a test over tasks.
-
-    `p` and `se` are those of the drop over tasks alone.
-    """
+    """Add noise between runs to a test whose `p` and `se` are of the drop over tasks alone."""
     m = len(runs.values)
     further = 1 + (1 / m if runs.pooled else 1.0)
     scatter = float(np.var(runs.values, ddof=1))

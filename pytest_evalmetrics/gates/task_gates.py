@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -68,17 +68,8 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
             reason += f"{'passes' if broken == 1 else 'pass'} none: {listed(flips.broken, _SHOWN)}"
         if verdict is Verdict.FAIL:
             hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
-    return Check(
-        "baseline",
-        "max_broken",
-        verdict,
-        agent=agent,
-        value=broken,
-        bound=f"<= {most}",
-        reason=reason,
-        hint=hint,
-        line=benchmark.line_of("baseline", "max_broken"),
-    )
+    line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
+    return Check("baseline", "max_broken", verdict, agent, broken, bound, reason, hint, line=line)
 
 
 class SingleTasks(msgspec.Struct, frozen=True):
@@ -100,14 +91,12 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 return [by_text[pattern]]
             matches = [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
             if not matches:
+                name, line = f"{path[0]} {pattern}", benchmark.line_of(*path)
                 guess = did_you_mean(pattern, by_text, what="its tasks")
+                reason = f"{path[0]}: this run has no task {pattern!r}; {guess}"
+                hint = "name a task of the benchmark, or complete the run"
                 check = Check(
-                    "task",
-                    f"{path[0]} {pattern}",
-                    Verdict.INCONCLUSIVE,
-                    reason=f"{path[0]}: this run has no task {pattern!r}; {guess}",
-                    hint="name a task of the benchmark, or complete the run",
-                    line=benchmark.line_of(*path),
+                    "task", name, Verdict.INCONCLUSIVE, reason=reason, hint=hint, line=line
                 )
                 single.unknown.append(check)
             return matches
@@ -124,14 +113,10 @@ class SingleTasks(msgspec.Struct, frozen=True):
                     single.quarantined.add(task)
                 elif task in single.quarantined:
                     continue
+                name, bound = f"quarantine {task}", f"until {entry.until}"
+                reason = f"{what.format(task, entry.until)}: {entry.reason}"
                 single.entries[task] = Check(
-                    "task",
-                    f"quarantine {task}",
-                    verdict,
-                    bound=f"until {entry.until}",
-                    reason=f"{what.format(task, entry.until)}: {entry.reason}",
-                    hint=hint,
-                    line=line,
+                    "task", name, verdict, bound=bound, reason=reason, hint=hint, line=line
                 )
         for at, pattern in enumerate(benchmark.spec.must_pass):
             single.must_pass.update(named(pattern, "must_pass", at))
@@ -155,18 +140,14 @@ class SingleTasks(msgspec.Struct, frozen=True):
                     failing.append(f"{task} ({outcome})")
         if not self.must_pass:
             return
-        do = "does" if len(failing) == 1 else "do"
-        reason = f"{of_many(len(failing), asked, 'task')} that must pass {do} not: "
+        verdict, reason, hint, passing_tasks = Verdict.PASS, "", "", asked - len(failing)
+        if failing:
+            verdict, hint = Verdict.FAIL, "fix what broke them"
+            reason = f"{of_many(len(failing), asked, 'task')} that must pass "
+            reason += f"{'does' if len(failing) == 1 else 'do'} not: {listed(failing, _SHOWN)}"
+        line, bound = benchmark.line_of("must_pass"), f"== {asked}"
         yield Check(
-            "task",
-            "must_pass",
-            Verdict.FAIL if failing else Verdict.PASS,
-            agent=agent,
-            value=asked - len(failing),
-            bound=f"== {asked}",
-            reason=reason + listed(failing, _SHOWN) if failing else "",
-            hint="fix what broke them" if failing else "",
-            line=benchmark.line_of("must_pass"),
+            "task", "must_pass", verdict, agent, passing_tasks, bound, reason, hint, line=line
         )
 
 
@@ -189,32 +170,20 @@ def check_task_list(
     parts = list(_parts(drift, table, reward))
     if not parts:
         return None
-    gone = len(drift.lost) + len(drift.edited)
-    kept = drift.expected - gone
+    kept = drift.expected - len(drift.lost) - len(drift.edited)
     verdict, hint = Verdict.PASS, ""
     if kept < min_coverage * drift.expected - _SLACK:
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
         hint = f"run all tasks of the baseline; or, if the change is intended, {accept}"
     moves = [f"{old} -> {new}" for old, new in drift.moved]
     lists = {"lost": drift.lost, "edited": drift.edited, "moved": moves, "new": drift.new}
+    evidence: dict[str, Any] = {"task_list": True, "expected": drift.expected}
+    for key, tasks in lists.items():
+        evidence[key] = {"count": len(tasks), "tasks": [str(task) for task in tasks[:_LISTED]]}
+    bound = f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}"
+    reason = "; ".join(parts)
     return Check(
-        "baseline",
-        "tasks",
-        verdict,
-        agent=agent,
-        value=kept,
-        bound=f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}",
-        reason="; ".join(parts),
-        hint=hint,
-        line=line,
-        evidence={
-            "task_list": True,
-            "expected": drift.expected,
-            **{
-                key: {"count": len(tasks), "tasks": [str(task) for task in tasks[:_LISTED]]}
-                for key, tasks in lists.items()
-            },
-        },
+        "baseline", "tasks", verdict, agent, kept, bound, reason, hint, None, line, evidence
     )
 
 

@@ -207,14 +207,10 @@ class _Reduction:
     def choose(self, hook: KeyMetrics | None) -> list[str]:
         """Estimate the key metrics: the benchmark's, else the hook's, else the usual ones."""
         if self.spec.key_metrics is not None:
-            return [
-                self.estimate(text, "key_metrics", at).name
-                for at, text in enumerate(self.spec.key_metrics)
-            ]
-        keys: dict[str, float | None] | None = None
-        if hook is not None:
-            with self.located():
-                keys = _chosen(hook, self.metrics)
+            texts = enumerate(self.spec.key_metrics)
+            return [self.estimate(text, "key_metrics", at).name for at, text in texts]
+        with self.located():
+            keys = None if hook is None else _chosen(hook, self.metrics)
         if keys is None:
             keys = dict.fromkeys(self.default_keys)
         self.hooked |= {name: value for name, value in keys.items() if value is not None}
@@ -233,14 +229,8 @@ class _Reduction:
 
     def _estimated(self, text: str) -> Estimate:
         if text in self.hooked:
-            return Estimate(
-                name=text,
-                value=self.hooked[text],
-                tasks=len(self.table.tasks),
-                rollouts=len(self.table),
-                reason="computed by a hook",
-                by_hook=True,
-            )
+            tasks, rollouts, why = len(self.table.tasks), len(self.table), "computed by a hook"
+            return Estimate(text, self.hooked[text], tasks, rollouts, reason=why, by_hook=True)
         if text in self.metrics and not is_number(self.metrics[text]):
             raise MetricError(
                 f"{text!r} is computed by a hook and is no number: it is only reported"
@@ -255,18 +245,14 @@ class _Reduction:
         return self.estimates.get(str(metric)) or self.measured(metric)
 
     def measured(self, metric: BoundMetric, level: float | None = None) -> Estimate:
-        sample = self.source.sample(metric)
-        value, ends = self.metrics.get(str(metric)), self._ends(metric, sample)
-        return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
-
-    def _ends(self, metric: BoundMetric, sample: Sample) -> tuple[float, float] | None:
-        """Return the range of a metric: the declared one, else [0, 1] where all lies in it."""
-        declared = range_of(self.spec, metric.name)
+        sample, declared = self.source.sample(metric), range_of(self.spec, metric.name)
+        values, ends = sample.rewards.values, None
         if declared.why:
-            return declared.low, declared.high
-        values = sample.rewards.values
-        on_unit = sample.score and len(values) and values.min() >= 0 and values.max() <= 1
-        return (0.0, 1.0) if on_unit else None
+            ends = declared.low, declared.high
+        elif sample.score and len(values) and values.min() >= 0 and values.max() <= 1:
+            ends = 0.0, 1.0
+        value = self.metrics.get(str(metric))
+        return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # whatever brackets and slashes its score's name may hold
@@ -340,8 +326,7 @@ def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, flo
     answer = call(_CHOOSE, "its call", hook, hook, dict(agent_metrics))
     if answer is None:
         return None
-    if isinstance(answer, str):
-        return {answer: None}
+    answer = [answer] if isinstance(answer, str) else answer
     if isinstance(answer, Sequence) and all(isinstance(name, str) for name in answer):
         return dict.fromkeys(answer)
     if not isinstance(answer, Mapping):
@@ -400,8 +385,8 @@ def estimate(
     outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
     interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
     return Estimate(
-        name=str(metric),
-        value=measured if value is None else value,
+        str(metric),
+        measured if value is None else value,
         tasks=int(np.count_nonzero(held)),
         rollouts=int(rewards.counts[held].sum()),
         interval=interval,

@@ -7,9 +7,9 @@ in place.
 
 from __future__ import annotations
 
-import itertools
 import math
 from collections.abc import Sequence
+from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -86,18 +86,11 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     A column without any value has no keys; one with a single value among several rollouts has no
     ``std``. A statistic that is too large for a float is a `MetricError`.
     """
-    columns = _present(table)
-    whole = _whole(table, columns)
-    by_column = [statistics_of(column) for column in columns.values()]
-    pooled: dict[str, float] = {}
-    for at, statistic in enumerate(STATISTICS):
-        for name, statistics in zip(columns, by_column, strict=True):
-            value = statistics[at]
-            if math.isinf(value):
-                raise _overflow(f"{statistic}/{name}")
-            if not math.isnan(value):
-                pooled[f"{statistic}/{name}"] = int(value) if statistic in whole else value
-    return pooled
+    statistics = _Statistics(table)
+    values = statistics.of(np.array([0, len(table)]))
+    listed = chain.from_iterable(map(_listed, values, statistics.whole))
+    named = zip(statistics.names, listed, strict=True)
+    return {name: value for name, value in named if value is not None}
 
 
 def statistics_of(column: Floats) -> list[float]:
@@ -147,21 +140,33 @@ def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
     return statistics
 
 
-def _present(table: RolloutTable) -> dict[str, Floats]:
-    return {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
+class _Statistics:
+    """The base statistics of each column that has a value, in NeMo Gym's order."""
 
+    def __init__(self, table: RolloutTable) -> None:
+        columns = {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
+        self.columns = tuple(columns.values())
+        self.names = tuple(f"{s}/{column}" for s in STATISTICS for column in columns)
+        # max and min are written as whole numbers only where every column is whole
+        whole = all(n in table.integers and not np.isnan(c).any() for n, c in columns.items())
+        self.whole = tuple(whole and s in ("max", "min") for s in STATISTICS for _ in columns)
 
-def _whole(table: RolloutTable, columns: dict[str, Floats]) -> tuple[str, ...]:
-    """Name the statistics that are whole numbers: only where every column is."""
-    whole = all(name in table.integers and not np.isnan(c).any() for name, c in columns.items())
-    return ("max", "min") if whole else ()
+    def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
+        """Compute the statistics of the tasks between these bounds of rows.
 
-
-def _overflow(name: str) -> MetricError:
-    return MetricError(
-        f"{name} is too large for a floating-point number",
-        hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
-    )
+        One array per name, NaN where a task has no such statistic. One that is too large for a
+        float is a `MetricError`.
+        """
+        columns = [c[bounds[0] : bounds[-1]] for c in self.columns]
+        by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
+        ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
+        for name, values in zip(self.names, ordered, strict=True):
+            if np.isinf(values).any():
+                raise MetricError(
+                    f"{name} is too large for a floating-point number",
+                    hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
+                )
+        return ordered
 
 
 class GroupEntries(Sequence[dict[str, Any]]):
@@ -187,14 +192,11 @@ class GroupEntries(Sequence[dict[str, Any]]):
         self.missing = np.maximum(wanted - present, 0) + unscored
         share = 100.0 * np.maximum(wanted - self.missing, 0) / np.maximum(wanted, 1)
         self._counts = present, wanted, self.missing, share
-        self._columns = _present(table)
-        whole = _whole(table, self._columns)
-        self._statistics = tuple(f"{s}/{column}" for s in STATISTICS for column in self._columns)
-        self._whole = tuple(name.partition("/")[0] in whole for name in self._statistics)
-        self._names = ("_ng_task_index", *self._statistics, *_TAIL)
-        largest = max((np.fmax.reduce(np.abs(c)) for c in self._columns.values()), default=0.0)
+        self.statistics = _Statistics(table)
+        self._names = ("_ng_task_index", *self.statistics.names, *_TAIL)
+        largest = max((np.fmax.reduce(np.abs(c)) for c in self.statistics.columns), default=0.0)
         if largest > _SAFE:  # refuse what is too large before anybody reads it
-            self.statistics(0, len(self))
+            self.statistics.of(self._offsets)
 
     def __len__(self) -> int:
         return len(self._tasks)
@@ -215,27 +217,12 @@ class GroupEntries(Sequence[dict[str, Any]]):
         for start in range(0, len(self), _BLOCK):
             yield msgspec.json.encode(self._entries(start, start + _BLOCK))[1:-1]
 
-    def statistics(self, start: int, stop: int) -> list[Floats]:
-        """Compute the statistics of the tasks from `start` to `stop`.
-
-        One array per statistic, shape (stop - start,), NaN where a task has no such one. One that
-        is too large for a float is a `MetricError`.
-        """
-        bounds = self._offsets[start : stop + 1]
-        columns = [c[bounds[0] : bounds[-1]] for c in self._columns.values()]
-        by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
-        ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
-        for name, values in zip(self._statistics, ordered, strict=True):
-            if np.isinf(values).any():
-                raise _overflow(name)
-        return ordered
-
     def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
-        statistics = self.statistics(start, stop)
+        statistics = self.statistics.of(self._offsets[start : stop + 1])
         columns = (
             self._tasks[start:stop],
-            *map(_listed, statistics, self._whole),
-            itertools.repeat(self._sample),
+            *map(_listed, statistics, self.statistics.whole),
+            repeat(self._sample),
             *(column[start:stop].tolist() for column in self._counts),
         )
         entries = [dict(zip(self._names, row, strict=True)) for row in zip(*columns, strict=False)]

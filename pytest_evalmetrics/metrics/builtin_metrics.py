@@ -175,8 +175,10 @@ class _OfK:
     k, or what there is of them.
     """
 
-    def __init__(self, name: str, k: int, options: MetricOptions | None) -> None:
-        self.name, self.k = name, k
+    form: ClassVar[str] = ""  # of the name
+
+    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
+        self.name, self.k = self.form.format(k=k), k
         self.options = options or MetricOptions()
         self.unbiased = not self.options.first_k
         self.samples_needed = 1 if self.options.first_k else k
@@ -187,16 +189,14 @@ class _AtLeast(_OfK):
 
     bounded: ClassVar[bool] = True
     of_all: ClassVar[bool] = False  # of the first k all that there are have to pass
-
-    def __init__(self, name: str, m: int, k: int, options: MetricOptions | None) -> None:
-        super().__init__(name, k, options)
-        self.m = m
+    m = 1
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
         threshold, counts = self.options.pass_threshold, rewards.counts
         if not self.options.first_k:
-            return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), self.m, self.k))
+            m = self.k if self.of_all else self.m
+            return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), m, self.k))
         needed = np.minimum(counts, self.k) if self.of_all else self.m
         return np.where(counts > 0, passes(rewards, threshold, self.k) >= needed, np.nan)
 
@@ -210,8 +210,7 @@ class PassAtK(_AtLeast):
     at the first k alone.
     """
 
-    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        super().__init__(f"pass@{k}", 1, k, options)
+    form: ClassVar[str] = "pass@{k}"
 
 
 @register_metric("pass^{k}")
@@ -223,10 +222,8 @@ class PassHatK(_AtLeast):
     alone, or at all where there are fewer.
     """
 
+    form: ClassVar[str] = "pass^{k}"
     of_all: ClassVar[bool] = True
-
-    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        super().__init__(f"pass^{k}", k, k, options)
 
 
 @register_metric("pass_{m}_of_{n}")
@@ -240,8 +237,8 @@ class Reliability(_AtLeast):
     def __init__(self, m: int, n: int, options: MetricOptions | None = None) -> None:
         if m > n:
             raise ValueError(f"of {n} rollouts no {m} can pass")
-        super().__init__(f"pass_{m}_of_{n}", m, n, options)
-        self.unbiased = False
+        super().__init__(n, options)
+        self.name, self.m, self.unbiased = f"pass_{m}_of_{n}", m, False
 
 
 @register_metric("max@{k}")
@@ -251,8 +248,7 @@ class MaxAtK(_OfK):
     ``first_k`` takes the best of the first k, or of what there is of them.
     """
 
-    def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        super().__init__(f"max@{k}", k, options)
+    form: ClassVar[str] = "max@{k}"
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's best, shape (tasks,); NaN where n < k, if unbiased."""

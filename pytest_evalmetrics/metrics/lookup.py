@@ -35,19 +35,14 @@ if TYPE_CHECKING:
     LineOf = Callable[..., int]
 
 
-class Names:
+class Names(msgspec.Struct, eq=False):
     """The metrics of one benchmark, by name."""
 
-    def __init__(
-        self,
-        options: MetricOptions | None = None,
-        defined: Mapping[str, MetricKeys] = MappingProxyType({}),
-    ) -> None:
-        self.options = options or MetricOptions()
-        self.defined = defined
-        # name -> its canonical one, what computes it, and what that was made from
-        self._targets: dict[str, tuple[str, Any, Any]] = {}
-        self._bound: dict[str, BoundMetric] = {}
+    options: MetricOptions = MetricOptions()
+    defined: Mapping[str, MetricKeys] = MappingProxyType({})
+    # name -> its canonical one, what computes it, and what that was made from
+    _targets: dict[str, tuple[str, Any, Any]] = {}
+    _bound: dict[str, BoundMetric] = {}
 
     @staticmethod
     def statistic(name: str, score: str) -> BoundMetric:

@@ -335,18 +335,15 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return lambda chosen: self.weighed(rewards, np.bincount(chosen, minlength=n))
 
     def _check_defined(self, rewards: TaskRewards, tasks: Sequence[object] | None) -> None:
+        kind, why, undefined = MetricError, "", getattr(self.target, "undefined", None)
         if not len(rewards.values):
-            raise MetricError(
-                f"{self.label} is undefined: there is no rollout with a number to compute it from",
-                hint="an undefined metric is an error, never 0",
-            )
-        undefined = getattr(self.target, "undefined", None)
-        why = undefined and call(self.label, "undefined", self.target, undefined, rewards)
+            why = "there is no rollout with a number to compute it from"
+        elif undefined is not None:
+            kind = UndefinedMetricError
+            why = call(self.label, "undefined", self.target, undefined, rewards)
         if why:
-            raise UndefinedMetricError(
-                f"{self.label} is undefined: {why}",
-                hint="an undefined metric is an error, never 0",
-            )
+            hint = "an undefined metric is an error, never 0"
+            raise kind(f"{self.label} is undefined: {why}", hint=hint)
         counts, needed = rewards.counts, self.samples_needed
         short = np.flatnonzero((counts > 0) & (counts < needed)).tolist()
         if not short:
@@ -401,11 +398,8 @@ def place_of(target: object) -> tuple[str | None, int | None]:
 
 def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
-    frames = [
-        frame
-        for frame in traceback.extract_tb(error.__traceback__)
-        if not frame.filename.startswith(("<", _PACKAGE))
-    ]
+    every = traceback.extract_tb(error.__traceback__)
+    frames = [frame for frame in every if not frame.filename.startswith(("<", _PACKAGE))]
     libraries = tuple(filter(None, map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))))
     own = [frame for frame in frames if not frame.filename.startswith(libraries)]
     for frame in (own or frames)[-1:]:

@@ -19,7 +19,6 @@ from pytest_evalmetrics.data import (
     Category,
     Drift,
     PairedMetric,
-    TaskRewards,
     TaskRows,
 )
 from pytest_evalmetrics.errors import MetricError
@@ -33,9 +32,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskId
+    from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine
+    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine, TaskParts
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -221,13 +220,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def _sources(self) -> tuple[SampleSource, SampleSource]:
-        spec = self.plan.spec
-        return (
-            SampleSource(with_missing_rewards(self.current, spec), spec.reward, spec.cluster),
-            SampleSource(
-                with_missing_rewards(self._described(), spec), spec.reward, lacking=self._lacking
-            ),
-        )
+        spec, lacking = self.plan.spec, self._lacking
+        now, then = (with_missing_rewards(t, spec) for t in (self.current, self._described()))
+        current = SampleSource(now, spec.reward, spec.cluster)
+        return current, SampleSource(then, spec.reward, lacking=lacking)
 
     @cached_property
     def _lacking(self) -> list[str]:
@@ -293,15 +289,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             sides = [rewards.take(np.flatnonzero(usable)) for rewards in sides]
             values = [None if each is None else each[usable] for each in values]
             clusters = None if clusters is None else clusters[usable]
-        combine = None if parts[0] is None else parts[0].combine
-        return replace(
-            _paired(metric, tasks, sides, values, combine=combine),
-            excluded=excluded,
-            clusters=clusters,
-            added=added,
-            removed=removed,
-            combine_weighted=None if parts[0] is None else parts[0].combine_weighted,
-        )
+        pair = _paired(metric, tasks, sides, values, parts[0])
+        return replace(pair, excluded=excluded, clusters=clusters, added=added, removed=removed)
 
 
 def _unshared(
@@ -338,21 +327,17 @@ def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
 def _difference(
     metric: BoundMetric,
     sides: Sequence[TaskRewards],
-    values: Sequence[Floats | None],
+    of_tasks: Sequence[Floats | None],
     combine: Combine | None,
 ) -> Callable[[Places, Places], float]:
     """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
     if combine is not None:
-        reduce, both = combine, np.concatenate([each for each in values if each is not None])
+        reduce, both = combine, np.concatenate([each for each in of_tasks if each is not None])
         return lambda first, second: reduce(both[first]) - reduce(both[second])
     one, other = sides
-    over = metric.of_choice(
-        replace(
-            one,
-            values=np.concatenate((one.values, other.values)),
-            offsets=np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1])),
-        )
-    )
+    values = np.concatenate((one.values, other.values))
+    offsets = np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1]))
+    over = metric.of_choice(replace(one, values=values, offsets=offsets))
     return lambda first, second: over(first) - over(second)
 
 
@@ -361,14 +346,15 @@ def _paired(
     tasks: tuple[TaskId, ...],
     sides: Sequence[TaskRewards],
     values: Sequence[Floats | None],
-    *,
-    combine: Combine | None,
+    parts: TaskParts | None,
 ) -> PairedMetric:
     """Put a baseline and a run over the same tasks together.
 
-    `values` are the tasks' on each side, which `combine` reduces where the metric is no mean.
+    `values` are the tasks' on each side, which `combine` of `parts` reduces where the metric is no
+    mean.
     """
-    is_mean = values[0] is not None and combine is None
+    combine = None if parts is None else parts.combine
+    is_mean = parts is not None and combine is None
 
     def whole(rewards: TaskRewards, of_tasks: Floats | None) -> float:
         if not len(rewards):
@@ -398,6 +384,7 @@ def _paired(
         difference=None if is_mean else _difference(metric, sides, values, combine),
         reduce=None if is_mean else metric.anew,
         task_values=task_values if is_mean else None,
+        combine_weighted=None if parts is None else parts.combine_weighted,
         extreme=metric.extreme,
         bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
     )

@@ -46,27 +46,16 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     return replace(table, scores=scores, integers=table.integers - {spec.reward})
 
 
-class SampleSource:
-    """One agent's rollouts.
+class SampleSource(msgspec.Struct, dict=True, eq=False):
+    """One agent's rollouts."""
 
-    A metric that names no score reduces `reward`. Equal values of the field `cluster` are not
-    independent.
-    """
-
-    def __init__(
-        self,
-        table: RolloutTable,
-        reward: str,
-        cluster: str | None = None,
-        lacking: Collection[str] = (),
-    ) -> None:
-        self.table = table
-        self.reward = reward
-        self.cluster = cluster
-        self.lacking = lacking  # categories copied from the other run, known per task only
-        self._by_label: dict[str, dict[str, NDArray[np.int64]]] = {}
-        self._by_metric: dict[str, TaskRows] = {}
-        self._last: tuple[tuple[str | None, ...], Sample] | None = None
+    table: RolloutTable
+    reward: str  # the score of a metric that names none
+    cluster: str | None = None  # a field: tasks with equal values are not independent
+    lacking: Collection[str] = ()  # categories copied from the other run, known per task only
+    _by_label: dict[str, dict[str, NDArray[np.int64]]] = {}
+    _by_metric: dict[str, TaskRows] = {}
+    _last: tuple[tuple[str | None, ...], Sample] | None = None
 
     def sample(self, metric: BoundMetric) -> Sample:
         """Collect what a metric reduces; an unknown score, field or value is an error."""

@@ -410,9 +410,9 @@ class Evaluation:
                 notes.append(f"{shown}: {note}" if shown else note)
             return result
 
-        completeness = gates.check_completeness(benchmark, shown, table)
-        self._checks.extend(map(self._with_cause, completeness.checks))
-        self._notes.extend(completeness.notes)
+        completeness = gates.Completeness(benchmark, shown, table)
+        self._checks.extend(map(self._with_cause, completeness.checks()))
+        self._notes.extend(completeness.notes())
         result = reduced(table, completeness)
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
@@ -428,7 +428,7 @@ class Evaluation:
                 raise errors.DataError(message, line=line, hint=hint)
             if rest is not table:
                 table = rest
-                completeness = gates.check_completeness(benchmark, shown, table)
+                completeness = gates.Completeness(benchmark, shown, table)
                 # a hook's numbers are of all tasks, in the baseline too
                 hooked = {n: e for n, e in result.estimates.items() if e.by_hook}
                 result = reduced(table, completeness)

@@ -173,7 +173,7 @@ def _count_problems(
 ) -> Iterator[Problem]:
     for agent, part in _with_zeros(table, given).by_agent():
         shown = agent if len(table.agents) > 1 else ""
-        for check in gates.check_completeness(benchmark, shown, part).checks:
+        for check in gates.Completeness(benchmark, shown, part).checks():
             if check.name in ("tasks", "rollouts") and check.verdict.fails:
                 of = f"{agent}: " if shown else ""
                 yield located(benchmark, ("expect", check.name), f"{of}{check.reason}")

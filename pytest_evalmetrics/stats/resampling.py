@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
     Side = tuple[Floats, Ints]  # rewards, and where each task's begin and the last ends
+    Sides = tuple[Side, Side]  # of the baseline and of the run
 
 # rewards, and where each task's begin -> each task's value, shape (tasks,)
 TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
@@ -109,24 +110,25 @@ def relabel_test(
     mean drawn without replacement: Cochran 1977, Sampling Techniques, chapter 2, and Sukhatme 1944.
     The tail of the type III distribution: Wilson and Hilferty 1931.
     """
-    low = min(float(side[0].min()) for side in (baseline, current))
-    high = max(float(side[0].max()) for side in (baseline, current))
-    if all(((v == low) | (v == high)).all() for v in (baseline[0], current[0])):
-        states, observed = _two_valued(baseline, current, (low, high), sign, statistic)
+    sides = baseline, current
+    low = min(float(rewards.min()) for rewards, _ in sides)
+    high = max(float(rewards.max()) for rewards, _ in sides)
+    if all(((v == low) | (v == high)).all() for v, _ in sides):
+        states, observed = _two_valued(sides, (low, high), sign, statistic)
         n = len(baseline[1]) - 1
         several = n > _FEW and (n > _CONVOLVED or len(states.times) > _KINDS)
     else:
-        lowest = np.minimum(*(np.minimum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
-        highest = np.maximum(*(np.maximum.reduceat(v, o[:-1]) for v, o in (baseline, current)))
+        lowest = np.minimum(*(np.minimum.reduceat(v, o[:-1]) for v, o in sides))
+        highest = np.maximum(*(np.maximum.reduceat(v, o[:-1]) for v, o in sides))
         tasks = np.flatnonzero(highest > lowest)  # the others stay
         several = len(tasks) > _FEW
         if several and statistic is None:
-            return _type_iii(*_mean_cumulants(baseline, current, sign))
+            return _type_iii(*_mean_cumulants(sides, sign))
         rng = np.random.Generator(np.random.PCG64(seed))
         dealt, deals = tasks, _SKETCH if several else _DEALS
         if len(tasks) > _SKETCHED:  # the cumulants of some stand for all
             dealt = np.sort(rng.permutation(tasks)[:_SKETCHED])
-        states, observed = _dealt(baseline, current, sign, statistic, rng, deals, dealt)
+        states, observed = _dealt(sides, sign, statistic, rng, deals, dealt)
         if statistic is not None and len(dealt) < len(tasks):
             states = states._replace(times=states.times * (len(tasks) / _SKETCHED))
             observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
@@ -146,15 +148,11 @@ class _States(NamedTuple):
 
 
 def _two_valued(
-    baseline: Side,
-    current: Side,
-    ends: tuple[float, float],
-    sign: float,
-    statistic: TaskStatistic | None,
+    sides: Sides, ends: tuple[float, float], sign: float, statistic: TaskStatistic | None
 ) -> tuple[_States, float]:
     """Deal passes by the hypergeometric distribution, tasks of equal counts at once."""
-    sizes = [np.diff(side[1]) for side in (baseline, current)]
-    highs = [np.add.reduceat(v == ends[1], o[:-1], dtype=np.int64) for v, o in (baseline, current)]
+    sizes = [np.diff(offsets) for _, offsets in sides]
+    highs = [np.add.reduceat(v == ends[1], o[:-1], dtype=np.int64) for v, o in sides]
     most = int(sizes[0].max() + sizes[1].max()) + 1
     code = (sizes[0] * most + sizes[1]) * most + highs[0] + highs[1]
     kinds, kind, times = np.unique(code, return_inverse=True, return_counts=True)
@@ -191,8 +189,7 @@ def two_valued(
 
 
 def _dealt(  # noqa: PLR0917 - one per array
-    baseline: Side,
-    current: Side,
+    sides: Sides,
     sign: float,
     statistic: TaskStatistic | None,
     rng: np.random.Generator,
@@ -203,8 +200,8 @@ def _dealt(  # noqa: PLR0917 - one per array
     damage, chance = np.zeros((len(tasks), deals + 1)), np.zeros((len(tasks), deals + 1))
     observed = 0.0
     for row, task in enumerate(tasks.tolist()):
-        sides = [v[o[task] : o[task + 1]] for v, o in (baseline, current)]
-        pooled, nb = np.concatenate(sides), len(sides[0])
+        rollouts = [v[o[task] : o[task + 1]] for v, o in sides]
+        pooled, nb = np.concatenate(rollouts), len(rollouts[0])
         places = range(len(pooled))
         if math.comb(len(pooled), nb) <= deals:
             ways = combinations(places, nb)
@@ -225,16 +222,14 @@ def _dealt(  # noqa: PLR0917 - one per array
     return _States(damage, chance, np.ones(len(tasks))), observed
 
 
-def _mean_cumulants(
-    baseline: Side, current: Side, sign: float
-) -> tuple[float, float, float, float]:
+def _mean_cumulants(sides: Sides, sign: float) -> tuple[float, float, float, float]:
     """Return the summed damage of means, and its mean, variance and third cumulant."""
-    sums = [np.add.reduceat(v, o[:-1]) for v, o in (baseline, current)]
-    nb, nc = np.diff(baseline[1]), np.diff(current[1])
+    sums = [np.add.reduceat(v, o[:-1]) for v, o in sides]
+    nb, nc = (np.diff(offsets) for _, offsets in sides)
     n = nb + nc
     centre = (sums[0] + sums[1]) / n
     second, third = np.zeros(len(n)), np.zeros(len(n))
-    for values, offsets in (baseline, current):
+    for values, offsets in sides:
         rest = values - np.repeat(centre, np.diff(offsets))
         square = rest * rest
         second += np.add.reduceat(square, offsets[:-1])

@@ -33,10 +33,7 @@ def _beta_quantile(p: float, a: float, b: float) -> float:
 
 
 def beta_interval(k: float, n: float, level: float = 0.95) -> Bounds:
-    """Return the equal-tailed interval of Beta(1 + k, 1 + n - k) (Bowyer et al. 2025).
-
-    arXiv 2503.01747.
-    """
+    """Return the equal-tailed interval of Beta(1 + k, 1 + n - k) (Bowyer, arXiv 2503.01747)."""
     tail, a, b = (1 - level) / 2, 1 + k, 1 + n - k
     return Bounds(_beta_quantile(tail, a, b), _beta_quantile(1 - tail, a, b))
 

@@ -41,7 +41,7 @@ OPTIONS = st.builds(MetricOptions, st.sampled_from([0.0, 0.25, 1.0]), st.just("f
 
 
 def bind(name, options=None):
-    return Names(options).bind(name)
+    return Names(options or MetricOptions()).bind(name)
 
 
 def value(name, tasks, options=None):

@@ -15,7 +15,7 @@ from pytest_evalmetrics.stats import quantile_interval
 
 
 def of(name, rewards, options=None, clusters=None, **keywords):
-    metric = name if isinstance(name, BoundMetric) else Names(options).bind(name)
+    metric = name if isinstance(name, BoundMetric) else Names(options or MetricOptions()).bind(name)
     tasks = tuple(range(len(rewards)))
     sample = Sample(TaskRewards.from_lists(rewards), tasks, clusters, "reward", 0)
     return estimate(metric, sample, **keywords)

@@ -85,7 +85,7 @@ def large(sizes=LARGE):
     for tasks, samples in sizes:
         made = graded(tasks, samples, FIELDS)
         print(f"{tasks:,} tasks x {samples} rollouts x {FIELDS} fields, CPU seconds, best of three")
-        by_task = cpu(lambda made=made, n=tasks: entries(made).statistics(0, n))
+        by_task = cpu(lambda made=made: entries(made).statistics.of(made.offsets))
         pooled = cpu(partial(pooled_statistics, made))
         line("base statistics by task", by_task)
         line("    numpy over blocks of tasks", cpu(partial(blocks, made, samples)), by_task)
@@ -106,7 +106,7 @@ def against_pandas(tasks=TASKS):
     made = graded(tasks, SAMPLES, FIELDS)
     metrics = ["mean_reward", "pass_rate", *(f"pass@{k}" for k in KS)]
     print(f"{tasks:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics")
-    by_task = cpu(lambda: entries(made).statistics(0, tasks))
+    by_task = cpu(lambda: entries(made).statistics.of(made.offsets))
     whole = cpu(lambda: reduce_agent(planned(metrics), "agent", made))
     line("base statistics by task, as arrays", by_task)
     line("base statistics pooled", cpu(partial(pooled_statistics, made)))

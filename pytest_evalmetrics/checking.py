@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test, shown_below
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
 from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
-from pytest_evalmetrics.item_run import failure_of, names_for, run_benchmark
+from pytest_evalmetrics.items import failure_of, names_for, run_benchmark
 from pytest_evalmetrics.rollouts import table_in_memory
 from pytest_evalmetrics.session import PAYLOADS, let_register, session_of
 

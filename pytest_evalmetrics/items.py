@@ -1,33 +1,39 @@
-"""Benchmark files and benchmarks as pytest's collectors and items."""
+"""Benchmark files and benchmarks as pytest's collectors and items, and the run of a benchmark."""
 
 from __future__ import annotations
 
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics import item_run
+from pytest_evalmetrics import errors, metrics, registry, settings
+from pytest_evalmetrics.baselines import document as baselines
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import columns_of, load_benchmarks
-from pytest_evalmetrics.errors import ConfigError, DataError, EvalMetricsError, GateFailed
-from pytest_evalmetrics.item_run import as_asked, keeps_baseline, names_for
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
+from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
-from pytest_evalmetrics.reports.failure import FailureText
-from pytest_evalmetrics.run_folder import remove_stale
-from pytest_evalmetrics.session import let_register, session_of
-from pytest_evalmetrics.settings import has_fixture, history_path, journal_mode, output_prefix
+from pytest_evalmetrics.reports.payload import payload_of
+from pytest_evalmetrics.reports.terminal import FailureText, failure_text, power_table
+from pytest_evalmetrics.results import BenchmarkResult, Power, Verdict
+from pytest_evalmetrics.run_folder import make_folder, remove_stale
+from pytest_evalmetrics.session import PAYLOADS, let_register, session_of, shared_folder
+from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from pytest_evalmetrics.pipeline.evaluation import Evaluated
-    from pytest_evalmetrics.results import Power
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.baselines.store import Store
+    from pytest_evalmetrics.engines.local import Engine
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
+_ENGINE = pytest.StashKey["Engine"]()
+_BUDGETS = pytest.StashKey[dict[str, Any]]()  # of an item's benchmarks
+_IN_TURNS = pytest.StashKey[bool]()
 _BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
 
 
@@ -46,20 +52,20 @@ class BenchmarkFile(pytest.File):
                 unknown = [p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)]
             if unknown and not checks:
                 in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
-                raise ConfigError(shown, tuple(in_order))
-        except EvalMetricsError as error:
-            if isinstance(error, ConfigError) and checks:  # which reports all files at once
+                raise errors.ConfigError(shown, tuple(in_order))
+        except errors.EvalMetricsError as error:
+            if isinstance(error, errors.ConfigError) and checks:  # which reports all files at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
             raise self.CollectError(visible_lines(str(error))) from None
-        specs = [benchmark.spec for benchmark in benchmarks]
-        Declared.of(self.config).add(self.path, specs)
-        if any(map(keeps_baseline, specs)):  # then syrupy looks for orphans
+        Declared.of(self.config).add(self.path, [benchmark.spec for benchmark in benchmarks])
+        items = [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
+        if any(map(_keeps_baseline, items)):  # then syrupy looks for orphans
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
 
             admit(self.config, _keeps_baseline)
-        return [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
+        return items
 
 
 class BenchmarkItem(pytest.Item):
@@ -80,7 +86,7 @@ class BenchmarkItem(pytest.Item):
         if spec.xfail is not None:
             strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
             # what can't be read is no expected failure of a gate
-            mark = pytest.mark.xfail(reason=spec.xfail.reason, raises=GateFailed, **strict)
+            mark = pytest.mark.xfail(reason=spec.xfail.reason, raises=errors.GateFailed, **strict)
             self.add_marker(mark)
 
     @property
@@ -97,17 +103,14 @@ class BenchmarkItem(pytest.Item):
         if self.config.getini("evalmetrics_family") == "run":
             sharing = sum(map(_is_compared, self.session.items))
         if self.benchmark.spec.runs:
-            items = [(each, each.benchmark) for each in _benchmarks(self.session)]
-            item_run.share_budget(self.config, items, sharing)
-        result = item_run.run_benchmark(
-            self, self.benchmark, detailed=self.detailed, benchmarks=sharing
-        )
-        if failure := item_run.failure_of(result):
+            _share_budget(self.session, sharing)
+        result = run_benchmark(self, self.benchmark, detailed=self.detailed, benchmarks=sharing)
+        if failure := failure_of(result):
             raise failure
 
     def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
         """Show our own errors without a traceback."""
-        if isinstance(excinfo.value, EvalMetricsError):
+        if isinstance(excinfo.value, errors.EvalMetricsError):
             text = visible_lines(str(excinfo.value))
             return FailureText(text, self.config.getoption("tbstyle", "auto"))
         return super().repr_failure(excinfo, style)
@@ -120,15 +123,203 @@ class BenchmarkItem(pytest.Item):
 def _is_compared(item: pytest.Item) -> bool:
     if isinstance(item, BenchmarkItem):
         return item.benchmark.spec.baseline is not None
-    return has_fixture(item)
+    return settings.has_fixture(item)
 
 
 def _keeps_baseline(item: pytest.Item) -> bool:
-    return isinstance(item, BenchmarkItem) and keeps_baseline(item.benchmark.spec)
+    baseline = item.benchmark.spec.baseline if isinstance(item, BenchmarkItem) else None
+    return baseline is not None and baseline.committed
 
 
 def _benchmarks(session: pytest.Session) -> list[BenchmarkItem]:
     return [item for item in session.items if isinstance(item, BenchmarkItem)]
+
+
+def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
+    """Check whether a hook computes further metrics."""
+    return bool(node.ihook.pytest_evalmetrics_compute_metrics.get_hookimpls())
+
+
+# -- the run of a benchmark ------------------------------------------------------------------
+
+
+def names_for(item: pytest.Collector | pytest.Item, file: Path | None = None) -> registry.Scope:
+    """Return the scope of names of a benchmark file or a test, and of a file that it runs."""
+    folders = {item.path.parent, *(() if file is None else (file.parent,))}
+    return registry.Scope(item.config.rootpath, *folders)
+
+
+def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
+    """Take all tasks of a benchmark, or no more rollouts than needed, where the run asks for it."""
+    spec = benchmark.spec
+    if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
+        spec = replace(spec, sample=None)
+    if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
+        from pytest_evalmetrics.pipeline.power import with_rounds  # noqa: PLC0415 - if asked for
+
+        spec = with_rounds(spec)
+    return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
+
+
+def run_benchmark(
+    item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **options: Any
+) -> BenchmarkResult:
+    """Evaluate a benchmark, record its baseline where the run updates, and leave its result.
+
+    A test may evaluate several, and gives each a `label` that is unique in the run; an item of a
+    benchmark file has one, named as itself. The options are those of `Evaluation`.
+    """
+    benchmark, in_test = as_asked(item.config, benchmark), label is not None
+    try:
+        result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
+    except MemoryError:
+        message = f"there is not enough memory for {benchmark.spec.name}"
+        file, line = options.get("file") or item.nodeid.partition("::")[0], benchmark.line_of()
+        hint = "split the benchmark into several, or run it where there is more memory"
+        raise errors.DataError(message, file=file, line=line, hint=hint) from None
+    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    for check in result.checks:
+        if check.verdict is Verdict.WARN:
+            item.warn(errors.RegressionWarning(visible(f"{result.name}: {check.reason}")))
+    return result
+
+
+def _evaluated(
+    item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **options: Any
+) -> BenchmarkResult:
+    config, spec = item.config, benchmark.spec
+    with names_for(item, benchmark.file) as names:
+        evaluation = _evaluation(item, benchmark, label, in_test=in_test, **options)
+        runtime, store = evaluation.runtime, evaluation.store
+        if store is not None:
+            store.watch()
+        evaluated = evaluation.run()
+    result, document = evaluated.result, evaluated.baseline
+    if document is not None and (reason := settings.accepted_reason(config)):
+        document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
+    result = replace(result, notes=(*result.notes, *names.notes))
+    if store is not None:
+        result = store.settle(result, document, evaluated.kept_rows)
+    elif evaluation.updates and result.passed:
+        note = "accepted: from this run on its history counts anew"
+        result = replace(result, notes=(*result.notes, note))
+    if config.getoption("runxfail", default=False):
+        # then pytest expects no failure, and the report neither
+        result = replace(result, xfail=False)
+    scores, pictures = (evaluated.task_scores, evaluated.row_scores), evaluated.pictures
+    payload = payload_of(result, *scores, pictures, shared_folder(config))
+    if document is not None and spec.baseline is not None and spec.baseline.history_runs:
+        payload["baseline"] = dict(document)
+    if runtime is not None:
+        payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
+    item.stash.setdefault(PAYLOADS, []).append(payload)
+    # key metrics for JUnit and whoever else reads pytest's properties
+    of, entry = f"{spec.name}: " if in_test else "", payload["entry"]
+    item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
+    for agent in entry["agents"]:
+        whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
+        item.user_properties += [(whose + n, value) for n, value in agent["key_metrics"].items()]
+    return result
+
+
+def _evaluation(
+    item: pytest.Item, benchmark: Benchmark, label: str, *, in_test: bool = False, **options: Any
+) -> Evaluation:
+    config, spec, store = item.config, benchmark.spec, _store(item, benchmark.spec, in_test)
+    runtime = budget = None
+    if spec.runs:
+        from pytest_evalmetrics.pipeline.scoring import budget_of  # noqa: PLC0415 - loads asyncio
+        from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - the same
+
+        runtime = ItemRuntime(item, label)
+        if spec.budget is not None:  # the same in its turns and at its end
+            budget = item.stash.setdefault(_BUDGETS, {}).setdefault(label, budget_of(spec.budget))
+    history = settings.history_path(config)
+    updates = config.getoption("update_snapshots", default=False)
+    of_history = spec.baseline is not None and spec.baseline.of_history
+    # whether this run accepts what a benchmark's history would refuse, and says so in it
+    accepts = bool(of_history and updates and history is not None)
+    compute = item.ihook.pytest_evalmetrics_compute_metrics
+    choose = item.ihook.pytest_evalmetrics_key_metrics
+    computing = compute.get_hookimpls()
+    return Evaluation(
+        benchmark,
+        item_id=label,
+        updates=accepts if store is None else store.updates,
+        first_run=config.getoption("evalmetrics_first_run"),
+        runtime=runtime,
+        history=history,
+        engine=_engine(config),
+        budget=budget,
+        store=store,
+        compute_metrics=partial(compute, benchmark=spec) if computing else None,
+        hook_source=" ".join(registry.source_hash(each.function) for each in computing),
+        key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,
+        **options,
+    )
+
+
+def _share_budget(session: pytest.Session, benchmarks: int) -> None:
+    """Let the benchmarks that stop early take their looks in turns, where the run has a budget.
+
+    Of xdist's workers each does it for its share of them. With -x nothing is paid ahead.
+    """
+    config = session.config
+    if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
+        return
+    config.stash[_IN_TURNS] = True
+    updates = config.getoption("update_snapshots", default=False)
+    stops = config.getoption("maxfail", default=0)
+    if updates or stops or settings.journal_mode(config) != "normal":
+        return
+    from pytest_evalmetrics.pipeline.power import in_turns  # noqa: PLC0415 - rare
+    from pytest_evalmetrics.run_transport import budget_of  # noqa: PLC0415 - the same
+
+    given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
+    turns = []
+    for item in _benchmarks(session)[int(given["workerid"][2:]) :: given["workercount"]]:
+        asked = as_asked(config, item.benchmark)
+        spec = asked.spec
+        if spec.runs and isinstance(spec.num_samples, Rounds) and spec.skip is False:
+            evaluation = _evaluation(item, asked, item.nodeid, benchmarks=benchmarks)
+            turns.append((evaluation, names_for(item, asked.file)))
+    if len(turns) > 1 and (budget := budget_of(config)) is not None:
+        in_turns(turns, budget)
+
+
+def failure_of(result: BenchmarkResult) -> errors.EvalMetricsError | None:
+    """Return what to raise for a benchmark that does not hold."""
+    if result.passed:
+        return None
+    unjudged = any(check.gate == "data" for check in result.checks)
+    return (errors.DataError if unjudged else errors.GateFailed)(failure_text(result))
+
+
+def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | None:
+    """Return the baseline that a benchmark keeps; None where it keeps none of its own."""
+    if (kept := spec.baseline) is None or not kept.committed:
+        return None
+    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+
+    if in_test:
+        Declared.of(item.config).asked(item.path, spec.name)
+    store = Store(item, spec.name if in_test else "")
+    store.keeps_runs = kept.runs
+    if isinstance(kept.rescore, str):
+        store.rows_path = item.path.parent / kept.rescore
+    return store
+
+
+def _engine(config: pytest.Config) -> Engine | None:
+    if settings.engine_name(config) == "local":
+        return None
+    if _ENGINE not in config.stash:
+        from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - if asked for
+
+        engine = RayEngine(config.getoption("evalmetrics_ray_address"), config.rootpath)
+        config.add_cleanup(engine.close)
+        config.stash[_ENGINE] = engine
+    return config.stash[_ENGINE]
 
 
 # -- in place of a run: each returns lines, and whether all is well ----------------------------
@@ -138,7 +329,6 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Say what the gates can see, and what the calls take, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
-    from pytest_evalmetrics.reports.section import power_table  # noqa: PLC0415 - the same
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -158,8 +348,6 @@ def _calls_planned(
     item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
-    from pytest_evalmetrics import metrics  # noqa: PLC0415 - loaded by now
-    from pytest_evalmetrics.baselines import document as baselines  # noqa: PLC0415 - the same
     from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
@@ -180,7 +368,7 @@ def _calls_planned(
                 kept = baselines.parse(snapshot[0], file=snapshot[1])
                 recorded = baselines.values(kept, next(iter(kept["agents"])))
             rest, answered = scoring.forecast(plan, recorded)
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             yield f"calls of {item.nodeid}{whose}: {visible(error.message)}"
             continue
         finally:
@@ -194,7 +382,6 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.reports.reporters import write_noise_page  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.run_folder import make_folder  # noqa: PLC0415 - asked for
 
     pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
@@ -202,27 +389,27 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     for item in _benchmarks(session):
         with names_for(item):
             try:
-                words, settings, charts = calibrate(
+                words, advice, charts = calibrate(
                     item.benchmark,
                     count=int(item.config.getoption("evalmetrics_runs") or 0),
                     evaluate=partial(_evaluated_again, item),
                     snapshot=Store(item).read,
                     label=item.nodeid,
-                    history=history_path(item.config),
+                    history=settings.history_path(item.config),
                 )
-            except EvalMetricsError as error:
-                words, settings, charts, good = str(error).split("\n"), {}, [], False
+            except errors.EvalMetricsError as error:
+                words, advice, charts, good = str(error).split("\n"), {}, [], False
         pages.append({"id": item.nodeid, "text": [*map(visible, words)], "charts": charts})
-        proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, settings))
+        proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, advice))
     lines = [line for page in pages for line in ("", page["id"], *page["text"])]
     diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
     if pages:
-        page = Path(f"{output_prefix(session.config)}calibration.html")
+        page = Path(f"{settings.output_prefix(session.config)}calibration.html")
         try:
             make_folder(page.parent)
             write_noise_page(page, {"benchmarks": pages, "patch": diffs})
             lines += ["", f"the same as a page, with each run's values: {page}"]
-        except EvalMetricsError as error:
+        except errors.EvalMetricsError as error:
             lines, good = [*lines, "", str(error)], False
     if diffs:
         way = "settings that fit it, as a patch: git apply takes what is printed from here on"
@@ -231,11 +418,10 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
 
 
 def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
-    from pytest_evalmetrics.pipeline.evaluation import Evaluation  # noqa: PLC0415 - loaded by now
     from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
 
-    if benchmark.spec.answers and journal_mode(item.config) in ("off", "refresh"):
-        raise DataError("--evalmetrics-runs needs the journal: it answers the runs before")
+    if benchmark.spec.answers and settings.journal_mode(item.config) in ("off", "refresh"):
+        raise errors.DataError("--evalmetrics-runs needs the journal: it answers the runs before")
     runtime = ItemRuntime(item, item.nodeid)
     return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
 
@@ -244,7 +430,7 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report everything that is wrong with the benchmarks that were collected, as a linter does."""
     files = {file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])}
     benchmarks = _benchmarks(session)
-    replays = journal_mode(session.config) == "replay"
+    replays = settings.journal_mode(session.config) == "replay"
     for item in benchmarks:
         file: Any = item.parent
         with names_for(item):
@@ -261,8 +447,3 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     broken = sum(map(bool, files.values()))
     summary = f"{many(len(lines), 'problem')} in {of_many(broken, len(files), 'benchmark file')}"
     return [*lines, summary if lines else f"no problems: {where}"], not lines
-
-
-def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
-    """Check whether a hook computes further metrics."""
-    return bool(node.ihook.pytest_evalmetrics_compute_metrics.get_hookimpls())

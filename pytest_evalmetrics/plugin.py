@@ -13,16 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics import Finder
-from pytest_evalmetrics.settings import (
-    COLLECTED,
-    PRINTING,
-    declare,
-    has_fixture,
-    is_benchmark_file,
-    needs_session,
-    validate,
-)
+from pytest_evalmetrics import Finder, settings
 
 if TYPE_CHECKING:
     from collections.abc import Generator
@@ -57,7 +48,7 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
             stop()
 
     stop = pluginmanager.add_hookcall_monitoring(lambda *_: None, after)
-    declare(parser)
+    settings.declare(parser)
 
 
 def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
@@ -69,7 +60,7 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Register our session where it has to be there before a benchmark or a check is found."""
-    if needs_session(session.config):
+    if settings.needs_session(session.config):
         from pytest_evalmetrics.session import session_of
 
         session_of(session.config).start()
@@ -80,11 +71,12 @@ def pytest_collection_modifyitems(
     config: pytest.Config, items: list[pytest.Item]
 ) -> Generator[None]:
     """Record all benchmarks and checks, before anything selects some of them."""
-    if config.pluginmanager.has_plugin("evalmetrics-session") or any(map(has_fixture, items)):
+    has_session = config.pluginmanager.has_plugin("evalmetrics-session")
+    if has_session or any(map(settings.has_fixture, items)):
         from pytest_evalmetrics.session import session_of
 
         session_of(config).record(items)
-        config.stash[COLLECTED] = items[:]
+        config.stash[settings.COLLECTED] = items[:]
     yield
 
 
@@ -112,13 +104,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave the files of tests out of a check."""
     if not config.getoption("evalmetrics_check"):
         return None
-    ours = collection_path.is_dir() or is_benchmark_file(collection_path.name, config)
+    ours = collection_path.is_dir() or settings.is_benchmark_file(collection_path.name, config)
     return None if ours else True
 
 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
-    validate(config)
+    settings.validate(config)
     options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
     if all(value in (None, False) for value in options.values()):
         return None
@@ -177,7 +169,7 @@ def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | N
 
 def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
     """Collect the benchmark files."""
-    if not is_benchmark_file(file_path.name, parent.config):
+    if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
     from pytest_evalmetrics.gc_pause import collector_paused
 
@@ -201,7 +193,7 @@ def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
     """Print a check, the plan, or what is unused, instead of running anything, where asked for."""
     config = session.config
-    if not any(map(config.getoption, PRINTING)):
+    if not any(map(config.getoption, settings.PRINTING)):
         return None
     syrupy = getattr(config, "_syrupy", None)
     if syrupy is not None:  # nothing runs, so that every snapshot would look unused to it

@@ -15,8 +15,8 @@ from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.reports.payload import Artifacts, Payload
 from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
-from pytest_evalmetrics.reports.section import section
 from pytest_evalmetrics.reports.summary import tell_ci
+from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line
 from pytest_evalmetrics.results import Check, Verdict, worst
 from pytest_evalmetrics.run_folder import RunFolder, origin_of

@@ -11,6 +11,7 @@ from __future__ import annotations
 import re
 import shutil
 import sys
+import tempfile
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -21,7 +22,6 @@ from typing import TYPE_CHECKING, Any
 import pytest
 
 from pytest_evalmetrics import settings
-from pytest_evalmetrics.settings import evaluates_nothing, is_benchmark_file
 
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
@@ -112,7 +112,7 @@ class EvaluationSession:
             from pytest_evalmetrics.run_folder import RunFolder
 
             prefix = settings.output_prefix(self._config)
-            self._folder = RunFolder(prefix, evaluates=not evaluates_nothing(self._config))
+            self._folder = RunFolder(prefix, evaluates=not settings.evaluates_nothing(self._config))
             try:
                 self._add_lines(self._folder.start())
             except ArtifactError as error:
@@ -179,7 +179,8 @@ class EvaluationSession:
             self.begin()
 
     def _names_benchmarks(self, nodeid: str) -> bool:
-        return is_benchmark_file(nodeid.partition("::")[0].rpartition("/")[2], self._config)
+        name = nodeid.partition("::")[0].rpartition("/")[2]
+        return settings.is_benchmark_file(name, self._config)
 
     def _may_hold_ours(self, nodeid: str) -> bool:
         """Search a file, or a folder with a broken conftest.py, for benchmarks and checks."""
@@ -275,11 +276,11 @@ class EvaluationSession:
         if self._is_worker or self._refusal:
             return
         nothing = not self._lost and (self._results is None or not self._results.entries)
-        if not nothing and not evaluates_nothing(self._config):
+        if not nothing and not settings.evaluates_nothing(self._config):
             self._publish(session)
         elif self._folder is not None:
             self._folder.finish_without_verdict()
-        if evaluates_nothing(self._config):
+        if settings.evaluates_nothing(self._config):
             return
         if self._interrupted and self._lost:
             from pytest_evalmetrics.layout import many
@@ -325,7 +326,7 @@ class EvaluationSession:
                 line = f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
                 self._add_lines([line], "yellow")
             if self._results is not None:
-                from pytest_evalmetrics.reports.failure import folded
+                from pytest_evalmetrics.reports.wording import folded
 
                 ids = folded({"benchmarks": list(self._results.entries.values())})
                 hidden |= {id(report) for report in stats.get("failed", []) if report.nodeid in ids}
@@ -417,7 +418,7 @@ def _attach(
 
 
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
-    from pytest_evalmetrics.reports.failure import FailureText
+    from pytest_evalmetrics.reports.terminal import FailureText
 
     report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]
 
@@ -439,10 +440,10 @@ def shared_folder(config: pytest.Config) -> Path | None:
     given = getattr(config, "workerinput", None)
     if given is not None:
         return Path(given[_WORKERS_FOLDER]) if _WORKERS_FOLDER in given else None
-    if _FOLDER not in config.stash:
-        from pytest_evalmetrics.reports.payload import handover_folder
+    if _FOLDER not in config.stash:  # it is made when something is left there
+        from pytest_evalmetrics.run_folder import temporary_name
 
-        config.stash[_FOLDER] = handover_folder()
+        config.stash[_FOLDER] = Path(tempfile.gettempdir(), temporary_name())
     return config.stash[_FOLDER]
 
 
@@ -492,7 +493,5 @@ def hook_failure(error: BaseException, config: pytest.Config) -> str:
         offered = [name for name in dir(registry) if name.startswith("register_")]
         guess = did_you_mean(str(error.name), offered, what="it has")
         what = f"the registry has no {error.name!r}; {guess}"
-    return (
-        f"{place}: {_HOOK} failed: {what}\n"
-        '  it registers so: registry.register_metric("a_name")(MyMetric)'
-    )
+    way = 'it registers so: registry.register_metric("a_name")(MyMetric)'
+    return f"{place}: {_HOOK} failed: {what}\n  {way}"

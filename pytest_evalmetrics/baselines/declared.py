@@ -11,6 +11,7 @@ import os
 import re
 from contextlib import suppress
 from fnmatch import fnmatch
+from functools import cached_property
 from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +20,12 @@ import pytest
 
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.settings import COLLECTED
+from pytest_evalmetrics.settings import COLLECTED, is_benchmark_file
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from pytest_evalmetrics.spec import BenchmarkSpec
-
-    Tests = Mapping[Path, set[str]]
 
 FOLDER = "__baselines__"
 # also a first dot, which hides a file, and a last dot or space, which Windows drops
@@ -78,21 +77,6 @@ def benchmark_name(test: str, check: str | None) -> str:
     return test if check is None else f"{test}-{check}"
 
 
-def collected_tests(config: pytest.Config) -> dict[Path, set[str]]:
-    """Name the functions that were collected of each file, without their parameters.
-
-    Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
-    not collected whole nothing is known.
-    """
-    names: dict[Path, set[str]] = {}
-    if config.getoption("lf", default=False) or any("::" in str(arg) for arg in config.args):
-        return names
-    for item in config.stash.get(COLLECTED, ()):
-        if isinstance(item, pytest.Function):
-            names.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
-    return names
-
-
 class Declared:
     """The benchmarks of the files that this process has collected.
 
@@ -100,8 +84,8 @@ class Declared:
     known, and then none of its baselines is an orphan.
     """
 
-    def __init__(self, patterns: Sequence[str]) -> None:
-        self._patterns = patterns
+    def __init__(self, config: pytest.Config) -> None:
+        self._config = config
         # by the folder of a file's baselines: these (without case, as some file systems have it),
         # each with the benchmarks that keep one there
         self._declared: dict[Path, dict[str, list[str]]] = {}
@@ -113,9 +97,7 @@ class Declared:
     @classmethod
     def of(cls, config: pytest.Config) -> Declared:
         """Return what is known in a run."""
-        if _KEY not in config.stash:
-            config.stash[_KEY] = cls(config.getini("evalmetrics_files"))
-        return config.stash[_KEY]
+        return config.stash.setdefault(_KEY, cls(config))
 
     def add(self, file: Path, benchmarks: Sequence[BenchmarkSpec]) -> None:
         """Remember the benchmarks that a file declares."""
@@ -138,22 +120,18 @@ class Declared:
     def conflict(self, file: Path, benchmark: str) -> str:
         """Say why a benchmark can't have a baseline of its own; empty where it can."""
         beside = self._stems(file.parent).get(file.stem, [])
-        twins = [name for name in beside if self.is_benchmark_file(name) or name == file.name]
+        twins = [n for n in beside if is_benchmark_file(n, self._config) or n == file.name]
         if len(twins) > 1:
-            return (
-                f"{' and '.join(twins)} would keep their baselines in one folder, "
-                f"{FOLDER}/{file.stem}: rename one of these files"
-            )
+            one = f"{' and '.join(twins)} would keep their baselines in one folder"
+            return f"{one}, {FOLDER}/{file.stem}: rename one of these files"
         kept = self._declared.get(folder_of(file), {})
         sharing = kept.get(file_name(benchmark).casefold(), [])
         if len(set(sharing)) < 2:  # noqa: PLR2004 - two share it
             return ""
-        return (
-            f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline where file "
-            "names ignore case: rename one of them"
-        )
+        one = f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
+        return f"{one} where file names ignore case: rename one of them"
 
-    def orphans(self, folder: Path, collected: Tests | None = None) -> list[Path]:
+    def orphans(self, folder: Path) -> list[Path]:
         """List the baselines that no benchmark file, and no test, on disk declares."""
         orphans: list[Path] = []
         stems = self._stems(folder.parent)
@@ -162,23 +140,47 @@ class Declared:
             baselines = [path for path in paths if path.suffix == ".json" and path.is_file()]
             beside = stems.get(place.name, [])
             if beside == [f"{place.name}.py"]:
-                test_file = folder.parent / beside[0]
-                orphans += self._orphans_of_tests(test_file, baselines, collected or {})
+                orphans += self._orphans_of_tests(folder.parent / beside[0], baselines)
             elif not set(beside) - {self._file_names.get(place)}:
                 kept = self._declared.get(place, {})
                 orphans += [path for path in baselines if path.stem.casefold() not in kept]
         return orphans
 
-    def _orphans_of_tests(self, file: Path, kept: Sequence[Path], collected: Tests) -> list[Path]:
+    @cached_property
+    def _collected(self) -> dict[Path, set[str]]:
+        """The functions that were collected of each file, without their parameters.
+
+        Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
+        not collected whole nothing is known.
+        """
+        names: dict[Path, set[str]] = {}
+        args = self._config.args
+        if self._config.getoption("lf", default=False) or any("::" in str(arg) for arg in args):
+            return names
+        for item in self._config.stash.get(COLLECTED, ()):
+            if isinstance(item, pytest.Function):
+                names.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
+        return names
+
+    def _orphans_of_tests(self, file: Path, kept: Sequence[Path]) -> list[Path]:
         """List those of a test file's baselines that no test asks for any more."""
         asked, ended = self._asked.get(file, set()), self._ended.get(file, set())
-        gone = set(_gone(file, kept, collected.get(file, set())))
-        return [
-            path
-            for path in kept
-            if (stem := path.stem.casefold()) not in asked
-            and (path in gone or any(stem == t or stem.startswith(f"{t}-") for t in ended))
-        ]
+        functions, text = self._collected.get(file, set()), ""
+        if functions:  # else the file was left out, or has no tests at all
+            with suppress(OSError, UnicodeDecodeError):
+                text = file.read_text(encoding="utf-8")
+
+        def is_gone(stem: str) -> bool:
+            """Check that a baseline's function is neither collected nor written in the file."""
+            match = _FUNCTION.match(stem)
+            function = match[0].rpartition(".")[2] if match and match[0] not in functions else ""
+            return bool(text and function) and not re.search(rf"\bdef {function}\b", text)
+
+        def has_ended(stem: str) -> bool:
+            return any(stem == test or stem.startswith(f"{test}-") for test in ended)
+
+        unasked = [path for path in kept if path.stem.casefold() not in asked]
+        return [p for p in unasked if is_gone(p.stem) or has_ended(p.stem.casefold())]
 
     def _stems(self, folder: Path) -> dict[str, list[str]]:
         """List what lies in a folder and may be a benchmark file, by its stem."""
@@ -186,14 +188,10 @@ class Declared:
             stems: dict[str, list[str]] = {}
             for name in _names(folder):
                 path = Path(name)
-                if path.suffix in (".yaml", ".yml", ".py") or self.is_benchmark_file(name):
+                if path.suffix in (".yaml", ".yml", ".py") or is_benchmark_file(name, self._config):
                     stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
-
-    def is_benchmark_file(self, name: str) -> bool:
-        """Check whether a file of that name holds benchmarks."""
-        return any(fnmatch(name, pattern) for pattern in self._patterns)
 
 
 _KEY = pytest.StashKey[Declared]()
@@ -208,22 +206,6 @@ def _names(folder: Path) -> list[str]:
     return [name for name in names if not name.startswith(".")]
 
 
-def _gone(file: Path, kept: Sequence[Path], collected: set[str]) -> Iterator[Path]:
-    """Yield the baselines of functions that are neither collected nor written in the file."""
-    if not collected:  # the file was left out, or has no tests at all
-        return
-    try:
-        text = file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError):
-        return
-    for path in kept:
-        match = _FUNCTION.match(path.stem)
-        name = match[0] if match else ""
-        function = name.rpartition(".")[2]
-        if function and name not in collected and not re.search(rf"\bdef {function}\b", text):
-            yield path
-
-
 def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bool]:
     """List the unused baselines below the root folder, and delete them where that is asked for.
 
@@ -232,18 +214,25 @@ def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bo
     Returns lines for people, and whether all that was to be deleted is gone.
     """
     lines: list[str] = []
-    declared, tests = Declared(config.getini("evalmetrics_files")), collected_tests(config)
+    declared = Declared(config)
     unused: list[Path] = []
     for folder in _folders_with_baselines(config):
         lines += _declare(declared, folder.parent, config)
-        unused += declared.orphans(folder, tests)
+        unused += declared.orphans(folder)
     failures = 0
     for path in unused:
         lines.append(f"unused: {shown_below(path, config.rootpath)}")
-        why = _remove(path) if delete else ""
-        if why:
-            lines.append(f"  can't be deleted: {why}")
+        if not delete:
+            continue
+        try:
+            path.unlink()
+            path.with_name(f"{path.stem}.rows.jsonl.gz").unlink(missing_ok=True)
+        except OSError as error:
+            lines.append(f"  can't be deleted: {error.strerror or error}")
             failures += 1
+        for empty in (path.parent, path.parent.parent):
+            with suppress(OSError):  # there is something else in it
+                empty.rmdir()
     if not unused:
         lines.append("no baseline is unused")
     elif not delete:
@@ -259,7 +248,7 @@ def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterato
     from pytest_evalmetrics.config import load_benchmarks  # noqa: PLC0415 - only asked for here
 
     for file in sorted(folder.iterdir()):
-        if not declared.is_benchmark_file(file.name) or not file.is_file():
+        if not is_benchmark_file(file.name, config) or not file.is_file():
             continue
         shown = shown_below(file, config.rootpath)
         try:
@@ -268,19 +257,6 @@ def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterato
             if folder_of(file).is_dir():
                 what = str(error).partition("\n")[0]
                 yield f"kept: the baselines of {shown}: {what}"
-
-
-def _remove(path: Path) -> str:
-    """Remove a baseline, with the folders that are empty then; say why it can't be."""
-    try:
-        path.unlink()
-        path.with_name(f"{path.stem}.rows.jsonl.gz").unlink(missing_ok=True)
-    except OSError as error:
-        return error.strerror or str(error)
-    for folder in (path.parent, path.parent.parent):
-        with suppress(OSError):  # there is something else in it
-            folder.rmdir()
-    return ""
 
 
 def _folders_with_baselines(config: pytest.Config) -> Iterator[Path]:

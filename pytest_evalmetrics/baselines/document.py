@@ -127,10 +127,8 @@ def render(doc: BaselineDocument) -> str:
 
     def described(agent: AgentDocument) -> str:
         parts = [f'"{key}": {one_per_line(agent[key], 6)}' for key in ("key_metrics", "tasks")]
-        if "ids" in agent:
-            parts.append(f'"ids": {spaced(agent["ids"])}')
-        if "content" in agent:
-            parts.append(f'"content": {one_per_line(agent["content"], 6)}')
+        parts += [f'"ids": {spaced(agent["ids"])}'] if "ids" in agent else []
+        parts += [f'"content": {one_per_line(agent["content"], 6)}'] if "content" in agent else []
         return ",\n      ".join(parts)
 
     agents = ",\n".join(
@@ -213,11 +211,9 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocu
     except (msgspec.DecodeError, RecursionError) as error:
         raise _unreadable(text, error, file) from None
     if benchmark is not None and doc["benchmark"] != benchmark:
-        raise BaselineError(
-            f"this is the baseline of {doc['benchmark']!r}, expected that of {benchmark!r}",
-            file=file,
-            hint=f"{_RECORD}; or, where the benchmark was renamed, rename it in this file too",
-        )
+        what = f"this is the baseline of {doc['benchmark']!r}, expected that of {benchmark!r}"
+        hint = f"{_RECORD}; or, where the benchmark was renamed, rename it in this file too"
+        raise BaselineError(what, file=file, hint=hint)
     return doc
 
 
@@ -227,30 +223,24 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
 
     Task ids are text.
     """
-    return {
-        agent: tuple(_table(agent, run, file) for run in _runs(agent, described, file))
-        for agent, described in doc["agents"].items()
-    }
-
-
-def _runs(agent: str, described: AgentDocument, file: str) -> list[AgentDocument]:
-    rows = described["tasks"]
-    first = next((cell for row in rows.values() for cell in row.values()), [])
-    if not first or not isinstance(first[0], list):
-        return [described]
-    for task, row in rows.items():
-        cells = row.values()
-        if any(len(c) != len(first) or not all(isinstance(x, list) for x in c) for c in cells):
-            raise _invalid(
-                f"task {task!r} of {agent} has not the numbers of {len(first)} runs", file
-            )
-    return [
-        {
-            **described,
-            "tasks": {t: {n: c[run] for n, c in row.items()} for t, row in rows.items()},  # type: ignore[misc]
-        }
-        for run in range(len(first))
-    ]
+    read: dict[str, tuple[RolloutTable, ...]] = {}
+    for agent, described in doc["agents"].items():
+        rows: Any = described["tasks"]
+        runs = [rows]
+        first: Any = next((cells for row in rows.values() for cells in row.values()), [])
+        if first and isinstance(first[0], list):
+            count = len(first)
+            for task, row in rows.items():
+                for cells in row.values():
+                    if len(cells) != count or not all(isinstance(run, list) for run in cells):
+                        what = f"task {task!r} of {agent} has not the numbers of {count} runs"
+                        raise _invalid(what, file)
+            runs = [
+                {t: {n: cells[run] for n, cells in row.items()} for t, row in rows.items()}
+                for run in range(count)
+            ]
+        read[agent] = tuple(_table(agent, described, run, file) for run in runs)
+    return read
 
 
 def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
@@ -308,8 +298,8 @@ def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> Basel
             },
         }
     past, now = old["provenance"], new["provenance"]
-    runs = past.get("runs") or [{key: past.get(key) for key in ("recorded", "files")}]
-    runs = [*runs, {key: now.get(key) for key in ("recorded", "files")}][-keep:]
+    last, this = ({key: of.get(key) for key in ("recorded", "files")} for of in (past, now))
+    runs = [*(past.get("runs") or [last]), this][-keep:]
     return {**new, "agents": agents, "provenance": {**now, "runs": runs}}
 
 
@@ -346,42 +336,38 @@ def _digest(doc: BaselineDocument) -> str:
 
 
 def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
+    line, hint = None, _TAKE_AGAIN
     if "<<<<<<<" in text:
+        what = "this baseline holds the marks of a merge conflict"
         line = text.count("\n", 0, text.index("<<<<<<<")) + 1
-        return BaselineError(
-            "this baseline holds the marks of a merge conflict",
-            file=file,
-            line=line,
-            hint=f"take one side of it from version control, or {_RECORD}",
-        )
-    if not text.strip():
-        return BaselineError("this baseline is empty", file=file, hint=_TAKE_AGAIN)
-    try:
-        parsed: Any = json.loads(text)
-    except (ValueError, RecursionError) as broken:
-        at = getattr(broken, "lineno", None)
-        what = f"this baseline is no JSON: {broken}"
-        return BaselineError(what, file=file, line=at, hint=_TAKE_AGAIN)
-    version = parsed.get("schema_version") if isinstance(parsed, dict) else None
-    if version is not None and version != SCHEMA_VERSION:
-        return BaselineError(
-            f"this baseline has the schema version {version!r}, and {SCHEMA_VERSION} is known",
-            file=file,
-            hint=f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it",
-        )
-    return _invalid(f"this is no baseline: {error}", file)
+        hint = f"take one side of it from version control, or {_RECORD}"
+    elif not text.strip():
+        what = "this baseline is empty"
+    else:
+        try:
+            parsed: Any = json.loads(text)
+        except (ValueError, RecursionError) as broken:
+            what, line = f"this baseline is no JSON: {broken}", getattr(broken, "lineno", None)
+        else:
+            version = parsed.get("schema_version") if isinstance(parsed, dict) else None
+            if version in (None, SCHEMA_VERSION):
+                return _invalid(f"this is no baseline: {error}", file)
+            versions = f"the schema version {version!r}, and {SCHEMA_VERSION} is known"
+            what = f"this baseline has {versions}"
+            hint = f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it"
+    return BaselineError(what, file=file, line=line, hint=hint)
 
 
-def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
-    tasks = described["tasks"]
+def _table(
+    agent: str, described: AgentDocument, tasks: Mapping[str, Mapping[str, Any]], file: str
+) -> RolloutTable:
     rows = list(tasks.values())
     names = rows[0].keys() if rows else set()
     counts = [len(next(iter(row.values()), ())) for row in rows]
     for (task, row), count in zip(tasks.items(), counts, strict=True):
         if row.keys() != names or any(len(cells) != count for cells in row.values()):
-            raise _invalid(
-                f"task {task!r} of {agent} has scores of different lengths or names", file
-            )
+            what = f"task {task!r} of {agent} has scores of different lengths or names"
+            raise _invalid(what, file)
     starts = np.cumsum([0, *counts])
     total = int(starts[-1])
     scores: dict[str, NDArray[np.float64]] = {}
@@ -420,8 +406,7 @@ def _table(agent: str, described: AgentDocument, file: str) -> RolloutTable:
 
 
 def _invalid(what: str, file: str) -> BaselineError:
-    hint = f"a baseline is not written by hand: {_RECORD}"
-    return BaselineError(what, file=file, hint=hint)
+    return BaselineError(what, file=file, hint=f"a baseline is not written by hand: {_RECORD}")
 
 
 class _Estimate(TypedDict):
@@ -467,20 +452,15 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> Baseli
     if len(matches) != 1:
         there = [entry["name"] for entry in entries]
         why = "several benchmarks" if benchmark in there else "no benchmark"
-        raise BaselineError(
-            f"the report holds {why} named {benchmark!r}: "
-            + did_you_mean(benchmark, set(there), what="it holds"),
-            file=shown,
-            hint="give each benchmark a name of its own, the same in both runs",
-        )
+        guess = did_you_mean(benchmark, set(there), what="it holds")
+        what = f"the report holds {why} named {benchmark!r}: {guess}"
+        hint = "give each benchmark a name of its own, the same in both runs"
+        raise BaselineError(what, file=shown, hint=hint)
     (entry,) = matches
     for check in entry["checks"]:
         if check["gate"] in ("data", "expect") and check["verdict"] in ("FAIL", "INCONCLUSIVE"):
-            raise BaselineError(
-                f"the earlier run of {benchmark} is not complete: {check['reason']}",
-                file=shown,
-                hint="compare with a complete run",
-            )
+            what = f"the earlier run of {benchmark} is not complete: {check['reason']}"
+            raise BaselineError(what, file=shown, hint="compare with a complete run")
     provenance = {"ruler": entry["ruler"]} if entry.get("ruler") else {}
     agents: dict[str, AgentDocument] = {}
     for agent in entry["agents"]:

@@ -6,11 +6,13 @@ asserts, and deletes it when it updates. Under a selection, an error or a crash 
 baselines: so nothing is ever discovered here but baselines that no benchmark file on disk
 declares, and nothing at all where a run updates.
 """
+# ruff: noqa: ARG002, ARG003 - the signatures of syrupy
 
 from __future__ import annotations
 
 import os
 import warnings
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from difflib import get_close_matches
@@ -23,15 +25,8 @@ from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
 from syrupy.location import PyTestLocation
 
-from pytest_evalmetrics.baselines import document
-from pytest_evalmetrics.baselines.declared import (
-    FOLDER,
-    Declared,
-    baseline_file,
-    collected_tests,
-    folder_of,
-    shown_below,
-)
+from pytest_evalmetrics.baselines import declared, document
+from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
 from pytest_evalmetrics.run_folder import write_whole
@@ -51,8 +46,8 @@ class Store:
         name, config = name or item.name, item.config
         self._session = getattr(config, "_syrupy", None)
         self._option = option = config.option
-        self.path = baseline_file(item.path, name)
-        self.shown = shown_below(self.path, config.rootpath)
+        self.path = declared.baseline_file(item.path, name)
+        self.shown = declared.shown_below(self.path, config.rootpath)
         self.rows_path = self.path.with_name(f"{self.path.stem}.rows.jsonl.gz")
         self.keeps_runs = 1
         self._location = BaselineLocation(item, name, str(self.path))
@@ -89,10 +84,8 @@ class Store:
 
     def renamed_from(self) -> str:
         """Guess the former name of a benchmark without a baseline: one of an unused baseline."""
-        config = self._location.item.config
-        declared, beside = Declared.of(config), self.path.parent
-        unused = declared.orphans(beside.parent, collected_tests(config))
-        names = [path.stem for path in unused if path.parent == beside]
+        unused = Declared.of(self._location.item.config).orphans(self.path.parent.parent)
+        names = [path.stem for path in unused if path.parent == self.path.parent]
         close = get_close_matches(self.path.stem, names, n=1, cutoff=0.5)
         return (close or names)[0] if close or len(names) == 1 else ""
 
@@ -129,28 +122,25 @@ class Store:
         """Write the baseline, or say in a check why it is not written."""
         if new is None:
             reasons = [c for c in result.checks if c.gate in ("data", "expect") and c.verdict.fails]
-            return _with_check(
-                result,
-                "no baseline was recorded, because this evaluation is not complete"
-                + (f": {reasons[0].reason}" if reasons else ""),
-                "complete the run first; or say in `expect:` what is missing on purpose",
-            )
-        before, old = self._old()
+            why = "no baseline was recorded, because this evaluation is not complete"
+            why += f": {reasons[0].reason}" if reasons else ""
+            hint = "complete the run first; or say in `expect:` what is missing on purpose"
+            return _with_check(result, why, hint)
+        before = old = None
+        with suppress(BaselineError):  # a broken one is replaced
+            before = document.text_of(self.path, self.shown)
+            old = None if before is None else document.parse(before, file=self.shown)
         if not self._option.evalmetrics_accept_tasks and (dropped := _dropped_tasks(result, old)):
-            return _with_check(
-                result,
-                "no baseline was recorded, because it would drop tasks: " + "; ".join(dropped),
-                "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks",
-            )
+            why = "no baseline was recorded, because it would drop tasks: " + "; ".join(dropped)
+            hint = "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks"
+            return _with_check(result, why, hint)
         recorded = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
         new = {**new, "provenance": {"recorded": recorded, **new["provenance"]}}
         if self._option.evalmetrics_add_run and old is not None:
             if why := document.why_not_added(old, new):
-                return _with_check(
-                    result,
-                    f"this run was not added to the baseline: {why}",
-                    "drop --evalmetrics-add-run to record it in place of those runs",
-                )
+                why = f"this run was not added to the baseline: {why}"
+                hint = "drop --evalmetrics-add-run to record it in place of those runs"
+                return _with_check(result, why, hint)
             new = document.add_run(old, new, keep=self.keeps_runs)
         new = document.stamped(new)
         has_reason = "reason" in new["provenance"]
@@ -165,33 +155,22 @@ class Store:
             failure = error
         if failure is not None:
             why = getattr(failure, "strerror", None) or str(failure)
-            return _with_check(
-                result,
-                f"{self.shown}: this baseline can't be written: {why}",
-                "give the right or the room to write there; what was there is as it was",
-            )
+            why = f"{self.shown}: this baseline can't be written: {why}"
+            hint = "give the right or the room to write there; what was there is as it was"
+            return _with_check(result, why, hint)
         changes = {"file": self.shown, "written": text != before, "metrics": _changes(old, new)}
         return replace(result, recorded=changes)
-
-    def _old(self) -> tuple[str | None, BaselineDocument | None]:
-        """Return the present baseline as text and as a document: a broken one is replaced."""
-        text = None
-        try:
-            text = document.text_of(self.path, self.shown)
-            return text, None if text is None else document.parse(text, file=self.shown)
-        except BaselineError:
-            return text, None
 
     def _keep_rows(
         self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
     ) -> None:
         """Write the rows whole or not at all; those that are there already keep their bytes."""
         before = None if old is None else old["provenance"].get("rows")
-        if rows is None and before is not None:
-            self.rows_path.unlink(missing_ok=True)
-        if rows is None or (before == new["provenance"]["rows"] and self.rows_path.exists()):
-            return
-        write_whole(self.rows_path, [rows])
+        if rows is None:
+            if before is not None:
+                self.rows_path.unlink(missing_ok=True)
+        elif before != new["provenance"]["rows"] or not self.rows_path.exists():
+            write_whole(self.rows_path, [rows])
 
     def _compare(self, text: str, *, holds: bool) -> Exception | None:
         """Let syrupy compare, and write where this run updates; return why it could not."""
@@ -231,10 +210,8 @@ def _may_hold(mark: pytest.Mark) -> bool:
 def _without_syrupy(config: pytest.Config) -> BaselineError:
     hint = "drop `-p no:syrupy`, or set `baseline: false` for this benchmark"
     if config.pluginmanager.has_plugin("snapshot"):
-        hint = (
-            "pytest-snapshot has an option --snapshot-update too: switch it off instead, with "
-            "`-p no:snapshot`"
-        )
+        other = "pytest-snapshot has an option --snapshot-update too"
+        hint = f"{other}: switch it off instead, with `-p no:snapshot`"
     return BaselineError("baselines are kept through syrupy, which is switched off", hint=hint)
 
 
@@ -282,50 +259,45 @@ class BaselineExtension(SingleFileSnapshotExtension):
     """
 
     _write_mode = WriteMode.TEXT
-    snapshot_dirname = FOLDER
+    snapshot_dirname = declared.FOLDER
     holds: bool = False
 
     def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
         """Say what the gates, or the store, have found."""
-        del serialized_data, snapshot_data
         return self.holds
 
     def read_snapshot_data_from_location(
         self, *, snapshot_location: str, snapshot_name: str, session_id: str
     ) -> str | None:
         """Say whether there is one: it has been read, and syrupy would keep it until the end."""
-        del snapshot_name, session_id
         return "" if os.path.lexists(snapshot_location) else None
 
     @classmethod
     def get_snapshot_name(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
         """Name the snapshot as the benchmark."""
-        del index
         return cast("BaselineLocation", test_location).benchmark
 
     @classmethod
     def get_location(cls, *, test_location: PyTestLocation, index: Any = 0) -> str:
         """Return the baseline's file."""
-        del index
         return cast("BaselineLocation", test_location).file
 
     @classmethod
     def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
         """Look for orphans among all baselines beside the benchmark file."""
-        return os.path.join(os.path.dirname(test_location.filepath), FOLDER)  # noqa: PTH118, PTH120 - for each
+        return os.path.join(os.path.dirname(test_location.filepath), declared.FOLDER)  # noqa: PTH118, PTH120 - for each
 
     @classmethod
     def matches_test_location(
         cls, *, test_location: PyTestLocation, snapshot_location: str
     ) -> bool:
         """Tell whether a baseline is one of the same benchmark file."""
-        return Path(snapshot_location).parent == folder_of(Path(test_location.filepath))
+        return Path(snapshot_location).parent == declared.folder_of(Path(test_location.filepath))
 
     def discover_snapshots(
         self, *, test_location: PyTestLocation, ignore_extensions: list[str] | None = None
     ) -> SnapshotCollections:
         """Find the orphans: nothing else may ever look unused to syrupy."""
-        del ignore_extensions
         orphans = SnapshotCollections()
         item = test_location.item
         if not hasattr(item, "config") or not _is_whole(item.session):
@@ -333,8 +305,7 @@ class BaselineExtension(SingleFileSnapshotExtension):
         if item.config.option.update_snapshots:  # syrupy would delete them
             return orphans
         folder = Path(self.discovery_dirname(test_location=test_location))
-        declared = Declared.of(item.config)
-        for orphan in declared.orphans(folder, collected_tests(item.config)):
+        for orphan in Declared.of(item.config).orphans(folder):
             collection = SnapshotCollection(location=str(orphan))
             collection.add(Snapshot(name=orphan.stem))
             orphans.add(collection)
@@ -348,7 +319,6 @@ class BaselineExtension(SingleFileSnapshotExtension):
         cls, *, snapshot_collection: SnapshotCollection, name_order: dict[str, int] | None = None
     ) -> None:
         """Write a baseline whole or not at all."""
-        del name_order
         (snapshot,) = snapshot_collection
         write_whole(Path(snapshot_collection.location), [str(snapshot.data).encode()])
 

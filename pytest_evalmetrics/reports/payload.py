@@ -19,7 +19,7 @@ from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.reports.html.page import page_texts
-from pytest_evalmetrics.run_folder import temporary_name, write_whole
+from pytest_evalmetrics.run_folder import write_whole
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
@@ -85,10 +85,9 @@ def payload_of(
             "groups": write_aggregates(result.id, large, folder),
         }
     except (TypeError, ValueError) as error:
-        raise MetricError(
-            f"the aggregate metrics of {result.name} can't be written as JSON: {error}",
-            hint="let the hook pytest_evalmetrics_compute_metrics return builtins only",
-        ) from error
+        message = f"the aggregate metrics of {result.name} can't be written as JSON: {error}"
+        hint = "let the hook pytest_evalmetrics_compute_metrics return builtins only"
+        raise MetricError(message, hint=hint) from error
     if row_scores is not None:
         handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
         handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
@@ -104,11 +103,6 @@ def payload_of(
 
 
 # -- texts and files on their way ------------------------------------------------------------
-
-
-def handover_folder() -> Path:
-    """Name a folder that is this run's own; it is made when something is left there."""
-    return Path(tempfile.gettempdir()) / temporary_name()
 
 
 def _hand_over(pieces: Iterable[bytes], folder: Path | None) -> tuple[str, str]:
@@ -129,16 +123,14 @@ def leave(pieces: Iterable[bytes], folder: Path) -> str:
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         write_whole(path, pieces)
     except OSError as error:
-        where = f"the results of a benchmark can't be kept in {folder.parent}"
-        raise _no_room(where, error) from error
+        raise _no_room("a benchmark", folder.parent, error) from error
     return str(path)
 
 
-def _no_room(what: str, error: OSError) -> ArtifactError:
-    return ArtifactError(
-        f"no artifact is written: {what}: {error.strerror or error}",
-        hint="free some room, or name another folder in the environment as TMPDIR",
-    )
+def _no_room(of: str, folder: str | Path, error: OSError) -> ArtifactError:
+    where = f"the results of {of} can't be kept in {folder}: {error.strerror or error}"
+    hint = "free some room, or name another folder in the environment as TMPDIR"
+    return ArtifactError(f"no artifact is written: {where}", hint=hint)
 
 
 class Artifacts:
@@ -174,8 +166,7 @@ class Artifacts:
                 Path(path).unlink()
                 places[kind] = start, self._spool.tell() - start
         except OSError as error:
-            where = f"the results of {item_id} can't be kept in {tempfile.gettempdir()}"
-            raise _no_room(where, error) from error
+            raise _no_room(item_id, tempfile.gettempdir(), error) from error
         self._places[item_id] = places
 
     def ids(self, kind: str) -> list[str]:

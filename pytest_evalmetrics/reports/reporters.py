@@ -252,10 +252,7 @@ def _written(target: Any, run: FinishedRun, prefix: str) -> Iterator[Path]:
 
 
 def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:
-    """Write the page of a calibration: of each benchmark lines of text and of charts, and a patch.
-
-    ArtifactError says that it can't be written.
-    """
+    """Write the page of a calibration: text and charts of each benchmark, and a patch."""
     _write(path, page_of("noise", data))
 
 
@@ -263,9 +260,7 @@ def _write(path: Path, pieces: Iterable[bytes]) -> Path:
     try:
         write_whole(path, pieces)
     except OSError as error:
-        raise ArtifactError(
-            f"can't be written: {error.strerror or error}",
-            file=str(path),
-            hint="choose another place with --evalmetrics-output, or free some room",
-        ) from error
+        message = f"can't be written: {error.strerror or error}"
+        hint = "choose another place with --evalmetrics-output, or free some room"
+        raise ArtifactError(message, file=str(path), hint=hint) from error
     return path

@@ -11,10 +11,9 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics import EvalMetricsError
 from pytest_evalmetrics.layout import capped, many, visible
 from pytest_evalmetrics.reports import wording
-from pytest_evalmetrics.reports.failure import comparison_details, strength, triage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -53,10 +52,7 @@ _HEAD = (
     "| | benchmark | metric | value | 95 % interval | baseline | change | expected |",
     "|---|---|---|---|---|---|---|---|",
 )
-_TRENDS_HEAD = (
-    *("### The last runs", ""),
-    *("| benchmark | metric | trend | last values |", "|---|---|---|---|"),
-)
+_TRENDS_HEAD = ("| benchmark | metric | trend | last values |", "|---|---|---|---|")
 
 
 def summary(report: Mapping[str, Any]) -> str:
@@ -66,7 +62,7 @@ def summary(report: Mapping[str, Any]) -> str:
     lines += [wording.verdict_counts(report), ""]
     if chance := wording.false_alarms(benchmarks):
         lines += [f"{chance}.", ""]
-    causes = triage(report)
+    causes = wording.triage(report)
     for head, *rest in causes:
         lines += [f"- **{plain(head)}**", *(f"  - {plain(text)}" for text in rest if text)]
     lines += [""] if causes else []
@@ -98,7 +94,7 @@ def _rows(checks: list[EntryCheck]) -> list[str]:
     """Write what does not hold, then each gated metric; both up to a limit."""
     others = [pair for pair in checks if pair[1]["verdict"] != "PASS"]
     if len(others) > _OTHERS_SHOWN:
-        others.sort(key=lambda pair: strength(pair[1]))
+        others.sort(key=lambda pair: wording.strength(pair[1]))
     passing = [
         (entry, check)
         for entry, check in checks
@@ -139,7 +135,7 @@ def _details(entry: Mapping[str, Any]) -> Iterator[str]:
         shown = check["verdict"] != "PASS" or check["evidence"].get("task_list")
         if not shown or not check["reason"]:
             continue
-        lines = [*comparison_details(check["evidence"]), *filter(None, [check["hint"]])]
+        lines = [*wording.comparison_details(check["evidence"]), *filter(None, [check["hint"]])]
         lines.append(f"{entry['file']}, line {check['line'] or entry['line']}")
         title = f"{_html(_named(entry, check))}: {_html(check['reason'])}"
         sign = _SIGNS[check["verdict"]]
@@ -167,7 +163,8 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
         if run.get("reason")
     ]
     return [
-        *_block(_TRENDS_HEAD, capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")),
+        *("### The last runs", "", *_TRENDS_HEAD),
+        *(*capped(rows, _TRENDS_SHOWN, "| and {} more | | | |"), ""),
         *_block(["**Drift:**", ""], drift),
         *_block(["Accepted changes:", ""], accepted[-_TRENDS_SHOWN:]),
     ]
@@ -189,11 +186,9 @@ def tell_ci(
             with Path(target).open("a", encoding="utf-8") as file:
                 file.write(summary(report) + "\n")
         except OSError as error:
-            raise ArtifactError(
-                f"the job summary can't be written: {error.strerror or error}",
-                file=target,
-                hint="GITHUB_STEP_SUMMARY names this file",
-            ) from error
+            message = f"the job summary can't be written: {error.strerror or error}"
+            hint = "GITHUB_STEP_SUMMARY names this file"
+            raise EvalMetricsError(message, file=target, hint=hint) from error
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
     place = partial(_in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
@@ -213,7 +208,7 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
         if check["verdict"] in _LEVELS and check["reason"] and not entry["xfail"]
     ]
     by_level: dict[str, list[str]] = {"error": [], "warning": []}
-    for entry, check in sorted(failing, key=lambda pair: strength(pair[1])):
+    for entry, check in sorted(failing, key=lambda pair: wording.strength(pair[1])):
         level, title = _LEVELS[check["verdict"]], f"{entry['name']}: {check['verdict']}"
         by_level[level].append(
             f"::{level} file={_property(place(entry['file']))},"
@@ -258,31 +253,30 @@ _SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
 def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
     """Write one violation for each check that does not hold, as a JSON array."""
     place = partial(_in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR"))
+
+    def violation(
+        text: str, kind: str, identity: Sequence[str], severity: str, where: tuple[str, int]
+    ) -> dict[str, Any]:
+        name = f"evalmetrics-{kind}"
+        digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
+        return {
+            "description": text,
+            "check_name": name,
+            "fingerprint": digest.hexdigest(),
+            "severity": severity,
+            "location": {"path": place(where[0]), "lines": {"begin": where[1]}},
+        }
+
     violations = []
     for entry in report["benchmarks"]:
         for check in (check for check in entry["checks"] if check["verdict"] in _SEVERITIES):
             severity = "info" if entry["xfail"] else _SEVERITIES[check["verdict"]]
-            text = wording.of_agent(check) + (check["reason"] or check["name"])
+            text = f"{entry['name']}: {wording.of_agent(check)}{check['reason'] or check['name']}"
             # without the numbers: the next run has to recognise the same fault
             identity = [entry["id"], check["gate"], check["name"], check["agent"]]
-            where = place(entry["file"]), check["line"] or entry["line"]
-            violations.append(
-                (f"{entry['name']}: {text}", check["gate"], identity, severity, where)
-            )
+            where = entry["file"], check["line"] or entry["line"]
+            violations.append(violation(text, check["gate"], identity, severity, where))
     for item, why in wording.lost_ones(report):
-        where = place(item.partition("::")[0]), 1
-        violations.append((f"{item} {why}", "not-evaluated", [item], "major", where))
-    described = []
-    for text, kind, identity, severity, (file, line) in violations:
-        name = f"evalmetrics-{kind}"
-        digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
-        described.append(
-            {
-                "description": text,
-                "check_name": name,
-                "fingerprint": digest.hexdigest(),
-                "severity": severity,
-                "location": {"path": file, "lines": {"begin": line}},
-            }
-        )
-    return json.dumps(described, indent=2, ensure_ascii=False).encode() + b"\n"
+        where = item.partition("::")[0], 1
+        violations.append(violation(f"{item} {why}", "not-evaluated", [item], "major", where))
+    return json.dumps(violations, indent=2, ensure_ascii=False).encode() + b"\n"

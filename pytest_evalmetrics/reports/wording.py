@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import math
+import re
+import shlex
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.results import RowFailure, ScorerFailures, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from pytest_evalmetrics.results import RowFailure, ScorerFailures
 
 # -- numbers and tables ----------------------------------------------------------------------
 
@@ -91,8 +93,7 @@ def expected(check: Mapping[str, Any]) -> str:
 
 def better_way(evidence: Mapping[str, Any]) -> str:
     """Say which direction is better; empty where nothing is compared."""
-    direction = evidence.get("direction")
-    return f"{direction} is better" if direction else ""
+    return f"{evidence['direction']} is better" if evidence.get("direction") else ""
 
 
 def change_of(evidence: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
@@ -108,6 +109,45 @@ def p_value(evidence: Mapping[str, Any]) -> float | None:
     """Return a comparison's p value, adjusted for the other metrics where it is."""
     p: float | None = evidence.get("p_adjusted", evidence.get("p"))
     return p
+
+
+_TASKS_NAMED = 10  # that a line names
+_REWARDS = 8  # of a task
+
+
+def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
+    """Say which tasks flipped, what the test rests on, and what it could have detected."""
+    worst = evidence.get("worst_tasks") or []
+    if worst:
+        flips = [
+            f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})" for t in worst
+        ]
+        yield f"worse: task {listed(flips, len(flips), evidence['worse'])}"
+    if evidence.get("test"):
+        units, tasks = evidence.get("units"), evidence["tasks"]
+        clustered = f" in {many(units, 'cluster')}" if units and units != tasks else ""
+        p, adjusted = evidence.get("p"), evidence.get("p_adjusted")
+        is_adjusted = p is not None and adjusted is not None and adjusted > p * 1.0000001
+        adjusted = f"; p = {adjusted:.2g} adjusted for the other metrics" if is_adjusted else ""
+        yield (
+            f"{evidence['test']} over {many(tasks, 'task')}{clustered}, "
+            f"{many(evidence['rollouts_baseline'], 'rollout')} before and "
+            f"{evidence['rollouts_current']} now{adjusted}"
+        )
+    if evidence.get("mde"):
+        yield f"80 % power to see a loss of {number(evidence['mde'])} or more"
+    if evidence.get("unseen_flips"):
+        yield f"no task differs; up to {evidence['unseen_flips']:.1%} of the tasks may flip unseen"
+    for key, what in (("added", "only in this run"), ("removed", "only in the baseline")):
+        if count := evidence.get(key):
+            named = listed(evidence[f"{key}_tasks"], _TASKS_NAMED, count)
+            yield f"{many(count, 'task', 'is')} {what}: {named}"
+    if excluded := evidence.get("excluded_tasks"):
+        yield f"without a value on one side, and left out: task {listed(excluded, _TASKS_NAMED)}"
+
+
+def _rewards(rewards: Sequence[float]) -> str:
+    return " ".join(capped([number(r) for r in rewards], _REWARDS, "..."))
 
 
 # -- a run -----------------------------------------------------------------------------------
@@ -146,11 +186,8 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
 
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:
     """List the benchmarks and tests without a result, each with what is unknown of it."""
-    half = broken_off(report)
-    return [
-        (item, "was not evaluated" + (" to its end" if item in half else ""))
-        for item in report["not_evaluated"]
-    ]
+    ends, why = dict.fromkeys(broken_off(report), " to its end"), "was not evaluated"
+    return [(item, why + ends.get(item, "")) for item in report["not_evaluated"]]
 
 
 def broken_off(report: Mapping[str, Any]) -> set[str]:
@@ -181,6 +218,101 @@ def trends(report: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str, 
                     yield entry, agent["agent"] if several else "", name, values
 
 
+# -- why a run is red: the checks that fail, grouped by cause ---------------------------------
+
+FOLDED = 10  # failing benchmarks that a log shows one by one
+_EXPLAINED = 2  # of more of them
+_GROUPED = 5  # with fewer of them, each is read by itself
+_CAUSES_SHOWN = 8
+_PARTS_SHOWN = 6
+_RED = ("FAIL", "INCONCLUSIVE")
+_PLACE = re.compile(r"^\S+:\d+: ")
+_VARYING = re.compile(r"'[^']*'|\"[^\"]*\"|\d[\w.%-]*")
+
+
+def strength(check: Mapping[str, Any]) -> tuple[int, float, float]:
+    """Rank a check: the verdict, then the p value, then the loss."""
+    evidence = check.get("evidence", {})
+    p = evidence.get("p_adjusted")
+    rank = _RED.index(check["verdict"]) if check["verdict"] in _RED else len(_RED)
+    return rank, 1.0 if p is None else p, -(evidence.get("drop") or 0.0)
+
+
+def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """List the benchmarks that make the run red, the strongest evidence first."""
+    red = [e for e in report["benchmarks"] if e["verdict"] in _RED and not e["xfail"]]
+    return sorted(red, key=lambda entry: min(map(strength, entry["checks"]), default=(2, 1.0, 0.0)))
+
+
+def folded(report: Mapping[str, Any]) -> set[str]:
+    """Name the failing benchmarks whose explanation a log omits, where there are many."""
+    red = {entry["id"] for entry in failing(report)}
+    if len(red) <= FOLDED:
+        return set()
+    return red - {next(iter(cause.ids)) for cause in _causes(report)[:_EXPLAINED]}
+
+
+def triage(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
+    """Say for each cause whom it concerns, the strongest case, and a command for that."""
+    red = len(failing(report))
+    if red < _GROUPED:
+        return []
+    causes = _causes(report)
+    lines = []
+    for cause in causes[:_CAUSES_SHOWN]:
+        where = ", ".join(filter(None, [cause.agent, *cause.metrics]))
+        head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
+        head += f": {where}" if where else ""
+        head += f", in {listed(list(cause.parts), _PARTS_SHOWN)}" if cause.parts else ""
+        first = next(iter(cause.ids))
+        case = f"first {first.rpartition('::')[2]}: {cause.reason}"
+        lines.append((head, case, f"pytest {shlex.quote(first)}"))
+    if len(causes) > _CAUSES_SHOWN:
+        lines.append((f"and {many(len(causes) - _CAUSES_SHOWN, 'more cause')}", "", ""))
+    return lines
+
+
+class _Cause(msgspec.Struct):
+    """A reason that several benchmarks fail for; the keys are in the order of their evidence."""
+
+    verdict: str
+    agent: str
+    reason: str  # of the first benchmark
+    metrics: dict[str, None] = {}
+    parts: dict[str, None] = {}  # of broken-down metrics
+    ids: dict[str, None] = {}  # of the benchmarks
+
+
+def _causes(report: Mapping[str, Any]) -> list[_Cause]:
+    """Group failing checks by verdict, agent and metric; without a number, by the reason."""
+    several = len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
+    causes: dict[tuple[str, ...], _Cause] = {}
+    checks = [(entry, check) for entry in failing(report) for check in entry["checks"]]
+    for entry, check in sorted(checks, key=lambda pair: strength(pair[1])):
+        verdict = check["verdict"]
+        if verdict not in _RED:
+            continue
+        agent = checked_agent(entry, check)
+        metric, _, part = check["name"].partition("[")
+        reason = _PLACE.sub("", check["reason"])
+        kind = metric if verdict == "FAIL" else _VARYING.sub("_", reason)
+        new = _Cause(verdict, agent if several else "", reason)
+        cause = causes.setdefault((verdict, agent, kind), new)
+        cause.ids[entry["id"]] = None
+        if verdict == "FAIL":
+            cause.metrics[metric] = None
+        if part:
+            cause.parts[part.removesuffix("]")] = None
+    joined: dict[tuple[object, ...], _Cause] = {}
+    for key, cause in causes.items():
+        # the metrics that the same benchmarks of an agent fail for are one cause
+        same = (cause.verdict, cause.agent, frozenset(cause.ids)) if cause.metrics else key
+        first = joined.setdefault(same, cause)
+        first.metrics |= cause.metrics
+        first.parts |= cause.parts
+    return sorted(joined.values(), key=lambda c: (_RED.index(c.verdict), -len(c.ids)))
+
+
 # -- calls of models and endpoints -----------------------------------------------------------
 
 
@@ -193,8 +325,8 @@ def judge_lines(judges: Iterable[Mapping[str, Any]]) -> list[str]:
     models = []
     for model, uses in by_model.items():
         parts = [f"{model}: {many(sum(use['calls'] for use in uses), 'answer')}"]
-        if tokens := sum(use["total_tokens"] for use in uses):
-            parts.append(many(tokens, "token"))
+        tokens = sum(use["total_tokens"] for use in uses)
+        parts += [many(tokens, "token")] if tokens else []
         costs = [use["cost"] for use in uses]
         if None not in costs:
             parts.append(f"cost {sum(costs):.4g}")
@@ -209,18 +341,15 @@ def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
     if not uses:
         return []
     counted = ("calls", "from_journal", "failed", "requests", "total_tokens")
-    total = {key: sum(use[key] for use in uses) for key in counted}
-    journal = f" ({total['from_journal']} by the journal)" if total["from_journal"] else ""
-    parts = [f"{total['calls']} answered{journal}"]
-    if total["failed"]:
-        parts.append(f"{total['failed']} failed")
-    parts.append(f"{many(total['requests'], 'request')} sent")
-    if total["total_tokens"]:
-        parts.append(many(total["total_tokens"], "token"))
+    calls, from_journal, failed, requests, tokens = (sum(u[key] for u in uses) for key in counted)
+    parts = [f"{calls} answered" + (f" ({from_journal} by the journal)" if from_journal else "")]
+    parts += [f"{failed} failed"] if failed else []
+    parts.append(f"{many(requests, 'request')} sent")
+    parts += [many(tokens, "token")] if tokens else []
     paid, worth = ([use[key] for use in uses] for key in ("cost_now", "cost"))
     if None not in paid:
         parts.append(f"cost {sum(paid):.4g}")
-        if total["from_journal"] and None not in worth:
+        if from_journal and None not in worth:
             parts.append(f"saved {sum(worth) - sum(paid):.4g}")
     return [f"calls: {', '.join(parts)}"]
 
@@ -244,12 +373,12 @@ def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
     return lines
 
 
-def recorded_count(entries: Iterable[Mapping[str, Any]]) -> str:
-    """Count the baselines that all benchmarks recorded; empty where none did."""
+def recorded_count(entries: Iterable[Mapping[str, Any]]) -> list[str]:
+    """Count the baselines that all benchmarks recorded in one line; none where none did."""
     written = [entry["recorded"]["written"] for entry in entries if entry["recorded"]]
     parts = [(written.count(True), "recorded"), (written.count(False), "unchanged")]
     counted = ", ".join(f"{count} {what}" for count, what in parts if count)
-    return f"baselines: {counted}" if counted else ""
+    return [f"baselines: {counted}"] if counted else []
 
 
 def _change(was: float | None, now: float | None) -> str:

@@ -15,11 +15,10 @@ from urllib.parse import quote
 
 import msgspec
 
-from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics import EvalMetricsError
+from pytest_evalmetrics.ext import Verdict
 from pytest_evalmetrics.reports import wording
-from pytest_evalmetrics.reports.failure import comparison_details, triage
 from pytest_evalmetrics.reports.html.picture import first
-from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
@@ -75,31 +74,24 @@ def metrics_of(entry: Entry) -> list[dict[str, Any]]:
             }
     for check in entry["checks"]:
         row = rows.get((wording.checked_agent(entry, check), check["name"]))
-        if row is not None and check["gate"] in ("threshold", "baseline"):
-            _add_check(row, check)
+        if row is None or check["gate"] not in ("threshold", "baseline"):
+            continue
+        row["verdict"] = min(row["verdict"], check["verdict"], key=_SEVERITY.__getitem__)
+        row["bounds"] += [wording.expected(check)] if check["bound"] else []
+        if check["gate"] == "threshold":
+            row["limits"] += [
+                {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])
+            ]
+            continue
+        evidence = check["evidence"]
+        less, allowed = evidence.get("direction") == "lower", evidence.get("allowed_drop")
+        change, baseline = wording.change_of(evidence), evidence.get("baseline")
+        row |= {"baseline": baseline, "p": wording.p_value(evidence), "less": less}
+        row["change"] = None if change[0] is None else change
+        if allowed is not None and baseline is not None:
+            at = baseline + (allowed if less else -allowed)
+            row["limits"].append({"side": "<=" if less else ">=", "at": at})
     return sorted(rows.values(), key=lambda row: (not row["verdict"], not row["key"]))
-
-
-def _add_check(row: dict[str, Any], check: Mapping[str, Any]) -> None:
-    row["verdict"] = min(row["verdict"], check["verdict"], key=_SEVERITY.__getitem__)
-    evidence = check["evidence"]
-    row["bounds"] += [wording.expected(check)] if check["bound"] else []
-    if check["gate"] == "threshold":
-        row["limits"] += [
-            {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])
-        ]
-        return
-    less, allowed = evidence.get("direction") == "lower", evidence.get("allowed_drop")
-    change = wording.change_of(evidence)
-    row |= {
-        "baseline": evidence.get("baseline"),
-        "p": wording.p_value(evidence),
-        "less": less,
-        "change": None if change[0] is None else change,
-    }
-    if allowed is not None and row["baseline"] is not None:
-        at = row["baseline"] + (allowed if less else -allowed)
-        row["limits"].append({"side": "<=" if less else ">=", "at": at})
 
 
 # -- a benchmark in one row of the overview --------------------------------------------------
@@ -200,7 +192,7 @@ def _check(entry: Entry, check: Mapping[str, Any]) -> dict[str, Any]:
         "reason": check["reason"][:_TEXT],
         "hint": check["hint"][:_TEXT],
         "line": check["line"] or entry["line"],
-        "details": [line[:_TEXT] for line in comparison_details(check["evidence"])],
+        "details": [line[:_TEXT] for line in wording.comparison_details(check["evidence"])],
     }
 
 
@@ -395,7 +387,7 @@ def _run(
         "deselected": len(report.get("deselected", ())),
         "left_out": left_out,
         "origin": {key: value for key, value in origin.items() if value},
-        "causes": triage(report),
+        "causes": wording.triage(report),
         "chance": wording.false_alarms(entries),
     }
 
@@ -435,10 +427,8 @@ _RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
     """Write a static site over all runs below a folder; return its first page, and notes.
 
-    It shows each run's page, and each benchmark's trend and changes.
-    The artifacts of each run are in a folder of their own, at any depth; a run that can't be read
-    is left out with a note. Each run's page goes below ``runs``. ArtifactError says that there is
-    no run, or that the site can't be written.
+    It shows each run's page, and each benchmark's trend and changes. The artifacts of each run are
+    in a folder of their own, at any depth; one that can't be read is left out with a note.
     """
     runs, notes = [], []
     for file in sorted(folder.rglob("*report.json")):
@@ -449,11 +439,9 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             notes.append(f"{file}: no report that can be read: {type(error).__name__}: {error}")
     if not runs:
-        raise ArtifactError(
-            "no run: there is no report.json below it",
-            file=str(folder),
-            hint="name the folder that holds the artifacts of runs, each in a folder of its own",
-        )
+        hint = "name the folder that holds the artifacts of runs, each in a folder of its own"
+        what = "no run: there is no report.json below it"
+        raise EvalMetricsError(what, file=str(folder), hint=hint)
     runs.sort(key=lambda run: (run["time"], run["name"]))
     site = {
         "runs": [{k: v for k, v in run.items() if k not in ("report", "page")} for run in runs],
@@ -468,7 +456,7 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
                 shutil.copyfile(run["page"], target)
         write_whole(index, page_of("site", site))
     except OSError as error:
-        raise ArtifactError(f"can't be written: {error.strerror}", file=str(output)) from error
+        raise EvalMetricsError(f"can't be written: {error.strerror}", file=str(output)) from error
     return index, notes
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from functools import partial
-from itertools import islice, pairwise
+from itertools import chain, islice
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -127,24 +127,19 @@ def _statistics(values: Floats, count: int) -> dict[str, Any] | None:
 
 
 class _ByTask:
-    """The rows of some tasks, the first ones of each; a task may be -1, which is not there."""
+    """The first rows of some tasks; a task may be -1, which is not there."""
 
-    def __init__(self, table: RolloutTable, tasks: Ints, most: int) -> None:
-        self._there = (tasks >= 0).tolist()
-        offsets = np.append(table.offsets, 0)  # a table may have no task
-        starts = offsets[np.maximum(tasks, 0)]
-        counts = np.where(tasks < 0, 0, offsets[np.maximum(tasks, 0) + 1] - starts)
-        ends = np.minimum(counts, most).cumsum()
-        counts = np.diff(ends, prepend=0)
-        self.rows: Ints = np.arange(counts.sum()) + (starts - (ends - counts)).repeat(counts)
-        self._bounds = [*pairwise([0, *ends.tolist()])]
+    def __init__(self, table: RolloutTable, tasks: Ints) -> None:
+        spans = zip(table.offsets[tasks].tolist(), table.offsets[tasks + 1].tolist(), strict=True)
+        self._spans = [range(start, min(end, start + _ATTEMPTS)) for start, end in spans]
+        self._there = (tasks >= 0).tolist()  # the span of -1 ends before it begins: it is empty
+        self.rows: Ints = np.fromiter(chain.from_iterable(self._spans), np.int64)
 
     def split(self, values: Sequence[Any]) -> list[Any]:
         """Split what there is of each row by task; None for a task that is not there."""
-        return [
-            values[start:end] if there else None
-            for there, (start, end) in zip(self._there, self._bounds, strict=True)
-        ]
+        left = iter(values)
+        parts = [list(islice(left, len(span))) for span in self._spans]
+        return [part if there else None for there, part in zip(self._there, parts, strict=True)]
 
 
 def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[int]]:
@@ -255,7 +250,7 @@ class _Side(msgspec.Struct, frozen=True):
         """Write the first values of some tasks; None for a task without any."""
         if self.table is None or score not in self.table.scores:
             return [None] * len(order)
-        tasks = _ByTask(self.table, self.at[order], _ATTEMPTS)
+        tasks = _ByTask(self.table, self.at[order])
         return tasks.split(numbers(self.table.scores[score][tasks.rows]))
 
 
@@ -341,7 +336,7 @@ class _Picture:
         most = max(1, min(_MOST, _NUMBERS // (2 * (len(self.scores) + attempts))))
         order = self._order(rows)[:most]
         here = self.now.at[order]
-        by_task = _ByTask(self.table, here, _ATTEMPTS)
+        by_task = _ByTask(self.table, here)
         gone = () if self.was.table is None else self.was.table.tasks
         places = zip(here.tolist(), self.was.at[order].tolist(), strict=True)
         was, now = ([side.means(name) for name in self.scores] for side in (self.was, self.now))

@@ -1,22 +1,149 @@
-"""The terminal: one line per benchmark at the end of a run, and the plan's table."""
+"""The terminal: a failing benchmark, one line per benchmark at a run's end, the plan's table."""
 
 from __future__ import annotations
 
 import math
+import re
 from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from pytest_evalmetrics.layout import capped, listed, many, visible
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports import wording
-from pytest_evalmetrics.reports.failure import FOLDED, failing, triage
+from pytest_evalmetrics.results import BenchmarkResult, Power, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.results import Power
-
     Entry = Mapping[str, Any]
     Lines = Iterator[tuple[str, str | None]]  # with a colour
+
+# -- a benchmark that fails ------------------------------------------------------------------
+
+_NOTES = 3  # of a kind
+_VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
+_COMPARED = (
+    *("verdict", "agent", "metric", "baseline", "now", "change", "95% interval"),
+    *("p", "tasks", "worse", "better", "direction", "expected"),
+)
+_ANNOUNCED = {
+    Verdict.FAIL: "failed",
+    Verdict.INCONCLUSIVE: "could not be judged",
+    Verdict.WARN: "passed with a warning",
+    Verdict.PASS: "passed",
+}
+
+
+def failure_text(result: BenchmarkResult) -> str:
+    """Explain a benchmark that failed, for the reader of a CI log."""
+    checks = msgspec.to_builtins(result.checks)
+    parts = [visible(f"{result.name} {_ANNOUNCED[result.verdict]}")]
+    if result.failed_rows:  # what is missing below is missing for this reason
+        parts += ["", *wording.failed_row_groups(result.failed_rows)]
+    parts += _tables(checks)
+    reasons = [c for c in checks if c["verdict"] != "PASS" and c["reason"]]
+    for check, following in zip(reasons, [*reasons[1:], None], strict=True):
+        where = f"{result.file}:{check['line']}: " if check["line"] else ""
+        reason = wording.of_agent(check) + check["reason"]
+        parts += ["", visible(f"{check['verdict']}  {where}{reason}")]
+        parts += [f"    {visible(line)}" for line in wording.comparison_details(check["evidence"])]
+        if check["hint"] and (following is None or following["hint"] != check["hint"]):
+            parts.append(f"  -> {check['hint']}")
+    if result.changes:
+        parts += ["", *(f"changed: {visible(text)}" for text in result.changes)]
+    explained = set(wording.failed_row_notes(result.failed_rows))
+    kinds: dict[str, list[str]] = {}
+    for note in result.notes:
+        if note not in explained:
+            kinds.setdefault(note.partition(":")[0], []).append(note)
+    notes = []
+    for several in kinds.values():  # what is noted of every agent is noted often
+        more = many(len(several) - _NOTES, "more such note")
+        notes += capped(several, _NOTES, f"and {more}, in report.json")
+    if notes:
+        parts += ["", *(f"note: {visible(note)}" for note in notes)]
+    return "\n".join(parts)
+
+
+def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+    """Write a table of the values that gates require, and one of what is compared."""
+    values, compared = [], []
+    for check in checks:
+        head = (check["verdict"], check["agent"], check["name"])
+        if evidence := check["evidence"]:
+            change, *interval = wording.change_of(evidence)
+            p = wording.p_value(evidence)
+            sides = evidence.get("baseline"), evidence.get("current", check["value"])
+            row = (
+                *(*head, *map(wording.number, sides), wording.signed(change)),
+                "" if None in interval else f"[{', '.join(map(wording.signed, interval))}]",
+                "" if p is None else f"{p:.2g}",
+                *(str(evidence.get(key, "")) for key in ("tasks", "worse", "better")),
+                *(wording.better_way(evidence), check["bound"]),
+            )
+            compared.append(row)
+        elif check["bound"] and check["gate"] != "data":
+            tasks = str((check["estimate"] or {}).get("tasks", ""))
+            measured = wording.measured(check, check["estimate"])
+            values.append((*head, *measured, tasks, check["bound"]))
+    for header, rows in ((_VALUES, values), (_COMPARED, compared)):
+        yield from ("", *wording.table(header, rows)) if rows else ()
+
+
+_REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
+_LONG = ("verdict ", "changed:", "note:")  # what --tb=short leaves to the artifacts
+
+
+@record
+class _Crash:
+    """What pytest's short summary and JUnit read of a failure."""
+
+    message: str
+    path: str = ""
+    lineno: int = 0
+
+    def __str__(self) -> str:  # --tb=line
+        return self.message
+
+
+@record
+class FailureText:
+    """A failure as pytest shows it: the text, and its first reason as the summary."""
+
+    text: str
+    style: str = "long"  # of --tb
+
+    @property
+    def reprcrash(self) -> _Crash:
+        """The line for the short test summary."""
+        for before, line in pairwise(self.text.splitlines()):
+            # a row of a table looks alike, but has no empty line before it
+            if not before and (match := _REASON.fullmatch(line)):
+                prefix = "" if match["verdict"] == "FAIL" else f"{match['verdict']}: "
+                return _Crash(prefix + match["reason"])
+        call, _, rest = self.text.partition("\n\n")  # of a test: its line comes first
+        return _Crash((rest if "\n> " in call else call).partition("\n")[0])
+
+    def toterminal(self, tw: Any) -> None:
+        """Write the text, verdicts in colour."""
+        lines = self.text.splitlines()
+        if self.style == "line":  # pytest writes the crash line
+            return
+        if self.style == "short":
+            parts = [part for part in self.text.split("\n\n") if not part.startswith(_LONG)]
+            lines = [line for line in "\n".join(parts).splitlines() if not line.startswith("    ")]
+        for line in lines:
+            red = line.startswith(("FAIL", "INCONCLUSIVE"))
+            tw.line(line, red=red, yellow=line.startswith("WARN"), green=line.startswith("PASS"))
+
+    def __str__(self) -> str:
+        return self.text
+
+
+# -- the end of a run ------------------------------------------------------------------------
 
 _COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
@@ -44,8 +171,8 @@ def section(
 
 def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) -> Lines:
     entries = report["benchmarks"]
-    red = failing(report)
-    for head, *rest in triage(report) if verbosity <= 0 else ():
+    red = wording.failing(report)
+    for head, *rest in wording.triage(report) if verbosity <= 0 else ():
         yield head, "red"
         for text in filter(None, rest):
             line = " ".join(text.split())
@@ -54,9 +181,8 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
     if verbosity < 0:
         total = many(len(entries), "benchmark")
         yield f"{total}: {wording.verdict_counts(report)}", _COLOURS[report["verdict"]]
-        if recorded := wording.recorded_count(entries):
-            yield recorded, None
-    elif verbosity == 0 and len(red) > FOLDED:
+        yield from ((line, None) for line in wording.recorded_count(entries))
+    elif verbosity == 0 and len(red) > wording.FOLDED:
         yield from _strongest(entries, red, written)
     else:
         yield from _each(entries, everything=verbosity > 0)
@@ -87,11 +213,11 @@ def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:
 
 def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence[str]) -> Lines:
     """Write the benchmarks with the strongest evidence, and count the others."""
-    for entry in red[:FOLDED]:
+    for entry in red[: wording.FOLDED]:
         yield _line(entry), _COLOURS[entry["verdict"]]
     named = [path for path in written if path.endswith(("summary.md", "report.html"))]
     where = f"{named[0]}, or -v shows them" if named else "-v shows them"
-    yield f"... and {len(red) - FOLDED} more that fail: {where}", "red"
+    yield f"... and {len(red) - wording.FOLDED} more that fail: {where}", "red"
     ids = {entry["id"] for entry in red}
     others = Counter(
         "known failures" if e["xfail"] else e["verdict"] for e in entries if e["id"] not in ids
@@ -99,8 +225,7 @@ def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence
     if others:
         counts = ", ".join(f"{count} {what}" for what, count in others.items())
         yield f"... and {counts} (-v shows them)", None
-    if recorded := wording.recorded_count(entries):
-        yield recorded, None
+    yield from ((line, None) for line in wording.recorded_count(entries))
 
 
 def _line(entry: Entry) -> str:

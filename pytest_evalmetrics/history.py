@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import os
-import sys
-from contextlib import contextmanager
+import time
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
@@ -15,12 +14,14 @@ import msgspec
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import capped, compact
 from pytest_evalmetrics.records import record
+from pytest_evalmetrics.run_folder import lock_byte
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
 SCHEMA_VERSION = 1
 _FAILING = ("FAIL", "INCONCLUSIVE")
+_AGAIN_S = 0.01  # between two tries to lock the file
 
 
 class Point(TypedDict):
@@ -130,31 +131,30 @@ def _read(path: str, shown: str, _changed: int, _size: int) -> tuple[dict[str, A
     for number, line in enumerate(Path(path).read_bytes().split(b"\n"), 1):
         if not line.strip():
             continue
-        problem = ""
         try:
             run = decoder.decode(line)
-            if (version := run["schema_version"]) != SCHEMA_VERSION:
-                problem = (
-                    f"this run has the schema version {version}, and {SCHEMA_VERSION} is known"
-                )
         except (msgspec.DecodeError, RecursionError) as error:
             problem = f"this is no run: {error}"
-        if problem:
-            notes.append(f"history: {shown}:{number}: {problem}; the line is left out")
         else:
-            runs.setdefault(run["benchmark"], []).append(run)
+            if (version := run["schema_version"]) == SCHEMA_VERSION:
+                runs.setdefault(run["benchmark"], []).append(run)
+                continue
+            problem = f"this run has the schema version {version}, and {SCHEMA_VERSION} is known"
+        notes.append(f"history: {shown}:{number}: {problem}; the line is left out")
     return runs, notes
 
 
 def append(path: Path, runs: Sequence[Run], shown: str) -> None:
-    """Add runs at the end of a history, one line each, under a lock.
+    """Add runs at the end of a history, one line each, under a lock that ends with the file.
 
     A line that an earlier process left unfinished is not continued.
     """
     data = "".join(compact(run) + "\n" for run in runs).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with path.open("ab+", buffering=0) as file, _locked(file.fileno()):
+        with path.open("ab+", buffering=0) as file:
+            while not lock_byte(file.fileno(), 0):  # another process appends
+                time.sleep(_AGAIN_S)
             size = file.seek(0, os.SEEK_END)
             file.seek(max(0, size - 1))
             if file.read(1) not in (b"", b"\n"):
@@ -171,26 +171,6 @@ def append(path: Path, runs: Sequence[Run], shown: str) -> None:
             file=shown,
             hint="choose another file with --evalmetrics-history, or free some room",
         ) from error
-
-
-@contextmanager
-def _locked(handle: int) -> Iterator[None]:
-    """Wait until no other process appends."""
-    if sys.platform == "win32":
-        import msvcrt  # noqa: PLC0415 - there is none elsewhere
-
-        os.lseek(handle, 0, os.SEEK_SET)
-        msvcrt.locking(handle, msvcrt.LK_LOCK, 1)
-        try:
-            yield
-        finally:
-            os.lseek(handle, 0, os.SEEK_SET)
-            msvcrt.locking(handle, msvcrt.LK_UNLCK, 1)
-    else:
-        import fcntl  # noqa: PLC0415 - there is none on Windows
-
-        fcntl.flock(handle, fcntl.LOCK_EX)  # let go when the file is closed
-        yield
 
 
 _MEDIAN = "median-of-last-"

@@ -15,16 +15,20 @@ import socket
 import sys
 import tempfile
 import uuid
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 
+if sys.platform == "win32":
+    import msvcrt
+else:
+    import fcntl
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _VERDICTS = (  # of a run without a run.json
     "aggregate_metrics.json",
@@ -211,8 +215,9 @@ def temporary_name() -> str:
     return f"evalmetrics-{_host()}-{os.getpid()}-{os.urandom(8).hex()}"
 
 
-def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
-    """Write a file beside its place, and move it there when it is complete.
+@contextmanager
+def replacing(path: Path) -> Iterator[IO[bytes]]:
+    """Open a file beside its place for writing, and move it there when it is complete.
 
     After an error there is what was there before.
     """
@@ -220,12 +225,36 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
     temporary = path.parent / f".{temporary_name()}.tmp"
     try:
         with temporary.open("xb", buffering=2**20) as file:
-            file.writelines(pieces)
+            yield file
         temporary.replace(path)
     except BaseException:
         with suppress(OSError):
             temporary.unlink()
         raise
+
+
+def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
+    """Write a file completely or not at all, see `replacing`."""
+    with replacing(path) as file:
+        file.writelines(pieces)
+
+
+def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
+    """Lock a byte of an open file, or release it; False while another process has it.
+
+    The lock ends with the process, however that ends, and when the file is closed.
+    """
+    try:
+        if sys.platform == "win32":
+            os.lseek(file, place % 2**31, os.SEEK_SET)  # positions are those of a long
+            msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
+        else:
+            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place)
+    except (BlockingIOError, PermissionError):
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True
 
 
 def remove_stale(folder: Path) -> None:
@@ -261,8 +290,8 @@ def _lives(state: dict[str, Any]) -> bool:
     process = state.get("process")
     if state.get("host") != socket.gethostname() or process == os.getpid():
         return False
-    is_process = isinstance(process, int) and _is_process(process)
-    return is_process and _began(process) == state.get("began")
+    lives = isinstance(process, int) and _is_process(process)
+    return lives and _began(process) == state.get("began")
 
 
 def _is_process(process: int) -> bool:

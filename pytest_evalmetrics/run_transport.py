@@ -13,6 +13,7 @@ from typing import IO, TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
+from msgspec import structs
 
 from pytest_evalmetrics import settings, transport
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -122,7 +123,7 @@ class ItemRuntime:
     def usage(self) -> dict[str, Any]:
         """Return the usage of the benchmark's calls in this run."""
         usage = self._transport and self._transport.usage.by_label().get(self._label)
-        return usage.as_dict() if usage else {}
+        return structs.asdict(usage) if usage else {}
 
     def warnings(self) -> list[str]:
         """Return the warnings of the run."""

@@ -124,15 +124,15 @@ class Transport:
 
     async def _answered(
         self,
-        asked: Call | Work,
+        call: Call | Work,
         send: Callable[[], Awaitable[PaidAnswer]],
         check: Callable[[Any], None] | None,
         meter: Meter,
     ) -> Answer:
         key, sent, tokens, is_sending = b"", None, None, False
         try:
-            key = asked.key(self.hide)
-            answer = await self._kept(key, asked, check)
+            key = call.key(self.hide)
+            answer = await self._kept(key, call, check)
             if answer is None:
                 meter.admit()
                 is_sending = True
@@ -146,50 +146,50 @@ class Transport:
             attempts = 0
             if is_sending:
                 attempts = sent.attempts if sent is not None else getattr(error, "attempts", 0)
-                meter.paid(attempts, tokens, asked.price)
-            self.usage.failed(asked.label, attempts)
-            self._journal.claims.give(key)
-            raise self._failed(error, asked, attempts, key, sent) from None
+                meter.paid(attempts, tokens, call.price)
+            self.usage.failed(call.label, attempts)
+            self._journal.give_up(key)
+            raise self._failed(error, call, attempts, key, sent) from None
         except BaseException:
-            self._journal.claims.give(key)
+            self._journal.give_up(key)
             raise
         if sent is not None:
-            meter.paid(sent.attempts, tokens, asked.price)
+            meter.paid(sent.attempts, tokens, call.price)
             if not self._holds_secret(sent.body):
                 self._journal.put(key, sent)
             elif key and self._journal.mode is not JournalMode.OFF:
                 self._key_repeated = True
-                self._journal.claims.give(key)
-        self.usage.answered(asked.label, answer, asked.price)
+                self._journal.give_up(key)
+        self.usage.answered(call.label, answer, call.price)
         return answer
 
     async def _kept(
-        self, key: bytes, asked: Call | Work, check: Callable[[Any], None] | None
+        self, key: bytes, call: Call | Work, check: Callable[[Any], None] | None
     ) -> Answer | None:
         """Look a call up, once no other process makes it; without an answer it is this one's."""
-        journal = self._journal
+        journal, kept = self._journal, None
         while key:
-            is_ours = journal.claim(key)
-            if (kept := journal.get(key)) is not None:
+            is_ours, kept = journal.claim(key), journal.get(key)
+            if isinstance(kept, PaidAnswer):
                 try:
                     body = _checked(kept.body, check)
                 except RowError:  # by now it counts as a failure: asked again
                     if journal.replays:
                         raise
                 else:
-                    journal.claims.give(key)
+                    journal.give_up(key)
                     return Answer(body, kept.latency_s, kept.attempts, from_journal=True)
             if is_ours:
                 break
             await asyncio.sleep(_AGAIN_S)
         if journal.replays:
-            failure = journal.failure(key) if key else None
-            if failure is not None and failure.body is not None:
-                with suppress(RowError):
-                    _checked(failure.body, check)  # the caller sees the refused answer
-            if failure is not None:
-                raise failure.error()
-            message = f"the journal has no answer to this call: {asked.shown}"
+            if isinstance(kept, KeptFailure):
+                if kept.body is not None:
+                    with suppress(RowError):
+                        _checked(kept.body, check)  # the caller sees the refused answer
+                fault: dict[str, Any] = {"status": kept.status, "attempts": kept.attempts}
+                raise CallError(kept.kind, kept.message, hint=kept.hint, **fault)
+            message = f"the journal has no answer to this call: {call.shown}"
             version = "" if key else "give the target a version, and "  # its answers are not kept
             raise CallError("not-in-journal", message, hint=f"{version}run once without replay")
         return None
@@ -200,7 +200,7 @@ class Transport:
     def _failed(
         self,
         failure: RowError,
-        asked: Call | Work,
+        call: Call | Work,
         attempts: int,
         key: bytes,
         sent: PaidAnswer | None,
@@ -211,7 +211,7 @@ class Transport:
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.said, self.hide)
             answer = f", and said: {words}" if words else ""
-            message = f"{self.hide(asked.shown)}: {message}{answer}"
+            message = f"{self.hide(call.shown)}: {message}{answer}"
             if failure.fatal:
                 return wire.EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""

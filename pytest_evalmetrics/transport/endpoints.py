@@ -151,8 +151,7 @@ def written_body(body: Any) -> bytes | None:
     except (TypeError, ValueError, RecursionError) as error:
         place, fault = _culprit(body) or ("", str(error))
         raise CallError(
-            "bad-request",
-            f"the request can't be written as JSON: body{place} is {fault}",
+            "bad-request", f"the request can't be written as JSON: body{place} is {fault}"
         ) from None
 
 

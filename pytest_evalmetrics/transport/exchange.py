@@ -368,16 +368,13 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
     is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
     bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
-    body = bytearray()
-    async for chunk in response.content.iter_any():
-        body += chunk
-        if len(body) > bound:
-            break
-    else:
-        return bytes(body)
+    try:
+        body = await response.content.readexactly(bound + 1)
+    except asyncio.IncompleteReadError as error:
+        return error.partial
     response.close()  # the rest is never read: the connection can't be used again
     if is_error:
-        return bytes(body[:bound])
+        return body[:bound]
     raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB")
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import sqlite3
-import sys
 import threading
 import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
-from pytest_evalmetrics.transport.journal_store import JournalStore, KeptFailure, set_aside
+from pytest_evalmetrics.run_folder import lock_byte
+from pytest_evalmetrics.transport.journal_store import JournalStore, Kept, set_aside
 from pytest_evalmetrics.transport.wire import JournalError, PaidAnswer
 
 if TYPE_CHECKING:
@@ -61,36 +61,45 @@ class Journal:
         self._unusable = mode is JournalMode.OFF or (
             mode is JournalMode.PLAN and not path.is_file()
         )
-        self.claims = _Claims(path.with_name(f"{path.name}.lock"))
+        self._claims: int | None = None  # an open file, see `_lock_call`
         self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
-        self._waiting: dict[bytes, PaidAnswer | KeptFailure] = {}  # what the disk refused
+        self._waiting: dict[bytes, Kept] = {}  # what the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
         self._writes = -1  # so that the size is checked after the first one
 
-    def get(self, key: bytes) -> PaidAnswer | None:
-        """Look an answer up; in refresh mode and without a journal there is none."""
+    def get(self, key: bytes) -> Kept | None:
+        """Look an answer up, in replay mode also a failure of a call that has none.
+
+        In refresh mode and without a journal there is nothing.
+        """
         if self.mode is JournalMode.REFRESH or (store := self._opened()) is None:
             return None
-        answer = self._waiting.get(key)
-        if not isinstance(answer, PaidAnswer):
-            answer = self._tried("be read", lambda: store.get(key))
-        if answer is not None and self._is_writable:
+        kept = self._waiting.get(key)
+        if not isinstance(kept, PaidAnswer):
+            failures = self.mode is JournalMode.REPLAY
+            kept = self._tried("be read", lambda: store.get(key, failures=failures))
+        if isinstance(kept, PaidAnswer) and self._is_writable:
             now = self._wall()
-            if now - answer.used > _FRESH_S:
+            if now - kept.used > _FRESH_S:
                 self._used[key] = now
-        return answer
+        return kept
 
     def claim(self, key: bytes) -> bool:
         """Take a call; False while another process makes it.
 
-        A claim ends when its answer is on disk, with `claims.give`, or with the process.
+        A claim ends when its answer is on disk, with `give_up`, or with the process.
         """
         if self.mode is not JournalMode.NORMAL or self._opened() is None:
             return True
-        return self.claims.take(key)
+        return self._lock_call(key)
 
-    def put(self, key: bytes, kept: PaidAnswer | KeptFailure) -> None:
+    def give_up(self, key: bytes) -> None:
+        """End the claim of a call."""
+        if self._claims is not None:
+            self._lock_call(key, take=False)
+
+    def put(self, key: bytes, kept: Kept) -> None:
         """Write an answer, or a failure without secrets, unless the key is empty.
 
         At once, so that a crash loses what is in flight alone; where the disk refuses, later
@@ -108,12 +117,6 @@ class Journal:
             if time.monotonic() >= self._retry_at:
                 self._write(store, _WAIT_S)
 
-    def failure(self, key: bytes) -> KeptFailure | None:
-        """Look up the failure of a call that has no answer; None but in replay mode."""
-        if self.mode is not JournalMode.REPLAY or (store := self._opened()) is None:
-            return None
-        return self._tried("be read", lambda: store.failure(key))
-
     def flush(self) -> None:
         """Write what waits; return when it is on disk, or was refused."""
         with self._lock:
@@ -127,12 +130,24 @@ class Journal:
             self._store.close()
             self._store = None
         self._unusable = True
-        self.claims.close()
+        if self._claims is not None:
+            os.close(self._claims)
+            self._claims = None
+
+    def _lock_call(self, key: bytes, *, take: bool = True) -> bool:
+        """Claim a call by a lock on a byte of a file; two that share one only wait, see `claim`."""
+        if self._claims is None:
+            try:
+                path = self.path.with_name(f"{self.path.name}.lock")
+                self._claims = os.open(path, os.O_CREAT | os.O_RDWR, 0o600)
+            except OSError:  # a folder that can't be written to: nothing is claimed
+                return True
+        return lock_byte(self._claims, 1 + int.from_bytes(key[:7]), take=take)
 
     def _write(self, store: JournalStore, wait_s: float) -> None:
         used, self._used = self._used, {}
         try:
-            store.write(self._waiting, used, wait_s=wait_s)
+            store.write(self._waiting.items(), used, wait_s=wait_s)
         except sqlite3.Error as error:
             self._used = used | self._used
             self._retry_at = time.monotonic() + _RETRY_S
@@ -140,7 +155,7 @@ class Journal:
                 self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
             return
         for key in self._waiting:
-            self.claims.give(key)
+            self.give_up(key)
         self._waiting.clear()
         self._writes += 1
         if self._writes % max(1, self._max_bytes // _CHECKED_BYTES):
@@ -174,11 +189,9 @@ class Journal:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             store = self._open_to_write()
         except (sqlite3.Error, OSError) as error:
-            if not self.path.is_file():
-                raise
             try:
                 store = JournalStore(self.path, readonly=True)  # it may be read all the same
-            except JournalError:  # it was never made, on a full disk say
+            except (JournalError, sqlite3.Error):  # it was never made, on a full disk say
                 raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
         else:
@@ -187,7 +200,7 @@ class Journal:
 
     def _open_to_write(self) -> JournalStore:
         """Open the file; a damaged one is set aside, and what can be read of it is kept."""
-        while not self.claims.take(_OPENING):  # one process alone repairs it
+        while not self._lock_call(_OPENING):  # one process alone repairs it
             time.sleep(_AGAIN_S)
         try:
             return JournalStore(self.path, check=True)
@@ -202,7 +215,7 @@ class Journal:
             )
             return JournalStore(self.path)
         finally:
-            self.claims.give(_OPENING)
+            self.give_up(_OPENING)
 
     def _tried(self, what: str, do: Callable[[], _T]) -> _T | None:
         """Use the file; go on without it after an error, or not at all in replay mode."""
@@ -226,56 +239,3 @@ class Journal:
         """Warn once: further warnings would repeat the first."""
         if not self.warnings:
             self.warnings.append(f"the journal {self.path} {what}; {then}")
-
-
-class _Claims:
-    """Calls that this process makes, as locks on single bytes of a file.
-
-    They end with the process, however it ends. Two calls that share a byte, of 2**55, only wait
-    for each other.
-    """
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._file: int | None = None
-
-    def take(self, key: bytes) -> bool:
-        if self._file is None:
-            try:
-                self._file = os.open(self._path, os.O_CREAT | os.O_RDWR, 0o600)
-            except OSError:  # a folder that can't be written to: nothing is claimed
-                return True
-        return _lock(self._file, key, take=True)
-
-    def give(self, key: bytes) -> None:
-        if self._file is not None:
-            _lock(self._file, key, take=False)
-
-    def close(self) -> None:
-        if self._file is not None:
-            os.close(self._file)
-            self._file = None
-
-
-if sys.platform == "win32":
-    import msvcrt
-
-    def _lock(file: int, key: bytes, *, take: bool) -> bool:
-        os.lseek(file, 1 + int.from_bytes(key[:7]) // 2**26, os.SEEK_SET)
-        try:
-            msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
-        except OSError:
-            return False
-        return True
-else:
-    import fcntl
-
-    def _lock(file: int, key: bytes, *, take: bool) -> bool:
-        how = fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN
-        try:
-            fcntl.lockf(file, how, 1, 1 + int.from_bytes(key[:7]))
-        except BlockingIOError:
-            return False
-        except OSError:  # a file system without locks: nothing is claimed
-            return True
-        return True

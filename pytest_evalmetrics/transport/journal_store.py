@@ -8,16 +8,17 @@ import os
 import sqlite3
 import tempfile
 import zlib
-from contextlib import closing, contextmanager, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from pytest_evalmetrics.transport.wire import CallError, JournalError, PaidAnswer
+from pytest_evalmetrics.run_folder import replacing
+from pytest_evalmetrics.transport.wire import JournalError, PaidAnswer
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping
 
 
 class KeptFailure(NamedTuple):
@@ -31,11 +32,8 @@ class KeptFailure(NamedTuple):
     body: str | None  # the JSON that was refused
     created: float = 0.0  # seconds since 1970
 
-    def error(self) -> CallError:
-        """Make the error again."""
-        more: dict[str, Any] = {"status": self.status, "attempts": self.attempts}
-        return CallError(self.kind, self.message, hint=self.hint, **more)
 
+Kept = PaidAnswer | KeptFailure
 
 _LONGEST = 16_384  # characters of a failure's message, and of its hint
 _APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for ours
@@ -122,22 +120,21 @@ class JournalStore:
                 for statement in _TO_THIS_VERSION.get(self._pragma("user_version"), ()):
                     self._db.execute(statement)
 
-    def get(self, key: bytes) -> PaidAnswer | None:
-        """Look an answer up; one whose bytes are damaged is none."""
+    def get(self, key: bytes, *, failures: bool = False) -> Kept | None:
+        """Look an answer up, or else a failure; an answer whose bytes are damaged is none."""
+        answer = None
         try:
             row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
+            answer = row and _answer(row)
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
-            return None
-        return None if row is None else _answer(row)
-
-    def failure(self, key: bytes) -> KeptFailure | None:
-        """Look up the failure of a call that has no answer."""
+        if answer is not None or not failures:
+            return answer
         row = self._db.execute("SELECT * FROM failures WHERE key = ?", (key,)).fetchone()
         return KeptFailure(*row[1:]) if row else None
 
-    def all(self) -> Iterator[tuple[bytes, PaidAnswer | KeptFailure]]:
+    def all(self) -> Iterator[tuple[bytes, Kept]]:
         """Yield every answer in the order of the keys, then every failure without one."""
         for row in self._db.execute("SELECT * FROM answers ORDER BY key"):
             if (answer := _answer(row)) is not None:
@@ -148,25 +145,20 @@ class JournalStore:
 
     def write(
         self,
-        kept: Mapping[bytes, PaidAnswer | KeptFailure],
-        used: Mapping[bytes, float],
+        entries: Iterable[tuple[bytes, Kept]],
+        used: Mapping[bytes, float] | None = None,
         *,
         wait_s: float = _BUSY_S,
-    ) -> None:
-        """Write answers, failures and times of use in one transaction."""
+        otherwise: str = "REPLACE",  # or IGNORE, what is there already
+    ) -> int:
+        """Write all or nothing, times of use too; return the number of answers written."""
         self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
-        with self._db:
-            for key, value in kept.items():
-                self._insert(key, value)
-            times = [(at, key) for key, at in used.items()]
-            self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
-
-    def add_new(self, entries: Iterator[tuple[bytes, PaidAnswer | KeptFailure]]) -> int:
-        """Add what is missing, all or none; return the number of answers."""
         count = 0
         with self._db:
             for key, kept in entries:
-                count += self._insert(key, kept, "IGNORE") * isinstance(kept, PaidAnswer)
+                count += self._insert(key, kept, otherwise) * isinstance(kept, PaidAnswer)
+            times = [(at, key) for key, at in (used or {}).items()]
+            self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
         return count
 
     def salvage(self, damaged: Path) -> int:
@@ -178,9 +170,7 @@ class JournalStore:
                     self._insert(key, answer)
         return self._count()
 
-    def _insert(
-        self, key: bytes, kept: PaidAnswer | KeptFailure, otherwise: str = "REPLACE"
-    ) -> int:
+    def _insert(self, key: bytes, kept: Kept, otherwise: str = "REPLACE") -> int:
         row: tuple[Any, ...]
         if isinstance(kept, PaidAnswer):
             table, row = "answers", (key, *kept, _crc(kept.body))
@@ -385,11 +375,13 @@ def export_journal(journal: Path, to: Path) -> int:
     The same answers give the same bytes, in the order of their keys. The file is replaced
     as a whole or not at all.
     """
-    count = 0
+    count, packs = 0, to.suffix == ".gz"
     with (
         _reported(f"the journal {journal} can't be exported to {to}"),
         closing(JournalStore(journal, readonly=True)) as store,
-        _replacing(to) as file,
+        replacing(to) as plain,
+        # no name and no time in it: the same answers, the same bytes
+        gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if packs else nullcontext(plain) as file,
     ):
         file.write(_line(_HEAD))
         for key, kept in store.all():
@@ -412,7 +404,7 @@ def import_journal(journal: Path, source: Path) -> int:
     with _reported(f"{source} can't be imported into {journal}"):
         journal.parent.mkdir(parents=True, exist_ok=True)
         with closing(JournalStore(journal)) as store:
-            return store.add_new(_entries(source))
+            return store.write(_entries(source), otherwise="IGNORE")
 
 
 def clear_journal(journal: Path) -> int:
@@ -426,54 +418,33 @@ def clear_journal(journal: Path) -> int:
         return store.clear()
 
 
-@contextmanager
-def _replacing(to: Path) -> Iterator[IO[bytes] | gzip.GzipFile]:
-    """Open a file for writing that takes its place only when it is whole."""
-    to.parent.mkdir(parents=True, exist_ok=True)
-    unfinished = to.with_name(f".{to.name}.{os.getpid()}")
-    try:
-        with unfinished.open("wb") as raw:
-            if to.suffix == ".gz":  # no name and no time in it: the same answers, the same bytes
-                with gzip.GzipFile("", "wb", fileobj=raw, mtime=0) as zipped:
-                    yield zipped
-            else:
-                yield raw
-            raw.flush()
-            os.fsync(raw.fileno())
-        unfinished.replace(to)
-    finally:
-        unfinished.unlink(missing_ok=True)
-
-
 def _line(value: dict[str, Any]) -> bytes:
     return json.dumps(value, separators=(",", ":")).encode() + b"\n"
 
 
-def _entries(source: Path) -> Iterator[tuple[bytes, PaidAnswer | KeptFailure]]:
+def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
     number = 0
     with gzip.open(source) if source.suffix == ".gz" else source.open("rb") as file:
         for number, line in enumerate(file, start=1):
-            value = entry = None
-            with suppress(
-                msgspec.ValidationError, LookupError, TypeError, ValueError, RecursionError
-            ):
+            try:
                 value = json.loads(line)
-                entry = None if number == 1 else _entry(value)
-            if entry is not None:
-                yield entry
-            elif number > 1 or value != _HEAD:
+                if number > 1:
+                    yield _entry(value)
+                elif value != _HEAD:
+                    raise ValueError  # noqa: TRY301 - the same
+            except (msgspec.ValidationError, LookupError, TypeError, ValueError, RecursionError):
                 expected = json.dumps(_HEAD) if number == 1 else "an answer as export writes it"
                 raise JournalError(
                     f"this is no exported journal: expected {expected}",
                     file=str(source),
                     line=number,
                     hint="nothing was imported; export the journal again",
-                )
+                ) from None
     if not number:
         raise ValueError("it is empty")
 
 
-def _entry(value: Any) -> tuple[bytes, PaidAnswer | KeptFailure]:
+def _entry(value: Any) -> tuple[bytes, Kept]:
     key = bytes.fromhex(value["key"])
     if "failure" in value:
         fields = [value["failure"][name] for name in KeptFailure._fields]

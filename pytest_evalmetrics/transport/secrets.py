@@ -98,7 +98,9 @@ class Secret:
             for start, end in reversed(spans):
                 text = f"{text[:start]}{HIDDEN}{text[end:]}"
             hidden = text if spans else hidden
-            if layer == _LAYERS or (plain := _unescaped(text)) == text:
+            has_escapes = any(mark in text for mark in "\\%&")
+            plain = _ESCAPE.sub(_character, text) if has_escapes else text
+            if layer == _LAYERS or plain == text:
                 break
             text = plain
         return hidden
@@ -137,14 +139,8 @@ class Secret:
         raise TypeError("a secret is not written to another process or a file")
 
 
-def _unescaped(text: str) -> str:
-    """Resolve the escapes of JSON, HTML and URLs, one layer of them."""
-    if not any(mark in text for mark in "\\%&"):
-        return text
-    return _ESCAPE.sub(_character, text)
-
-
 def _character(escape: re.Match[str]) -> str:
+    """Resolve an escape of JSON, HTML or a URL."""
     text = escape[0]
     if text.startswith("&"):
         return unescape(text)[:1] or " "

@@ -61,10 +61,6 @@ class Usage(msgspec.Struct):
     cost: float | None = None
     cost_now: float | None = None
 
-    def as_dict(self) -> dict[str, Any]:
-        """Return it as builtins, for a report."""
-        return structs.asdict(self)
-
 
 def tokens_of(body: Any) -> Tokens | None:
     """Read the tokens of an answer; None where it does not give them."""

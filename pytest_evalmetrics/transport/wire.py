@@ -10,7 +10,7 @@ import re
 import time
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http import HTTPStatus
+from http.client import responses
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from pytest_evalmetrics.errors import EvalMetricsError, RowError
@@ -156,10 +156,7 @@ _TAGS = re.compile(r"<(script|style)\b.*?</\1\s*>|<[^>]*>", re.IGNORECASE | re.D
 
 def status_text(status: int) -> str:
     """Write a status with its usual name."""
-    try:
-        return f"{status} {HTTPStatus(status).phrase}"
-    except ValueError:
-        return str(status)
+    return f"{status} {responses.get(status, '')}".rstrip()
 
 
 def text_of(raw: RawResponse) -> str:

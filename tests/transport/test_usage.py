@@ -1,4 +1,5 @@
 import pytest
+from msgspec import structs
 from transport.fakes import broken, ok
 
 from pytest_evalmetrics.ext import CallError
@@ -49,7 +50,7 @@ def test_sums_with_and_without_what_the_journal_answers(client):
     client.ask("kept", price=PRICE)
     with pytest.raises(CallError):
         client.ask("fails", price=PRICE)
-    found = client.usage.as_dict()
+    found = structs.asdict(client.usage)
     assert (found["calls"], found["from_journal"]) == (2, 1)
     assert (found["requests"], found["failed"]) == (7, 1)
     assert (found["prompt_tokens"], found["completion_tokens"]) == (1_500_000, 100_000)

@@ -63,9 +63,8 @@ def odd(project):
 
 REFUSED = """
 import os, pathlib
-from pytest_evalmetrics import run_folder
-from pytest_evalmetrics.transport import journal
-assert run_folder._is_process(0) and "msvcrt" in vars(journal) and "fcntl" not in vars(journal)
+from pytest_evalmetrics import run_folder as files
+assert files._is_process(0) and "msvcrt" in vars(files) and "fcntl" not in vars(files)
 here = pathlib.Path.cwd()
 with (here / "a").open("w"):
     for refused in (lambda: (here / "b?").touch(), lambda: (here / "con.json").mkdir(),

@@ -146,9 +146,7 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
             proposal = propose(str(path), Path.cwd())
         if proposal is None:
             raise
-    keys = asdict(proposal.spec)
-    keys["fields"] = {name: field for name, field in keys["fields"].items() if field}
-    return read({key: value for key, value in keys.items() if value and key != "path"})
+    return read(proposal.keys)
 
 
 # -- the first worse run ---------------------------------------------------------------------

@@ -1,10 +1,4 @@
-"""Answers to the rows of a data set: by a model, or by a function of the user.
-
-::
-
-    generator = make_generator(benchmark.spec, terms, benchmark.line_of)
-    generated = await generator.generate(row, sample, calls)
-"""
+"""Answers to the rows of a data set: by a model, or by a function of the user."""
 
 from __future__ import annotations
 
@@ -22,7 +16,7 @@ from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
-from pytest_evalmetrics.transport import CallError, tokens_of, was_cancelled
+from pytest_evalmetrics.transport import CallError, Terms, tokens_of, was_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
@@ -30,8 +24,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import BenchmarkSpec
-    from pytest_evalmetrics.spec.model_keys import TargetSpec
-    from pytest_evalmetrics.transport import Terms
+    from pytest_evalmetrics.spec.model_keys import ModelSpec, TargetSpec
 
 
 @record
@@ -81,12 +74,10 @@ def make_generator(
     spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int]
 ) -> Generator | None:
     """Make the generator of a benchmark; None where nothing is generated."""
-    if spec.answers is None:
-        return None
     try:
         if spec.target is not None:
             return TargetGenerator(spec.target, terms)
-        return ModelGenerator(spec, terms)
+        return None if spec.model is None else ModelGenerator(spec.model, spec, terms)
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
             error.line = line_of("target" if spec.target is not None else "model")
@@ -100,10 +91,8 @@ _ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off"})
 class ModelGenerator:
     """Asks a model; the number of the sample is not sent."""
 
-    def __init__(self, spec: BenchmarkSpec, terms: Terms) -> None:
-        if spec.model is None:
-            raise ValueError(f"the benchmark {spec.name} has no model")
-        self._model = asking.chat_model(spec.model, terms, spec.params)
+    def __init__(self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms) -> None:
+        self._model = asking.chat_model(model, terms, spec.params)
         self._prompt = asking.compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
             key: asking.compile_templates(value, key, body=True)

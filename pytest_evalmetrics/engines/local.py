@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.scorers import Calls, Row, score_row, shown_text
+from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, Terms, score_row, shown_text
 from pytest_evalmetrics.transport import Meter, Occurrences, Transport, run_bounded
 
 if TYPE_CHECKING:
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.generators import Generator
     from pytest_evalmetrics.rollouts import Request, RolloutFile
-    from pytest_evalmetrics.scorers import BoundScorer, Terms
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 

@@ -23,6 +23,7 @@ from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
+    Source,
     open_source,
     score_paths,
     shortened,
@@ -36,12 +37,22 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.rollouts.source import Source
-
-USAGE: Final = (
-    *("latency_s", "prompt_tokens", "completion_tokens", "cached_tokens"),
-    *("total_tokens", "cost_usd"),
-)
+_USAGE_KEYS: Final = {  # as tools name what a call used
+    "prompt_tokens": (
+        *("input_tokens", "prompt_tokens", "n_input_tokens", "inputTokenCount", "prompt"),
+    ),
+    "completion_tokens": (
+        *("output_tokens", "completion_tokens", "n_output_tokens", "outputTokenCount"),
+        "completion",
+    ),
+    "cached_tokens": (
+        *("cached_tokens", "cached_input_tokens", "input_tokens_cache_read", "cache_read_tokens"),
+        *("n_cache_tokens", "cached"),
+    ),
+    "total_tokens": ("total_tokens", "total"),
+    "cost_usd": ("cost", "cost_usd", "total_cost", "tokenCost"),
+}
+USAGE: Final = ("latency_s", *_USAGE_KEYS)
 _TOLERANCE: Final = 1e-6  # tools round what they print
 _SHOWN: Final = 160  # characters of an error's message
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
@@ -81,17 +92,12 @@ def total(values: Iterable[Any]) -> float | None:
     return reduce(add, numbers) if numbers else None  # sum() rounds otherwise from Python 3.12 on
 
 
-def usage(
-    *holders: Any, latency_s: Any = None, latency_ms: Any = None, **paths: str
-) -> dict[str, float]:
-    """Add up the usage that the holders state, as the names of `USAGE` without unknown ones.
-
-    A path may name alternatives, as in ``input_tokens|prompt_tokens``.
-    """
+def usage(*holders: Any, latency_s: Any = None, latency_ms: Any = None) -> dict[str, float]:
+    """Add up the usage that the holders state, as the names of `USAGE` without unknown ones."""
     took = number(latency_ms)
     amounts = {"latency_s": number(latency_s) if took is None else took / 1000}
-    for name, alternatives in paths.items():
-        amounts[name] = total(first(each, *alternatives.split("|")) for each in holders)
+    for name, keys in _USAGE_KEYS.items():
+        amounts[name] = total(first(each, *keys) for each in holders)
     if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
         amounts.pop("total_tokens", None)
     return {name: amount for name, amount in amounts.items() if amount is not None}
@@ -382,12 +388,10 @@ class ToolLoader:
     """Base of a tool's loader: a file's rollouts become one chunk."""
 
     def __init__(self, request: Request) -> None:
-        fields = request.fields
-        ids = fields.task, fields.sample, fields.agent
-        named = any(path is not None for path in ids) or score_paths(fields) or fields.content
         self._request = request
         # whether more of a record is read than the tool's own columns
-        self._reads_records = bool(request.whole or request.categories or named)
+        names_fields = bool(request.categories) or request.fields != FieldMap()
+        self._reads_records = request.whole or names_fields
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
@@ -430,11 +434,11 @@ class Document:
             return cls(stream.read(), source, what)
 
     @classmethod
-    def beside(cls, source: Source, name: str, what: str) -> Document | None:
-        """Read the object in another file of the same folder; None where there is none."""
-        path = source.path.with_name(name)
+    def beside(cls, source: Source, name: str, what: str) -> Document:
+        """Read the object in another file of the same folder; an empty one where there is none."""
+        path = source.path.parent / name
         if not path.is_file():
-            return None
+            return cls(b"{}", source, what)
         shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
         return cls.of(open_source(RolloutFile(path, shown)), what)
 

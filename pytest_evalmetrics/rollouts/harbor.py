@@ -117,22 +117,16 @@ def _trial(trial: Document, name: str) -> Rollout:
     took = foreign.duration(record, *_RUN)
     if took is None:
         took = foreign.total(foreign.duration(step, *_RUN) for step in steps)
+    if took is None:
+        took = foreign.duration(record, "started_at", "finished_at")
+    holders = steps if record.get("agent_result") is None else [record]
     return Rollout(
         record=record,
         name=name,
         task=task,
         agent=_agent(info.get("name"), foreign.lookup(info, "model_info.name")),
         scores=rewards,
-        usage=foreign.usage(
-            *(steps if record.get("agent_result") is None else [record]),
-            latency_s=foreign.duration(record, "started_at", "finished_at")
-            if took is None
-            else took,
-            prompt_tokens="agent_result.n_input_tokens",
-            completion_tokens="agent_result.n_output_tokens",
-            cached_tokens="agent_result.n_cache_tokens",
-            cost_usd="agent_result.cost_usd",
-        ),
+        usage=foreign.usage(*(each.get("agent_result") for each in holders), latency_s=took),
         error=error[0] if error else None,
         started=foreign.seconds(record.get("started_at")),
         content=record.get("task_checksum"),

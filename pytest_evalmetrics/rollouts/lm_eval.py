@@ -35,9 +35,8 @@ class LmEval(ToolLoader):
         match = _name(source.path.name.removesuffix(".gz").removesuffix(".zst"))
         name = match["task"] if match else None
         file = f"results_{match['date']}.json" if match else ""
-        results = Document.beside(source, file, _WHAT) if match else None
-        model = None if results is None else results.get("model_name") or None
-        documents, repeats = self._documents(source, name, model)
+        results = Document.beside(source, file, _WHAT)
+        documents, repeats = self._documents(source, name, results.get("model_name") or None)
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
             builder.notes.append(
@@ -45,11 +44,9 @@ class LmEval(ToolLoader):
                 "which makes it one rollout"
             )
         scores = {score for rollout in documents.values() for score in rollout.scores}
-        stated: dict[str, Any] = {}
-        if results is not None:
-            keys = ("configs", "versions", "n-samples", "results")
-            stated = {key: results.object(key).get(str(name)) for key in keys}
-            _compare(documents, stated, file, builder)
+        keys = ("configs", "versions", "n-samples", "results")
+        stated = {key: results.object(key).get(str(name)) for key in keys}
+        _compare(documents, stated, file, builder)
         yield from documents.values()
         if name is not None:
             settings = {"version": stated.get("versions")}

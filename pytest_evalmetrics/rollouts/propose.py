@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from collections import Counter
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import asdict, replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
@@ -21,7 +21,6 @@ from pytest_evalmetrics.spec.sources import PivotSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
-    from typing import TypeAlias
 
     Columns: TypeAlias = Mapping[str, Sequence[Any]]  # values by path; None where a row has none
 
@@ -74,6 +73,16 @@ class Proposal:
     spec: RolloutsSpec
     reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
     worth: tuple[bool, bool, int] = (False, False, 0)  # has a reward, has a task, its rows
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys of ``rollouts:`` that say so, beside its path."""
+        keys = asdict(self.spec)
+        keys["fields"] = {name: path for name, path in keys["fields"].items() if path}
+        if self.spec.pivot:
+            keys["pivot"]["by"] = self.spec.pivot.by[0]
+        names = ("rows", "keyed", "lists", "pivot", "fields", "map")
+        return {name: keys[name] for name in names if keys[name]}
 
 
 def propose(pattern: str, base: Path) -> Proposal | None:
@@ -242,20 +251,19 @@ def _task(columns: Columns, lines: list[str]) -> str | None:
     paths = by_name(filled, _TASK)
     paths += [path for path in filled if path not in paths and re.search("(_id|Id|ID)$", path)]
     paths += by_name(filled, (*_QUESTION, "case", "name"))
-    is_own = {path: _distinct(column) == len(column) for path, column in filled.items()}
-    again = {path: _recurs(column) for path, column in filled.items()}
+    own = {path for path, column in filled.items() if _distinct(column) == len(column)}
+    again = {path for path, column in filled.items() if _recurs(column)}
     if not paths:  # the first text of its own, or that comes back
-        texts = [path for path, column in filled.items() if isinstance(column[0], str)]
-        paths = [path for path in texts if is_own[path] or again[path]]
+        paths = [p for p, column in filled.items() if p in own | again and type(column[0]) is str]
     if not paths:
         return None
     # an id of its own for each row says less than a question that comes back
-    if by_name(paths[:1], _ROW_IDS) and is_own[paths[0]]:
-        paths = [*dict.fromkeys([*[path for path in paths if again[path]][:1], *paths])]
-    task, count = paths[0], len(filled[paths[0]])
-    why = f"{many(_distinct(filled[task]), 'value')} in {many(count, 'row')}"
+    if by_name(paths[:1], _ROW_IDS) and paths[0] in own:
+        paths = [*dict.fromkeys([*[path for path in paths if path in again][:1], *paths])]
+    column = filled[paths[0]]
+    why = f"{many(_distinct(column), 'value')} in {many(len(column), 'row')}"
     lines.append(_reason("task", paths[:2], why))
-    return task
+    return paths[0]
 
 
 def _sample(columns: Columns, task: str, lines: list[str]) -> str | None:

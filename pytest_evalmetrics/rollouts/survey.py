@@ -7,7 +7,7 @@ import math
 import os
 import re
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -23,11 +23,10 @@ from pytest_evalmetrics.rollouts.propose import REWARDS, Proposal, by_name, may_
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.spec import RolloutsSpec
+from pytest_evalmetrics.spec.field_types import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
-
-    from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import RolloutTable
 
@@ -95,7 +94,8 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
     if proposal.spec.fields.reward or proposal.spec.map or proposal.spec.lists:
         rewards = [*dict.fromkeys(["reward", *rewards])]
     reward = next(iter(rewards), None)
-    benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": _place(pattern, proposal.spec)}
+    place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
+    benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
     comments = {"": "\n".join(proposal.reasons), "thresholds": "as the files say"}
     if reward is not None and reward != "reward":
         benchmark["reward"] = reward
@@ -107,7 +107,10 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
     least, most = int(counts.min()), int(counts.max())
     if least == most:
         benchmark["num_samples"] = most
-    benchmark["metrics"] = _metrics(column, least)
+    given = column[np.isfinite(column)]
+    is_binary = len(given) and np.isin(given, (0, 1)).all()
+    passes = ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
+    benchmark["metrics"] = passes if is_binary else ["mean_reward"]
     tasks = {len(part.tasks) for part in parts}
     expect = {
         "tasks": tasks.pop() if len(tasks) == 1 else None,
@@ -137,7 +140,7 @@ def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
     spec = RolloutsSpec(path=(pattern,))
     try:
         return Proposal(spec), load(spec, base, scores=())
-    except DataError as error:
+    except DataError:
         guesses: list[Proposal] = []
         with suppress(EvalMetricsError):
             if (proposal := propose(pattern, base)) is not None:
@@ -147,17 +150,7 @@ def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
         for guess in guesses:
             with suppress(EvalMetricsError):
                 return guess, load(guess.spec, base, scores=())
-        raise error  # noqa: TRY201 - of reading it the plain way
-
-
-def _place(pattern: str, spec: RolloutsSpec) -> str | dict[str, Any]:
-    """Say where the rollouts are, as a benchmark file does."""
-    keys = asdict(spec)
-    shape = {name: keys[name] for name in ("rows", "keyed", "lists", "pivot", "fields", "map")}
-    shape["fields"] = _given(keys["fields"])
-    if spec.pivot:
-        shape["pivot"]["by"] = spec.pivot.by[0]
-    return {"path": pattern, **_given(shape)} if any(shape.values()) else pattern
+        raise  # why it can't be read the plain way
 
 
 def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str]:
@@ -209,13 +202,6 @@ def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
     return {f"mean/{name}": {"min": bounds[name]} for name in names}
 
 
-def _metrics(column: NDArray[np.float64], samples: int) -> list[str]:
-    given = column[np.isfinite(column)]
-    if not len(given) or not np.isin(given, (0, 1)).all():
-        return ["mean_reward"]
-    return ["pass@1"] if samples == 1 else ["pass@1", f"pass@{samples}", f"pass^{samples}"]
-
-
 def _name(pattern: str) -> str:
     names = [part for part in Path(pattern).parts if not glob.has_magic(part)]
     stem = names[-1].partition(".")[0] if names else ""
@@ -240,7 +226,7 @@ def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     if tasks:
         comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
         return {"benchmarks": [_given(_lm_eval(task, settings)) for task in tasks]}, comments
-    if _is_number(settings.get("accuracy_threshold")):
+    if is_number(settings.get("accuracy_threshold")):
         benchmark, comments = _gsm8k(settings)
     elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
         benchmark, comments = _promptfoo(settings)
@@ -249,12 +235,8 @@ def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     return {"benchmark": _given(benchmark)}, comments
 
 
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
 def _expect(tasks: Any) -> dict[str, int]:
-    return {"tasks": int(tasks)} if _is_number(tasks) else {}
+    return {"tasks": int(tasks)} if is_number(tasks) else {}
 
 
 def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
@@ -263,7 +245,7 @@ def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     scores = {
         str(m["name"]).removesuffix(",none"): m["value"]
         for m in objects(task["metrics"])
-        if _is_number(m.get("value"))
+        if is_number(m.get("value"))
     }
     return {
         "name": name,
@@ -297,7 +279,7 @@ def _promptfoo(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, s
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
         for each in objects(test.get("assert")):
             key = f"mean/{each.get('metric')}"
-            if isinstance(each.get("metric"), str) and _is_number(each.get("threshold")):
+            if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
                 bounds[key] = max(each["threshold"], bounds.get(key, each["threshold"]))
     benchmark = {
         "name": str(settings.get("description") or "promptfoo"),

@@ -29,8 +29,7 @@ class Verifiers(ToolLoader):
     """
 
     def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
-        document = Document.beside(source, _METADATA, "the metadata of verifiers")
-        metadata = {} if document is None else document.whole()
+        metadata = Document.beside(source, _METADATA, "the metadata of verifiers").whole()
         rewards: list[float] = []
         questions: dict[str, int] = {}
         cycled = _ids_are_cycled(source)
@@ -42,6 +41,7 @@ class Verifiers(ToolLoader):
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
             scores, error = _graded(row)
+            timing = foreign.mapping(row.get("timing")) or row
             rewards.append(foreign.number(row.get("reward")) or 0)
             builder.positional |= isinstance(task, int)
             yield Rollout(
@@ -50,7 +50,11 @@ class Verifiers(ToolLoader):
                 task=task,
                 agent=metadata.get("model"),
                 scores=scores,
-                usage=_row_usage(row),
+                usage=foreign.usage(
+                    row.get("token_usage"),
+                    latency_s=foreign.lookup(timing, "generation.duration"),
+                    latency_ms=foreign.first(timing, "generation_ms", "total_ms"),
+                ),
                 error=error,
                 rewards=("reward",),
                 content=content,
@@ -108,20 +112,6 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | N
         return scores, foreign.error_of(str(error))
     message = foreign.first(error, "error_chain_str", "message", "error_chain_repr")
     return scores, (foreign.first(error, "error", "type"), message)
-
-
-def _row_usage(row: Mapping[str, Any]) -> dict[str, float]:
-    timing = foreign.mapping(row.get("timing")) or row
-    return foreign.usage(
-        row.get("token_usage"),
-        latency_s=foreign.lookup(timing, "generation.duration"),
-        latency_ms=foreign.first(timing, "generation_ms", "total_ms"),
-        prompt_tokens="input_tokens|prompt_tokens",
-        completion_tokens="output_tokens|completion_tokens",
-        cached_tokens="cached_tokens|cached_input_tokens",
-        total_tokens="total_tokens",
-        cost_usd="cost|cost_usd",
-    )
 
 
 class VerifiersTraces(ToolLoader):
@@ -213,11 +203,6 @@ def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
     # prompt_tokens leave out here what came from the cache
     read = [foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]
     return foreign.usage(
-        *used,
-        {"read": foreign.total(read)},
+        *({**each, "input_tokens": tokens} for each, tokens in zip(used, read, strict=True)),
         latency_s=foreign.duration(trace, "timing.agent.start", "timing.agent.end"),
-        prompt_tokens="read",
-        completion_tokens="completion_tokens",
-        cached_tokens="cached_input_tokens",
-        cost_usd="cost",
     )

@@ -27,6 +27,7 @@ _HEADERS: Final = ("header.json", "_journal/start.json")
 _SUMMARY: Final = "summaries.json"
 _SUMMARISED: Final = 1000  # characters of a text in a summary
 _INVALID: Final = "invalidated"
+_MOST_PLANNED: Final = 20_000_000  # rollouts: what a damaged number would take up memory with
 _ATTACHED: Final = "attachment://"
 _KEPT: Final = (
     *("id", "epoch", "input", "target", "scores", "score", "model_usage", "error", "invalidation"),
@@ -137,7 +138,7 @@ class InspectAi(ToolLoader):
         for sample in samples:  # one that was run again is written again
             rollout = self._rollout(sample, agent, source)
             rollouts[rollout.task, rollout.sample] = rollout
-        planned = _planned(spec, log.object("results"))
+        planned = _planned(spec, log.object("results"), source)
         # a log with samples of another plan was put together from several
         for id_, number in planned if rollouts.keys() <= set(planned) else ():
             missing = self._rollout({"id": id_, "epoch": number + 1}, agent, source)
@@ -269,13 +270,17 @@ def _scorers(
             yield name, scores, {**shared, "options": options, "metadata": given.get("metadata")}
 
 
-def _planned(spec: Mapping[str, Any], results: Mapping[str, Any]) -> list[tuple[TaskId, int]]:
+def _planned(
+    spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
+) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none where the log has no plan."""
     data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
         return []
     tasks = [task for task in ids if type(task) in (int, str)]
+    if len(tasks) * epochs > _MOST_PLANNED:
+        raise source.error(f"this log plans {epochs:,} epochs of {len(tasks):,} samples")
     return [(task, number) for number in range(epochs) for task in tasks]
 
 

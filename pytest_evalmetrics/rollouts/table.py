@@ -363,7 +363,7 @@ class TableBuilder:
                 hint="does the path match runs of two data sets? give each its own benchmark; or "
                 "name what tells the tasks apart: `fields: {task: KEY}` under rollouts",
             )
-        if not self._content:
+        if not self._content or self._request.by_position:
             return None
         place = {id_: at for at, id_ in enumerate(tasks)}
         as_text = bool(tasks) and isinstance(tasks[0], str)

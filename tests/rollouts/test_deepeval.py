@@ -32,6 +32,11 @@ def test_what_the_tool_wrote(real):
     )
 
 
+def test_as_a_data_set_each_case_is_a_task(folder):
+    write(folder, case("a", metric("m", 1.0)), case("a", metric("m", 0.0)), case("b"))
+    assert folder.dataset("run.json").tasks == (0, 1, 2)
+
+
 def test_usage(folder):
     taken = {"tokenCost": 0.5, "completionTime": 2.5, "inputTokenCount": 7, "outputTokenCount": 3}
     write(folder, case("a", metric("m", 1.0), **taken), hyperparameters={"model": "gpt"})

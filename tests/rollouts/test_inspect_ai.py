@@ -182,6 +182,10 @@ def test_what_was_planned_and_never_run_is_missing(folder):
     stopped = {"early_stopping": {"manager": "m"}}  # these were left out on purpose
     write(folder, [sample("a")], eval=spec, results=stopped)
     assert len(folder.load("log.json", scores=["reward"])) == 1
+    spec["config"]["epochs"] = 10**9
+    write(folder, [sample("a")], eval=spec)
+    refused = folder.refused("log.json", scores=["reward"]).message
+    assert refused == "this log plans 1,000,000,000 epochs of 2 samples"
 
 
 def test_an_invalidated_sample_is_missing(folder):

@@ -127,7 +127,13 @@ class Roles:
         sample, agent = first(self.sample), first(self.agent)
         is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
         if task is None and not self._by_position:
-            yield self._no_task(record), _SAY_WHICH.format("task")
+            keys = [node.key for node in record if self.root.fields.get(node.key) is node]
+            if any(node in record for node in self.task):
+                what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
+            else:
+                guess = did_you_mean(self._task_path, keys, what="the row's keys")
+                what = f"{self._task_path!r} is not there; {guess}"
+            yield f"this row has no task id: {what}", _SAY_WHICH.format("task")
         for field, what, value, fits, expected in (
             ("task", "task id", task, type(task) in (int, str), "a whole number or text"),
             ("sample", "sample index", sample, is_sample, "a whole number from 0"),
@@ -149,15 +155,6 @@ class Roles:
             if held and not any(isinstance(value, int | float) for value in held):
                 wrong = f"the score {name!r} is {shown_json(held[0])}"
                 yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
-
-    def _no_task(self, record: Record) -> str:
-        keys = [node.key for node in record if self.root.fields.get(node.key) is node]
-        if any(node in record for node in self.task):
-            what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
-        else:
-            guess = did_you_mean(self._task_path, keys, what="the row's keys")
-            what = f"{self._task_path!r} is not there; {guess}"
-        return f"this row has no task id: {what}"
 
 
 class Columns:
@@ -194,7 +191,7 @@ class Columns:
         self.find_scores([node])
 
     def check(self, record: Record, source: Source, place: int) -> None:
-        """Refuse a table's row whose values are no good."""
+        """Refuse a table's row whose values are invalid."""
         for message, hint in self.roles.problems(record):
             raise source.error_at(place, message, hint)
 

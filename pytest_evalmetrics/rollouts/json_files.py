@@ -13,7 +13,7 @@ import numpy as np
 
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.row_schema import object_decoder
-from pytest_evalmetrics.rollouts.source import ENOUGH, MAX_ROW, SourceRow, max_row_bytes, short
+from pytest_evalmetrics.rollouts.source import MAX_ROW, SourceRow, max_row_bytes, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -31,7 +31,7 @@ _AHEAD: Final = 64  # rows that are learnt from together, so that making a decod
 _SMALL: Final = 1 << 18  # bytes of a file of which every row is checked for duplicate keys
 _DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
-_BREAK, _BRACE, _QUOTE, _BACKSLASH = b'\n{"\\'
+_BREAK, _BRACE = b"\n{"
 _DEPTH = np.zeros(256, np.int8)
 _DEPTH[list(b"[{")] = 1
 _DEPTH[list(b"]}")] = -1
@@ -148,13 +148,12 @@ class JsonArray(JsonLines):
                         "interrupted?",
                         hint="run again what is missing, or write JSON Lines, which survives that",
                     )
-                data = np.frombuffer(window.buffer, np.uint8, window.end)
-                starts, stops, end = _split_array(data, inside=place > 0)
+                view = memoryview(window.buffer)
+                starts, stops, end = _split_array(bytes(view[: window.end]), inside=place > 0)
                 _check_gaps(window, place, starts, stops, end)
                 window.check_utf8(stops[-1] if stops else 0)
                 done = (stops[-1] if stops else 0) if end is None else end + 1
                 breaks = window.breaks(done)
-                view = memoryview(window.buffer)
                 yield Rows(
                     [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
                     np.arange(place + 1, place + len(starts) + 1),
@@ -227,12 +226,12 @@ def _broken(
         return source.error(str(error), row, hint=_WRITE_ONCE)
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
-    if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
-        return source.error(
-            "the file ends in the middle of a row: was the run interrupted?",
-            row,
-            hint="delete this line, or run again what is missing",
-        )
+    if what == "line" and text.lstrip().startswith("{") and cut:
+        with source.open() as stream:
+            is_last = not any(map(bytes.strip, islice(stream, row.line, None)))
+        if is_last:
+            message = "the file ends in the middle of a row: was the run interrupted?"
+            return source.error(message, row, hint="delete this line, or run again what is missing")
     if what == "line" and text.strip() == "{":
         return source.error(
             "this line is no JSON object: it holds only its opening brace",
@@ -266,17 +265,6 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
             return document
         problem = f"this is no JSON object or array: found {short(json.dumps(document))}"
     raise source.error(problem, line=line, hint=hint)
-
-
-def _is_last(row: SourceRow, source: Source) -> bool:
-    with source.open() as stream:
-        lines = row.line  # that are still to be skipped
-        while text := stream.read(ENOUGH):
-            skipped = min(text.count(b"\n"), lines)
-            lines -= skipped
-            if not lines and text.split(b"\n", skipped)[-1].strip():
-                return False
-    return True
 
 
 # -- a file's rows --------------------------------------------------------------------------
@@ -322,6 +310,8 @@ class _Window:
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger
         room = memoryview(self.buffer)[self.end : max(_BLOCK, self._most + 1)]
+        if self._source.stop is not None:
+            room = room[: self._source.stop - self._stream.tell()]
         got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
         self.end += got
         return got
@@ -381,26 +371,24 @@ def _check_gaps(
 ) -> None:
     """Check that there is one comma between two rows, and none elsewhere."""
     gaps = zip([0, *stops], starts if end is None else [*starts, end], strict=False)
-    for rows, (begin, until) in enumerate(gaps):
-        gap = bytes(window.buffer[begin:until])
-        gap = (gap if place + rows else gap.partition(b"[")[2]).strip()
-        if gap != (b"," if place + rows and rows < len(starts) else b""):
+    for rows, (begin, until) in enumerate(gaps, place):
+        gap = bytes(window.buffer[begin:until]).strip()
+        gap = gap if rows else gap.removeprefix(b"[").strip()
+        if gap != (b"," if 0 < rows < place + len(starts) else b""):
             between = short(gap.decode(errors="replace")) if gap else "none"
             raise window.error(
                 begin,
                 "expected rows, each a JSON object, with one comma between them; found "
-                f"{between} {_after(place + rows)}",
+                f"{between} {_after(rows)}",
             )
 
 
-def _split_array(
-    text: NDArray[np.uint8], *, inside: bool
-) -> tuple[list[int], list[int], int | None]:
+def _split_array(data: bytes, *, inside: bool) -> tuple[list[int], list[int], int | None]:
     """Find where whole rows start and stop, and where the array ends."""
+    text = np.frombuffer(data.replace(rb"\\", b"__").replace(rb"\"", b"__"), np.uint8)
     folded = text | 0x20  # makes [ and { one, and ] and } one
     brackets = np.flatnonzero((folded == ord("{")) | (folded == ord("}")))
-    quotes = np.flatnonzero(text == _QUOTE)
-    quotes = quotes[~_escaped(text, quotes)]
+    quotes = np.flatnonzero(text == ord('"'))
     # an odd number of quotes before it: the bracket stands inside a string
     brackets = brackets[np.searchsorted(quotes, brackets) % 2 == 0]
     step = _DEPTH[text[brackets]]
@@ -413,16 +401,3 @@ def _split_array(
     starts = brackets[(step > 0) & (depth == 2)]  # noqa: PLR2004 - inside of the array
     stops = brackets[(step < 0) & (depth == 1)] + 1
     return starts[: len(stops)].tolist(), stops.tolist(), end
-
-
-def _escaped(text: NDArray[np.uint8], quotes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Find the quotes that stand after an odd number of backslashes."""
-    slashes = np.flatnonzero(text == _BACKSLASH)
-    if not len(slashes):
-        return np.zeros(len(quotes), np.bool_)
-    first = np.concatenate(([True], np.diff(slashes) > 1))
-    start = np.maximum.accumulate(np.where(first, slashes, 0))
-    index = np.searchsorted(slashes, quotes) - 1  # the last backslash before each quote
-    after: NDArray[np.bool_] = (index >= 0) & (slashes[index] == quotes - 1)
-    odd: NDArray[np.bool_] = (quotes - start[index]) % 2 == 1
-    return np.logical_and(after, odd)

@@ -202,11 +202,6 @@ class TableBuilder:
         content = self._contents(agent, task, tasks)
         sample = self._numbered(agent, task)
         order = self._order(agent, task, sample, tasks)
-
-        def sort(column: NDArray[Any]) -> NDArray[Any]:
-            return column if order is None else column[order]
-
-        notes = self._all_notes(scores)
         ruler: dict[str, dict[str, list[str]]] = {}
         for name, key, value in sorted(self._ruler):
             ruler.setdefault(name, {}).setdefault(key, []).append(value)
@@ -215,27 +210,28 @@ class TableBuilder:
             for name, column in scores.items()
             if name not in self._fractional and not np.isnan(column).any()
         )
+        notes = self._all_notes(scores)
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
-            ordered[name] = sort(scores.pop(name))
+            ordered[name] = scores.pop(name)[order]
             for usage in (False, True):
                 self._columns.pop((name, usage), None)
         return RolloutTable(
             agents=tuple(self._agents),
-            agent=sort(agent),
+            agent=agent[order],
             tasks=tasks,
-            task=sort(task),
-            sample=sort(sample),
+            task=task[order],
+            sample=sample[order],
             scores=ordered,
             integers=integers,
             categories={
-                name: Category(sort(np.frombuffer(column, np.int32)), tuple(codes))
+                name: Category(np.frombuffer(column, np.int32)[order], tuple(codes))
                 for name, (codes, column) in self._labels.items()
             },
             sources=tuple(self._source_files()),
             notes=notes,
-            read_as=np.arange(self._rows) if order is None else order,
-            content=None if content is None else sort(content),
+            read_as=np.arange(self._rows)[order],
+            content=None if content is None else content[order],
             positional=self._positional,
             ruler=ruler,
         )
@@ -290,10 +286,9 @@ class TableBuilder:
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
-        keys = list(self._keys)
         for name, path in score_paths(fields).items():
             if name not in scores:
-                raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
+                raise self._lacking(f"the path {path!r} of the score {name!r}", path)
         content = None if fields.content is None else fields.content[0]
         for what, known, asked in (
             ("agent", self._any_agent, fields.agent),
@@ -301,10 +296,10 @@ class TableBuilder:
             ("content", self._content or self._request.by_position, content),
         ):
             if asked is not None and not known:
-                raise self._lacking(f"the path {asked!r} of the {what}", asked, keys)
+                raise self._lacking(f"the path {asked!r} of the {what}", asked)
         for name in self._request.categories:
             if name not in self._labelled:
-                raise self._lacking(f"the field {name!r}", name, keys)
+                raise self._lacking(f"the field {name!r}", name)
         for name in self._request.scores:
             if name not in scores:
                 raise DataError(
@@ -315,12 +310,10 @@ class TableBuilder:
                     "with `fields: {reward: PATH}` under rollouts",
                 )
 
-    def _lacking(self, what: str, path: str, keys: Sequence[str]) -> DataError:
-        return DataError(
-            f"{what} is in no row; "
-            + did_you_mean(path.split(".", maxsplit=1)[0], keys, what="the rows' keys"),
-            hint="a path goes through objects by key and lists by index: result.metrics.f1",
-        )
+    def _lacking(self, what: str, path: str) -> DataError:
+        guess = did_you_mean(path.split(".", maxsplit=1)[0], self._keys, what="the rows' keys")
+        hint = "a path goes through objects by key and lists by index: result.metrics.f1"
+        return DataError(f"{what} is in no row; {guess}", hint=hint)
 
     def _ordered_tasks(self) -> tuple[tuple[TaskId, ...], NDArray[np.int64]]:
         if self._request.by_position:
@@ -412,10 +405,10 @@ class TableBuilder:
         task: NDArray[np.int64],
         sample: NDArray[np.int64],
         tasks: Sequence[TaskId],
-    ) -> NDArray[np.int64] | None:
-        """Sort the rows, and find those that are the same attempt; None if they are sorted."""
+    ) -> NDArray[np.int64] | slice:
+        """Sort the rows, and find those that are the same attempt."""
         if (_steps(agent, task, sample) > 0).all():
-            return None
+            return slice(None)  # they are sorted
         order = np.lexsort((sample, task, agent))
         same = np.flatnonzero(_steps(agent[order], task[order], sample[order]) == 0)
         if len(same):

@@ -50,10 +50,8 @@ class Csv:
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
-        with _cells(source) as reader:
-            names = _names(reader, source)
+        with _table(source) as (names, rows):
             nodes = [self._columns.root.field(name) for name in names]
-            rows = self._rows(reader, len(names), source)
             while block := list(islice(rows, _ROWS)):
                 places = np.array([place for place, _ in block], np.int64)
                 columns = zip(*(cells for _, cells in block), strict=True)
@@ -79,26 +77,9 @@ class Csv:
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
-        with _cells(source) as reader:
-            names = _names(reader, source)
-            for place, cells in self._rows(reader, len(names), source):
+        with _table(source) as (names, rows):
+            for place, cells in rows:
                 yield place, dict(zip(names, cells, strict=True))
-
-    @staticmethod
-    def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
-        last = reader.line_num
-        for cells in reader:
-            place, last = last + 1, reader.line_num
-            if not cells:
-                continue
-            if len(cells) != width:
-                raise source.error(
-                    f"this line has {many(len(cells), 'cell')}, and the file "
-                    f"{many(width, 'column')}",
-                    line=place,
-                    hint="was it cut off? text with a separator in it has to stand in quotes",
-                )
-            yield place, cells
 
 
 def _id(cell: str) -> int | str | None:
@@ -121,8 +102,8 @@ def _number(cell: str) -> float | str | None:
 
 
 @contextmanager
-def _cells(source: Source) -> Iterator[Any]:
-    """Open a file for the reader of cells; what is wrong with it is told in our words."""
+def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
+    """Open a file: the names of its columns, and its rows with their lines."""
     source.must_be_text()
     with source.open() as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
@@ -130,7 +111,11 @@ def _cells(source: Source) -> Iterator[Any]:
         reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
         limit = csv.field_size_limit(sys.maxsize)  # of a cell's length, in the whole process
         try:
-            yield reader
+            names = [name.strip() for name in next(reader)]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise source.error(f"two columns have the name {twice!r}", line=1)
+            yield names, _rows(reader, len(names), source)
         except csv.Error as error:
             line = reader.line_num
             end = "unexpected end" in str(error)
@@ -148,6 +133,21 @@ def _cells(source: Source) -> Iterator[Any]:
             text.detach()
 
 
+def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
+    last = reader.line_num
+    for cells in reader:
+        place, last = last + 1, reader.line_num
+        if not cells:
+            continue
+        if len(cells) != width:
+            raise source.error(
+                f"this line has {many(len(cells), 'cell')}, and the file {many(width, 'column')}",
+                line=place,
+                hint="was it cut off? text with a separator in it has to stand in quotes",
+            )
+        yield place, cells
+
+
 def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
     most = max_row_bytes()
     while line := text.readline(most):
@@ -158,11 +158,3 @@ def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
                 "the bound",
             )
         yield line
-
-
-def _names(reader: Any, source: Source) -> list[str]:
-    names = [name.strip() for name in next(reader)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise source.error(f"two columns have the name {twice!r}", line=1)
-    return names

@@ -20,7 +20,6 @@ from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, SPACE, RolloutFile, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
 _CUT: Final = (  # what the libraries that fsspec uses raise then: they share no class
@@ -77,11 +76,8 @@ def _explained(url: str) -> Iterator[None]:
         scheme = urlsplit(url).scheme
         extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
         how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _message(error)
-        raise DataError(
-            f"reading {scheme}:// takes a package that is not installed ({_message(error)})",
-            file=shown,
-            hint=f"install it: {how}",
-        ) from error
+        what = f"reading {scheme}:// takes a package that is not installed ({_message(error)})"
+        raise DataError(what, file=shown, hint=f"install it: {how}") from error
     except Exception as error:
         what, hint = _explanation(shown, error)
         raise DataError(what, file=shown, hint=hint) from error
@@ -107,11 +103,8 @@ def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]
         if not paths:
             raise DataError("this matches no file", file=shown)
     elif not is_web and system.isdir(path):
-        raise DataError(
-            "this is a folder, not a file",
-            file=shown,
-            hint=f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here",
-        )
+        hint = f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here"
+        raise DataError("this is a folder, not a file", file=shown, hint=hint)
     for each in paths:
         whole = url if each == path else str(system.unstrip_protocol(each))
         size = system.info(each).get("size")
@@ -171,11 +164,8 @@ def _message(error: Exception) -> str:
 
 def _must_be_whole(shown: str, arrived: int, size: int) -> None:
     if arrived != size:
-        raise DataError(
-            f"only {arrived} of {size} bytes arrived",
-            file=shown,
-            hint="was the connection cut, or is the file being written? try again",
-        )
+        hint = "was the connection cut, or is the file being written? try again"
+        raise DataError(f"only {arrived} of {size} bytes arrived", file=shown, hint=hint)
 
 
 def look(file: RolloutFile) -> Source | None:

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -19,16 +19,14 @@ from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
-from pytest_evalmetrics.rollouts.loader import Request, RowLoader
-from pytest_evalmetrics.rollouts.source import SourceRow, find_files, open_source, short
+from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
+from pytest_evalmetrics.rollouts.source import Source, SourceRow, find_files, open_source, short
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.loader import Chunk
-    from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec.sources import JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 _BATCH: Final = 512  # rows of a chunk
@@ -58,9 +56,7 @@ def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
     """Go through what a file holds: rows or lines, or one document that may be a list."""
     kind = recognise(source)
     if kind.name in _TABLES:
-        loader = kind.load()(_PLAIN)
-        if not isinstance(loader, RowLoader):
-            raise source.error(f"the rows of the format {kind.name} can't be had one by one")
+        loader = cast("RowLoader", kind.load()(_PLAIN))
         for place, cells in loader.rows(source):
             if kind.name == "csv":
                 cells = {name: _cell(cell) for name, cell in cells.items()}  # noqa: PLW2901
@@ -158,10 +154,9 @@ class Shape:
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
         task = self._task
-        if task is not None:
-            missing = [row for row in rows[:_BATCH] if lookup(row.value, task) is None]
-            if rows and len(missing) == len(rows[:_BATCH]):
-                raise _no_path(task, rows, source.shown, "fields", "task")
+        some = rows[:_BATCH]
+        if task is not None and some and all(lookup(row.value, task) is None for row in some):
+            raise _no_path(task, rows, source.shown, "fields", "task")
         for row in rows:
             if self._spec.map:
                 row.value.update(self._numbers(row))
@@ -288,11 +283,9 @@ class _Rows:
                 listed = [{}]  # what encloses it is a task all the same
             for number, each in enumerate(listed, 1):
                 if not isinstance(each, dict):
-                    raise self._error(
-                        f"row {number} is {short(_text(each))}; expected an object",
-                        "rows",
-                        hint="lists of ids are read by lists:, numbers behind ids by keyed:",
-                    )
+                    message = f"row {number} is {short(_text(each))}; expected an object"
+                    hint = "lists of ids are read by lists:, numbers behind ids by keyed:"
+                    raise self._error(message, "rows", hint=hint)
                 yield each
 
     def _of_keys(self, value: Any, field: str) -> Iterator[dict[str, Any]]:

@@ -197,10 +197,8 @@ def whole_number_from_env(name: str, default: int, meaning: str) -> int:
     """Read a whole number from 1 that the environment may set."""
     text = os.environ.get(name, "").strip()
     if text and not (text.isascii() and text.isdecimal() and int(text)):
-        raise DataError(
-            f"{name} is {text!r} in the environment; expected a whole number from 1",
-            hint=f"{meaning}: {name}={default or 1}, or leave it out",
-        )
+        message = f"{name} is {text!r} in the environment; expected a whole number from 1"
+        raise DataError(message, hint=f"{meaning}: {name}={default or 1}, or leave it out")
     return int(text) if text else default
 
 
@@ -355,11 +353,6 @@ class Source:
         return keys
 
     @property
-    def stop(self) -> int | None:
-        """The byte of the stream at which reading stops, if that is not its end."""
-        return self.span[1] if self.span and self.url is None else None
-
-    @property
     def is_array(self) -> bool:
         """Whether this starts as a JSON array."""
         return self.head[:1] == b"["
@@ -414,7 +407,7 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, decompressed; a span of a local file ends at `stop`."""
+        """Open the file for reading, decompressed, where its span starts."""
         start = self.span[0] if self.span else 0
         with explained(self.shown), self._raw() as raw:
             stream = _unpacked(raw, self.packed, self.shown)
@@ -429,10 +422,8 @@ class Source:
         with explained(self.shown):
             now = _stamp(os.stat(self.path))  # noqa: PTH116 - for each file
         if now != self.stamp:
-            raise self.error(
-                "this file was changed while it was read",
-                hint="wait until the run that writes it has ended",
-            )
+            hint = "wait until the run that writes it has ended"
+            raise self.error("this file was changed while it was read", hint=hint)
 
     def _raw(self) -> BinaryIO:
         if self.data is not None:
@@ -442,6 +433,19 @@ class Source:
         from pytest_evalmetrics.rollouts.remote import read_range  # noqa: PLC0415 - takes an extra
 
         return io.BytesIO(read_range(self.url, self.shown, *self.span))
+
+
+def row_too_long(source: Source, most: int, line: int | None = None) -> DataError:
+    """Make the error of a row of more bytes than may be read at once."""
+    how = f"{MAX_ROW}={4 * most} in the environment raises the bound"
+    message = f"a row of more than {most:,} bytes, which {MAX_ROW} allows"
+    return source.error(message, line=line, hint=f"is this a file of rollouts? {how}")
+
+
+def not_utf8(source: Source, byte: int, line: int | None = None) -> DataError:
+    """Make the error of text in another encoding."""
+    message = f"this is not UTF-8 text: found the byte 0x{byte:02x}"
+    return source.error(message, line=line, hint="save the file as UTF-8")
 
 
 def open_source(file: RolloutFile) -> Source:

@@ -20,21 +20,20 @@ from pytest_evalmetrics.data import (
     Category,
     RolloutTable,
     SourceFile,
+    TaskId,
     content_hash,
     join_versions,
 )
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.source import score_paths
+from pytest_evalmetrics.rollouts.source import Source, score_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.source import Source
 
 _AGENT: Final = "agent"  # where rows name none
 _NO_SAMPLE: Final = -1  # a row without a sample index
@@ -286,20 +285,25 @@ class TableBuilder:
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
-        for name, path in score_paths(fields).items():
-            if name not in scores:
-                raise self._lacking(f"the path {path!r} of the score {name!r}", path)
+        places = [
+            (f"the path {path!r} of the score {name!r}", path, name in scores)
+            for name, path in score_paths(fields).items()
+        ]
         content = None if fields.content is None else fields.content[0]
-        for what, known, asked in (
-            ("agent", self._any_agent, fields.agent),
-            ("sample", self._any_sample, fields.sample),
-            ("content", self._content or self._request.by_position, content),
+        for what, path, is_there in (
+            ("agent", fields.agent, self._any_agent),
+            ("sample", fields.sample, self._any_sample),
+            ("content", content, bool(self._content) or self._request.by_position),
         ):
-            if asked is not None and not known:
-                raise self._lacking(f"the path {asked!r} of the {what}", asked)
-        for name in self._request.categories:
-            if name not in self._labelled:
-                raise self._lacking(f"the field {name!r}", name)
+            if path is not None:
+                places.append((f"the path {path!r} of the {what}", path, is_there))
+        labels = self._request.categories
+        places += [(f"the field {name!r}", name, name in self._labelled) for name in labels]
+        for what, path, is_there in places:
+            if not is_there:
+                guess = did_you_mean(path.split(".")[0], self._keys, what="the rows' keys")
+                hint = "a path goes through objects by key and lists by index: result.metrics.f1"
+                raise DataError(f"{what} is in no row; {guess}", hint=hint)
         for name in self._request.scores:
             if name not in scores:
                 raise DataError(
@@ -309,11 +313,6 @@ class TableBuilder:
                     hint="name one of these with `reward: NAME`, or say where the rows keep it "
                     "with `fields: {reward: PATH}` under rollouts",
                 )
-
-    def _lacking(self, what: str, path: str) -> DataError:
-        guess = did_you_mean(path.split(".", maxsplit=1)[0], self._keys, what="the rows' keys")
-        hint = "a path goes through objects by key and lists by index: result.metrics.f1"
-        return DataError(f"{what} is in no row; {guess}", hint=hint)
 
     def _ordered_tasks(self) -> tuple[tuple[TaskId, ...], NDArray[np.int64]]:
         if self._request.by_position:

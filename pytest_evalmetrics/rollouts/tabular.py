@@ -15,25 +15,16 @@ import numpy as np
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.formats import csv_separator
-from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes
+from pytest_evalmetrics.rollouts.source import Source, max_row_bytes, not_utf8, row_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
-    from pytest_evalmetrics.rollouts.source import Source
 
 _ROWS: Final = 1 << 15  # of a chunk
-_WORDS: Final[dict[str, float | None]] = {
-    "": None,
-    "null": None,
-    "none": None,
-    "na": None,
-    "n/a": None,
-    "true": 1,
-    "false": 0,
-}
+_WORDS: Final = {**dict.fromkeys(("", "null", "none", "na", "n/a")), "true": 1, "false": 0}
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
@@ -41,11 +32,10 @@ class Csv:
     """Reads CSV, separated by commas, semicolons or tabs; empty cells are missing."""
 
     def __init__(self, request: Request) -> None:
-        self._columns = Columns(request, of_table=True)
-        roles = self._columns.roles
+        self._columns = columns = Columns(request, of_table=True)
         self._read: dict[Node, Callable[[str], Any]] = {
-            **dict.fromkeys((*roles.task, *roles.sample), _id),
-            **dict.fromkeys(roles.agent, _text),
+            **dict.fromkeys((*columns.task, *columns.sample), _id),
+            **dict.fromkeys(columns.agent, _text),
         }
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -57,7 +47,7 @@ class Csv:
                 columns = zip(*(cells for _, cells in block), strict=True)
                 cells = dict(zip(nodes, columns, strict=True))
                 numbers = {node: list(map(_number, column)) for node, column in cells.items()}
-                for node in self._columns.roles.in_order(nodes):
+                for node in self._columns.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
                 decoded = {
                     node: list(map(self._read.get(node, _text), column))
@@ -117,17 +107,12 @@ def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list
                 raise source.error(f"two columns have the name {twice!r}", line=1)
             yield names, _rows(reader, len(names), source)
         except csv.Error as error:
-            line = reader.line_num
             end = "unexpected end" in str(error)
             what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
-            raise source.error(
-                what, line=line, hint="was the run, its copy or its download interrupted?"
-            ) from error
+            hint = "was the run, its copy or its download interrupted?"
+            raise source.error(what, line=reader.line_num, hint=hint) from error
         except UnicodeDecodeError as error:
-            raise source.error(
-                f"this is not UTF-8 text: found the byte 0x{error.object[error.start]:02x}",
-                hint="save the file as UTF-8",
-            ) from error
+            raise not_utf8(source, error.object[error.start]) from error
         finally:
             csv.field_size_limit(limit)
             text.detach()
@@ -152,9 +137,5 @@ def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
     most = max_row_bytes()
     while line := text.readline(most):
         if len(line) == most:
-            raise source.error(
-                f"a line of {most:,} characters or more, which {MAX_ROW} does not allow",
-                hint=f"is this a file of rollouts? {MAX_ROW}={4 * most} in the environment raises "
-                "the bound",
-            )
+            raise row_too_long(source, most)
         yield line

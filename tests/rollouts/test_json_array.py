@@ -2,6 +2,7 @@
 
 import json
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -23,7 +24,7 @@ def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
     indent = data.draw(st.sampled_from([None, 2]))
     text = json.dumps(rows, indent=indent).encode()
     cut = data.draw(st.integers(0, len(text)))
-    starts, stops, end = _split_array(text[:cut], inside=False)
+    starts, stops, end = _split_array(np.frombuffer(text[:cut], np.uint8), inside=False)
     split = [json.loads(text[a:b]) for a, b in zip(starts, stops, strict=True)]
     assert split == rows[: len(split)]
     rest = text[stops[-1] if stops else 0 : cut]

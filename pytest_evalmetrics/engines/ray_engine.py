@@ -252,9 +252,9 @@ def read_piece(what: Source | RolloutFile, format_: str | None, request: Request
         if isinstance(what, Source):
             source, shown = what, what.path
         else:
-            from pytest_evalmetrics.rollouts.remote import fetch  # noqa: PLC0415 - takes an extra
+            from pytest_evalmetrics.rollouts.remote import find  # noqa: PLC0415 - takes an extra
 
-            (copy,) = fetch(what.url or "")
+            (copy,) = find(what.url or "", fetch=True)
             source, shown = open_source(copy), Path(what.shown)
             if not splits(find_loader(format_, source), source):
                 return None

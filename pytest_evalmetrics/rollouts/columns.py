@@ -11,21 +11,17 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import content_hash, join_versions, question_of
+from pytest_evalmetrics.data import TaskId, content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite
-from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node
-from pytest_evalmetrics.rollouts.source import score_paths, shown_json
+from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
+from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node, Record
+from pytest_evalmetrics.rollouts.source import Source, SourceRow, score_paths, shown_json
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
-    from pytest_evalmetrics.rollouts.loader import Request
-    from pytest_evalmetrics.rollouts.row_schema import Record
-    from pytest_evalmetrics.rollouts.source import Source, SourceRow
 
 _MAX_DOTS = 9  # in a path: each one doubles what the path may mean
 _MAX_SAMPLE = 2**63
@@ -38,45 +34,47 @@ _NAME_A_NUMBER = (
 )
 
 
-class Roles:
-    """NeMo Gym's reading of a row, changed by what ``fields:`` says.
+class Columns:
+    """The columns met so far: NeMo Gym's reading of a row, changed by what ``fields:`` says.
 
     A row's numbers are the numbers and booleans at its top, then those of
     ``response.usage`` and ``usage``. Where a thing may stand in several places, the first
     one that holds something counts; for a score, the first one that holds a number.
     """
 
-    def __init__(self, request: Request, *, of_table: bool) -> None:
-        self.root = Node()
+    def __init__(self, request: Request, *, of_table: bool = False) -> None:
+        self.root = Node()  # what rows look like, as far as it is known
         self.root.open = True
         fields = request.fields
-        self.mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
+        self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
         self.agent = self._declare(fields.agent or "agent_ref.name")
         # what is read as one thing is no score under its own name as well
         self._taken = {*self.task, *self.sample, *self.agent}
-        self._taken.update(*self.mapped.values())
-        self.labels = {name: self._declare(name) for name in request.categories}
-        self.names_tasks = fields.task is not None
+        self._taken.update(*self._mapped.values())
+        self._labels = {name: self._declare(name) for name in request.categories}
+        self._names_tasks = fields.task is not None
         question = () if of_table else _QUESTION
-        self.content = [self._declare(path, whole=True) for path in fields.content or question]
-        self.names_content = fields.content is not None
-        self._taken.update(*self.content)
-        self.usage = [self.root.field("response").field("usage"), self.root.field("usage")]
-        for node in self.usage:
+        self._contents = [self._declare(path, whole=True) for path in fields.content or question]
+        self._names_content = fields.content is not None
+        self._taken.update(*self._contents)
+        self._usage_nodes = [self.root.field("response").field("usage"), self.root.field("usage")]
+        for node in self._usage_nodes:
             node.open = True
-        self.needed = {*request.scores, *self.mapped}
+        self._needed = {*request.scores, *self._mapped}
         self._by_position = request.by_position
+        self._scores: dict[str, None] = {}  # names, in the order of their first appearance
+        self._usage: dict[str, None] = {}
+        self._learnt = self._reported = 0  # rows, or columns of a table
+        self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
 
     def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
         """Ask for a place; a whole one is read as text, unless something else needs its value."""
         if path.count(".") > _MAX_DOTS:
-            raise DataError(
-                f"the path {path!r} has more than {_MAX_DOTS + 1} parts",
-                hint="write the rows flatter",
-            )
+            message = f"the path {path!r} has more than {_MAX_DOTS + 1} parts"
+            raise DataError(message, hint="write the rows flatter")
         nodes = self.root.declare(path)
         for node in nodes:
             if whole and (node.fields or node.items):
@@ -88,36 +86,36 @@ class Roles:
             node.wanted = True
         return nodes
 
-    def scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
+    def _scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
         """Tell which scores a place holds by what it has held so far."""
         name = node.key
-        for mapped, nodes in self.mapped.items():
+        for mapped, nodes in self._mapped.items():
             if node in nodes:
                 yield mapped, False
-        if name in self.mapped or name.startswith("_"):
+        if name in self._mapped or name.startswith("_"):
             return
-        if name not in self.needed and (node in self._taken or not node.kinds & NUMBER):
+        if name not in self._needed and (node in self._taken or not node.kinds & NUMBER):
             return
         if self.root.fields.get(name) is node:
             yield name, False
-        elif any(usage.fields.get(name) is node for usage in self.usage):
+        elif any(usage.fields.get(name) is node for usage in self._usage_nodes):
             yield name, True
 
     def in_order(self, nodes: Iterable[Node]) -> list[Node]:
         """Sort the columns of a table: the scores that ``fields:`` maps come last."""
-        mapped = [node for places in self.mapped.values() for node in places]
+        mapped = [node for places in self._mapped.values() for node in places]
         return sorted(nodes, key=lambda node: mapped.index(node) if node in mapped else -1)
 
-    def places_of(self, score: str, *, usage: bool) -> list[Node]:
+    def _places_of(self, score: str, *, usage: bool) -> list[Node]:
         """Get the places that may hold a score, or its namesake of the usage."""
-        if score in self.mapped:
-            return self.mapped[score]
-        above = self.usage if usage else [self.root]
+        if score in self._mapped:
+            return self._mapped[score]
+        above = self._usage_nodes if usage else [self.root]
         return [node.fields[score] for node in above if score in node.fields]
 
     # -- refusing -------------------------------------------------------------------------
 
-    def problems(self, record: Record) -> Iterator[tuple[str, str]]:
+    def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
         """Find what is wrong with a row's values: messages and hints."""
 
         def first(nodes: Iterable[Node]) -> Any:
@@ -127,7 +125,13 @@ class Roles:
         sample, agent = first(self.sample), first(self.agent)
         is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
         if task is None and not self._by_position:
-            yield self._no_task(record), _SAY_WHICH.format("task")
+            keys = [node.key for node in record if self.root.fields.get(node.key) is node]
+            if any(node in record for node in self.task):
+                what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
+            else:
+                guess = did_you_mean(self._task_path, keys, what="the row's keys")
+                what = f"{self._task_path!r} is not there; {guess}"
+            yield f"this row has no task id: {what}", _SAY_WHICH.format("task")
         for field, what, value, fits, expected in (
             ("task", "task id", task, type(task) in (int, str), "a whole number or text"),
             ("sample", "sample index", sample, is_sample, "a whole number from 0"),
@@ -136,41 +140,21 @@ class Roles:
             if value is not None and not fits:
                 problem = f"the {what} is {shown_json(value)}; expected {expected}"
                 yield problem, _SAY_WHICH.format(field)
-        for name, nodes in self.labels.items():
+        for name, nodes in self._labels.items():
             label = first(nodes)
             if isinstance(label, dict | list):
                 yield (
                     f"{name!r} is {shown_json(label)}; expected text, a number or a boolean",
                     f"name what holds a single value, such as {name}.KEY",
                 )
-        for name in sorted(self.needed):
-            places = self.places_of(name, usage=True) + self.places_of(name, usage=False)
+        for name in sorted(self._needed):
+            places = self._places_of(name, usage=True) + self._places_of(name, usage=False)
             held = [record[node] for node in places if record.get(node) is not None]
             if held and not any(isinstance(value, int | float) for value in held):
                 wrong = f"the score {name!r} is {shown_json(held[0])}"
                 yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
 
-    def _no_task(self, record: Record) -> str:
-        keys = [node.key for node in record if self.root.fields.get(node.key) is node]
-        if any(node in record for node in self.task):
-            what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
-        else:
-            guess = did_you_mean(self._task_path, keys, what="the row's keys")
-            what = f"{self._task_path!r} is not there; {guess}"
-        return f"this row has no task id: {what}"
-
-
-class Columns:
-    """Knows the columns met so far, and fills them."""
-
-    def __init__(self, request: Request, *, of_table: bool = False) -> None:
-        self.roles = Roles(request, of_table=of_table)
-        self.root = self.roles.root  # what rows look like, as far as it is known
-        self._by_position = request.by_position
-        self._scores: dict[str, None] = {}  # names, in the order of their first appearance
-        self._usage: dict[str, None] = {}
-        self._learnt = self._reported = 0  # rows, or columns of a table
-        self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
+    # -- learning -------------------------------------------------------------------------
 
     def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
         """Take in a row as ``json.loads`` gives it, and check it."""
@@ -179,7 +163,7 @@ class Columns:
         new = self.root.learn(value, (self._learnt, row.place), record)
         if new:
             self.find_scores(record)
-        for message, hint in self.roles.problems(record):
+        for message, hint in self._problems(record):
             raise source.error(message, row, hint=hint)
         return record, new
 
@@ -194,27 +178,27 @@ class Columns:
         self.find_scores([node])
 
     def check(self, record: Record, source: Source, place: int) -> None:
-        """Refuse a table's row whose values are no good."""
-        for message, hint in self.roles.problems(record):
+        """Refuse a table's row whose values are invalid."""
+        for message, hint in self._problems(record):
             raise source.error_at(place, message, hint)
 
     def find_scores(self, nodes: Iterable[Node]) -> None:
         """Find the scores among places that hold another kind of value than before."""
         for node in nodes:
-            for name, usage in self.roles.scores_at(node):
+            for name, usage in self._scores_at(node):
                 (self._usage if usage else self._scores).setdefault(name)
                 node.wanted = True
 
     def chunk(self, values: Values) -> Chunk:
         """Make columns of some rows."""
-        roles, places = self.roles, values.places
+        places = values.places
         bad: list[NotFinite] = []
         fractional: set[str] = set()
         columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
         for usage, names in enumerate((self._scores, self._usage)):
             for name in names:
-                nodes = roles.places_of(name, usage=bool(usage))
-                column, given = values.numbers(nodes, needed=name in roles.needed)
+                nodes = self._places_of(name, usage=bool(usage))
+                column, given = values.numbers(nodes, needed=name in self._needed)
                 for at in () if given is None else np.flatnonzero(given & ~np.isfinite(column)):
                     what = "NaN" if math.isnan(column[at]) else "infinite or too large"
                     bad.append(NotFinite(name, what, int(places[at])))
@@ -222,9 +206,9 @@ class Columns:
                 columns[usage][name] = column
                 if any(node.kinds & FLOAT for node in nodes):
                     fractional.add(name)
-        task = values.first(roles.task)
-        agent = values.texts(roles.agent)
-        sample = values.first(roles.sample)
+        task = values.first(self.task)
+        agent = values.texts(self.agent)
+        sample = values.first(self.sample)
         if not self._by_position:
             values.must_be({int, str}, task)
         values.must_be({int, type(None)}, sample)
@@ -240,7 +224,7 @@ class Columns:
             usage=columns[1],
             labels={
                 name: values.texts(nodes)
-                for name, nodes in roles.labels.items()
+                for name, nodes in self._labels.items()
                 if any(node.kinds for node in nodes)
             },
             fractional=frozenset(fractional),
@@ -248,15 +232,15 @@ class Columns:
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
-            dealt=bool(roles.content) and not roles.names_content,
-            positional=not roles.names_tasks and int in set(map(type, task)),
+            dealt=bool(self._contents) and not self._names_content,
+            positional=not self._names_tasks and int in set(map(type, task)),
         )
 
     def _content(
         self, values: Values, agent: Sequence[str | None], task: Sequence[TaskId]
     ) -> dict[tuple[str | None, TaskId], str]:
         """Hash the content of each task: one row of it, and each that is written otherwise."""
-        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self.roles.content]
+        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self._contents]
         columns = [map(_checksum, column) for part in parts for column in part]
         contents: dict[tuple[str | None, TaskId], str] = {}
         keys = zip(agent, task, strict=True)
@@ -276,12 +260,11 @@ class Columns:
         if self._reported == self._learnt:
             return {}
         self._reported = self._learnt
-        roles = self.roles
-        names = [(name, False) for name in {*self.root.fields, *roles.mapped}]
-        names += [(name, True) for usage in roles.usage for name in usage.fields]
+        names = [(name, False) for name in {*self.root.fields, *self._mapped}]
+        names += [(name, True) for usage in self._usage_nodes for name in usage.fields]
         first: dict[tuple[str, bool], int] = {}
         for name, of_usage in names:
-            nodes = roles.places_of(name, usage=of_usage)
+            nodes = self._places_of(name, usage=of_usage)
             met = [node.not_number for node in nodes if node.not_number is not None]
             if met:
                 first[name, of_usage] = min(met)[1]

@@ -9,15 +9,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from pytest_evalmetrics.data import Category, RolloutTable
+from pytest_evalmetrics.data import Category, RolloutTable, TaskId
 from pytest_evalmetrics.errors import CheckError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import shortened
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from pytest_evalmetrics.data import TaskId
 
 _FORMS = (
     "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "

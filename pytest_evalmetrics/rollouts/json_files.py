@@ -6,25 +6,29 @@ import codecs
 import json
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
 
 import msgspec
 import numpy as np
 
 from pytest_evalmetrics.rollouts.columns import Columns, Values
-from pytest_evalmetrics.rollouts.row_schema import object_decoder
-from pytest_evalmetrics.rollouts.source import ENOUGH, MAX_ROW, SourceRow, max_row_bytes, short
+from pytest_evalmetrics.rollouts.row_schema import Decoder, Record, object_decoder
+from pytest_evalmetrics.rollouts.source import (
+    Source,
+    SourceRow,
+    max_row_bytes,
+    not_utf8,
+    row_too_long,
+    short,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
-    from typing import BinaryIO
 
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.errors import DataError
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.row_schema import Decoder, Record
-    from pytest_evalmetrics.rollouts.source import Source
 
 _BLOCK: Final = 1 << 20  # bytes that are read at a time
 _AHEAD: Final = 64  # rows that are learnt from together, so that making a decoder is rare
@@ -57,13 +61,11 @@ class JsonLines:
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
-        first = True
-        for rows in self._blocks(source):
+        for block, rows in enumerate(self._blocks(source)):
             # keys that stand twice are refused: in all rows of a small file, else in one of a block
-            is_small = first and sum(map(len, rows.texts)) < _SMALL
+            is_small = block == 0 and sum(map(len, rows.texts)) < _SMALL
             for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
                 parse(rows.row(index), source)
-            first = False
             yield from self._decode(rows, source)
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
@@ -96,9 +98,7 @@ class JsonLines:
             return self._columns.learn(parse(row, source), row, source)
 
         start, count = 0, len(rows.texts)
-        if (
-            count and not self._columns.root.kinds
-        ):  # rows are mostly alike: one may show all columns
+        if count and not self._columns.root.kinds:  # rows are alike: one may show all columns
             learn(0)
         while start < count:
             decoded: list[Any] = []
@@ -148,13 +148,13 @@ class JsonArray(JsonLines):
                         "interrupted?",
                         hint="run again what is missing, or write JSON Lines, which survives that",
                     )
+                view = memoryview(window.buffer)
                 data = np.frombuffer(window.buffer, np.uint8, window.end)
                 starts, stops, end = _split_array(data, inside=place > 0)
                 _check_gaps(window, place, starts, stops, end)
                 window.check_utf8(stops[-1] if stops else 0)
                 done = (stops[-1] if stops else 0) if end is None else end + 1
                 breaks = window.breaks(done)
-                view = memoryview(window.buffer)
                 yield Rows(
                     [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
                     np.arange(place + 1, place + len(starts) + 1),
@@ -200,11 +200,8 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     except (ValueError, RecursionError) as error:
         raise _broken(text, error, row, source) from error
     if not isinstance(value, dict):
-        raise source.error(
-            f"this row is no JSON object: found {short(text)}",
-            row,
-            hint='each row is an object such as {"_ng_task_index": 0, "reward": 1.0}',
-        )
+        hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
+        raise source.error(f"this row is no JSON object: found {short(text)}", row, hint=hint)
     return value
 
 
@@ -227,18 +224,16 @@ def _broken(
         return source.error(str(error), row, hint=_WRITE_ONCE)
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
-    if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
-        return source.error(
-            "the file ends in the middle of a row: was the run interrupted?",
-            row,
-            hint="delete this line, or run again what is missing",
-        )
+    if what == "line" and text.lstrip().startswith("{") and cut:
+        with source.open() as stream:
+            is_last = not any(map(bytes.strip, islice(stream, row.line, None)))
+        if is_last:
+            message = "the file ends in the middle of a row: was the run interrupted?"
+            return source.error(message, row, hint="delete this line, or run again what is missing")
     if what == "line" and text.strip() == "{":
-        return source.error(
-            "this line is no JSON object: it holds only its opening brace",
-            row,
-            hint="write each row on one line, or all rows as one JSON array",
-        )
+        message = "this line is no JSON object: it holds only its opening brace"
+        hint = "write each row on one line, or all rows as one JSON array"
+        return source.error(message, row, hint=hint)
     start = max(0, error.pos - _SHOWN // 2)
     return source.error(
         f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
@@ -266,17 +261,6 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
             return document
         problem = f"this is no JSON object or array: found {short(json.dumps(document))}"
     raise source.error(problem, line=line, hint=hint)
-
-
-def _is_last(row: SourceRow, source: Source) -> bool:
-    with source.open() as stream:
-        lines = row.line  # that are still to be skipped
-        while text := stream.read(ENOUGH):
-            skipped = min(text.count(b"\n"), lines)
-            lines -= skipped
-            if not lines and text.split(b"\n", skipped)[-1].strip():
-                return False
-    return True
 
 
 # -- a file's rows --------------------------------------------------------------------------
@@ -311,17 +295,14 @@ class _Window:
     def fill(self) -> int:
         """Read on, and say how many bytes came; 0 at the end of the stream."""
         if self.end > self._most:
-            raise self._source.error(
-                f"a row of more than {self._most:,} bytes, which {MAX_ROW} allows",
-                line=self.line,
-                hint=f"is this a file of rollouts? {MAX_ROW}={4 * self._most} in the environment "
-                "raises the bound",
-            )
+            raise row_too_long(self._source, self._most, self.line)
         if self.end > len(self.buffer) // 2:  # else long rows would come in small pieces
             larger = bytearray(2 * len(self.buffer))
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger
         room = memoryview(self.buffer)[self.end : max(_BLOCK, self._most + 1)]
+        if self._source.span and self._source.url is None:
+            room = room[: self._source.span[1] - self._stream.tell()]
         got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
         self.end += got
         return got
@@ -349,11 +330,8 @@ class _Window:
         try:
             codecs.utf_8_decode(memoryview(self.buffer)[:end], "strict", True)
         except UnicodeDecodeError as error:
-            raise self.error(
-                error.start,
-                f"this is not UTF-8 text: found the byte 0x{self.buffer[error.start]:02x}",
-                hint="save the file as UTF-8",
-            ) from error
+            line = self.line + self.buffer.count(b"\n", 0, error.start)
+            raise not_utf8(self._source, self.buffer[error.start], line) from error
 
 
 def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
@@ -381,26 +359,30 @@ def _check_gaps(
 ) -> None:
     """Check that there is one comma between two rows, and none elsewhere."""
     gaps = zip([0, *stops], starts if end is None else [*starts, end], strict=False)
-    for rows, (begin, until) in enumerate(gaps):
-        gap = bytes(window.buffer[begin:until])
-        gap = (gap if place + rows else gap.partition(b"[")[2]).strip()
-        if gap != (b"," if place + rows and rows < len(starts) else b""):
+    for rows, (begin, until) in enumerate(gaps, place):
+        gap = bytes(window.buffer[begin:until]).strip()
+        gap = gap if rows else gap.removeprefix(b"[").strip()
+        if gap != (b"," if 0 < rows < place + len(starts) else b""):
             between = short(gap.decode(errors="replace")) if gap else "none"
             raise window.error(
                 begin,
                 "expected rows, each a JSON object, with one comma between them; found "
-                f"{between} {_after(place + rows)}",
+                f"{between} {_after(rows)}",
             )
 
 
 def _split_array(
-    text: NDArray[np.uint8], *, inside: bool
+    data: NDArray[np.uint8], *, inside: bool
 ) -> tuple[list[int], list[int], int | None]:
     """Find where whole rows start and stop, and where the array ends."""
+    text = np.append(data, np.uint8(0))
+    slashes = np.flatnonzero(text == _BACKSLASH)
+    first = np.maximum.accumulate(np.where(np.diff(slashes, prepend=-2) > 1, slashes, 0))
+    escaped = slashes[(slashes - first) % 2 == 0] + 1
+    text[escaped[text[escaped] == _QUOTE]] = 0  # these end no string
     folded = text | 0x20  # makes [ and { one, and ] and } one
     brackets = np.flatnonzero((folded == ord("{")) | (folded == ord("}")))
     quotes = np.flatnonzero(text == _QUOTE)
-    quotes = quotes[~_escaped(text, quotes)]
     # an odd number of quotes before it: the bracket stands inside a string
     brackets = brackets[np.searchsorted(quotes, brackets) % 2 == 0]
     step = _DEPTH[text[brackets]]
@@ -413,16 +395,3 @@ def _split_array(
     starts = brackets[(step > 0) & (depth == 2)]  # noqa: PLR2004 - inside of the array
     stops = brackets[(step < 0) & (depth == 1)] + 1
     return starts[: len(stops)].tolist(), stops.tolist(), end
-
-
-def _escaped(text: NDArray[np.uint8], quotes: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Find the quotes that stand after an odd number of backslashes."""
-    slashes = np.flatnonzero(text == _BACKSLASH)
-    if not len(slashes):
-        return np.zeros(len(quotes), np.bool_)
-    first = np.concatenate(([True], np.diff(slashes) > 1))
-    start = np.maximum.accumulate(np.where(first, slashes, 0))
-    index = np.searchsorted(slashes, quotes) - 1  # the last backslash before each quote
-    after: NDArray[np.bool_] = (index >= 0) & (slashes[index] == quotes - 1)
-    odd: NDArray[np.bool_] = (quotes - start[index]) % 2 == 1
-    return np.logical_and(after, odd)

@@ -6,13 +6,10 @@ import os
 import pickle
 import subprocess
 import sys
-from collections import deque
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, suppress
 from dataclasses import asdict, replace
-from itertools import islice, pairwise
+from itertools import cycle, islice, pairwise
 from pathlib import Path
-from queue import SimpleQueue
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
 
@@ -129,7 +126,7 @@ def read_large(
     count: int | None = None,
     size: int | None = None,
 ) -> RolloutTable | None:
-    """Read files by several processes."""
+    """Read files by several processes; None if a single one has to read them or report an error."""
     count = process_count() if count is None else count
     pieces = cut(files, format_, count, size) or [] if count > 1 else []
     shards = [piece.what for piece in pieces if isinstance(piece.what, Source)]
@@ -137,84 +134,55 @@ def read_large(
         return None
     table = TableBuilder(request)
     rows = [0] * len(files)
-    with closing(_parts(request, shards, min(count, len(shards)))) as parts:
-        for piece, shard, part in zip(pieces, shards, parts, strict=False):
-            if part is None:
-                return None
-            table.extend(shard, part)
-            rows[piece.file] += part.rows
-            shard.must_be_unchanged()
+    try:
+        with closing(_parts(request, shards, min(count, len(shards)))) as parts:
+            for piece, shard, part in zip(pieces, shards, parts, strict=True):
+                if part is None:
+                    return None
+                table.extend(shard, part)
+                rows[piece.file] += part.rows
+                shard.must_be_unchanged()
+    except (OSError, EOFError, pickle.UnpicklingError):  # a process died, or none can be started
+        return None
     return table.build() if all(rows) else None
 
 
 def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[Part | None]:
-    """Yield what was read of each shard, in their order; None for one that can't be read."""
-    readers: list[_Reader] = []
-    idle: SimpleQueue[_Reader] = SimpleQueue()
+    """Yield what was read of each shard, in their order; None for one that can't be read.
 
-    def read(shard: Source) -> Part | None:
-        reader = idle.get()
-        try:
-            return reader.read(shard)
-        except (OSError, EOFError, pickle.UnpicklingError):  # the process died
-            return None
-        finally:
-            idle.put(reader)
-
-    with ThreadPoolExecutor(count) as pool:
-        try:
-            for _ in range(count):
-                readers.append(_Reader(request))
-                idle.put(readers[-1])
-            waiting = iter(shards)
-            # two shards per process are read or wait to be merged
-            under_way = deque(pool.submit(read, shard) for shard in islice(waiting, 2 * count))
-            while under_way:
-                part = under_way.popleft().result()
-                under_way.extend(pool.submit(read, shard) for shard in islice(waiting, 1))
-                yield part
-        except OSError:  # no process can be started
-            yield None
-        finally:
-            pool.shutdown(wait=False, cancel_futures=True)
-            for reader in readers:
-                reader.close()
-
-
-class _Reader:
-    """A process that reads one shard after another."""
-
-    def __init__(self, request: Request) -> None:
-        self._process = subprocess.Popen(  # noqa: S603 - this very Python
-            [sys.executable, "-P", "-c", _CHILD],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # nothing multiplies matrices
-        )
-        self._stdin = cast("IO[bytes]", self._process.stdin)
-        self._stdout = cast("IO[bytes]", self._process.stdout)
-        # the type of the fields would import what validates YAML
-        fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
-        self._unsent = pickle.dumps(sys.path) + pickle.dumps(replace(request, fields=fields))
-
-    def read(self, shard: Source) -> Part | None:
-        self._stdin.write(self._unsent + pickle.dumps(shard))
-        self._stdin.flush()
-        self._unsent = b""
-        return cast("Part | None", pickle.load(self._stdout))  # noqa: S301 - our own process
-
-    def close(self) -> None:
-        self._process.kill()
-        with suppress(OSError):  # what it did not read
-            self._process.communicate()
+    Processes take turns: a process waits with its next shard until the last one is merged.
+    """
+    # the type of the fields would import what validates YAML
+    fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
+    readers: list[subprocess.Popen[bytes]] = []
+    try:
+        for number in range(count):
+            reader = subprocess.Popen(  # noqa: S603 - this very Python
+                [sys.executable, "-P", "-c", _CHILD],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=subprocess.DEVNULL,
+                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # nothing multiplies matrices
+            )
+            readers.append(reader)
+            work = replace(request, fields=fields), shards[number::count]
+            stdin = cast("IO[bytes]", reader.stdin)
+            stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
+            stdin.flush()
+        for reader in islice(cycle(readers), len(shards)):
+            yield pickle.load(cast("IO[bytes]", reader.stdout))  # noqa: S301 - our own process
+    finally:
+        for reader in readers:
+            reader.kill()
+            with suppress(OSError):  # what it did not read
+                reader.communicate()
 
 
 def serve() -> None:
-    """Read shards for the process that started this one, until it closes the pipe."""
-    reader = ShardReader(pickle.load(sys.stdin.buffer))  # noqa: S301 - from our own process
-    while True:
-        shard = pickle.load(sys.stdin.buffer)  # noqa: S301 - the same; fails where that is gone
+    """Read shards for the process that started this one."""
+    request, shards = pickle.load(sys.stdin.buffer)  # noqa: S301 - from our own process
+    reader = ShardReader(request)
+    for shard in shards:
         part = None
         with suppress(Exception):  # one process that reads in order reports it
             part = reader.read(shard)

@@ -108,7 +108,6 @@ class Loader(Protocol):
         DataError
             If the file is broken, or a row lacks what it needs.
         """
-        ...
 
 
 @runtime_checkable
@@ -117,7 +116,6 @@ class TextLoader(Loader, Protocol):
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
         """Go through the rows of one file in the order of `read`; raises as `read` does."""
-        ...
 
 
 @runtime_checkable
@@ -126,7 +124,6 @@ class RowLoader(Loader, Protocol):
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows of one file in the order of `read`: their places, and builtins."""
-        ...
 
 
 class LoaderFactory(Protocol):
@@ -134,4 +131,3 @@ class LoaderFactory(Protocol):
 
     def __call__(self, request: Request) -> Loader:
         """Make one, which reads all the files of its format."""
-        ...

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.data import MISSING
+from pytest_evalmetrics.data import MISSING, Category, RolloutTable
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.rollouts.row_schema import BOOL, FLOAT, INT, NUMBER, OBJECT, TEXT
+from pytest_evalmetrics.rollouts.row_schema import BOOL, FLOAT, INT, NUMBER, OBJECT, TEXT, Node
 from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
@@ -26,9 +26,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import Category, RolloutTable
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.row_schema import Node
     from pytest_evalmetrics.rollouts.source import Source
 
 NOTES: Final = b"pytest_evalmetrics.notes"  # metadata key for the notes of a run written by us
@@ -58,8 +56,7 @@ class Parquet:
         with self._data(source) as data:
             schema, batches = self._open(data)
             paths = dict(_places(schema, self._columns.root))
-            roles = self._columns.roles
-            self._columns.find_scores(roles.in_order(paths))
+            self._columns.find_scores(self._columns.in_order(paths))
             wanted = {node: path for node, path in paths.items() if node.wanted}
             notes = tuple(json.loads((schema.metadata or {}).get(NOTES, b"[]")))
             first = 1
@@ -67,7 +64,7 @@ class Parquet:
 
                 def check(index: int, values: Values, first: int = first) -> None:
                     row = {node: values.at(node)[index] for node in wanted}
-                    row |= {node: str(row[node]) for node in roles.agent if node in row}
+                    row |= {node: str(row[node]) for node in self._columns.agent if node in row}
                     self._columns.check(dict.fromkeys(paths) | row, source, first + index)
 
                 places = np.arange(first, first + batch.num_rows)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -25,7 +25,6 @@ from pytest_evalmetrics.rollouts.table import TableBuilder
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
-    from typing import TypeAlias
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
@@ -60,10 +59,8 @@ def rollout_files(spec: FilesSpec, base: Path, *, fetch: bool = True) -> list[Ro
 
 def find_loader(name: str | None, source: Source) -> LoaderFactory:
     """Find the loader of a format; one is recognised by the file's content without a name."""
-    if name is not None:
-        found: LoaderFactory = loaders.find(name).target
-        return found
-    return recognise(source).load()
+    loader: LoaderFactory = recognise(source).load() if name is None else loaders.find(name).target
+    return loader
 
 
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -75,8 +72,7 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
     """
     base = absolute(base)
     request = Request(_fields(spec), whole=True)
-    shape = _shape(spec, base, request)
-    for source, loader in _opened(spec, rollout_files(spec, base), request, shape):
+    for source, loader in _opened(spec, base, request, rollout_files(spec, base)):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
                 yield source.at(place), item
@@ -96,9 +92,14 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
 
 
 def _opened(
-    spec: FilesSpec, files: list[RolloutFile], request: Request, shape: Shape | None
+    spec: FilesSpec, base: Path, request: Request, files: list[RolloutFile]
 ) -> Iterator[tuple[Source, Loader]]:
     """Open files one after the other, each with its loader; it must not change until the next."""
+    shape = None
+    if spec.shaped:
+        from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
+
+        shape = Shape(cast("RolloutsSpec", spec), base, request)
     used: dict[LoaderFactory, Loader] = {}
     for file in files:
         source = open_source(file)
@@ -112,22 +113,13 @@ def _opened(
         source.must_be_unchanged()
 
 
-def _shape(spec: FilesSpec, base: Path, request: Request) -> Shape | None:
-    if not spec.shaped:
-        return None
-    from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
-
-    return Shape(cast("RolloutsSpec", spec), base, request)
-
-
 def task_key(spec: FilesSpec, base: Path) -> str | None:
     """Find the key that holds the task's id in a data set; None for its rows' positions."""
     fields = _fields(spec)
     if fields.task is not None:
         return fields.task
-    for _, first in records(spec, base):
-        return next((key for key in TASK_KEYS if key in first), None)
-    return None
+    _, first = next(records(spec, base), ("", {}))
+    return next((key for key in TASK_KEYS if key in first), None)
 
 
 def load(
@@ -211,15 +203,14 @@ def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) 
             table = read_large(files, spec.format, request)
             if table is not None:
                 return table
-        return _read_in_order(files, spec, request, base)
+        return _read_in_order(spec, base, request, files)
 
 
 def _read_in_order(
-    files: list[RolloutFile], spec: FilesSpec, request: Request, base: Path
+    spec: FilesSpec, base: Path, request: Request, files: list[RolloutFile]
 ) -> RolloutTable:
-    shape = _shape(spec, base, request)
     table = TableBuilder(request)
-    for source, loader in _opened(spec, files, request, shape):
+    for source, loader in _opened(spec, base, request, files):
         rows = 0
         try:
             for chunk in loader.read(source):
@@ -235,6 +226,6 @@ def _read_in_order(
         if not rows:
             raise source.error("the file holds no row", hint="did the run that writes it fail?")
     built = table.build()
-    if shape is not None:
-        built = replace(built, notes=(*built.notes, *shape.finish()))
+    if spec.shaped:
+        built = replace(built, notes=(*built.notes, *cast("Shape", loader).finish()))
     return built

@@ -8,18 +8,17 @@ import hashlib
 import re
 import shutil
 import tempfile
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache, lru_cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, RolloutFile, Source, shortened
+from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, SPACE, RolloutFile, Source, shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
@@ -54,22 +53,15 @@ _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 _RANGED: Final = frozenset(
     {*WEB, "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "adl", "file", "local"}
 )
-_BLANKS: Final = b" \t\r\n"
 _PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
 
 
-def fetch(url: str) -> list[RolloutFile]:
-    """Copy the files that a URL or a glob in one names."""
+def find(url: str, *, fetch: bool) -> list[RolloutFile]:
+    """Find the files that a URL or a glob in one names, and copy them here if wanted."""
     with _explained(url):
         system, path = system_of(url)
-        return [_copy(system, each, file) for each, file in _files(system, path, url)]
-
-
-def find(url: str) -> list[RolloutFile]:
-    """Find the same files, and leave them where they are."""
-    with _explained(url):
-        system, path = system_of(url)
-        return [file for _, file in _files(system, path, url)]
+        files = _files(system, path, url)
+        return [_copy(system, each, file) if fetch else file for each, file in files]
 
 
 @contextmanager
@@ -84,11 +76,8 @@ def _explained(url: str) -> Iterator[None]:
         scheme = urlsplit(url).scheme
         extra = "http" if scheme in WEB else _EXTRAS.get(scheme)
         how = f'pip install "pytest-evalmetrics[{extra}]"' if extra else _message(error)
-        raise DataError(
-            f"reading {scheme}:// takes a package that is not installed ({_message(error)})",
-            file=shown,
-            hint=f"install it: {how}",
-        ) from error
+        what = f"reading {scheme}:// takes a package that is not installed ({_message(error)})"
+        raise DataError(what, file=shown, hint=f"install it: {how}") from error
     except Exception as error:
         what, hint = _explanation(shown, error)
         raise DataError(what, file=shown, hint=hint) from error
@@ -114,11 +103,8 @@ def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]
         if not paths:
             raise DataError("this matches no file", file=shown)
     elif not is_web and system.isdir(path):
-        raise DataError(
-            "this is a folder, not a file",
-            file=shown,
-            hint=f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here",
-        )
+        hint = f"write a glob such as '{shown.rstrip('/')}/*.jsonl', or copy the folder here"
+        raise DataError("this is a folder, not a file", file=shown, hint=hint)
     for each in paths:
         whole = url if each == path else str(system.unstrip_protocol(each))
         size = system.info(each).get("size")
@@ -178,11 +164,8 @@ def _message(error: Exception) -> str:
 
 def _must_be_whole(shown: str, arrived: int, size: int) -> None:
     if arrived != size:
-        raise DataError(
-            f"only {arrived} of {size} bytes arrived",
-            file=shown,
-            hint="was the connection cut, or is the file being written? try again",
-        )
+        hint = "was the connection cut, or is the file being written? try again"
+        raise DataError(f"only {arrived} of {size} bytes arrived", file=shown, hint=hint)
 
 
 def look(file: RolloutFile) -> Source | None:
@@ -191,12 +174,10 @@ def look(file: RolloutFile) -> Source | None:
     scheme = urlsplit(url).scheme
     if scheme not in _RANGED or not size:
         return None
-    if scheme in WEB:
-        with _explained(url):
-            if not _gives_parts(url):
-                return None
+    if scheme in WEB and not _gives_parts(url):
+        return None
     start = min(size, ENOUGH)
-    head = read_range(url, file.shown, 0, start).removeprefix(BOM).lstrip(_BLANKS)
+    head = read_range(url, file.shown, 0, start).removeprefix(BOM).lstrip(SPACE)
     if not head.startswith(b"{"):
         return None
     # the URL identifies the file, as the path does for local files
@@ -237,13 +218,12 @@ def line_ends(source: Source, size: int) -> list[int]:
 
 def _gives_parts(url: str) -> bool:
     """Ask for a byte: some servers answer with the whole file, of which nothing is read then."""
-    system, path = _cached_system(url)
-    with system.open(path, "rb", cache_type="none") as file:
-        try:
+    with _explained(url), suppress(ValueError):
+        system, path = _cached_system(url)
+        with system.open(path, "rb", cache_type="none") as file:
             file.seek(1)
             return len(file.read(1)) == 1
-        except ValueError:
-            return False
+    return False
 
 
 @lru_cache(maxsize=1)  # the parts of a file come one after the other

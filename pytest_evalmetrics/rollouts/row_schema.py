@@ -192,9 +192,7 @@ def _decoder(
 # have rows of the same kind
 
 
-@lru_cache(maxsize=256)
-def _json_decoder(struct: type[msgspec.Struct]) -> msgspec.json.Decoder[Any]:
-    return msgspec.json.Decoder(struct)
+_json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)
 
 
 @lru_cache(maxsize=256)

@@ -9,7 +9,7 @@ import json
 import re
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
 
 import numpy as np
 
@@ -19,16 +19,14 @@ from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
-from pytest_evalmetrics.rollouts.loader import Request, RowLoader
-from pytest_evalmetrics.rollouts.source import SourceRow, find_files, open_source, short
+from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
+from pytest_evalmetrics.rollouts.source import Source, SourceRow, find_files, open_source, short
 from pytest_evalmetrics.spec import FieldMap
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.rollouts.loader import Chunk
-    from pytest_evalmetrics.rollouts.source import Source
     from pytest_evalmetrics.spec.sources import JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 _BATCH: Final = 512  # rows of a chunk
@@ -58,9 +56,7 @@ def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
     """Go through what a file holds: rows or lines, or one document that may be a list."""
     kind = recognise(source)
     if kind.name in _TABLES:
-        loader = kind.load()(_PLAIN)
-        if not isinstance(loader, RowLoader):
-            raise source.error(f"the rows of the format {kind.name} can't be had one by one")
+        loader = cast("RowLoader", kind.load()(_PLAIN))
         for place, cells in loader.rows(source):
             if kind.name == "csv":
                 cells = {name: _cell(cell) for name, cell in cells.items()}  # noqa: PLW2901
@@ -158,10 +154,9 @@ class Shape:
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
         task = self._task
-        if task is not None:
-            missing = [row for row in rows[:_BATCH] if lookup(row.value, task) is None]
-            if rows and len(missing) == len(rows[:_BATCH]):
-                raise _no_path(task, rows, source.shown, "fields", "task")
+        some = rows[:_BATCH]
+        if task is not None and some and all(lookup(row.value, task) is None for row in some):
+            raise _no_path(task, rows, source.shown, "fields", "task")
         for row in rows:
             if self._spec.map:
                 row.value.update(self._numbers(row))
@@ -182,30 +177,22 @@ class Shape:
             text = _text(value)
             if text not in points:
                 guess = did_you_mean(text, points, what="it has")
-                hint = f"map: {{{name}: {{{json.dumps(text)[:60]}: null}}}}"
-                raise _error(
-                    row.at,
-                    "map",
-                    name,
-                    message=f"no number for {short(text)}; {guess}",
-                    hint=f"add it, or null where it is none: {hint}",
-                )
+                entry = f"map: {{{name}: {{{json.dumps(text)[:60]}: null}}}}"
+                hint = f"add it, or null where it is none: {entry}"
+                raise _error(row.at, ("map", name), f"no number for {short(text)}; {guess}", hint)
             numbers[name] = points[text]
         return numbers
 
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
         """List the numbers behind texts, which are part of what measures."""
-        tables = {f"map {name}": (name, points) for name, points in self._spec.map.items()}
+        tables = [(f"map {name}", name, points) for name, points in self._spec.map.items()]
         if self._spec.lists is not None:
-            tables["lists"] = ("reward", self._spec.lists)
-        return tuple(
-            entry
-            for name, (score, points) in tables.items()
-            for entry in (
-                (name, "values", json.dumps(points, sort_keys=True)),
-                (name, "scores", score),
-            )
-        )
+            tables.append(("lists", "reward", self._spec.lists))
+        ruler = []
+        for name, score, points in tables:
+            values = json.dumps(points, sort_keys=True)
+            ruler += [(name, "values", values), (name, "scores", score)]
+        return tuple(ruler)
 
 
 # -- documents -> rows ---------------------------------------------------------------------
@@ -221,7 +208,7 @@ class _Rows:
         self._key = key  # of the benchmark file, above those of the shape
 
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
-        return _error(self._source.shown, *self._key, *key, message=message, hint=hint)
+        return _error(self._source.shown, (*self._key, *key), message, hint)
 
     def find(self) -> list[PlacedRow]:
         """Find the rows."""
@@ -296,11 +283,9 @@ class _Rows:
                 listed = [{}]  # what encloses it is a task all the same
             for number, each in enumerate(listed, 1):
                 if not isinstance(each, dict):
-                    raise self._error(
-                        f"row {number} is {short(_text(each))}; expected an object",
-                        "rows",
-                        hint="lists of ids are read by lists:, numbers behind ids by keyed:",
-                    )
+                    message = f"row {number} is {short(_text(each))}; expected an object"
+                    hint = "lists of ids are read by lists:, numbers behind ids by keyed:"
+                    raise self._error(message, "rows", hint=hint)
                 yield each
 
     def _of_keys(self, value: Any, field: str) -> Iterator[dict[str, Any]]:
@@ -311,12 +296,9 @@ class _Rows:
             for each in (under or [{}]) if isinstance(under, list) else [under]:
                 row = dict(each) if isinstance(each, dict) else {"value": each}
                 if _text(row.setdefault(field, name)) != name:
-                    raise self._error(
-                        f"what is under {short(name)} has a field {field!r} of its own, "
-                        f"{short(_text(row[field]))}",
-                        "keyed",
-                        hint="choose another name for the keys",
-                    )
+                    own = f"a field {field!r} of its own, {short(_text(row[field]))}"
+                    message = f"what is under {short(name)} has {own}"
+                    raise self._error(message, "keyed", hint="choose another name for the keys")
                 yield row
 
     def _of_lists(self, value: Any, lists: Mapping[str, float | None]) -> Iterator[dict[str, Any]]:
@@ -381,14 +363,10 @@ class _Rows:
             if first is not row:
                 group_by = ", ".join(pivot.by)
                 message = f"{short(name)} was there before for the same {group_by}, at {first.at}"
-                raise _error(
-                    row.at,
-                    *key,
-                    message=message,
-                    hint="add to by: what tells them apart, or leave one out with where:",
-                )
+                hint = "add to by: what tells them apart, or leave one out with where:"
+                raise _error(row.at, key, message, hint)
             if name in by:
-                raise _error(row.at, *key, message=f"{short(name)} is also a field of by:")
+                raise _error(row.at, key, f"{short(name)} is also a field of by:")
             whole.value[name] = lookup(row.value, pivot.value)
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
             raise _no_path(pivot.value, rows, self._source.shown, *key, "value")
@@ -447,13 +425,9 @@ class _Partners:
             for row in _Rows(source, self._spec, notes, "join").find():
                 first = rows.setdefault(self._key(row), row)
                 if first is not row:
-                    raise _error(
-                        row.at,
-                        "join",
-                        "on",
-                        message=f"the same {', '.join(self._spec.on)} as {first.at}",
-                        hint="add to on: what tells them apart",
-                    )
+                    message = f"the same {', '.join(self._spec.on)} as {first.at}"
+                    hint = "add to on: what tells them apart"
+                    raise _error(row.at, ("join", "on"), message, hint)
             source.must_be_unchanged()
         return rows
 
@@ -477,12 +451,8 @@ class _Partners:
                 here, there = row.value[name], partner.value[name]
                 if here != there:
                     values = f"{short(_text(here))} here and {short(_text(there))} at {partner.at}"
-                    raise _error(
-                        row.at,
-                        "join",
-                        message=f"{name!r} is {values}",
-                        hint="the two halves must not say different things under one name",
-                    )
+                    hint = "the two halves must not say different things under one name"
+                    raise _error(row.at, ("join",), f"{name!r} is {values}", hint)
             joined.append(row._replace(value={**partner.value, **row.value}))
         notes += self._report(alone)
         return joined
@@ -522,12 +492,11 @@ def _single(row: PlacedRow, path: str, *key: str) -> Any:
     if value is None:
         raise _no_path(path, [row], row.at, *key)
     if isinstance(value, dict | list):
-        message = f"{path!r} is {short(_text(value))}; expected text or a number"
-        raise _error(row.at, *key, message=message)
+        raise _error(row.at, key, f"{path!r} is {short(_text(value))}; expected text or a number")
     return value
 
 
-def _error(at: str, *key: str, message: str, hint: str | None = None) -> ShapeError:
+def _error(at: str, key: tuple[str, ...], message: str, hint: str | None = None) -> ShapeError:
     """Make the error of a key of the benchmark file, met in a file or in one of its rows."""
     return ShapeError(f"{at}: {': '.join(key[:2])}: {message}", key=key, hint=hint)
 
@@ -536,7 +505,7 @@ def _no_path(path: str, rows: Sequence[PlacedRow], at: str, *key: str) -> ShapeE
     names = dict.fromkeys(name for row in rows[:_LISTED] for name in _paths(row.value))
     guess = did_you_mean(path, names, what="a row has")
     at = rows[0].at if len(rows) == 1 else at
-    return _error(at, *key, message=f"no row has {path!r}; {guess}")
+    return _error(at, key, f"no row has {path!r}; {guess}")
 
 
 def _paths(value: Mapping[str, Any], above: str = "", depth: int = 3) -> Iterator[str]:

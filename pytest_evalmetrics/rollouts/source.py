@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import gzip
 import io
-import json
 import os
 import re
 import sys
@@ -14,12 +13,12 @@ from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
 
 import msgspec
 
+from pytest_evalmetrics import layout
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
@@ -42,7 +41,7 @@ _KEY_DEPTH = 2  # of the keys that are of interest
 _json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
 BOM = b"\xef\xbb\xbf"
 _HEAD = 4096
-_SPACE = b" \t\r\n"
+SPACE = b" \t\r\n"
 _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _LFS = b"version https://git-lfs"
@@ -91,7 +90,7 @@ def find_files(
         if _is_url(pattern):
             from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
 
-            for file in (remote.fetch if fetch else remote.find)(pattern):
+            for file in remote.find(pattern, fetch=fetch):
                 files.setdefault(file.shown if file.url else real(file.path), file)
             continue
         written = os.path.expanduser(pattern) if pattern.startswith("~") else pattern  # noqa: PTH111
@@ -127,11 +126,11 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     files = files or [anchor / m for m in matches if takes(anchor / m)]
     if matches and not files:
         raise DataError(
-            f"{pattern!r} matches only folders: {listed(matches, _NAMES)}", hint=write_glob
+            f"{pattern!r} matches only folders: {layout.listed(matches, _NAMES)}", hint=write_glob
         )
     if not files:
         problem = f"{pattern!r} matches no file"
-        held = listed(_names_in(anchor, problem), _NAMES) or "nothing"
+        held = layout.listed(_names_in(anchor, problem), _NAMES) or "nothing"
         raise DataError(
             f"{problem}: searched {absolute(anchor)}, which holds: {held}",
             hint=f"{_RELATIVE}; '**' means any depth",
@@ -190,7 +189,7 @@ def short(text: str) -> str:
 
 def shown_json(value: Any, length: int = 60) -> str:
     """Write a value for a message, with its kind."""
-    text = shortened(json.dumps(value, ensure_ascii=False, default=str), length)
+    text = layout.shown(value, length)
     return f"{_KIND_NAMES[type(value)]}: {text}" if type(value) in _KIND_NAMES else text
 
 
@@ -198,10 +197,8 @@ def whole_number_from_env(name: str, default: int, meaning: str) -> int:
     """Read a whole number from 1 that the environment may set."""
     text = os.environ.get(name, "").strip()
     if text and not (text.isascii() and text.isdecimal() and int(text)):
-        raise DataError(
-            f"{name} is {text!r} in the environment; expected a whole number from 1",
-            hint=f"{meaning}: {name}={default or 1}, or leave it out",
-        )
+        message = f"{name} is {text!r} in the environment; expected a whole number from 1"
+        raise DataError(message, hint=f"{meaning}: {name}={default or 1}, or leave it out")
     return int(text) if text else default
 
 
@@ -410,18 +407,12 @@ class Source:
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
-        """Open the file for reading, decompressed."""
+        """Open the file for reading, decompressed, where its span starts."""
+        start = self.span[0] if self.span else 0
         with explained(self.shown), self._raw() as raw:
-            if self.span is None:
-                stream = _unpacked(raw, self.packed, self.shown)
-            elif self.url is not None:
-                stream = raw
-            else:
-                stream = cast("BinaryIO", _Span(raw, *self.span))
-            if self.span and self.span[0]:
-                pass  # a byte-order mark stands at the start of a file alone
-            elif stream.read(len(BOM)) != BOM:
-                stream.seek(0)
+            stream = _unpacked(raw, self.packed, self.shown)
+            if start or stream.read(len(BOM)) != BOM:  # which stands at the start of a file alone
+                stream.seek(0 if self.url else start)
             yield stream
 
     def must_be_unchanged(self) -> None:
@@ -431,10 +422,8 @@ class Source:
         with explained(self.shown):
             now = _stamp(os.stat(self.path))  # noqa: PTH116 - for each file
         if now != self.stamp:
-            raise self.error(
-                "this file was changed while it was read",
-                hint="wait until the run that writes it has ended",
-            )
+            hint = "wait until the run that writes it has ended"
+            raise self.error("this file was changed while it was read", hint=hint)
 
     def _raw(self) -> BinaryIO:
         if self.data is not None:
@@ -446,26 +435,17 @@ class Source:
         return io.BytesIO(read_range(self.url, self.shown, *self.span))
 
 
-class _Span(io.RawIOBase):
-    """Some bytes of a file, as a file."""
+def row_too_long(source: Source, most: int, line: int | None = None) -> DataError:
+    """Make the error of a row of more bytes than may be read at once."""
+    how = f"{MAX_ROW}={4 * most} in the environment raises the bound"
+    message = f"a row of more than {most:,} bytes, which {MAX_ROW} allows"
+    return source.error(message, line=line, hint=f"is this a file of rollouts? {how}")
 
-    def __init__(self, raw: BinaryIO, start: int, stop: int) -> None:
-        super().__init__()
-        self._raw = raw
-        self._start = start
-        self._stop = stop
-        raw.seek(start)
 
-    def readable(self) -> bool:
-        return True
-
-    def seek(self, offset: int, whence: int = 0) -> int:
-        return self._raw.seek(self._start + offset, whence)
-
-    def readinto(self, buffer: Any) -> int:
-        left = max(0, self._stop - self._raw.tell())
-        got: int = self._raw.readinto(memoryview(buffer)[:left])  # type: ignore[attr-defined]
-        return got
+def not_utf8(source: Source, byte: int, line: int | None = None) -> DataError:
+    """Make the error of text in another encoding."""
+    message = f"this is not UTF-8 text: found the byte 0x{byte:02x}"
+    return source.error(message, line=line, hint="save the file as UTF-8")
 
 
 def open_source(file: RolloutFile) -> Source:
@@ -487,8 +467,10 @@ def open_source(file: RolloutFile) -> Source:
         if start.startswith(_ZSTD):
             packed = "zstd"
         small = packed is None and len(start) == size < _HEAD  # it is all here: read it once
-        head = start if small else _first_bytes(_unpacked(raw, packed, shown))
-    head = head.removeprefix(BOM).lstrip(_SPACE)
+        stream = io.BytesIO(start) if small else _unpacked(raw, packed, shown)
+        head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
+        while not head and (more := stream.read(_HEAD)):
+            head = more.lstrip(SPACE)
     if not head:
         what = "the file is empty" if size == 0 else "the file holds no row"
         raise DataError(what, file=shown, hint="did the run that writes it fail?")
@@ -509,10 +491,3 @@ def open_source(file: RolloutFile) -> Source:
 
 def _stamp(stat: os.stat_result) -> tuple[int, ...]:
     return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns
-
-
-def _first_bytes(stream: BinaryIO) -> bytes:
-    head = b""
-    while not head.removeprefix(BOM).strip(_SPACE) and (more := stream.read(_HEAD)):
-        head = head[: len(BOM)] + more if head.startswith(BOM) else more
-    return head

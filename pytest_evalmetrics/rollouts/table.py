@@ -20,21 +20,20 @@ from pytest_evalmetrics.data import (
     Category,
     RolloutTable,
     SourceFile,
+    TaskId,
     content_hash,
     join_versions,
 )
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.rollouts.source import score_paths
+from pytest_evalmetrics.rollouts.source import Source, score_paths
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
-    from pytest_evalmetrics.rollouts.source import Source
 
 _AGENT: Final = "agent"  # where rows name none
 _NO_SAMPLE: Final = -1  # a row without a sample index
@@ -202,11 +201,6 @@ class TableBuilder:
         content = self._contents(agent, task, tasks)
         sample = self._numbered(agent, task)
         order = self._order(agent, task, sample, tasks)
-
-        def sort(column: NDArray[Any]) -> NDArray[Any]:
-            return column if order is None else column[order]
-
-        notes = self._all_notes(scores)
         ruler: dict[str, dict[str, list[str]]] = {}
         for name, key, value in sorted(self._ruler):
             ruler.setdefault(name, {}).setdefault(key, []).append(value)
@@ -215,27 +209,28 @@ class TableBuilder:
             for name, column in scores.items()
             if name not in self._fractional and not np.isnan(column).any()
         )
+        notes = self._all_notes(scores)
         ordered = {}
         for name in tuple(scores):  # each is let go at once: there is never a copy of them all
-            ordered[name] = sort(scores.pop(name))
+            ordered[name] = scores.pop(name)[order]
             for usage in (False, True):
                 self._columns.pop((name, usage), None)
         return RolloutTable(
             agents=tuple(self._agents),
-            agent=sort(agent),
+            agent=agent[order],
             tasks=tasks,
-            task=sort(task),
-            sample=sort(sample),
+            task=task[order],
+            sample=sample[order],
             scores=ordered,
             integers=integers,
             categories={
-                name: Category(sort(np.frombuffer(column, np.int32)), tuple(codes))
+                name: Category(np.frombuffer(column, np.int32)[order], tuple(codes))
                 for name, (codes, column) in self._labels.items()
             },
             sources=tuple(self._source_files()),
             notes=notes,
-            read_as=np.arange(self._rows) if order is None else order,
-            content=None if content is None else sort(content),
+            read_as=np.arange(self._rows)[order],
+            content=None if content is None else content[order],
             positional=self._positional,
             ruler=ruler,
         )
@@ -290,21 +285,25 @@ class TableBuilder:
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
         fields = self._request.fields
-        keys = list(self._keys)
-        for name, path in score_paths(fields).items():
-            if name not in scores:
-                raise self._lacking(f"the path {path!r} of the score {name!r}", path, keys)
+        places = [
+            (f"the path {path!r} of the score {name!r}", path, name in scores)
+            for name, path in score_paths(fields).items()
+        ]
         content = None if fields.content is None else fields.content[0]
-        for what, known, asked in (
-            ("agent", self._any_agent, fields.agent),
-            ("sample", self._any_sample, fields.sample),
-            ("content", self._content or self._request.by_position, content),
+        for what, path, is_there in (
+            ("agent", fields.agent, self._any_agent),
+            ("sample", fields.sample, self._any_sample),
+            ("content", content, bool(self._content) or self._request.by_position),
         ):
-            if asked is not None and not known:
-                raise self._lacking(f"the path {asked!r} of the {what}", asked, keys)
-        for name in self._request.categories:
-            if name not in self._labelled:
-                raise self._lacking(f"the field {name!r}", name, keys)
+            if path is not None:
+                places.append((f"the path {path!r} of the {what}", path, is_there))
+        labels = self._request.categories
+        places += [(f"the field {name!r}", name, name in self._labelled) for name in labels]
+        for what, path, is_there in places:
+            if not is_there:
+                guess = did_you_mean(path.split(".")[0], self._keys, what="the rows' keys")
+                hint = "a path goes through objects by key and lists by index: result.metrics.f1"
+                raise DataError(f"{what} is in no row; {guess}", hint=hint)
         for name in self._request.scores:
             if name not in scores:
                 raise DataError(
@@ -314,13 +313,6 @@ class TableBuilder:
                     hint="name one of these with `reward: NAME`, or say where the rows keep it "
                     "with `fields: {reward: PATH}` under rollouts",
                 )
-
-    def _lacking(self, what: str, path: str, keys: Sequence[str]) -> DataError:
-        return DataError(
-            f"{what} is in no row; "
-            + did_you_mean(path.split(".", maxsplit=1)[0], keys, what="the rows' keys"),
-            hint="a path goes through objects by key and lists by index: result.metrics.f1",
-        )
 
     def _ordered_tasks(self) -> tuple[tuple[TaskId, ...], NDArray[np.int64]]:
         if self._request.by_position:
@@ -412,10 +404,10 @@ class TableBuilder:
         task: NDArray[np.int64],
         sample: NDArray[np.int64],
         tasks: Sequence[TaskId],
-    ) -> NDArray[np.int64] | None:
-        """Sort the rows, and find those that are the same attempt; None if they are sorted."""
+    ) -> NDArray[np.int64] | slice:
+        """Sort the rows, and find those that are the same attempt."""
         if (_steps(agent, task, sample) > 0).all():
-            return None
+            return slice(None)  # they are sorted
         order = np.lexsort((sample, task, agent))
         same = np.flatnonzero(_steps(agent[order], task[order], sample[order]) == 0)
         if len(same):

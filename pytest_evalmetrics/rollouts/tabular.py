@@ -15,25 +15,16 @@ import numpy as np
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.formats import csv_separator
-from pytest_evalmetrics.rollouts.source import MAX_ROW, max_row_bytes
+from pytest_evalmetrics.rollouts.source import Source, max_row_bytes, not_utf8, row_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
-    from pytest_evalmetrics.rollouts.source import Source
 
 _ROWS: Final = 1 << 15  # of a chunk
-_WORDS: Final[dict[str, float | None]] = {
-    "": None,
-    "null": None,
-    "none": None,
-    "na": None,
-    "n/a": None,
-    "true": 1,
-    "false": 0,
-}
+_WORDS: Final = {**dict.fromkeys(("", "null", "none", "na", "n/a")), "true": 1, "false": 0}
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
@@ -41,25 +32,22 @@ class Csv:
     """Reads CSV, separated by commas, semicolons or tabs; empty cells are missing."""
 
     def __init__(self, request: Request) -> None:
-        self._columns = Columns(request, of_table=True)
-        roles = self._columns.roles
+        self._columns = columns = Columns(request, of_table=True)
         self._read: dict[Node, Callable[[str], Any]] = {
-            **dict.fromkeys((*roles.task, *roles.sample), _id),
-            **dict.fromkeys(roles.agent, _text),
+            **dict.fromkeys((*columns.task, *columns.sample), _id),
+            **dict.fromkeys(columns.agent, _text),
         }
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
-        with _cells(source) as reader:
-            names = _names(reader, source)
+        with _table(source) as (names, rows):
             nodes = [self._columns.root.field(name) for name in names]
-            rows = self._rows(reader, len(names), source)
             while block := list(islice(rows, _ROWS)):
                 places = np.array([place for place, _ in block], np.int64)
                 columns = zip(*(cells for _, cells in block), strict=True)
                 cells = dict(zip(nodes, columns, strict=True))
                 numbers = {node: list(map(_number, column)) for node, column in cells.items()}
-                for node in self._columns.roles.in_order(nodes):
+                for node in self._columns.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
                 decoded = {
                     node: list(map(self._read.get(node, _text), column))
@@ -79,26 +67,9 @@ class Csv:
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Go through the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
-        with _cells(source) as reader:
-            names = _names(reader, source)
-            for place, cells in self._rows(reader, len(names), source):
+        with _table(source) as (names, rows):
+            for place, cells in rows:
                 yield place, dict(zip(names, cells, strict=True))
-
-    @staticmethod
-    def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
-        last = reader.line_num
-        for cells in reader:
-            place, last = last + 1, reader.line_num
-            if not cells:
-                continue
-            if len(cells) != width:
-                raise source.error(
-                    f"this line has {many(len(cells), 'cell')}, and the file "
-                    f"{many(width, 'column')}",
-                    line=place,
-                    hint="was it cut off? text with a separator in it has to stand in quotes",
-                )
-            yield place, cells
 
 
 def _id(cell: str) -> int | str | None:
@@ -121,8 +92,8 @@ def _number(cell: str) -> float | str | None:
 
 
 @contextmanager
-def _cells(source: Source) -> Iterator[Any]:
-    """Open a file for the reader of cells; what is wrong with it is told in our words."""
+def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
+    """Open a file: the names of its columns, and its rows with their lines."""
     source.must_be_text()
     with source.open() as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
@@ -130,39 +101,41 @@ def _cells(source: Source) -> Iterator[Any]:
         reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
         limit = csv.field_size_limit(sys.maxsize)  # of a cell's length, in the whole process
         try:
-            yield reader
+            names = [name.strip() for name in next(reader)]
+            twice = next((name for name in names if names.count(name) > 1), None)
+            if twice is not None:
+                raise source.error(f"two columns have the name {twice!r}", line=1)
+            yield names, _rows(reader, len(names), source)
         except csv.Error as error:
-            line = reader.line_num
             end = "unexpected end" in str(error)
             what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
-            raise source.error(
-                what, line=line, hint="was the run, its copy or its download interrupted?"
-            ) from error
+            hint = "was the run, its copy or its download interrupted?"
+            raise source.error(what, line=reader.line_num, hint=hint) from error
         except UnicodeDecodeError as error:
-            raise source.error(
-                f"this is not UTF-8 text: found the byte 0x{error.object[error.start]:02x}",
-                hint="save the file as UTF-8",
-            ) from error
+            raise not_utf8(source, error.object[error.start]) from error
         finally:
             csv.field_size_limit(limit)
             text.detach()
+
+
+def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[str]]]:
+    last = reader.line_num
+    for cells in reader:
+        place, last = last + 1, reader.line_num
+        if not cells:
+            continue
+        if len(cells) != width:
+            raise source.error(
+                f"this line has {many(len(cells), 'cell')}, and the file {many(width, 'column')}",
+                line=place,
+                hint="was it cut off? text with a separator in it has to stand in quotes",
+            )
+        yield place, cells
 
 
 def _lines(text: io.TextIOWrapper, source: Source) -> Iterator[str]:
     most = max_row_bytes()
     while line := text.readline(most):
         if len(line) == most:
-            raise source.error(
-                f"a line of {most:,} characters or more, which {MAX_ROW} does not allow",
-                hint=f"is this a file of rollouts? {MAX_ROW}={4 * most} in the environment raises "
-                "the bound",
-            )
+            raise row_too_long(source, most)
         yield line
-
-
-def _names(reader: Any, source: Source) -> list[str]:
-    names = [name.strip() for name in next(reader)]
-    twice = next((name for name in names if names.count(name) > 1), None)
-    if twice is not None:
-        raise source.error(f"two columns have the name {twice!r}", line=1)
-    return names

@@ -127,8 +127,8 @@ from pytest_evalmetrics.rollouts import large
 from rollouts.conftest import Folder
 
 large._CHILD = "import sys; sys.stdin.buffer.read()"
-read = large._Reader.read
-large._Reader.read = lambda *args: (print("reading", flush=True), read(*args))[1]
+read = large.pickle.load
+large.pickle.load = lambda *args: (print("reading", flush=True), read(*args))[1]
 try:
     Folder(Path(sys.argv[1])).shared("*.jsonl")
 except KeyboardInterrupt:

@@ -14,6 +14,7 @@ import numpy as np
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.row_schema import Decoder, Record, object_decoder
 from pytest_evalmetrics.rollouts.source import (
+    ENOUGH,
     Source,
     SourceRow,
     max_row_bytes,
@@ -224,12 +225,9 @@ def _broken(
         return source.error(str(error), row, hint=_WRITE_ONCE)
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
-    if what == "line" and text.lstrip().startswith("{") and cut:
-        with source.open() as stream:
-            is_last = not any(map(bytes.strip, islice(stream, row.line, None)))
-        if is_last:
-            message = "the file ends in the middle of a row: was the run interrupted?"
-            return source.error(message, row, hint="delete this line, or run again what is missing")
+    if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
+        message = "the file ends in the middle of a row: was the run interrupted?"
+        return source.error(message, row, hint="delete this line, or run again what is missing")
     if what == "line" and text.strip() == "{":
         message = "this line is no JSON object: it holds only its opening brace"
         hint = "write each row on one line, or all rows as one JSON array"
@@ -241,6 +239,17 @@ def _broken(
         row,
         hint="was it cut off, or written by two processes at once? mend or delete it",
     )
+
+
+def _is_last(row: SourceRow, source: Source) -> bool:
+    with source.open() as stream:  # in blocks: what follows may be one endless line
+        lines = row.line  # that are still to be skipped
+        while text := stream.read(ENOUGH):
+            skipped = min(text.count(b"\n"), lines)
+            lines -= skipped
+            if not lines and text.split(b"\n", skipped)[-1].strip():
+                return False
+    return True
 
 
 def read_document(source: Source) -> dict[str, Any] | list[Any]:

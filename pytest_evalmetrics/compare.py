@@ -181,6 +181,8 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
 
 def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, RolloutTable]]:
     """Return the rollouts of each benchmark and agent, by the place of their run."""
+    from pytest_evalmetrics import metrics, rollouts
+
     series: dict[str, dict[int, RolloutTable]] = {}
     reports = _reports_of(paths)
     for at, report in enumerate(reports):
@@ -189,18 +191,16 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
             for agent, table in tables.items():
                 title = f"{name} {agent}" if len(tables) > 1 else name
                 series.setdefault(title, {})[at] = table
+
+    def load(path: Path, shape: Mapping[str, Any]) -> RolloutTable:
+        spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
+        return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
+
     for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        table = _as_named_or_guessed(path, given, partial(_loaded, path, given))
+        table = _as_named_or_guessed(path, given, partial(load, path))
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
     return series
-
-
-def _loaded(path: Path, given: Namespace, shape: Mapping[str, Any]) -> RolloutTable:
-    from pytest_evalmetrics import metrics, rollouts
-
-    spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
-    return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
 
 
 # -- through the gate ------------------------------------------------------------------------
@@ -303,11 +303,14 @@ def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -
     """Share of the rollouts on both sides whose answer differs, by agent and of all (``""``)."""
     from pytest_evalmetrics import rollouts
 
-    name = given.answer or _answer_field(first["path"])
-    if name is None:
-        return {}
+    name = given.answer
     both = [_benchmark(given, source, {}).spec.rows for source in (first, run)]
     try:
+        if name is None:  # the first usual name that holds text
+            _, row = next(rollouts.records(both[0], Path.cwd()), ("", {}))
+            name = next((key for key in _ANSWERS if isinstance(row.get(key), str)), None)
+        if name is None:
+            return {}
         tables = [rollouts.load(r, Path.cwd(), scores=(), categories=(name,)) for r in both]
     except EvalMetricsError:
         if given.answer is not None:
@@ -323,53 +326,38 @@ def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -
 
 def _answers(table: RolloutTable, name: str, alone: bool) -> Iterator[tuple[Any, str]]:
     """Yield each answer by agent, task and sample; a lone agent needs no name."""
-    codes, labels = table.categories[name].codes, table.categories[name].labels
-    places = (table.agent.tolist(), table.task.tolist(), table.sample.tolist())
-    for agent, task, sample, code in zip(*places, codes.tolist(), strict=True):
+    labels, codes = table.categories[name].labels, table.categories[name].codes
+    columns = (column.tolist() for column in (table.agent, table.task, table.sample, codes))
+    for agent, task, sample, code in zip(*columns, strict=True):
         yield ("" if alone else table.agents[agent], table.tasks[task], sample), labels[code]
-
-
-def _answer_field(path: str) -> str | None:
-    """Guess which field holds the answer: the first usual name that holds text."""
-    from pytest_evalmetrics.rollouts.shape import documents
-    from pytest_evalmetrics.rollouts.source import find_files, open_source
-
-    try:
-        file = next(iter(find_files((path,), Path.cwd())))
-        row = getattr(next(iter(documents(open_source(file))), None), "value", {})
-    except EvalMetricsError:
-        return None
-    return next((name for name in _ANSWERS if isinstance(row.get(name), str)), None)
 
 
 # -- what is printed -------------------------------------------------------------------------
 
 
-def _row(d: Difference) -> dict[str, str]:
-    from pytest_evalmetrics.reports.wording import number, signed
-
-    return {
-        **{key: getattr(d, key) for key in _HEAD},
-        "first": number(d.baseline),
-        "now": number(d.value),
-        "change": signed(d.change),
-        "95% interval": f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
-        "p": "" if d.p is None else f"{d.p:.2g}",
-        **{key: str(getattr(d, key)) * bool(d.tasks) for key in ("tasks", "worse", "better")},
-        "churn": "" if d.churn is None else f"{d.churn:.1%}",
-        "same": {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent],
-    }
-
-
 def _rows(differences: Iterable[Difference]) -> list[dict[str, str]]:
     """Return the rows of a table, without columns that are empty in all of them."""
-    rows = [_row(d) for d in differences]
+    from pytest_evalmetrics.reports.wording import number, signed
+
+    rows = [
+        {
+            **{key: getattr(d, key) for key in _HEAD},
+            "first": number(d.baseline),
+            "now": number(d.value),
+            "change": signed(d.change),
+            "95% interval": f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
+            "p": "" if d.p is None else f"{d.p:.2g}",
+            **{key: str(getattr(d, key)) * bool(d.tasks) for key in ("tasks", "worse", "better")},
+            "churn": "" if d.churn is None else f"{d.churn:.1%}",
+            "same": {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent],
+        }
+        for d in differences
+    ]
     used = {key for row in rows for key, cell in row.items() if cell}
     return [{key: cell for key, cell in row.items() if key in used} for row in rows]
 
 
 def _words(differences: Iterable[Difference]) -> Iterator[str]:
-    """Say what the numbers do not."""
     for d in differences:
         parts = (d.run, d.benchmark, d.agent, "" if d.reason.startswith(d.metric) else d.metric)
         name = " ".join(filter(None, parts))

@@ -8,7 +8,6 @@ import math
 import zlib
 from dataclasses import replace
 from hashlib import blake2b
-from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
@@ -24,7 +23,7 @@ from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.results import Attempt, Flip
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
-from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
+from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
@@ -35,7 +34,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
-    from pytest_evalmetrics.spec.sources import FilesSpec
 
 # a row as scorers see it, and why it can't be scored
 ScorerInput: TypeAlias = tuple[Row, RowError | None]
@@ -86,14 +84,11 @@ def with_reward(
     if has_reward or spec.reward in given or not names:  # none of scorers that are not made yet
         return benchmark
     own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
-    names = tuple(name for name in names if name not in own)
-    if len(names) == 1:
-        return benchmark.but(reward=names[0])
-    raise DataError(
-        f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce",
-        hint=f"write `reward: {names[0]}`",
-        line=benchmark.line_of("scorers"),
-    )
+    first, *others = names = tuple(name for name in names if name not in own)
+    if not others:
+        return benchmark.but(reward=first)
+    message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"
+    raise DataError(message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers"))
 
 
 # -- which rows ------------------------------------------------------------------------------
@@ -126,8 +121,8 @@ def choose(
     size, order = len(table), reading_order(table)
     rank = order
     if spec.dataset is not None:
-        if spec.dataset.chosen_with is not None:
-            rank = _shuffled(size, spec.dataset.chosen_with)[order]
+        if (seed := spec.dataset.chosen_with) is not None:
+            rank = _shuffled(size, seed)[order]
         size = min(size, spec.dataset.limit or size)
     limit = min(size, spec.params.limit_samples or size)
     taken = rank < limit
@@ -147,8 +142,8 @@ def choose(
     table = replace(table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64))
     samples = (spec.num_samples or 1) if answered else 1
     if limit < size:
-        note = "incomplete on purpose: params.limit_samples takes the first "
-        notes.append(f"{note}{of_many(limit, size, 'row')}, and no baseline is recorded")
+        first = f"params.limit_samples takes the first {of_many(limit, size, 'row')}"
+        notes.append(f"incomplete on purpose: {first}, and no baseline is recorded")
     if samples > 1:
         attempts = np.tile(np.arange(samples), len(table))
         table = table.where(np.repeat(np.arange(len(table)), samples))
@@ -282,12 +277,11 @@ def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:
     rows = np.arange(len(table))
     begins = np.diff(table.task, prepend=-1) | np.diff(table.agent, prepend=-1)
     rank = rows - np.maximum.accumulate(np.where(begins != 0, rows, 0))
-    if len(rank) and int(rank.max()) >= rounds.most:
-        at = int(rank.argmax())
-        message = f"task {table.tasks[table.task[at]]} has {rank[at] + 1} rollouts, more than "
-        message += f"num_samples: {{max: {rounds.most}}}"
+    at = int(rank.argmax()) if len(rank) else -1
+    if at >= 0 and rank[at] >= rounds.most:
+        has = f"task {table.tasks[table.task[at]]} has {rank[at] + 1} rollouts"
         hint = "look for another run's rollouts in the files; or set num_samples"
-        raise DataError(message, hint=hint)
+        raise DataError(f"{has}, more than num_samples: {{max: {rounds.most}}}", hint=hint)
     return rank < rounds
 
 
@@ -329,29 +323,30 @@ def kept_rows(
     """Read the kept rows of a baseline; return them, and the places of each agent's."""
     if data is None:
         raise BaselineError("the file with the baseline's rows is gone", hint=_RESTORE)
-    text, kept = _decoded(data)
-    places = {agent: [at for at, r in enumerate(kept) if r.agent == agent] for agent in tables}
-    if blake2b(text, digest_size=8).hexdigest() != recorded.get("digest") or any(
-        [kept[at].task for at in places[agent]] != [str(table.tasks[t]) for t in table.task]
+    rows, digest = _decoded(data)
+    places = {agent: [row.index for row, _ in rows if row.agent == agent] for agent in tables}
+    if digest != recorded.get("digest") or any(
+        [rows[at][0].task for at in places[agent]] != [str(table.tasks[t]) for t in table.task]
         for agent, table in tables.items()
     ):
         raise BaselineError("the file holds other rows than the baseline's", hint=_RESTORE)
-    rows: list[ScorerInput] = []
-    for index, r in enumerate(kept):
-        sample_data = r.item if r.sample_data is None else r.sample_data
-        where = f"the baseline's row {index + 1}"
-        row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
-        rows.append((row, None if r.failed is None else RowError(*r.failed)))
     return rows, places
 
 
-def _decoded(data: bytes) -> tuple[bytes, list[_KeptRow]]:
+def _decoded(data: bytes) -> tuple[list[ScorerInput], str]:
+    """Read kept rows, and compute their digest."""
+    rows: list[ScorerInput] = []
     try:
         text = gzip.decompress(data)
-        return text, msgspec.json.Decoder(_KeptRow).decode_lines(text)
+        for index, r in enumerate(msgspec.json.Decoder(_KeptRow).decode_lines(text)):
+            sample_data = r.item if r.sample_data is None else r.sample_data
+            where = f"the baseline's row {index + 1}"
+            row = Row(index, r.agent, r.task, r.sample, r.item, sample_data, where)
+            rows.append((row, None if r.failed is None else RowError(*r.failed)))
     except (OSError, EOFError, zlib.error, msgspec.DecodeError) as error:
         reason = f"the file with the baseline's rows can't be read: {error}"
         raise BaselineError(reason, hint=_RESTORE) from None
+    return rows, blake2b(text, digest_size=8).hexdigest()
 
 
 def texts_alone(
@@ -451,6 +446,8 @@ def flips_of(
     chosen = [*order[:_WORSE][change[order[:_WORSE]] < 0]]
     chosen += [*order[::-1][:_BETTER][change[order[::-1][:_BETTER]] > 0]]
     tasks = [(int(there[i]), int(places[there[i]])) for i in chosen]
+    if not tasks:  # the files are not read again for nothing
+        return []
     try:
         ours = _attempts(now, [task for task, _ in tasks], reward, hide)
         theirs = _attempts(was, [task for _, task in tasks], reward, hide)
@@ -458,14 +455,12 @@ def flips_of(
         return []
     flips, left = [], _ALL
     for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
-        prompt, reference = asked or asked_then or ("", "")
-        attempts = (*after, *before)
-        left -= len(prompt) + len(reference) + sum(len(a.text) + len(a.reason) for a in attempts)
+        question, attempts = asked or asked_then or ("", ""), (*after, *before)
+        left -= sum(map(len, question)) + sum(len(a.text) + len(a.reason) for a in attempts)
         if left < 0:
             break
         if any(a.text for a in attempts):
-            name = str(now.table.tasks[task])
-            flips.append(Flip(agent, name, prompt, reference, before, after))
+            flips.append(Flip(agent, str(now.table.tasks[task]), *question, before, after))
     return flips
 
 
@@ -491,16 +486,13 @@ def _attempts(
 
 def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, list[str]]:
     """Find the texts of rows, see `_texts_of`, as far as they are kept."""
-    table, texts = side.table, {}
-    if table.read_as is not None:
-        places = {int(table.read_as[at]): at for at in wanted}
-        for row, _ in islice(side.rows(places), len(places)):
-            item = {**row.item, **row.sample_data}
-            texts[places[row.index]] = _texts_of(item, side.scores, row.index)
-    elif side.kept is not None:
-        keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
-        for kept in _decoded(side.kept)[1]:
-            at = keys.get((kept.task, kept.sample))
-            if at is not None and kept.agent in table.agents:
-                texts[at] = _texts_of({**kept.item, **(kept.sample_data or {})})
+    table, texts = side.table, dict[int, list[str]]()
+    keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
+    indexes = set[int]() if table.read_as is None else {*table.read_as[wanted].tolist()}
+    for row, _ in side.rows(indexes) if side.kept is None else _decoded(side.kept)[0]:
+        at = keys.get((str(row.task), row.sample))
+        if at is not None and row.agent in table.agents:
+            texts[at] = _texts_of({**row.item, **row.sample_data}, side.scores, row.index)
+            if len(texts) == len(keys):
+                break
     return texts

@@ -198,32 +198,29 @@ class Evaluation:
         return Scoring(benchmark, self.runtime, self.item_id, self.engine, self.budget)
 
     def _rows(self, plan: metrics.Plan) -> RolloutTable:
+        spec, table = self.benchmark.spec, self.table
         try:
-            return self._load(plan)
+            if table is None and self._scoring is not None:
+                hooked = self.compute_metrics is not None
+                scored = self._scored = self._scoring.run(plan, hooked=hooked)
+                self.benchmark = self._scoring.benchmark  # with what is left out not expected
+                self._notes.extend(scored.notes)
+                self._checks.extend(scored.checks)
+                return scored.table
+            if table is None:
+                table = regressions.rollouts_of(self.benchmark, plan, engine=self.engine)
+            if isinstance(spec.num_samples, Rounds):
+                from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts  # noqa: PLC0415 - rare
+
+                table = table.where(first_rollouts(table, spec.num_samples))
         except errors.DataError as error:
-            source = "rollouts" if self.benchmark.spec.dataset is None else "dataset"
+            source = "rollouts" if spec.dataset is None else "dataset"
             if isinstance(error, errors.ShapeError):
                 error.line = self.benchmark.line_of(source, *error.key)
             elif error.file is None and error.line is None:
                 error.line = self.benchmark.line_of(source)
             raise
-
-    def _load(self, plan: metrics.Plan) -> RolloutTable:
-        samples, table = self.benchmark.spec.num_samples, self.table
-        if table is None and self._scoring is not None:
-            hooked = self.compute_metrics is not None
-            scored = self._scored = self._scoring.run(plan, hooked=hooked)
-            self.benchmark = self._scoring.benchmark  # what is left out changes what is expected
-            self._notes.extend(scored.notes)
-            self._checks.extend(scored.checks)
-            return scored.table
-        if table is None:
-            table = regressions.rollouts_of(self.benchmark, plan, engine=self.engine)
-        if not isinstance(samples, Rounds):
-            return table
-        from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts  # noqa: PLC0415 - rare
-
-        return table.where(first_rollouts(table, samples))
+        return table
 
     def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
         """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
@@ -268,9 +265,8 @@ class Evaluation:
         """Describe what measures and what is measured; keep the rows that the baseline keeps."""
         scoring, spec = self._scoring, self.benchmark.spec
         bound, hide = ((), str) if scoring is None else (scoring.scorers, scoring.hide)
-        self._ruler = ruler.ruler_of(
-            spec, plan, bound, table.ruler, hook=self.hook_source, hide=hide
-        )
+        terms: Any = {"hook": self.hook_source, "hide": hide}
+        self._ruler = ruler.ruler_of(spec, plan, bound, table.ruler, **terms)
         settings = regressions.settings_of(self.benchmark)
         rescores = settings.rescore and scoring is not None
         shows = settings.answers and settings.committed and self.table is None
@@ -304,25 +300,24 @@ class Evaluation:
                 self._fail(error)
             return None
         if reference is None and not self.updates:
-            old = "" if self.store is None else self.store.renamed_from()
-            guess = f": was it renamed from {old}?" if old else ""
-            hint = "record one with `pytest --snapshot-update` and commit it"
-            hint += f"; or name it {old} as before, whose baseline is unused" if old else ""
+            guess, hint = "", "record one with `pytest --snapshot-update` and commit it"
             if settings.of_history:
                 named = f" {settings.history}" if isinstance(settings.history, str) else ""
                 guess = f": the history{named} holds no run of this benchmark that counts, "
                 guess += "with its tasks"
-                hint = "start with it: `pytest --snapshot-update --evalmetrics-history FILE`"
+                hint = f"start with it: {regressions.START}"
+            elif self.store is not None and (old := self.store.renamed_from()):
+                guess = f": was it renamed from {old}?"
+                hint += f"; or name it {old} as before, whose baseline is unused"
             reason = f"there is no baseline yet to compare with{guess}"
             self._checks.append(check(Verdict.INCONCLUSIVE, reason=reason, hint=hint))
         return reference
 
     def _begin_comparison(self, reference: regressions.Reference, plan: metrics.Plan) -> None:
         """Prepare the comparison; note what differs beside the numbers."""
-        self._comparison = comparison = regressions.BaselineComparison(
-            self.benchmark, plan, reference, self.benchmarks, self.look, self._quarantined
-        )
-        recorded = reference.provenance
+        terms = self.benchmarks, self.look, self._quarantined
+        comparison = regressions.BaselineComparison(self.benchmark, plan, reference, *terms)
+        self._comparison, recorded = comparison, reference.provenance
         if not self.updates:
             self._notes.extend(reference.notes)
             if self._frame is not None:  # it must not drop tasks

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import gates, metrics, results, rollouts, scorers, stats
-from pytest_evalmetrics.data import RolloutTable, Row
+from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, OVER_REFERENCE, PPI_MEAN, REFERENCE
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RowScores
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
@@ -87,10 +86,11 @@ class Judges:
         for name in self._gates:
             if (score := name.partition("/")[2]) not in scores:
                 guess = did_you_mean(score, scores, what="scores with a judge_check")
-                message = f"{name}: there are no labels to check a judge against; {guess}"
-                hint = "write judge_check: {rows: labels.jsonl, label: human} under the scorer"
-                line = self._benchmark.line_of("thresholds", name)
-                raise DataError(message, line=line, hint=hint)
+                raise DataError(
+                    f"{name}: there are no labels to check a judge against; {guess}",
+                    line=self._benchmark.line_of("thresholds", name),
+                    hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
+                )
 
     def check(self, score: ScoreRows) -> tuple[dict[str, Any], list[results.Check], list[str]]:
         """Check the judges, and hold them against their thresholds; `score` scores rows.
@@ -124,16 +124,15 @@ class Judges:
             for scorer in self._scorers
             for judge in scorer.judges
         )
-        notes = [f"judge check: {_agreement(check)}" for check in checks]
+        notes = []
+        for check in checks:
+            words = check.reason
+            if check.accuracy is not None:
+                agreed = f"{round(check.accuracy * check.rows)} of {check.rows} labelled rows"
+                kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
+                words = f"{check.score} is what people say in {agreed} ({kappa})"
+            notes.append(f"judge check: {words}")
         return {"judges": uses, "judge_checks": checks}, gated, notes
-
-
-def _agreement(check: results.JudgeCheck) -> str:
-    if check.accuracy is None:
-        return check.reason
-    agreed = f"{round(check.accuracy * check.rows)} of {check.rows} labelled rows"
-    kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
-    return f"{check.score} is what people say in {agreed} ({kappa})"
 
 
 def _labelled_rows(
@@ -147,27 +146,22 @@ def _labelled_rows(
     about = scorer.about.get(score)
     if about is not None and about.judges:  # the labels are those of each single one
         about = scorer.about.get(about.judges[0])
-    meaning = dict(about.labels) if about is not None else {}
+    meaning: Mapping[Any, float] = dict(about.labels) if about is not None else {}
+    expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
     rows: list[ScorerInput] = []
     labels = []
     for at, (where, item) in enumerate(rollouts.records(keys.rows, benchmark.file.parent)):
-        labels.append(_label(item, keys.label, meaning, where))
+        label = item.get(keys.label)
+        if isinstance(label, str):
+            label = meaning.get(label, label)
+        if not isinstance(label, bool | int | float) or not math.isfinite(label):
+            is_not = f"is {shown(label)}, expected {expected}"
+            raise DataError(f"judge_check: the label {keys.label!r} {is_not}", file=where)
+        labels.append(float(label))
         rows.append((Row(at, "", at, 0, item, item, where), None))
     if not labels:
         raise DataError("judge_check: there are no labelled rows", line=line)
     return _LabelledRows(scorer, score, rows, np.array(labels))
-
-
-def _label(item: Mapping[str, Any], key: str, meaning: Mapping[str, float], where: str) -> float:
-    value = item.get(key)
-    if isinstance(value, str) and value in meaning:
-        return meaning[value]
-    if isinstance(value, bool | int | float) and math.isfinite(value):
-        return float(value)
-    expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
-    raise DataError(
-        f"judge_check: the label {key!r} is {shown(value)}, expected {expected}", file=where
-    )
 
 
 # -- labels: the mean of a judge's rewards, corrected by people's labels of some rollouts -----
@@ -213,15 +207,12 @@ def with_corrected_mean(
     value, interval, reason = mean.mean, None, ""
     if labelled < _FEWEST:
         value, reason = math.nan, f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
-    elif math.isfinite((bounds := stats.t_interval(mean, level)).low):
-        interval = results.Interval(bounds.low, bounds.high, level, "ppi++")
     note = f"{PPI_MEAN} is undefined: {reason}"
-    if interval is not None:
-        note = (
-            f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {interval.low:.4g} "
-            f"to {interval.high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
-            f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
-        )
+    if not reason and math.isfinite((bounds := stats.t_interval(mean, level)).low):
+        interval = results.Interval(bounds.low, bounds.high, level, "ppi++")
+        note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {bounds.low:.4g} to "
+        note += f"{bounds.high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
+        note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
     counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
     estimate = results.Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
     return replace(result, estimates={**result.estimates, PPI_MEAN: estimate}), note
@@ -264,8 +255,7 @@ def with_reference(
     levels = []
     for _, part in table.by_agent():
         aligned, _ = metrics.align(part, pinned)
-        rewards = aligned.scores[spec.reward]
-        sums = np.bincount(aligned.task, rewards, len(aligned.tasks))
+        sums = np.bincount(aligned.task, aligned.scores[spec.reward], len(aligned.tasks))
         means = dict(zip(map(str, aligned.tasks), sums / aligned.counts, strict=True))
         of_task = np.array([means.get(str(task), np.nan) for task in part.tasks])
         if lacking := [str(part.tasks[at]) for at in np.flatnonzero(np.isnan(of_task)).tolist()]:
@@ -275,5 +265,5 @@ def with_reference(
             raise DataError(message, line=line, hint=hint)
         levels.append(of_task[part.task])
     level = np.concatenate(levels)
-    above = table.scores[spec.reward] - level
-    return replace(table, scores={**table.scores, REFERENCE: level, OVER_REFERENCE: above})
+    more = {REFERENCE: level, OVER_REFERENCE: table.scores[spec.reward] - level}
+    return replace(table, scores={**table.scores, **more})

@@ -137,14 +137,14 @@ def _metric_power(
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return replace(power, reason=reason)
     if int(rewards.counts.max()) == 1:
-        mde = None
         if run is not None:  # what the comparison of both sees
             pairing = metrics.Pairing(plan, run, table, run.counts)
             gated = regressions.gated_metric(benchmark, power.metric, pairing)
             mde = gates.check_regression([gated], min_coverage=0.0)[0].evidence["mde"]
+            if mde is not None:
+                return replace(power, mde=mde, source="baseline and rollouts")
         reason = "one rollout of each task doesn't show how much a task varies from run to run: "
-        unseen = replace(power, reason=f"{reason}record several, or compare a second run")
-        return unseen if mde is None else replace(power, mde=mde, source="baseline and rollouts")
+        return replace(power, reason=f"{reason}record several, or compare a second run")
     factor = stats.mde_factor(n - 1, rule.alpha)
     if parts is not None:
         mde, needed = _visible(metric, rewards, k, factor, rule)
@@ -231,20 +231,18 @@ class _Thinned:
         between = self.weight @ (gap**2).sum(axis=1) - (self.weight @ gap.sum(axis=1)) ** 2
         return float(within), float(between)
 
-    def drop(self, share: float) -> float:
-        """Return how much the metric falls where a share is lost."""
-        return self.sign * float(self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1))
-
     def lost(self, share: float) -> tuple[float, float]:
         """Return the drop where a share is lost, and its standard error."""
-        return self.drop(share), math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
+        drop = self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1)
+        se = math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
+        return self.sign * float(drop), se
 
     def share_of(self, drop: float) -> float:
         """Return the share that has to be lost for such a drop."""
         low, high = 0.0, 1.0
         for _ in range(20):
             middle = (low + high) / 2
-            low, high = (middle, high) if self.drop(middle) < drop else (low, middle)
+            low, high = (middle, high) if self.lost(middle)[0] < drop else (low, middle)
         return high
 
 
@@ -322,9 +320,10 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
         alpha = regressions.rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
         baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
         bounds = sequential.bounds_of(sequential.fractions_of(looks, max(baseline, 1)), alpha)
-        drifts = 0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN)
-        chances = [sequential.stopping(bounds, drift) for drift in drifts]
-        unchanged, seen = (np.dot(looks, np.sum(ends, axis=1)) for ends in chances)
+        unchanged, seen = (
+            np.dot(looks, np.sum(sequential.stopping(bounds, drift), axis=1))
+            for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
+        )
         yield (
             f"stops early, for one gate: after about {unchanged:.1f} of {rounds.most} rollouts of "
             f"each task if nothing changed, {seen:.1f} at a drop seen with 80 % power"
@@ -349,7 +348,7 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
         yield look, evaluated
         # more rollouts would change nothing: a gate fails for good, or all are sure
         checks = evaluated.result.checks
-        settled, kinds = [_settled(check) for check in checks], {check.gate for check in checks}
+        settled, kinds = [*map(_settled, checks)], {check.gate for check in checks}
         if "fail" in settled or (kinds & {"baseline", "threshold"} and all(settled)):
             return
 

@@ -92,8 +92,7 @@ def _faults_of_scoring(
     from pytest_evalmetrics import generators, scorers  # noqa: PLC0415 - few benchmarks have any
 
     spec = benchmark.spec
-    judging = spec.params if spec.model is None else None
-    terms = scorers.Terms(replays=replays, judging=judging)
+    terms = scorers.Terms(replays=replays, judging=None if spec.model else spec.params)
     makers: list[tuple[Path, Any, Any]] = [
         (("scorers", at), scorers.make_scorers, [each]) for at, each in enumerate(spec.scorers)
     ]
@@ -144,11 +143,9 @@ def metric_problems(
     hooked: bool,
 ) -> Iterator[Problem]:
     """Find the metrics that can't be computed whatever the scores `given` will be."""
-    pinned = (
-        () if plan.spec.reference is None else (metric_names.REFERENCE, metric_names.OVER_REFERENCE)
-    )
-    table = _with_zeros(table, (*given, *pinned))
     spec, seen = plan.spec, set[Problem]()
+    pinned = (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
+    table = _with_zeros(table, (*given, *pinned))
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
         for path, text in _metric_texts(spec):
@@ -199,10 +196,9 @@ def template_problems(
     written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
     texts = {path: text for path, text in written if "{{" in text or "{%" in text}
     failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
-    expect = benchmark.spec.expect
-    meaning, share = gates.missing_policy(expect)
-    # the share of rollouts that may lack a reward: all, where a missing one counts as a number
-    allowed = 1.0 if isinstance(meaning, float) and expect.max_missing is None else share
+    meaning, allowed = gates.missing_policy(benchmark.spec.expect)
+    if isinstance(meaning, float) and benchmark.spec.expect.max_missing is None:
+        allowed = 1.0  # a missing reward counts as a number
     names = ", ".join(map(repr, _OF_ANSWERS))
     for path, (count, example) in failures.items():
         of_answer = benchmark.spec.model is not None and "sample" in texts[path]
@@ -275,5 +271,4 @@ def _problem(benchmark: Benchmark, path: Path, error: errors.EvalMetricsError) -
     if error.hint and "did you mean" not in message:
         message += f"; {error.hint}"
     problem = located(benchmark, path, message)
-    own = error.line is not None and not error.file
-    return Problem(error.line or 1, problem.path, message) if own else problem
+    return problem if error.file or error.line is None else replace(problem, line=error.line)

@@ -38,9 +38,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.sources import FilesSpec
 
 _RECORD = "record a new baseline with --snapshot-update"
-_ACCEPT = "accept it with `pytest --snapshot-update --evalmetrics-history FILE`"
+START = "`pytest --snapshot-update --evalmetrics-history FILE`"
+_ACCEPT = f"accept it with {START}"
 _OTHER_RUN = "compare with a run that holds it"
-_START = "`pytest --snapshot-update --evalmetrics-history FILE`"
 
 
 # -- what a benchmark asks for ---------------------------------------------------------------
@@ -177,18 +177,17 @@ def reference_of(
         origin = ", ".join(source.path for table in tables for source in table.sources)
         where = "the baseline's rollouts"
         return Reference(runs, where=where, renew=_OTHER_RUN, origin=origin)
-    if spec.report is not None:
-        file, name = benchmark.file, benchmark.spec.name
-        path = file.parent / spec.report
-        report = baselines.from_report(path, name, file=file, shown=spec.report)
-        return _recorded(report, spec.report, renew=_OTHER_RUN)
+    file, name = benchmark.file, benchmark.spec.name
+    if (shown := spec.report) is not None:
+        report = baselines.from_report(file.parent / shown, name, file=file, shown=shown)
+        return _recorded(report, shown, renew=_OTHER_RUN)
     if spec.of_history:
         return _history(benchmark, label, history)
     recorded = None if snapshot is None else snapshot()
     if recorded is None:
         return None
     text, shown = recorded
-    document = baselines.parse(text, file=shown, benchmark=benchmark.spec.name)
+    document = baselines.parse(text, file=shown, benchmark=name)
     reference = _recorded(document, shown)
     if baselines.is_edited(document):
         lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
@@ -318,16 +317,9 @@ class BaselineComparison:
         accept = self._accept if settings.of_history else "compare with a run of the same tasks"
         if settings.committed:
             accept = "record it with --snapshot-update --evalmetrics-accept-tasks"
-        tasks = gates.check_task_list(
-            drift,
-            table,
-            self.plan.spec.reward,
-            agent=run.shown,
-            line=self.benchmark.line_of("baseline"),
-            min_coverage=settings.min_coverage,
-            accept=accept,
-        )
-        if tasks is not None:
+        terms: Any = {"min_coverage": settings.min_coverage, "accept": accept}
+        terms |= {"agent": run.shown, "line": self.benchmark.line_of("baseline")}
+        if tasks := gates.check_task_list(drift, table, self.plan.spec.reward, **terms):
             yield tasks
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, run.expected)
@@ -347,15 +339,6 @@ class BaselineComparison:
         for name, text in texts.items():
             yield self._judged(pairing, pairings, run, text, values.get(name))
 
-    def _gated_tasks(self, recorded: RolloutTable, run: AgentRun) -> RolloutTable:
-        """Leave out of a recorded run what is in quarantine, and what no sample took."""
-        recorded = without(recorded, self.quarantined)
-        frame = self.frames.get(run.result.agent, next(iter(self.frames.values()), None))
-        if frame is None:
-            return recorded
-        rest = set(map(str, frame.tasks)) - set(map(str, run.table.tasks))
-        return without(metrics.align(frame, recorded)[0], rest)
-
     def _single_tasks(self, pairing: metrics.Pairing, agent: str) -> Iterator[Check]:
         spec, flips = self.benchmark.spec, None
         if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
@@ -366,6 +349,15 @@ class BaselineComparison:
             self.changes.append(f"{agent}: {text}" if agent else text)
         if (most := self.settings.max_broken) is not None:
             yield gates.check_broken(self.benchmark, agent, flips, most)
+
+    def _gated_tasks(self, recorded: RolloutTable, run: AgentRun) -> RolloutTable:
+        """Leave out of a recorded run what is in quarantine, and what no sample took."""
+        recorded = without(recorded, self.quarantined)
+        frame = self.frames.get(run.result.agent, next(iter(self.frames.values()), None))
+        if frame is None:
+            return recorded
+        rest = set(map(str, frame.tasks)) - set(map(str, run.table.tasks))
+        return without(metrics.align(frame, recorded)[0], rest)
 
     def _judged(
         self,
@@ -434,16 +426,10 @@ class BaselineComparison:
             anchor = anchors.anchor(*of, higher_is_better=rule.direction == "higher")
             value = anchor.value
             evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
-        check = gates.check_value(
-            estimate,
-            value,
-            rule,
-            agent=run.shown,
-            line=self.benchmark.line_of("baseline", "metrics", text),
-            accept=self._accept,
-            against=evidence.get("anchor", ""),
-        )
-        hint = f"start with it: {_START}" if evidence and value is None else check.hint
+        line, against = self.benchmark.line_of("baseline", "metrics", text), evidence.get("anchor")
+        terms: Any = {"accept": self._accept, "against": against or "", "line": line}
+        check = gates.check_value(estimate, value, rule, agent=run.shown, **terms)
+        hint = f"start with it: {START}" if evidence and value is None else check.hint
         return replace(check, hint=hint, evidence={**check.evidence, **evidence})
 
     # -- what can't be judged ----------------------------------------------------------------

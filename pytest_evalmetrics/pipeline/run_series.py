@@ -280,8 +280,8 @@ def _proposals(
             drop = float(f"{noise.drop(rule.alpha):.3g}")
             key: tuple[str, ...] = ("baseline", "metrics", text, "max_drop")
             key = key if key in benchmark.lines else ("baseline", "max_drop")
-            why = f"max_drop: {drop:g} gives {_percent(rule.alpha)} of false alarms, not "
-            why += _percent(alarms)
+            levels = f"{_percent(rule.alpha)} of false alarms, not {_percent(alarms)}"
+            why = f"max_drop: {drop:g} gives {levels}"
             if rule.name not in ("practical", "absolute"):  # in which it means something else
                 key, why = (), f"rule: practical, {why}"
             yield key, f"{drop:g}", why
@@ -305,8 +305,8 @@ def _proposals(
             value = f"{'>=' if sign > 0 else '<='} {new:g}"
             why = f"threshold {value} fails {_percent(rule.alpha)} of such runs, {threshold} "
             why += _percent(noise.chance(sign * (mean - bound)))
-            alone = threshold.min is None or threshold.max is None
-            yield ("thresholds", text) if alone else (), f'"{value}"', why
+            key = ("thresholds", text) if None in (threshold.min, threshold.max) else ()
+            yield key, f'"{value}"', why
 
 
 # -- the patch -------------------------------------------------------------------------------
@@ -391,10 +391,9 @@ def first_worse(
     if p >= rule.alpha:
         return f"no run is worse than those before it (p = {p:.2g})", p
     before, after = values[:first].mean(), values[first:].mean()
-    words = (
-        f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
-        f"{before:.4g} to {after:.4g} over {many(tasks, 'task')} (p = {p:.2g} that nothing changed)"
-    )
+    words = f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
+    words += f"{before:.4g} to {after:.4g} over {many(tasks, 'task')} (p = {p:.2g} that nothing "
+    words += "changed)"
     low = high = at
     while by_place[low : high + 1].sum() < _SURE:
         left = by_place[low - 1] if low else -1.0

@@ -85,8 +85,8 @@ def with_reward(
         raise DataError(message, line=benchmark.line_of("reward"))
     if has_reward or spec.reward in given or not names:  # none of scorers that are not made yet
         return benchmark
-    own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
-    names = tuple(name for name in names if name not in own)
+    columns = [each for s in spec.scorers for each in getattr(s, "columns", {}).values()]
+    names = tuple(name for name in names if not any(name in each for each in columns))
     if len(names) == 1:
         return benchmark.but(reward=names[0])
     raise DataError(

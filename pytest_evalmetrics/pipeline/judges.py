@@ -20,13 +20,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RowScores
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 
-    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], RowScores]
+    # gives the columns of scores, and the failed rows
+    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Any]
     Labels = dict[tuple[str, str, int], float]  # of a rollout: its agent, task and sample
 
 _FIRST = 20  # disagreements that the report holds
@@ -45,14 +45,14 @@ class _LabelledRows(msgspec.Struct, frozen=True):
     rows: list[ScorerInput]
     labels: NDArray[np.float64]
 
-    def check(self, scored: RowScores) -> results.JudgeCheck:
+    def check(self, scored: Any) -> results.JudgeCheck:
         n, failed = len(self.rows), scored.failed
         if failed:
-            first = failed[min(failed)][0]
+            (first,) = failed[min(failed)].values()
             reason = f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
-            reason += f"{first.where}: {first.reason}"
+            reason += f"{first.row}: {first.reason}"
             return results.JudgeCheck(self.score, n, len(failed), None, None, None, reason)
-        scores, labels = scored.table.scores[self.score], self.labels
+        scores, labels = scored.columns[self.score], self.labels
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
         kappas = stats.cohen_kappa(scores, labels), stats.cohen_kappa(scores, labels, "quadratic")
         plain, weighted = (None if math.isnan(kappa) else kappa for kappa in kappas)

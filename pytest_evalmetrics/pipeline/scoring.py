@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pytest_evalmetrics import generators, results, scorers, transport
-from pytest_evalmetrics.data import FailedRow, RolloutTable, Row, RowScores
+from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
@@ -120,10 +120,8 @@ class Scoring:
         benchmark, table = self.benchmark, self.chosen.table
         rewarding = [i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores]
         rows = (row for row, failure in self._rows() if failure is None)
-        return [
-            *metric_problems(benchmark, plan, table, self._names, hooked=hooked),
-            *template_problems(benchmark, rows, rewarding),
-        ]
+        problems = metric_problems(benchmark, plan, table, self._names, hooked=hooked)
+        return [*problems, *template_problems(benchmark, rows, rewarding)]
 
     def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
         """Score every row."""
@@ -154,7 +152,7 @@ class Scoring:
                 self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
         limits = self._limits
         spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
-        judges, gated, agreed = self._judges.check(self._score_labelled)
+        judges, gated, agreed = self._judges.check(self._score_others)
         more = (self.chosen, judges, (*gated, *spent), bool(spent))
         return Scored(rows, failures, (*notes, *agreed), table, *more)
 
@@ -170,8 +168,7 @@ class Scoring:
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
         if self._stage is not None:
             lacking = self._stage.failing.scores
-            failed = board.failed.values()
-            unanswered = sum(any(each.scores == lacking for each in of_row) for of_row in failed)
+            unanswered = sum(lacking in of_row for of_row in board.failed.values())
             if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
                 each = (usage.calls + usage.failed - rows) / (rows - unanswered)
             else:
@@ -211,10 +208,6 @@ class Scoring:
         tasks = tuple(range(len(rows)))
         table = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
         return self._score(table, rows, bound)
-
-    def _score_labelled(self, rows: Sequence[ScorerInput], bound: Bound) -> RowScores:
-        board = self._score_others(rows, bound)
-        return RowScores(board.table(), board.names, board.failed)
 
     def _score(
         self, table: RolloutTable, rows: Iterable[ScorerInput], bound: Bound, *, own: bool = False
@@ -341,7 +334,8 @@ class _CallLimits:
     def check(self, benchmark: Benchmark, board: _Board, usage: transport.Usage) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
         total, hint = len(board.rows), _GO_ON
-        left = sum(any(f.kind == _USED_UP for f in failed) for failed in board.failed.values())
+        failed = board.failed.values()
+        left = sum(any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed)
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
             rest = transport.Forecast.of(usage, calls, benchmark.spec.params.parallelism)
@@ -455,7 +449,8 @@ class _Board:
         self.rows, self.names, self.stage, self.progress = rows, names, stage, progress
         self._places = np.argsort(benchmark_rows.reading_order(rows), kind="stable")
         self.columns = {name: np.full(len(rows), np.nan) for name in names}
-        self.failed: dict[int, list[FailedRow]] = {}
+        # by row, and by the scores that it lacks
+        self.failed: dict[int, dict[tuple[str, ...], results.RowFailure]] = {}
         self._reasons: dict[str, str] = {}
         self._ranks = {name: i for i, name in enumerate(names)}
         self.requests, self.reasons = _RowTexts("requests"), _RowTexts("reasons")
@@ -477,8 +472,8 @@ class _Board:
 
     def lacks(self, row: Row, scorer: _Giver, error: RowError, reason: str) -> None:
         reason = self._reasons.setdefault(reason, reason)
-        failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
-        self.failed.setdefault(row.index, []).append(failed)
+        failure = results.RowFailure(row.index, row.where, error.kind, reason, error.hint or "")
+        self.failed.setdefault(row.index, {})[scorer.scores] = failure
         self._counted.failed(error.kind)
 
     def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]) -> None:
@@ -513,7 +508,7 @@ class _Board:
             if isinstance(failure, transport.CallError) and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         if failed := self.failed.get(row.index):
-            self.progress.failed(failed[0].kind)
+            self.progress.failed(next(iter(failed.values())).kind)
         else:
             self.progress.succeeded(from_journal=calls.from_journal)
 
@@ -528,22 +523,16 @@ class _Board:
 
     def failures(self, givers: Sequence[_Giver]) -> Iterator[results.ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
-        in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
+        by_row = [self.failed[index] for index in sorted(self.failed)]
         for scorer in givers:
-            failed = [
-                results.RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
-                for index, f in in_order
-                if f.scores == scorer.scores
-            ]
+            failed = [of_row[scorer.scores] for of_row in by_row if scorer.scores in of_row]
             counts = Counter(f.kind for f in failed)
             kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
             first = {f.kind: f for f in reversed(failed)}
-            examples = {kind: first[kind] for kind in kinds}
-            shown, of = tuple(failed[:_FIRST]), (scorer.type, scorer.scores)
+            numbers = (len(failed), kinds, tuple(failed[:_FIRST]), len(self.rows))
             if failed:
-                yield results.ScorerFailures(
-                    *of, len(failed), kinds, shown, len(self.rows), examples
-                )
+                examples = {kind: first[kind] for kind in kinds}
+                yield results.ScorerFailures(scorer.type, scorer.scores, *numbers, examples)
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
         """Leave out the rollouts whose request failed, and say so; where all did, they stay."""

@@ -158,12 +158,9 @@ def make_scorers(
         try:
             scorer = _make(spec, terms)
             taken = {name: i for i, other in enumerate(made) for name in other.scores}
-            for name in scorer.scores:
-                if name in taken:
-                    raise DataError(
-                        f"the score {name!r} is given by scorer {taken[name] + 1} already",
-                        hint=rename_hint(spec),
-                    )
+            for name in (name for name in scorer.scores if name in taken):
+                message = f"the score {name!r} is given by scorer {taken[name] + 1} already"
+                raise DataError(message, hint=rename_hint(spec))
         except EvalMetricsError as error:
             if error.line is None and error.file is None:
                 error.line = line_of("scorers", index)

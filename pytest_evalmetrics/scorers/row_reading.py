@@ -204,18 +204,15 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
     return ToolCall(name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}")
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
 def _decoded(text: str) -> Any:
     with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return msgspec.json.decode(text)
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
     try:  # accepts numbers and escapes that msgspec refuses
-        return _DECODER.decode(text)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
 

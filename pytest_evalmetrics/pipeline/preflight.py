@@ -89,11 +89,11 @@ def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
 ) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
     """Make each scorer, and who answers, by itself: keys, functions, secrets."""
-    from pytest_evalmetrics import generators, scorers  # noqa: PLC0415 - few benchmarks have any
+    from pytest_evalmetrics import generators, scorers, transport  # noqa: PLC0415 - few benchmarks have any
 
     spec = benchmark.spec
     judging = spec.params if spec.model is None else None
-    terms = scorers.Terms(replays=replays, judging=judging)
+    terms = transport.Terms(replays=replays, judging=judging)
     makers: list[tuple[Path, Any, Any]] = [
         (("scorers", at), scorers.make_scorers, [each]) for at, each in enumerate(spec.scorers)
     ]

@@ -322,9 +322,7 @@ Answer with a JSON object and nothing else: {{{form}}}"""
 def _criterion(score: JudgeScoreSpec) -> str:
     levels = [("  - ", level.label, level.description) for level in score.rubric or ()]
     entries = [("- ", score.name, score.description), *levels]
-    return "\n".join(
-        f"{mark}{name}: {text}" if text else f"{mark}{name}" for mark, name, text in entries
-    )
+    return "\n".join(mark + (f"{name}: {text}" if text else name) for mark, name, text in entries)
 
 
 def _form(score: JudgeScoreSpec) -> str:

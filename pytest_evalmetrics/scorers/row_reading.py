@@ -101,8 +101,7 @@ def response_in(row: Row, hint: str | None = None) -> Any:
 def message_of(response: Any) -> Mapping[str, Any]:
     """Return the message of a response, as chat completions have it."""
     expected = "choices[0].message, as in an answer of chat completions, or a message"
-    keys = ("choices", "output", "role", "content", "tool_calls")
-    if not isinstance(response, dict) or response.keys().isdisjoint(keys):
+    if not isinstance(response, dict):
         raise unexpected("bad-response", "the response", response, expected)
     if "choices" in response:
         choices = response["choices"]
@@ -118,6 +117,8 @@ def message_of(response: Any) -> Mapping[str, Any]:
         texts = [_content(item) for item in items if item.get("type") == "message"]
         calls = [item for item in items if item.get("type") == "function_call"]
         return {"content": "".join(texts), "tool_calls": calls}
+    if response.keys().isdisjoint(("role", "content", "tool_calls")):
+        raise unexpected("bad-response", "the response", response, expected)
     return response
 
 

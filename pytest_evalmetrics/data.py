@@ -447,23 +447,13 @@ class PairedMetric:
 
 
 @record
-class FailedRow:
-    """Why a row lacks its scores."""
-
-    kind: str  # to group by: ``http-500``, ``no-score``
-    reason: str  # without secrets
-    where: str  # ``file:line``
-    hint: str | None
-    scores: tuple[str, ...]  # that it lacks
-
-
-@record
 class RowScores:
     """The scores of each row; rows are numbered in file order, from 0."""
 
     table: RolloutTable
     names: tuple[str, ...]  # of its scores that scorers gave
-    failed: Mapping[int, Sequence[FailedRow]]  # one per scorer
+    # why rows lack scores, by row and by the scores of a scorer: a `results.RowFailure` of each
+    failed: Mapping[int, Mapping[tuple[str, ...], Any]]
     # each gives a JSON array for a row: what was asked and answered, why the scores are what they
     # are, and what was generated, where anything was
     requests: Callable[[int], bytes] = lambda _row: b"[]"

@@ -9,7 +9,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator, Mapping
-from functools import cache
 from typing import Any, TypeAlias
 
 from jinja2 import StrictUndefined, Undefined, nodes
@@ -169,11 +168,8 @@ def _printable(value: Any) -> Any:
     return value
 
 
-@cache
-def _environment() -> _Sandbox:
-    environment = _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
-    environment.filters["untrusted"] = lambda value: untrusted(_native(value))
-    return environment
+_ENVIRONMENT = _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+_ENVIRONMENT.filters["untrusted"] = lambda value: untrusted(_native(value))
 
 
 class _Text:
@@ -182,9 +178,8 @@ class _Text:
     def __init__(self, source: str, body: bool) -> None:
         self._source = source
         self._keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
-        environment = _environment()
         try:
-            parsed = environment.parse(source)
+            parsed = _ENVIRONMENT.parse(source)
             _refuse_private(parsed)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
@@ -194,7 +189,7 @@ class _Text:
                 self._keys = _path_of(expression)
                 target = nodes.Name(_VALUE, "store", lineno=1)
                 parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
-            self._template = environment.from_string(parsed)
+            self._template = _ENVIRONMENT.from_string(parsed)
         except JinjaError as error:
             raise ValueError(f"this template is no good: {error.message or error}") from None
 
@@ -207,7 +202,7 @@ class _Text:
                 if type(value) in _PLAIN:
                     return value
             # shared: else the row and Jinja's own names would be copied for each text of the body
-            names = {**_environment().globals, **context}
+            names = {**_ENVIRONMENT.globals, **context}
             scope = self._template.new_context(names, shared=True)
             text = "".join(self._template.root_render_func(scope))
             return _native(scope.vars[_VALUE]) if self._is_lone else text
@@ -283,8 +278,8 @@ def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
         return [path for part in parts for path in bare_values(part, trusted)]
     if not isinstance(value, str):
         return []
-    parsed = _environment().parse(value)
-    safe = {*trusted, *_environment().globals, "loop"}
+    parsed = _ENVIRONMENT.parse(value)
+    safe = {*trusted, *_ENVIRONMENT.globals, "loop"}
     taken = [(loop.iter, loop.target) for loop in parsed.find_all(nodes.For)]
     taken += [(assign.node, assign.target) for assign in parsed.find_all(nodes.Assign)]
     for source, target in taken:

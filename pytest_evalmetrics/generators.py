@@ -16,6 +16,7 @@ from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
+from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
 from pytest_evalmetrics.transport import CallError, Terms, tokens_of, was_cancelled
 
 if TYPE_CHECKING:
@@ -91,8 +92,12 @@ _ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off"})
 class ModelGenerator:
     """Asks a model; the number of the sample is not sent."""
 
+    type = "model"
+
     def __init__(self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms) -> None:
         self._model = asking.chat_model(model, terms, spec.params)
+        priced = self._model.price is not None
+        self.scores = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
         self._prompt = asking.compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
             key: asking.compile_templates(value, key, body=True)
@@ -128,6 +133,9 @@ class ModelGenerator:
 
 class TargetGenerator:
     """Calls a function with each row; plain ones in threads, so that they run side by side."""
+
+    type = "target"
+    scores = tuple(name for name in GENERATED_SCORES if name != "cost")  # of each answer
 
     def __init__(self, spec: TargetSpec, terms: Terms) -> None:
         self._spec = spec

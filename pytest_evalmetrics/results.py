@@ -191,8 +191,8 @@ class RowFailure:
 
     index: int  # in the files, from 0
     row: str  # file:line
-    kind: str  # a word to group by
-    reason: str
+    kind: str  # a word to group by: ``http-500``, ``no-score``
+    reason: str  # without secrets
     hint: str = ""
 
 

@@ -8,7 +8,7 @@ import math
 import re
 from array import array
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import astuple, dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
@@ -19,7 +19,7 @@ from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import CallError, Price, Tokens, tokens_of
+from pytest_evalmetrics.transport import Answer, Call, CallError, Endpoint, Price, Terms, Tokens
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Mapping, Sequence
@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.spec.model_keys import ModelSpec
-    from pytest_evalmetrics.transport import Answer, Call, Endpoint, Terms
 
 Message: TypeAlias = "Mapping[str, Any]"
 _T = TypeVar("_T")
@@ -46,9 +45,7 @@ class Spending:
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
-        counts = (
-            [math.nan] * 3 if tokens is None else [tokens.prompt, tokens.completion, tokens.total]
-        )
+        counts = (math.nan,) * 3 if tokens is None else astuple(tokens)
         self._answers.extend([attempts, latency_s, *counts])
 
     def as_dict(self, price: Price | None) -> dict[str, Any]:
@@ -231,7 +228,7 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
         )
     if text is None and not calls:
         raise RowError("no-text", f"the model gave no text and no tool calls: {shown(message)}")
-    return Reply(text or "", reasoning, calls, finish, message, tokens_of(body))
+    return Reply(text or "", reasoning, calls, finish, message, transport.tokens_of(body))
 
 
 def _message_in(body: Any) -> tuple[dict[str, Any], str]:
@@ -240,9 +237,7 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
-    finish = choice.get("finish_reason")
-    finish = finish if isinstance(finish, str) else ""
-    message = choice.get("message")
+    message, finish = choice.get("message"), choice.get("finish_reason")
     if message is None and isinstance(choice.get("text"), str):  # plain completions
         message = {"role": "assistant", "content": choice["text"]}
     if not isinstance(message, dict):
@@ -251,7 +246,7 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
         raise RowError("refusal", f"the model refused: {shown(message['refusal'])}")
     if finish == "content_filter":
         raise RowError("filtered", "the endpoint's content filter took the answer")
-    return message, finish
+    return message, finish if isinstance(finish, str) else ""
 
 
 def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
@@ -432,7 +427,7 @@ class _Question:
         payload = transport.written_body(self.body(form))
         call = replace(call, endpoint=self.model.endpoint, payload=payload)
         answer = await self.calls.send(call, self.body(0), check)
-        self.model.spending.add(answer.attempts, answer.latency_s, tokens_of(answer.body))
+        self.model.spending.add(answer.attempts, answer.latency_s, transport.tokens_of(answer.body))
         return answer
 
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:

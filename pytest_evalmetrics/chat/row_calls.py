@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport import Answer, Endpoint, Meter, Transport
 
+
 _SHOWN = 4000  # characters of a request or an answer
 _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
@@ -159,19 +160,19 @@ class Calls:
         self, answering: Awaitable[Answer], place: float, request: str, refused: Mapping[str, str]
     ) -> Answer:
         """Await an answer, and record the exchange; of a question in several forms the last."""
+        body: str | None = None
         try:
             answer = await answering
+            body = _written(answer.body)
         except RowError as error:
-            self._record(place, request, refused.get(error.kind))
+            body = refused.get(error.kind)
             raise
-        self._record(place, request, _written(answer.body))
+        finally:
+            hide = self._transport.hide  # which knows the endpoint's key by now
+            shown = None if body is None else shown_text(body, hide)
+            self._exchanges[place] = {"request": shown_text(request, hide), "answer": shown}
         self.from_journal, self.latency_s = answer.from_journal, answer.latency_s
         return answer
-
-    def _record(self, place: float, request: str, answer: str | None) -> None:
-        hide = self._transport.hide  # which knows the endpoint's key by now
-        shown = None if answer is None else shown_text(answer, hide)
-        self._exchanges[place] = {"request": shown_text(request, hide), "answer": shown}
 
     def following(self) -> Calls:
         """Return the calls that depend on these: the scorers' after the answer that they score.

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, Terms, score_row, shown_text
-from pytest_evalmetrics.transport import Meter, Occurrences, Transport, run_bounded
+from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, score_row, shown_text
+from pytest_evalmetrics.transport import Meter, Occurrences, Terms, Transport, run_bounded
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -122,8 +122,7 @@ def score_without_calls(
         try:
             scores = scorer.score(row)
         except RowError as error:
-            sink.lacks(row, scorer, error, hide(error.message))
+            sink.lacks(row, scorer.scores, error, hide(error.message))
         else:
-            sink.scored(row, scorer, scores, from_journal=False)
-            if scores.reason:
-                sink.explained(row, scorer, shown_text(scores.reason, hide))
+            reason = scores.reason and shown_text(scores.reason, hide)
+            sink.scored(row, scorer, scores, reason, from_journal=False)

@@ -83,8 +83,8 @@ def with_reward(
         raise DataError(message, line=benchmark.line_of("reward"))
     if has_reward or spec.reward in given or not names:  # none of scorers that are not made yet
         return benchmark
-    own = {name for scorer in spec.scorers for name in getattr(scorer, "judges_own", ())}
-    first, *others = names = tuple(name for name in names if name not in own)
+    columns = [each for s in spec.scorers for each in getattr(s, "columns", {}).values()]
+    first, *others = names = tuple(n for n in names if not any(n in each for each in columns))
     if not others:
         return benchmark.but(reward=first)
     message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import gates, metrics, results, rollouts, scorers, stats
-from pytest_evalmetrics.data import RolloutTable, Row, RowScores
+from pytest_evalmetrics.data import RolloutTable, Row
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, OVER_REFERENCE, PPI_MEAN, REFERENCE
@@ -25,7 +25,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 
-    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], RowScores]
+    # gives the columns of scores, and the failed rows
+    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Any]
     Labels = dict[tuple[str, str, int], float]  # of a rollout: its agent, task and sample
 
 _FIRST = 20  # disagreements that the report holds
@@ -44,14 +45,14 @@ class _LabelledRows(msgspec.Struct, frozen=True):
     rows: list[ScorerInput]
     labels: NDArray[np.float64]
 
-    def check(self, scored: RowScores) -> results.JudgeCheck:
+    def check(self, scored: Any) -> results.JudgeCheck:
         n, failed = len(self.rows), scored.failed
         if failed:
-            first = failed[min(failed)][0]
+            (first,) = failed[min(failed)].values()
             reason = f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
-            reason += f"{first.where}: {first.reason}"
+            reason += f"{first.row}: {first.reason}"
             return results.JudgeCheck(self.score, n, len(failed), None, None, None, reason)
-        scores, labels = scored.table.scores[self.score], self.labels
+        scores, labels = scored.columns[self.score], self.labels
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
         kappas = stats.cohen_kappa(scores, labels), stats.cohen_kappa(scores, labels, "quadratic")
         plain, weighted = (None if math.isnan(kappa) else kappa for kappa in kappas)

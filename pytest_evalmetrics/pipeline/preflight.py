@@ -89,10 +89,10 @@ def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
 ) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
     """Make each scorer, and who answers, by itself: keys, functions, secrets."""
-    from pytest_evalmetrics import generators, scorers  # noqa: PLC0415 - few benchmarks have any
+    from pytest_evalmetrics import generators, scorers, transport  # noqa: PLC0415 - few benchmarks have any
 
     spec = benchmark.spec
-    terms = scorers.Terms(replays=replays, judging=None if spec.model else spec.params)
+    terms = transport.Terms(replays=replays, judging=None if spec.model else spec.params)
     makers: list[tuple[Path, Any, Any]] = [
         (("scorers", at), scorers.make_scorers, [each]) for at, each in enumerate(spec.scorers)
     ]

@@ -13,7 +13,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from pytest_evalmetrics import generators, results, scorers, transport
-from pytest_evalmetrics.data import FailedRow, RolloutTable, Row, RowScores
+from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
@@ -22,14 +22,14 @@ from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
-from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, GENERATED_SCORES, MARK
+from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec
 
     Bound = Sequence[scorers.BoundScorer]
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
 _NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
+_ANSWER = ("output_text",)  # what a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 _GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
 
@@ -76,12 +77,11 @@ class Scoring:
         params, judging = spec.params, spec.params if spec.model is None else None
         limits = (params.parallelism, params.request_timeout, params.max_retries, params.max_wait)
         replays, run_budget = runtime is None or runtime.replays, runtime and runtime.budget
-        self._terms = terms = scorers.Terms(*limits, replays, judging=judging)
+        self._terms = terms = transport.Terms(*limits, replays, judging=judging)
         self.scorers = scorers.make_scorers(spec.scorers, terms, line_of)
         self.about = {name: a for scorer in self.scorers for name, a in scorer.about.items()}
-        generator = generators.make_generator(spec, terms, line_of)
-        self._stage = None if generator is None else _Stage.of(spec, generator)
-        measured = () if self._stage is None else self._stage.scores
+        self._generator = generators.make_generator(spec, terms, line_of)
+        measured = () if self._generator is None else self._generator.scores
         given = tuple(name for scorer in self.scorers for name in scorer.scores)
         self._names = (*given, *measured)
         own = None if spec.budget is None else budget or budget_of(spec.budget)
@@ -105,7 +105,7 @@ class Scoring:
     @property
     def asks(self) -> bool:
         """Whether it calls endpoints, or a target."""
-        return self._stage is not None or any(scorer.calls for scorer in self.scorers)
+        return self._generator is not None or any(scorer.calls for scorer in self.scorers)
 
     def choose(self, plan: Plan) -> None:
         """Read the labels, and the numbers of the rows; choose which are scored."""
@@ -120,10 +120,8 @@ class Scoring:
         benchmark, table = self.benchmark, self.chosen.table
         rewarding = [i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores]
         rows = (row for row, failure in self._rows() if failure is None)
-        return [
-            *metric_problems(benchmark, plan, table, self._names, hooked=hooked),
-            *template_problems(benchmark, rows, rewarding),
-        ]
+        problems = metric_problems(benchmark, plan, table, self._names, hooked=hooked)
+        return [*problems, *template_problems(benchmark, rows, rewarding)]
 
     def run(self, plan: Plan, *, hooked: bool = False) -> Scored:
         """Score every row."""
@@ -131,22 +129,21 @@ class Scoring:
         if self.asks and (problems := self.problems(plan, hooked=hooked)):
             raise ConfigError(self._label.partition("::")[0], tuple(problems))
         self._board = board = self._score_chosen()
-        stage, givers = self._stage, [*self.scorers]
-        failures = tuple(board.failures(givers if stage is None else [stage.failing, *givers]))
+        generator, failures = self._generator, tuple(board.failures(self.scorers))
         notes = [*failed_row_notes(failures), *self.chosen.notes]
         notes += [note for scorer in self.scorers for note in scorer.notes]
         names, table, given = self._names, board.table(), None
-        if stage is not None:
+        if generator is not None:
             notes += board.answer_notes()
             columns, given = board.columns, board.answers.of
-            lost = {n for n in {*stage.scores} - {*plan.scores} if np.isnan(columns[n]).all()}
+            lost = {n for n in {*generator.scores} - {*plan.scores} if np.isnan(columns[n]).all()}
             names = tuple(name for name in names if name not in lost)
             table = board.table(without=lost)
             counts = (n for n in COUNTED_SCORES if n in table.scores)
             counted = {n for n in counts if not np.isnan(columns[n]).any()}
             table = replace(table, integers=table.integers | counted)
         rows = RowScores(table, names, board.failed, board.requests.of, board.reasons.of, given)
-        if stage is not None and self.benchmark.spec.params.ignore_request_failure:
+        if generator is not None and self.benchmark.spec.params.ignore_request_failure:
             table, ignored = board.without_failed_requests(table)
             notes += ignored
             expect = self.benchmark.spec.expect
@@ -154,7 +151,7 @@ class Scoring:
                 self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
         limits = self._limits
         spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
-        judges, gated, agreed = self._judges.check(self._score_labelled)
+        judges, gated, agreed = self._judges.check(self._score_others)
         more = (self.chosen, judges, (*gated, *spent), bool(spent))
         return Scored(rows, failures, (*notes, *agreed), table, *more)
 
@@ -168,10 +165,8 @@ class Scoring:
         board = self._score_chosen()
         usage, parallelism = self._usage(), self.benchmark.spec.params.parallelism
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
-        if self._stage is not None:
-            lacking = self._stage.failing.scores
-            failed = board.failed.values()
-            unanswered = sum(any(each.scores == lacking for each in of_row) for of_row in failed)
+        if self._generator is not None:
+            unanswered = sum(_ANSWER in of_row for of_row in board.failed.values())
             if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
                 each = (usage.calls + usage.failed - rows) / (rows - unanswered)
             else:
@@ -212,30 +207,26 @@ class Scoring:
         table = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
         return self._score(table, rows, bound)
 
-    def _score_labelled(self, rows: Sequence[ScorerInput], bound: Bound) -> RowScores:
-        board = self._score_others(rows, bound)
-        return RowScores(board.table(), board.names, board.failed)
-
     def _score(
         self, table: RolloutTable, rows: Iterable[ScorerInput], bound: Bound, *, own: bool = False
     ) -> _Board:
         """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
-        stage, engine = (self._stage, self._engine) if own else (None, None)
+        generator, engine = (self._generator, self._engine) if own else (None, None)
         names = tuple(name for scorer in bound for name in scorer.scores)
-        rounds, measured = (len(bound), ()) if stage is None else (1, stage.scores)
+        rounds, measured = (len(bound), ()) if generator is None else (1, generator.scores)
         with self._runtime.progress(len(table) * rounds) as progress:
-            board = _Board(table, (*names, *measured), stage, progress)
+            board = _Board(table, (*names, *measured), generator, progress)
             jobs = _jobs(board, rows, bound)
-            if engine is None and stage is None and not any(scorer.calls for scorer in bound):
+            if engine is None and generator is None and not any(scorer.calls for scorer in bound):
                 local.score_without_calls(jobs, board, self.hide)
                 return board
             if engine is not None:
                 engine.prepare()
             do = local.score_here if engine is None else engine.score
             work = local.Workload(
-                jobs if stage is None else ((row, None) for row, _ in rows),
+                jobs if generator is None else ((row, None) for row, _ in rows),
                 tuple(bound),
-                None if stage is None else board,
+                None if generator is None else board,
                 self.benchmark.spec,
                 self._terms,
                 self._transport(),
@@ -264,14 +255,14 @@ class Scoring:
     def _rows(self) -> Iterator[ScorerInput]:
         """Go through the files again; recorded rows as they were generated."""
         for row in benchmark_rows.rows_of(self.benchmark, self.chosen):
-            yield _recorded_row(row) if self._stage is None else (row, None)
+            yield _recorded_row(row) if self._generator is None else (row, None)
 
     def as_scored(self, wanted: Collection[int] | None = None) -> Iterator[ScorerInput]:
         """Go through the wanted rows as the scorers saw them."""
         for row, failure in self._rows():
             if wanted is not None and row.index not in wanted:
                 continue
-            if self._stage is None:
+            if self._generator is None:
                 yield row, failure
                 continue
             (answer,) = json.loads(self._board.answers.of(row.index)) or [{}]
@@ -301,7 +292,7 @@ def _jobs(
             if failure is None:
                 yield row, scorer
             else:
-                board.lacks(row, scorer, failure, failure.message)
+                board.lacks(row, scorer.scores, failure, failure.message)
 
 
 # -- budgets ---------------------------------------------------------------------------------
@@ -341,7 +332,8 @@ class _CallLimits:
     def check(self, benchmark: Benchmark, board: _Board, usage: transport.Usage) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
         total, hint = len(board.rows), _GO_ON
-        left = sum(any(f.kind == _USED_UP for f in failed) for failed in board.failed.values())
+        failed = board.failed.values()
+        left = sum(any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed)
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
             rest = transport.Forecast.of(usage, calls, benchmark.spec.params.parallelism)
@@ -419,27 +411,7 @@ def _close(file: IO[bytes]) -> None:
         file.close()
 
 
-@record
-class _Stage:
-    """Generation, as the board sees it: one of those that give scores."""
-
-    generator: generators.Generator
-    type: str  # ``model`` or ``target``
-    scores: tuple[str, ...]  # what is measured of each answer
-
-    @classmethod
-    def of(cls, spec: BenchmarkSpec, generator: generators.Generator) -> _Stage:
-        priced = spec.model is not None and spec.model.price is not None
-        names = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
-        return cls(generator, "model" if spec.model is not None else "target", names)
-
-    @property
-    def failing(self) -> _Stage:
-        """The same, for what a rollout without an answer lacks."""
-        return replace(self, scores=("output_text",))
-
-
-_Giver: TypeAlias = scorers.BoundScorer | _Stage  # of scores
+_Giver: TypeAlias = "scorers.BoundScorer | generators.Generator"  # of scores
 
 
 class _Board:
@@ -449,13 +421,14 @@ class _Board:
         self,
         rows: RolloutTable,
         names: tuple[str, ...],
-        stage: _Stage | None,
+        generator: generators.Generator | None,
         progress: transport.Progress,
     ) -> None:
-        self.rows, self.names, self.stage, self.progress = rows, names, stage, progress
+        self.rows, self.generator, self.progress = rows, generator, progress
         self._places = np.argsort(benchmark_rows.reading_order(rows), kind="stable")
         self.columns = {name: np.full(len(rows), np.nan) for name in names}
-        self.failed: dict[int, list[FailedRow]] = {}
+        # by row, and by the scores that it lacks
+        self.failed: dict[int, dict[tuple[str, ...], results.RowFailure]] = {}
         self._reasons: dict[str, str] = {}
         self._ranks = {name: i for i, name in enumerate(names)}
         self.requests, self.reasons = _RowTexts("requests"), _RowTexts("reasons")
@@ -463,32 +436,30 @@ class _Board:
         self._answered = self._cut = 0
         self._requests_failed: list[int] = []
         self._counted = progress
-        if stage is not None:  # then the progress counts rollouts, not their scores
-            self.generator = stage.generator
+        if generator is not None:  # then the progress counts rollouts, not their scores
             progress.unit, self._counted = "rollouts", transport.Progress()
 
     def scored(
-        self, row: Row, scorer: _Giver, scores: Mapping[str, float], *, from_journal: bool
+        self, row: Row, giver: _Giver, scores: Mapping[str, float], why: str, *, from_journal: bool
     ) -> None:
         at = self._places[row.index]
-        for name in scorer.scores:
+        for name in giver.scores:
             self.columns[name][at] = scores[name]
+        if why:
+            item = compact({"scores": giver.scores, "reason": why}).encode()
+            self.reasons.add(row.index, self._ranks[giver.scores[0]], item)
         self._counted.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scorer: _Giver, error: RowError, reason: str) -> None:
+    def lacks(self, row: Row, scores: tuple[str, ...], error: RowError, reason: str) -> None:
         reason = self._reasons.setdefault(reason, reason)
-        failed = FailedRow(error.kind, reason, row.where, error.hint, scorer.scores)
-        self.failed.setdefault(row.index, []).append(failed)
+        failure = results.RowFailure(row.index, row.where, error.kind, reason, error.hint or "")
+        self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 
     def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]) -> None:
         if exchanges:
             items = compact(exchanges)[1:-1].encode()
             self.requests.add(row.index, self._ranks[scorer.scores[0]], items)
-
-    def explained(self, row: Row, scorer: _Giver, reason: str) -> None:
-        item = compact({"scores": scorer.scores, "reason": reason}).encode()
-        self.reasons.add(row.index, self._ranks[scorer.scores[0]], item)
 
     def attempted(
         self,
@@ -501,19 +472,20 @@ class _Board:
         text: bytes,
     ) -> None:
         """Take the outcome of generating a row's answer; `text` is the row with it."""
-        assert self.stage is not None  # noqa: S101 - else nothing is generated
+        assert self.generator is not None  # noqa: S101 - else nothing is generated
         if generated is not None:
-            self.scored(row, self.stage, generated.measured, from_journal=calls.from_journal)
+            scores = generated.measured
+            self.scored(row, self.generator, scores, "", from_journal=calls.from_journal)
             self._cut += generated.reply.finish_reason == "length"
             self._answered += 1
-        self.asked(row, self.stage, calls.exchanges)
+        self.asked(row, self.generator, calls.exchanges)
         self.answers.add(row.index, 0, text)
         if failure is not None:
-            self.lacks(row, self.stage.failing, failure, reason)
+            self.lacks(row, _ANSWER, failure, reason)
             if isinstance(failure, transport.CallError) and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         if failed := self.failed.get(row.index):
-            self.progress.failed(failed[0].kind)
+            self.progress.failed(next(iter(failed.values())).kind)
         else:
             self.progress.succeeded(from_journal=calls.from_journal)
 
@@ -523,27 +495,24 @@ class _Board:
         """Return the table with the scores; they take the place of recorded ones."""
         recorded = {k: v for k, v in self.rows.scores.items() if k not in self.columns}
         scored = {k: v for k, v in self.columns.items() if k not in without}
-        integers = self.rows.integers - set(self.names)
+        integers = self.rows.integers - self.columns.keys()
         return replace(self.rows, scores=recorded | scored, integers=integers)
 
-    def failures(self, givers: Sequence[_Giver]) -> Iterator[results.ScorerFailures]:
+    def failures(self, bound: Bound) -> Iterator[results.ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
-        in_order = [(index, f) for index in sorted(self.failed) for f in self.failed[index]]
-        for scorer in givers:
-            failed = [
-                results.RowFailure(index, f.where, f.kind, f.reason, f.hint or "")
-                for index, f in in_order
-                if f.scores == scorer.scores
-            ]
+        by_row = [self.failed[index] for index in sorted(self.failed)]
+        givers = [(scorer.type, scorer.scores) for scorer in bound]
+        if self.generator is not None:
+            givers.insert(0, (self.generator.type, _ANSWER))
+        for kind, scores in givers:
+            failed = [of_row[scores] for of_row in by_row if scores in of_row]
             counts = Counter(f.kind for f in failed)
             kinds = dict(sorted(counts.items(), key=lambda item: (-item[1], item[0])))
             first = {f.kind: f for f in reversed(failed)}
-            examples = {kind: first[kind] for kind in kinds}
-            shown, of = tuple(failed[:_FIRST]), (scorer.type, scorer.scores)
+            numbers = (len(failed), kinds, tuple(failed[:_FIRST]), len(self.rows))
             if failed:
-                yield results.ScorerFailures(
-                    *of, len(failed), kinds, shown, len(self.rows), examples
-                )
+                examples = {kind: first[kind] for kind in kinds}
+                yield results.ScorerFailures(kind, scores, *numbers, examples)
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
         """Leave out the rollouts whose request failed, and say so; where all did, they stay."""
@@ -566,5 +535,5 @@ class _Board:
             )
         unknown = int(np.isnan(self.columns["total_tokens"]).sum())
         silent = unknown - (len(self.rows) - self._answered)
-        if silent > 0 and self.stage is not None and self.stage.type == "model":
+        if silent > 0 and self.generator is not None and self.generator.type == "model":
             yield f"{silent} of {self._answered} answers don't say how many tokens they took"

@@ -302,8 +302,8 @@ def row_lines(benchmark: str, scored: RowScores) -> Iterator[bytes]:
             "sample": sample,
             "scores": scores,
             "errors": [
-                {"scores": f.scores, "kind": f.kind, "reason": f.reason, "row": f.where}
-                for f in scored.failed.get(index, ())
+                {"scores": lacking, "kind": f.kind, "reason": f.reason, "row": f.row}
+                for lacking, f in scored.failed.get(index, {}).items()
             ],
             "requests": msgspec.Raw(scored.requests(index)),
         }

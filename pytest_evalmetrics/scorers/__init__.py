@@ -16,6 +16,4 @@ from pytest_evalmetrics.scorers.interface import Scores as Scores
 from pytest_evalmetrics.scorers.interface import make_scorers as make_scorers
 from pytest_evalmetrics.scorers.interface import score_row as score_row
 from pytest_evalmetrics.scorers.score_summary import About as About
-from pytest_evalmetrics.scorers.score_summary import summarise as summarise
 from pytest_evalmetrics.scorers.score_summary import summarise_all as summarise_all
-from pytest_evalmetrics.transport import Terms as Terms

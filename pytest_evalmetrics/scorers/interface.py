@@ -141,11 +141,10 @@ async def score_row(
     try:
         scores = await scorer.score_with(row, calls)
     except RowError as error:
-        sink.lacks(row, scorer, error, hide(error.message))
+        sink.lacks(row, scorer.scores, error, hide(error.message))
     else:
-        sink.scored(row, scorer, scores, from_journal=calls.from_journal)
-        if scores.reason:
-            sink.explained(row, scorer, shown_text(scores.reason, hide))
+        reason = scores.reason and shown_text(scores.reason, hide)
+        sink.scored(row, scorer, scores, reason, from_journal=calls.from_journal)
     sink.asked(row, scorer, calls.exchanges)
 
 
@@ -160,10 +159,8 @@ def make_scorers(
             taken = {name: i for i, other in enumerate(made) for name in other.scores}
             for name in scorer.scores:
                 if name in taken:
-                    raise DataError(
-                        f"the score {name!r} is given by scorer {taken[name] + 1} already",
-                        hint=rename_hint(spec),
-                    )
+                    message = f"the score {name!r} is given by scorer {taken[name] + 1} already"
+                    raise DataError(message, hint=rename_hint(spec))
         except EvalMetricsError as error:
             if error.line is None and error.file is None:
                 error.line = line_of("scorers", index)

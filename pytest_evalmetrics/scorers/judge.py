@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Coroutine, Mapping, Sequence
 from dataclasses import field, replace
 from functools import partial
 from itertools import count
-from statistics import fmean
+from statistics import fmean, multimode
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
@@ -71,7 +70,7 @@ class JudgedScores:
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
-        """Score -> its columns, one for each judgement."""
+        """Score -> its columns, one for each judgement: no reward unless named as one."""
         return {
             score: tuple(f"{score}@{judgement}" for judgement in self.judgements)
             for score in self.base_names
@@ -81,11 +80,6 @@ class JudgedScores:
     def score_names(self) -> tuple[str, ...]:
         """Each score, followed by its columns."""
         return tuple(name for score, each in self.columns.items() for name in (score, *each))
-
-    @property
-    def judges_own(self) -> tuple[str, ...]:
-        """The columns of all scores: no reward unless named as one."""
-        return tuple(name for each in self.columns.values() for name in each)
 
 
 class Repeatable(JudgedScores, NamedScores):
@@ -167,10 +161,10 @@ class Judge:
 
 def majority(values: Sequence[float]) -> float:
     """Return the value that most judges give."""
-    counted = Counter(values).most_common(2)
-    if len(counted) > 1 and counted[0][1] == counted[1][1]:
+    modes = multimode(values)
+    if len(modes) > 1:
         raise RowError("no-majority", f"no majority: the judges say {spaced(list(values))}")
-    return counted[0][0]
+    return modes[0]
 
 
 class Panel:
@@ -235,11 +229,6 @@ def choice(*values: int | str) -> dict[str, Any]:
     """Return the schema of one of some values, all of one type."""
     kind = "integer" if isinstance(values[0], int) else "string"
     return {"type": kind, "enum": list(values)}
-
-
-def array(of: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of a list."""
-    return {"type": "array", "items": of}
 
 
 def closed(**properties: dict[str, Any]) -> dict[str, Any]:

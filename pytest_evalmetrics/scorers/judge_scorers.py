@@ -125,10 +125,10 @@ class TopicAdherenceSpec(JudgeKeys):
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
         references = column_of(row, "reference_topics")
-        texts = references if isinstance(references, list) else []
-        if not texts or not all(isinstance(text, str) and text.strip() for text in texts):
-            kind, what = "bad-reference_topics", "reference_topics"
-            raise unexpected(kind, what, references, "a list of texts")
+        texts = references if isinstance(references, list) and references else [None]
+        if not all(isinstance(text, str) and text.strip() for text in texts):
+            what = "reference_topics"
+            raise unexpected(f"bad-{what}", what, references, "a list of texts")
         beginning = _about_conversation(reading.conversation_of(row))
         prompt = f"""\
 {beginning}
@@ -137,11 +137,10 @@ List the topics that the user brings up in the conversation: each question or re
 one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
 
 Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
-        listed = await ask(prompt, topics=judging.array(TEXT))
+        listed = await ask(prompt, topics={"type": "array", "items": TEXT})
         topics = list(dict.fromkeys(listed["topics"]))
         if not topics:
-            what = "the judge found no topic in the conversation, so there is nothing to adhere to"
-            raise RowError("no-topics", what)
+            raise RowError("no-topics", "the judge found no topic in the conversation")
         prompt = f"""\
 {judging.about(reference_topics=references, topics=topics)}
 
@@ -151,8 +150,8 @@ part of it, or an instance of it.
 
 Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
-        match = judging.closed(topic=TEXT, on_topic=BOOLEAN)
-        matching = ask(prompt, length=len(topics), matches=judging.array(match))
+        matches = {"type": "array", "items": judging.closed(topic=TEXT, on_topic=BOOLEAN)}
+        matching = ask(prompt, length=len(topics), matches=matches)
         refusing = [ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics]
         matched, *refusals = await side_by_side([matching, *refusing])
         on_topic = [match["on_topic"] for match in matched["matches"]]
@@ -192,8 +191,7 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
 
 
 def _tools(value: Any) -> Any:
-    """Read ``a, b`` as a list."""
-    if isinstance(value, str):
+    if isinstance(value, str):  # a, b
         value = [name.strip() for name in value.split(",") if name.strip()]
     if not isinstance(value, list) or not value:
         raise expected("names of tools, as a list or with commas between them")

@@ -134,12 +134,10 @@ class JudgeScoreSpec:
             return
         if self.minimum is not None or self.maximum is not None:
             raise refuse("a rubric has labels, no minimum and maximum")
-        for what, entries in (
-            ("labels", [level.label for level in self.rubric]),
-            ("values", [level.value for level in self.rubric]),
-        ):
+        for what in ("label", "value"):
+            entries = [getattr(level, what) for level in self.rubric]
             if len(set(entries)) < len(entries):
-                raise refuse(f"two {what} of the rubric are the same: {entries}")
+                raise refuse(f"two {what}s of the rubric are the same: {entries}")
 
     @property
     def found_by(self) -> JsonParserSpec | RegexParserSpec:
@@ -234,7 +232,7 @@ class LlmJudgeSpec(judging.JudgedScores):
             versions = {}
             digest = blake2b(compact(self.prompt_template).encode(), digest_size=6).hexdigest()
             prompt = ext.compile_prompt(self.prompt_template, f"the scorer {self.type}")
-            notes = _bare(self.prompt_template)
+            notes = _bare_note(self.prompt_template)
         spec: Any = self.model or self.judge_model
         model = ext.chat_model(spec, terms, terms.judging)
         judge = judging.Judge(model, "llm-judge", versions, digest)
@@ -261,8 +259,7 @@ class LlmJudgeSpec(judging.JudgedScores):
         return SimpleNamespace(score=score, judges=(judge,), notes=notes, about=about)
 
 
-def _bare(prompt: Any) -> tuple[str, ...]:
-    """Say which values of a row a prompt holds as they are."""
+def _bare_note(prompt: Any) -> tuple[str, ...]:
     from pytest_evalmetrics.expressions import bare_values  # noqa: PLC0415 - of the extra
 
     bare = list(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
@@ -323,11 +320,9 @@ Answer with a JSON object and nothing else: {{{form}}}"""
 
 
 def _criterion(score: JudgeScoreSpec) -> str:
-    def line(name: str, description: str) -> str:
-        return f"- {name}: {description}" if description else f"- {name}"
-
-    levels = ("  " + line(level.label, level.description) for level in score.rubric or ())
-    return "\n".join([line(score.name, score.description), *levels])
+    levels = [("  - ", level.label, level.description) for level in score.rubric or ()]
+    entries = [("- ", score.name, score.description), *levels]
+    return "\n".join(mark + (f"{name}: {text}" if text else name) for mark, name, text in entries)
 
 
 def _form(score: JudgeScoreSpec) -> str:
@@ -343,8 +338,7 @@ def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]
     """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
     values: dict[str, dict[str, Any]] = {}
     for score in scores:
-        keys = asdict(score)
-        keys["rubric"] = list(keys["rubric"] or ()) or None
-        shown_keys = ("name", "description", "minimum", "maximum", "rubric")
-        values[score.name] = {key: keys[key] for key in shown_keys if keys[key] is not None}
+        keys = {**asdict(score), "rubric": [asdict(level) for level in score.rubric or ()] or None}
+        names = ("name", "description", "minimum", "maximum", "rubric")
+        values[score.name] = {name: keys[name] for name in names if keys[name] is not None}
     return values

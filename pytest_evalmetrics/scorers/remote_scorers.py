@@ -55,7 +55,7 @@ class RemoteScoreSpec:
         path = self.parser.json_path
         matches, value = compiled_path(path).first(answer)
         if not matches:
-            raise _no_score(f"has nothing at {path}: {shown(answer)}")
+            raise ext.RowError("no-score", f"the answer has nothing at {path}: {shown(answer)}")
         number = as_number(value, f"{path} of the answer")
         return within(self.name, number, self.minimum, self.maximum)
 
@@ -153,16 +153,17 @@ class NatScorerSpec(shared.NamedScores):
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
-            raise _no_score(f"is no object: {shown(answer)}")
+            raise ext.RowError("no-score", f"the answer is no object: {shown(answer)}")
         if answer.get("success") is False:
-            words = _words(answer.get("error"))
-            raise ext.RowError("not-successful", f"the evaluator failed: {words}")
+            words = f"the evaluator failed: {_words(answer.get('error'))}"
+            raise ext.RowError("not-successful", words)
         result = answer.get("result")
         if not isinstance(result, dict) or "score" not in result:
-            raise _no_score(f"has nothing at $.result.score: {shown(answer)}")
+            words = f"the answer has nothing at $.result.score: {shown(answer)}"
+            raise ext.RowError("no-score", words)
         if result.get("error"):
-            words = _words(result["error"])
-            raise ext.RowError("evaluator-crashed", f"the evaluator crashed: {words}")
+            words = f"the evaluator crashed: {_words(result['error'])}"
+            raise ext.RowError("evaluator-crashed", words)
         score = as_number(result["score"], "$.result.score")
         crash = result.get("reasoning") if score == 0.0 else None
         if isinstance(crash, dict):
@@ -173,10 +174,6 @@ class NatScorerSpec(shared.NamedScores):
             words = f"the evaluator crashed and said 0.0: {_words(crash)}"
             raise ext.RowError("evaluator-crashed", words)
         return within(self.score_names[0], score, self.minimum, self.maximum)
-
-
-def _no_score(what: str) -> ext.RowError:
-    return ext.RowError("no-score", f"the answer {what}")
 
 
 def _words(error: Any) -> str:

@@ -102,23 +102,23 @@ def message_of(response: Any) -> Mapping[str, Any]:
     """Return the message of a response, as chat completions have it."""
     expected = "choices[0].message, as in an answer of chat completions, or a message"
     if not isinstance(response, dict):
-        raise _bad_response("it is", response, expected)
+        raise unexpected("bad-response", "the response", response, expected)
     if "choices" in response:
         choices = response["choices"]
         first = choices[0] if isinstance(choices, list) and choices else None
         message = first.get("message") if isinstance(first, dict) else None
         if not isinstance(message, dict):
-            raise _bad_response("its choices are", choices, expected)
+            raise unexpected("bad-response", "response.choices", choices, expected)
         return message
     if "output" in response:
         items = response["output"]
         if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise _bad_response("its output is", items, "a list of items")
+            raise unexpected("bad-response", "response.output", items, "a list of items")
         texts = [_content(item) for item in items if item.get("type") == "message"]
         calls = [item for item in items if item.get("type") == "function_call"]
         return {"content": "".join(texts), "tool_calls": calls}
     if response.keys().isdisjoint(("role", "content", "tool_calls")):
-        raise _bad_response("it has no choices:", response, expected)
+        raise unexpected("bad-response", "the response", response, expected)
     return response
 
 
@@ -130,12 +130,7 @@ def _content(message: Mapping[str, Any]) -> str:
         return "".join(part for part in parts if isinstance(part, str))
     if isinstance(content, str):
         return content
-    raise _bad_response("its content is", content, "text")
-
-
-def _bad_response(what: str, value: Any, expected: str) -> RowError:
-    fault = f"{what} {shown(value)}, expected {expected}"
-    return RowError("bad-response", f"the response can't be read: {fault}")
+    raise unexpected("bad-response", "the content of a message", content, "text")
 
 
 # Tool calls, in the forms in which conversations and data sets hold them.
@@ -204,18 +199,15 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
     return ToolCall(name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}")
 
 
-def _refuse_constant(name: str) -> NoReturn:
-    raise ValueError(f"{name} is no JSON")
-
-
-_DECODER = json.JSONDecoder(parse_constant=_refuse_constant)
-
-
 def _decoded(text: str) -> Any:
     with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
         return msgspec.json.decode(text)
+
+    def refuse_constant(name: str) -> NoReturn:
+        raise ValueError(f"{name} is no JSON")
+
     try:  # accepts numbers and escapes that msgspec refuses
-        return _DECODER.decode(text)
+        return json.loads(text, parse_constant=refuse_constant)
     except RecursionError:
         raise ValueError("nested too deep") from None
 

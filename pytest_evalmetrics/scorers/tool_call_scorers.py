@@ -73,8 +73,7 @@ def _calls_of(row: Row) -> list[reading.ToolCall]:
         if spoken:
             return [call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")]
     elif not generated and not isinstance(messages, str | None):
-        what = "user_input"
-        raise reading.unexpected("bad-user_input", what, messages, "a list of messages")
+        raise reading.unexpected("bad-user_input", "user_input", messages, "a list of messages")
     if response is None:
         what = "no user_input" if messages is None else "no message of the agent in user_input"
         raise RowError("no-response", f"the row has {what}, and no response")

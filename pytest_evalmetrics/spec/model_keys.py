@@ -6,13 +6,8 @@ from typing import Annotated, Any, Literal
 from pydantic import Field, WithJsonSchema
 
 from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec import sources
 from pytest_evalmetrics.spec.field_types import Name, Read, doc, expected, keys
-from pytest_evalmetrics.spec.sources import (
-    InferenceField,
-    ReasoningSpec,
-    RolloutsField,
-    SystemPrompt,
-)
 
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
@@ -35,9 +30,9 @@ class ModelSpec:
     format: Annotated[
         Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
     ] = None
-    inference: InferenceField = types.empty()
-    system_prompt: SystemPrompt = None
-    reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
+    inference: sources.InferenceField = types.empty()
+    system_prompt: sources.SystemPrompt = None
+    reasoning: Annotated[sources.ReasoningSpec | None, doc("of a reasoning model")] = None
     price: Annotated[PriceSpec | None, doc("per million tokens")] = None
     timeout_seconds: types.TimeoutSeconds = None
     max_retries: types.MaxRetries = None
@@ -158,7 +153,7 @@ class LabelsSpec:
 
     label: Annotated[Name, doc("the column with a person's score, on the scale of the reward")]
     rows: Annotated[
-        RolloutsField | None,
+        sources.RolloutsField | None,
         doc("rollouts with that label, of the same tasks and samples; default the benchmark's"),
     ] = None
 

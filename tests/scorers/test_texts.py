@@ -50,10 +50,10 @@ def test_templates_say_where_else():
         ({"reference": "x"}, "no-response: the row has no response, and nothing was generated"),
         ({"reference": 5, "response": "5"}, "no-text: the reference is 5, expected text"),
         ({"reference": "5", "output_text": 5}, "no-text: the candidate is 5, expected text"),
-        ({"reference": "5", "response": 5}, "bad-response: the response can't be read: it is 5"),
+        ({"reference": "5", "response": 5}, "bad-response: the response is 5, expected choices"),
         (
             {"reference": "5", "response": {"role": "assistant", "content": None}},
-            "bad-response: the response can't be read: its content is null, expected text",
+            "bad-response: the content of a message is null, expected text",
         ),
     ],
 )

@@ -141,7 +141,7 @@ def test_a_response_of_the_responses_api_and_a_lone_message():
         ({"user_input": 7, "reference_tool_calls": []}, "bad-user_input: user_input is 7, expec"),
         (
             {"user_input": "x", "reference_tool_calls": [], "response": {"text": "x"}},
-            "bad-response: the response can't be read: it has no choices",
+            'bad-response: the response is {"text": "x"}, expected choices[0]',
         ),
     ],
 )

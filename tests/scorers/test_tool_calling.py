@@ -83,15 +83,15 @@ def test_by_hand(made_, wanted, expected):
     [
         ({"response": answer()}, "template: '{{tool_calls}}': 'tool_calls' is undefined"),
         ({"tool_calls": []}, "no-response: the row has no response"),
-        ({"tool_calls": [], "response": {}}, "bad-response: the response can't be read: it has no"),
-        ({"tool_calls": [], "response": {"choices": [{}]}}, "bad-response: the response can't be"),
+        ({"tool_calls": [], "response": {}}, "bad-response: the response is {}, expected choi"),
+        ({"tool_calls": [], "response": {"choices": [{}]}}, "bad-response: response.choices is"),
         (
             {"tool_calls": [], "response": {"choices": [{"message": {"tool_calls": "a"}}]}},
             'bad-call: response.tool_calls is "a", expected a list',
         ),
         (
             {"tool_calls": [], "response": {"output": "text"}},
-            'bad-response: the response can\'t be read: its output is "text"',
+            'bad-response: response.output is "text"',
         ),
         ({"tool_calls": 3, "response": answer()}, "bad-reference: the reference is 3, expected a "),
     ],

@@ -186,8 +186,8 @@ def _row_notes(
 
 
 def _notes(rows: RowScores, index: int) -> Iterator[dict[str, Any]]:
-    for failed in rows.failed.get(index, ()):
-        yield {"kind": failed.kind, "reason": _cut(failed.reason), "row": failed.where}
+    for failed in rows.failed.get(index, {}).values():
+        yield {"kind": failed.kind, "reason": _cut(failed.reason), "row": failed.row}
     for why in msgspec.json.decode(rows.reasons(index)):
         yield {"scores": why["scores"], "reason": _cut(why["reason"])}
 

@@ -3,6 +3,7 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
 from pytest_evalmetrics.gates.expectations import distinct
 from pytest_evalmetrics.reports.wording import calls_line, number, sparkline
@@ -59,7 +60,7 @@ def test_the_calls_of_all_benchmarks_are_summed_up():
     assert calls_line([]) == calls_line([{}, {}]) == []
     one = Usage(calls=5, from_journal=2, requests=4, failed=1, cost_now=0.5)
     other = Usage(calls=1, requests=1, total_tokens=70, cost_now=0.25)
-    assert calls_line([one.as_dict(), {}, other.as_dict()]) == [
+    assert calls_line([structs.asdict(one), {}, structs.asdict(other)]) == [
         "calls: 6 answered (2 by the journal), 1 failed, 5 requests sent, 70 tokens, cost 0.75"
     ]
     saving = Usage(calls=4, from_journal=3, requests=1, cost=1.0, cost_now=0.25)
@@ -67,4 +68,4 @@ def test_the_calls_of_all_benchmarks_are_summed_up():
         "calls: 4 answered (3 by the journal), 1 request sent, cost 0.25, saved 0.75"
     ]
     unknown = Usage(calls=1)
-    assert "cost" not in calls_line([one.as_dict(), unknown.as_dict()])[0]
+    assert "cost" not in calls_line([structs.asdict(one), unknown.as_dict()])[0]

@@ -64,8 +64,8 @@ def test_the_calls_of_all_benchmarks_are_summed_up():
         "calls: 6 answered (2 by the journal), 1 failed, 5 requests sent, 70 tokens, cost 0.75"
     ]
     saving = Usage(calls=4, from_journal=3, requests=1, cost=1.0, cost_now=0.25)
-    assert calls_line([saving.as_dict()]) == [
+    assert calls_line([structs.asdict(saving)]) == [
         "calls: 4 answered (3 by the journal), 1 request sent, cost 0.25, saved 0.75"
     ]
     unknown = Usage(calls=1)
-    assert "cost" not in calls_line([structs.asdict(one), unknown.as_dict()])[0]
+    assert "cost" not in calls_line([structs.asdict(one), structs.asdict(unknown)])[0]

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.results import RowFailure
+
 TaskId = int | str
 # before the name of a score whose rollouts are aggregates: its standard error, and of how many
 STATED_ERROR = "(standard error) "
@@ -452,8 +454,8 @@ class RowScores:
 
     table: RolloutTable
     names: tuple[str, ...]  # of its scores that scorers gave
-    # why rows lack scores, by row and by the scores of a scorer: a `results.RowFailure` of each
-    failed: Mapping[int, Mapping[tuple[str, ...], Any]]
+    # why rows lack scores, by row and by the scores of a scorer
+    failed: Mapping[int, Mapping[tuple[str, ...], RowFailure]]
     # each gives a JSON array for a row: what was asked and answered, why the scores are what they
     # are, and what was generated, where anything was
     requests: Callable[[int], bytes] = lambda _row: b"[]"

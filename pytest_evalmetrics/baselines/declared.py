@@ -122,14 +122,14 @@ class Declared:
         beside = self._stems(file.parent).get(file.stem, [])
         twins = [n for n in beside if is_benchmark_file(n, self._config) or n == file.name]
         if len(twins) > 1:
-            one = f"{' and '.join(twins)} would keep their baselines in one folder"
-            return f"{one}, {FOLDER}/{file.stem}: rename one of these files"
+            message = f"{' and '.join(twins)} would keep their baselines in one folder"
+            return f"{message}, {FOLDER}/{file.stem}: rename one of these files"
         kept = self._declared.get(folder_of(file), {})
         sharing = kept.get(file_name(benchmark).casefold(), [])
         if len(set(sharing)) < 2:  # noqa: PLR2004 - two share it
             return ""
-        one = f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
-        return f"{one} where file names ignore case: rename one of them"
+        message = f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
+        return f"{message} where file names ignore case: rename one of them"
 
     def orphans(self, folder: Path) -> list[Path]:
         """List the baselines that no benchmark file, and no test, on disk declares."""

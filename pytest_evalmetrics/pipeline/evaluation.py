@@ -265,8 +265,9 @@ class Evaluation:
         """Describe what measures and what is measured; keep the rows that the baseline keeps."""
         scoring, spec = self._scoring, self.benchmark.spec
         bound, hide = ((), str) if scoring is None else (scoring.scorers, scoring.hide)
-        terms: Any = {"hook": self.hook_source, "hide": hide}
-        self._ruler = ruler.ruler_of(spec, plan, bound, table.ruler, **terms)
+        self._ruler = ruler.ruler_of(
+            spec, plan, bound, table.ruler, hook=self.hook_source, hide=hide
+        )
         settings = regressions.settings_of(self.benchmark)
         rescores = settings.rescore and scoring is not None
         shows = settings.answers and settings.committed and self.table is None

@@ -21,12 +21,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
+    from pytest_evalmetrics.pipeline.scoring import Board
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 
-    # gives the columns of scores, and the failed rows
-    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Any]
+    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Board]
     Labels = dict[tuple[str, str, int], float]  # of a rollout: its agent, task and sample
 
 _FIRST = 20  # disagreements that the report holds
@@ -45,7 +45,7 @@ class _LabelledRows(msgspec.Struct, frozen=True):
     rows: list[ScorerInput]
     labels: NDArray[np.float64]
 
-    def check(self, scored: Any) -> results.JudgeCheck:
+    def check(self, scored: Board) -> results.JudgeCheck:
         n, failed = len(self.rows), scored.failed
         if failed:
             (first,) = failed[min(failed)].values()

@@ -291,9 +291,14 @@ class BaselineComparison:
         """Judge the gated metrics of agents, in their order."""
         pending = [each for run in runs for each in self._pending(run)]
         gated = [each for each in pending if isinstance(each, gates.Gated)]
-        terms: Any = {"accept": self._accept, "benchmarks": self.benchmarks, "look": self.look}
-        min_coverage = self.settings.min_coverage
-        judged = iter(gates.check_regression(gated, min_coverage=min_coverage, **terms))
+        judgements = gates.check_regression(
+            gated,
+            min_coverage=self.settings.min_coverage,
+            accept=self._accept,
+            benchmarks=self.benchmarks,
+            look=self.look,
+        )
+        judged = iter(judgements)
         return [next(judged) if isinstance(each, gates.Gated) else each for each in pending]
 
     def _pending(self, run: AgentRun) -> Iterator[Check | gates.Gated]:
@@ -317,9 +322,16 @@ class BaselineComparison:
         accept = self._accept if settings.of_history else "compare with a run of the same tasks"
         if settings.committed:
             accept = "record it with --snapshot-update --evalmetrics-accept-tasks"
-        terms: Any = {"min_coverage": settings.min_coverage, "accept": accept}
-        terms |= {"agent": run.shown, "line": self.benchmark.line_of("baseline")}
-        if tasks := gates.check_task_list(drift, table, self.plan.spec.reward, **terms):
+        tasks = gates.check_task_list(
+            drift,
+            table,
+            self.plan.spec.reward,
+            agent=run.shown,
+            line=self.benchmark.line_of("baseline"),
+            min_coverage=settings.min_coverage,
+            accept=accept,
+        )
+        if tasks is not None:
             yield tasks
         self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, run.expected)
@@ -426,9 +438,15 @@ class BaselineComparison:
             anchor = anchors.anchor(*of, higher_is_better=rule.direction == "higher")
             value = anchor.value
             evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
-        line, against = self.benchmark.line_of("baseline", "metrics", text), evidence.get("anchor")
-        terms: Any = {"accept": self._accept, "against": against or "", "line": line}
-        check = gates.check_value(estimate, value, rule, agent=run.shown, **terms)
+        check = gates.check_value(
+            estimate,
+            value,
+            rule,
+            agent=run.shown,
+            line=self.benchmark.line_of("baseline", "metrics", text),
+            accept=self._accept,
+            against=evidence.get("anchor", ""),
+        )
         hint = f"start with it: {START}" if evidence and value is None else check.hint
         return replace(check, hint=hint, evidence={**check.evidence, **evidence})
 

@@ -197,10 +197,10 @@ class Scoring:
 
     # -- the calls ---------------------------------------------------------------------------
 
-    def _score_chosen(self) -> _Board:
+    def _score_chosen(self) -> Board:
         return self._score(self.chosen.table, self._rows(), self.scorers, own=True)
 
-    def _score_others(self, rows: Sequence[ScorerInput], bound: Bound) -> _Board:
+    def _score_others(self, rows: Sequence[ScorerInput], bound: Bound) -> Board:
         """Score rows that are not those of the benchmark."""
         order, none = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         tasks = tuple(range(len(rows)))
@@ -209,13 +209,13 @@ class Scoring:
 
     def _score(
         self, table: RolloutTable, rows: Iterable[ScorerInput], bound: Bound, *, own: bool = False
-    ) -> _Board:
+    ) -> Board:
         """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
         generator, engine = (self._generator, self._engine) if own else (None, None)
         names = tuple(name for scorer in bound for name in scorer.scores)
         rounds, measured = (len(bound), ()) if generator is None else (1, generator.scores)
         with self._runtime.progress(len(table) * rounds) as progress:
-            board = _Board(table, (*names, *measured), generator, progress)
+            board = Board(table, (*names, *measured), generator, progress)
             jobs = _jobs(board, rows, bound)
             if engine is None and generator is None and not any(scorer.calls for scorer in bound):
                 local.score_without_calls(jobs, board, self.hide)
@@ -285,7 +285,7 @@ def _recorded_row(row: Row) -> ScorerInput:
 
 
 def _jobs(
-    board: _Board, rows: Iterable[ScorerInput], bound: Bound
+    board: Board, rows: Iterable[ScorerInput], bound: Bound
 ) -> Iterator[tuple[Row, scorers.BoundScorer]]:
     for row, failure in rows:
         for scorer in bound:
@@ -329,7 +329,7 @@ class _CallLimits:
         for budget in self.budgets.values():
             budget.begun += 1
 
-    def check(self, benchmark: Benchmark, board: _Board, usage: transport.Usage) -> results.Check:
+    def check(self, benchmark: Benchmark, board: Board, usage: transport.Usage) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
         total, hint = len(board.rows), _GO_ON
         failed = board.failed.values()
@@ -414,7 +414,7 @@ def _close(file: IO[bytes]) -> None:
 _Giver: TypeAlias = "scorers.BoundScorer | generators.Generator"  # of scores
 
 
-class _Board:
+class Board:
     """The scores and answers as they come in, in any order, by row of the files."""
 
     def __init__(
@@ -442,6 +442,7 @@ class _Board:
     def scored(
         self, row: Row, giver: _Giver, scores: Mapping[str, float], why: str, *, from_journal: bool
     ) -> None:
+        """Take the scores of a row."""
         at = self._places[row.index]
         for name in giver.scores:
             self.columns[name][at] = scores[name]
@@ -451,12 +452,14 @@ class _Board:
         self._counted.succeeded(from_journal=from_journal)
 
     def lacks(self, row: Row, scores: tuple[str, ...], error: RowError, reason: str) -> None:
+        """Record why a row lacks scores."""
         reason = self._reasons.setdefault(reason, reason)
         failure = results.RowFailure(row.index, row.where, error.kind, reason, error.hint or "")
         self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 
     def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]) -> None:
+        """Keep what was asked and answered for a row."""
         if exchanges:
             items = compact(exchanges)[1:-1].encode()
             self.requests.add(row.index, self._ranks[scorer.scores[0]], items)
@@ -527,6 +530,7 @@ class _Board:
         return kept, (note,)
 
     def answer_notes(self) -> Iterator[str]:
+        """Say which answers are not used, or cut."""
         if self._cut:
             yield (
                 f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "

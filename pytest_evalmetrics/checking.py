@@ -163,7 +163,7 @@ pass_estimator, breakdown, cluster, description
         return results if name is None else results[name]
 
     def _claim(self, name: Any) -> str:
-        """Give a name to one check alone; return the label of its result."""
+        """Reserve a name for one check; return the label of its result."""
         if name is not None and (not isinstance(name, str) or not name.strip() or "::" in name):
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")
         if name in self._names:

@@ -55,8 +55,8 @@ def pytest_evalmetrics_register(registry: Any) -> None:
 
 
 def pytest_evalmetrics_benchmark_finished(result: BenchmarkResult) -> None:
-    """Look at a benchmark's result, in the process that evaluated it."""
+    """Receive a benchmark's result, in the process that evaluated it."""
 
 
 def pytest_evalmetrics_report(report: Mapping[str, Any]) -> None:
-    """Look at what ``report.json`` will hold, before it is written; not in xdist's workers."""
+    """Receive the content of ``report.json`` before it is written; not in xdist's workers."""

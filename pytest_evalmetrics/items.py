@@ -326,7 +326,7 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
-    """Say what the gates can see, and what the calls take, without evaluating anything."""
+    """Report what the gates can detect and what the calls cost, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
 

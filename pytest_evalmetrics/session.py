@@ -479,7 +479,7 @@ def let_register(config: pytest.Config) -> registry.Scope:
 
 
 def hook_failure(error: BaseException, config: pytest.Config) -> str:
-    """Say where the hook that registers names failed; return "" for another failure."""
+    """Locate a failure of the hook that registers names; return "" for another failure."""
     places = [f for f in extract_tb(error.__traceback__) if f.name == _HOOK]
     if not places:
         return ""

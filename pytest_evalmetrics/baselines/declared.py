@@ -1,4 +1,4 @@
-"""Which baselines belong to which benchmark, and which belong to none any more.
+"""The owners of baselines: which benchmark each belongs to, and which are unused.
 
 A baseline lies in one file per benchmark, in a folder of its own beside the benchmark file. A test
 decides at run time what it checks, so that its baseline is an orphan only where the test ran to
@@ -118,7 +118,7 @@ class Declared:
         self._ended.setdefault(file, set()).add(file_name(test).casefold())
 
     def conflict(self, file: Path, benchmark: str) -> str:
-        """Say why a benchmark can't have a baseline of its own; empty where it can."""
+        """Explain why a benchmark can't have a baseline of its own; empty where it can."""
         beside = self._stems(file.parent).get(file.stem, [])
         twins = [n for n in beside if is_benchmark_file(n, self._config) or n == file.name]
         if len(twins) > 1:

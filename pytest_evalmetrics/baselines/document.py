@@ -244,7 +244,7 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
 
 
 def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
-    """Say why a run is no repetition of what a baseline holds; empty where it is one."""
+    """Explain why a run can't be added to a baseline; empty where it repeats its runs."""
     before, after = old["provenance"], new["provenance"]
     for key, what in (("ruler", "it was scored otherwise"), ("under_test", "another system ran")):
         if before.get(key) != after.get(key):

@@ -186,7 +186,7 @@ class Store:
 
 
 def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> list[str]:
-    """Say which tasks of the old baseline a new one would drop or replace."""
+    """List the tasks of the old baseline that a new one would drop or replace."""
     reasons = [
         f"{check.agent}: {check.reason}" if check.agent else check.reason
         for check in result.checks
@@ -221,7 +221,7 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
 
 
 def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, list[Any]]:
-    """Say of each metric what it was and what it is; None where there is none."""
+    """Map each metric to its old and new value; None where there is none."""
     before = {} if old is None else {agent: document.values(old, agent) for agent in old["agents"]}
     after = {agent: document.values(new, agent) for agent in new["agents"]}
     if len(before) == len(after) == 1:  # it may have been renamed
@@ -263,13 +263,13 @@ class BaselineExtension(SingleFileSnapshotExtension):
     holds: bool = False
 
     def matches(self, *, serialized_data: Any, snapshot_data: Any) -> bool:
-        """Say what the gates, or the store, have found."""
+        """Return the verdict of the gates, or of the store."""
         return self.holds
 
     def read_snapshot_data_from_location(
         self, *, snapshot_location: str, snapshot_name: str, session_id: str
     ) -> str | None:
-        """Say whether there is one: it has been read, and syrupy would keep it until the end."""
+        """Return a stand-in if there is a baseline: syrupy would keep its text until the end."""
         return "" if os.path.lexists(snapshot_location) else None
 
     @classmethod
@@ -284,14 +284,14 @@ class BaselineExtension(SingleFileSnapshotExtension):
 
     @classmethod
     def discovery_dirname(cls, *, test_location: PyTestLocation) -> str:
-        """Look for orphans among all baselines beside the benchmark file."""
+        """Return the folder whose baselines are searched for orphans."""
         return os.path.join(os.path.dirname(test_location.filepath), declared.FOLDER)  # noqa: PTH118, PTH120 - for each
 
     @classmethod
     def matches_test_location(
         cls, *, test_location: PyTestLocation, snapshot_location: str
     ) -> bool:
-        """Tell whether a baseline is one of the same benchmark file."""
+        """Check whether a baseline belongs to the same benchmark file."""
         return Path(snapshot_location).parent == declared.folder_of(Path(test_location.filepath))
 
     def discover_snapshots(

@@ -127,7 +127,7 @@ def _mismatch(node: YamlNode, expected: str) -> Problem:
 
 
 def _unknown_names(top: YamlNode) -> Iterator[Problem]:
-    """Look up the types of scorers and the gate rules, whatever else is wrong with them.
+    """Check the types of scorers and the gate rules, even if their other keys are invalid.
 
     What ``package.module:name`` means is imported when it is used: collecting runs no such code.
     """

@@ -53,7 +53,7 @@ class _Fault(NamedTuple):
 def problems_of(
     errors: Iterable[Mapping[str, Any]], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
-    """Say what is wrong with the benchmark `top`."""
+    """Turn pydantic's errors about the benchmark `top` into problems."""
     faults = [
         _located(error, top)
         for error in errors
@@ -117,7 +117,7 @@ def _problem(group: list[_Fault]) -> Problem:
 
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
-    """Say that there is no such key, and which there are; it is one below each of `above`."""
+    """Report an unknown key with the known ones; it is a key below each of `above`."""
     shown, keys = shorten(key), tuple(keys)
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
     if above and not meant:
@@ -163,7 +163,7 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
 
 
 def _fits(option: dict[str, Any], node: YamlNode) -> bool:
-    """Tell alternatives apart by keys that allow certain values only: ``type``."""
+    """Check an alternative by the keys that allow certain values only, such as ``type``."""
     if not isinstance(node.value, dict):
         return True
     allowed = {
@@ -209,7 +209,7 @@ def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | N
 
 
 def mismatch(expected: str, value: Any) -> str:
-    """Say that `value` is not what was expected, and what to write if that is plain."""
+    """Report that `value` is not what was expected, with the fix if it is obvious."""
     return f"expected {expected}, {_slip(expected, value) or 'found ' + describe(value)}"
 
 

@@ -82,7 +82,7 @@ class YamlNode(NamedTuple):
         return self._replace(value=value)
 
     def problem(self, message: str) -> Problem:
-        """Say that something is wrong with it."""
+        """Make a problem at this node."""
         return Problem(self.line, show_path(self.path), message)
 
 

@@ -1,1 +1,1 @@
-"""Where the work of a benchmark is done: here, or on a Ray cluster, with the same bytes."""
+"""The engines that do a benchmark's work: in this process, or on a Ray cluster."""

@@ -147,7 +147,7 @@ class RayEngine:
             await asyncio.to_thread(self._check_head)
 
     async def await_head(self) -> None:
-        """Give `watch_head` time where the head doesn't answer: asking for workers blocks."""
+        """Wait for `watch_head` where the head doesn't answer: a request for workers blocks."""
         if not await asyncio.to_thread(self._head_answers):
             await asyncio.sleep(_BEAT_S * (_REFUSED + 1))
 

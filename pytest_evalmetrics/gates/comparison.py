@@ -1,4 +1,4 @@
-"""How a metric differs from its baseline, how sure that is, and which drop could be seen."""
+"""The comparison of a metric with its baseline: change, significance and detectable drop."""
 
 from __future__ import annotations
 
@@ -110,7 +110,7 @@ class Comparison(msgspec.Struct, kw_only=True):
 
     @property
     def worse_and_better(self) -> tuple[int, int]:
-        """How many tasks moved either way."""
+        """The numbers of tasks that got worse and better."""
         return int((self.damage > 0).sum()), int((self.damage < 0).sum())
 
     @property
@@ -332,7 +332,7 @@ def compare(gated: Gated) -> Comparison:
 
 
 def too_few(units: int, of: str, alpha: float) -> str:
-    """Say that with so many tasks, or clusters, no drop can be significant."""
+    """Explain that no drop over so few tasks, or clusters, can be significant."""
     needed = math.floor(-math.log2(alpha)) + 1
     return f"{many(units, of)}: no drop of any size can reach p < {alpha:g}; {needed} are needed"
 

@@ -265,7 +265,7 @@ def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: 
 
 
 def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
-    """Say that a pass means nothing where a drop of that size would not be seen."""
+    """Return INCONCLUSIVE for a pass whose test would miss a drop of that size."""
     visible = comparison.mde if comparison.unseen is None else comparison.unseen * comparison.span
     if visible <= wanted:
         return None

@@ -71,7 +71,7 @@ class Completeness:
         return [check for check in checks if check is not None]
 
     def notes(self) -> tuple[str, ...]:
-        """Say what nothing in the benchmark file asks for, and the line that would."""
+        """Report what the benchmark file leaves unchecked, and the line that would check it."""
         spec, tasks = self.spec, len(self.table.tasks)
         if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
             return ()
@@ -208,7 +208,7 @@ def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iter
 
 
 def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[str]:
-    """Say which other metrics that the benchmark lists rest on a part of the rollouts."""
+    """Name the other listed metrics that are computed over a part of the rollouts."""
     spec, of = benchmark.spec, f"{agent}: " if agent else ""
     return [
         f"{of}{estimate.name} is of {estimate.rollouts} rollouts: {_without(estimate)}"
@@ -218,7 +218,7 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
 
 
 def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
-    """Tell of rewards none of which passes, though some are above 0: their scale is another."""
+    """Report rewards that never pass though some are above 0: their scale is another."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
     chosen = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
     names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))

@@ -147,7 +147,7 @@ def _decide(
 
 
 def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
-    """Say why two runs can't be compared: too little in common, or too much missing."""
+    """Explain why two runs can't be compared: too few common tasks, or too many missing."""
     gated, pair = comparison.gated, comparison.pair
     of = len(pair.tasks) + len(pair.excluded) + len(pair.removed)
     # what has no value for missing rewards alone is compared at its worst
@@ -354,7 +354,7 @@ def _any_below(p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Flo
 def _distinct_numbers(
     comparisons: Sequence[Comparison],
 ) -> tuple[list[_Number], dict[_Number, Floats]]:
-    """Give each comparison its number, and several numbers of a group their p values by flip."""
+    """Enumerate the comparisons; compute p values of several numbers of a group by flips."""
     numbers: list[_Number] = [((f.gated.gate_id, i), i) for i, f in enumerate(comparisons)]
     ranks: dict[_Number, Floats] = {}
     for group in dict.fromkeys(f.gated.gate_id for f in comparisons):

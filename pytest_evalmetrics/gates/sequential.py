@@ -85,7 +85,7 @@ class Look(msgspec.Struct, frozen=True):
     def of_gate(
         self, bounds: StopBounds, decision: Decision, *, p: float, p_least: float, se: float
     ) -> dict[str, Any]:
-        """Say whether a gate is sure, by its verdict and p, and the drop adjusted for stopping.
+        """Return the evidence of a look: whether the gate is sure, and the drop without its bias.
 
         `p_least` is p with what is missing at its worst. Futility has p without a correction for
         other metrics: that stops later.

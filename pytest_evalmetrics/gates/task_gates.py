@@ -223,7 +223,7 @@ def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list
 
 
 def task_list_notes(drift: Drift, *, in_python: bool = False) -> Iterator[str]:
-    """Say where tasks are paired by id alone."""
+    """Note where tasks are paired by id alone."""
     if drift.unknown:
         yield (
             "tasks are paired by id alone: the baseline holds no content of its tasks yet; "

@@ -65,7 +65,7 @@ class Names(msgspec.Struct, eq=False):
         return self._bound[text]
 
     def _look_up(self, written: str) -> tuple[str, Any, Any]:
-        """Look up what computes a metric, and keep it."""
+        """Look up the target of a metric, and cache it."""
         if written in self.defined:
             target = written, self._define(written), self.defined[written]
         else:
@@ -189,7 +189,7 @@ class Plan(msgspec.Struct, frozen=True):
 
 
 def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
-    """Look a benchmark's metrics up."""
+    """Look up a benchmark's metrics."""
     options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
     names = Names(options, spec.defined)
     looked_up = Plan(spec, names, tuple(also), (), (), line_of)

@@ -159,7 +159,7 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
 
     @cached_property
     def held(self) -> NDArray[np.bool_]:
-        """Which tasks have a value, shape (tasks,)."""
+        """The tasks that have a value, shape (tasks,)."""
         return self.bottoms > 0
 
     @cached_property
@@ -207,7 +207,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     @property
     def extreme(self) -> Literal["", "lowest", "highest"]:
-        """Which task alone it is of: the ``lowest`` or the ``highest``; empty for all."""
+        """The only task that it measures: the ``lowest`` or the ``highest``; empty for all."""
         extreme: Any = getattr(self.target, "extreme", "")
         return extreme if extreme in ("lowest", "highest") else ""
 

@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
-    """Give a baseline's tasks the ids that the run has for the same content, and say what differs.
+    """Rename a baseline's tasks to the run's ids for the same content; return the drift too.
 
     Tasks are matched by id where the content is the same or unknown, then by content; tasks of the
     same content in the order of their ids. An id that stands for another task by now is written
@@ -231,7 +231,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return [n for n in self.current.categories if n not in self.baseline.categories]
 
     def _described(self) -> RolloutTable:
-        """Give the baseline's rows the fields of the run's tasks, where it holds none."""
+        """Copy the fields of the run's tasks to the baseline's rows, where these have none."""
         if not self._lacking or not len(self.current):
             return self.baseline
         of, paired = np.full(len(self.baseline.tasks), -1), self.at >= 0

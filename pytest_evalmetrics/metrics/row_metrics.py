@@ -93,7 +93,7 @@ class _LabelAgreement(_OverRows):
         return np.asarray(rows[self.keys.gold] == rows[self.keys.predicted], dtype=np.float64)
 
     def undefined(self, rows: TaskRows) -> str:
-        """Say which label has no share of right answers."""
+        """Name the label that has no share of right answers."""
         keys, ones = self.keys, np.ones(len(rows.values))
         if keys.type in ("mcc", "kappa"):
             undefined = math.isnan(self.weighted(rows, ones))

@@ -37,7 +37,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
-    """Give rollouts without a reward the one that ``expect.missing_reward`` says, if any."""
+    """Replace missing rewards by the number of ``expect.missing_reward``, if there is one."""
     fill = spec.expect.missing_reward
     column = table.scores.get(spec.reward)
     if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():

@@ -153,7 +153,7 @@ def choose(
 
 
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
-    """Go through the files again: each chosen row, as often as it is to be answered."""
+    """Read the files again: yield each chosen row as often as it is to be answered."""
     spec, table = benchmark.spec, chosen.table
     recorded, order = spec.dataset is None, np.argsort(reading_order(table), kind="stable")
     # a view gives plain integers, one by one, in half the time of an array
@@ -184,7 +184,7 @@ def reading_order(table: RolloutTable) -> NDArray[np.int64]:
 
 
 def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
-    """Give each task of a data set a hash of its content, that of its first row."""
+    """Add a hash of the content of each task of a data set, taken from its first row."""
     spec, fields = benchmark.spec, benchmark.spec.rows.fields
     tasks, hashes = np.empty(len(table), np.int64), dict[int, str]()
     tasks[reading_order(table)] = table.task
@@ -221,7 +221,7 @@ def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
 
 
 def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
-    """Give each row its rank in an order that the seed and the row's number alone decide.
+    """Rank rows in an order that depends only on the seed and the row's number.
 
     By hash, because the generators of NumPy may give other numbers in another version.
     Source of the mixing: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
@@ -367,7 +367,7 @@ def recorded_rows(
     table: RolloutTable,
     most: float = math.inf,
 ) -> Iterator[ScorerInput]:
-    """Go through the wanted rows of files of at most so many bytes again, each with its task."""
+    """Read the wanted rows again, each with its task, from files of at most so many bytes."""
     if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
         return
     places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))

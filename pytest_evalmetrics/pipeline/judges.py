@@ -223,7 +223,7 @@ def with_corrected_mean(
 
 
 def pinned_benchmark(benchmark: Benchmark) -> Benchmark | None:
-    """Give the benchmark as the model of its reference answers it; None where there is no model."""
+    """Return the benchmark as its reference model answers it; None where there is no model."""
     reference = benchmark.spec.reference
     if reference is None or reference.model is None:
         return None

@@ -177,7 +177,7 @@ def _count_problems(
 
 
 def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
-    """Give rows a value of the scores that they will have."""
+    """Add a stand-in value for each score that the rows will have."""
     return replace(table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))})
 
 

@@ -54,7 +54,7 @@ class RulerChange(msgspec.Struct, frozen=True):
 
     @property
     def by_scorer(self) -> bool:
-        """Whether scores have to be computed again: metrics always are, on both sides."""
+        """Whether scores must be computed again: metrics always are, on both sides."""
         return self.of.startswith(_SCORER)
 
     @property

@@ -253,12 +253,12 @@ class Scoring:
     # -- the rows ----------------------------------------------------------------------------
 
     def _rows(self) -> Iterator[ScorerInput]:
-        """Go through the files again; recorded rows as they were generated."""
+        """Read the files again; recorded rows come as they were generated."""
         for row in benchmark_rows.rows_of(self.benchmark, self.chosen):
             yield _recorded_row(row) if self._generator is None else (row, None)
 
     def as_scored(self, wanted: Collection[int] | None = None) -> Iterator[ScorerInput]:
-        """Go through the wanted rows as the scorers saw them."""
+        """Yield the wanted rows as the scorers saw them."""
         for row, failure in self._rows():
             if wanted is not None and row.index not in wanted:
                 continue
@@ -530,7 +530,7 @@ class Board:
         return kept, (note,)
 
     def answer_notes(self) -> Iterator[str]:
-        """Say which answers are not used, or cut."""
+        """Note the answers that were cut off, or lack their tokens."""
         if self._cut:
             yield (
                 f"{of_many(self._cut, self._answered, 'answer', 'was')} cut off at the most tokens "

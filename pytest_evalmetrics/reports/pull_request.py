@@ -107,7 +107,7 @@ def _ask(path: str, *, method: str = "GET", body: Any = None, **query: Any) -> A
 
 
 def _entries(path: str, **query: Any) -> Iterator[dict[str, Any]]:
-    """Go through all entries of a list, which comes in pages."""
+    """Yield all entries of a list that comes in pages."""
     for page in count(1):
         entries = _ask(path, per_page=_PAGE, page=page, **query)
         yield from entries

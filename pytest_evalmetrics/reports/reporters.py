@@ -69,7 +69,7 @@ def report_document(
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """What the built-in reporters write."""
+    """The input of the built-in reporters."""
 
     kept: Artifacts
     report: Mapping[str, Any]

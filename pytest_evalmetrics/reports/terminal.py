@@ -99,7 +99,7 @@ _LONG = ("verdict ", "changed:", "note:")  # what --tb=short leaves to the artif
 
 @record
 class _Crash:
-    """What pytest's short summary and JUnit read of a failure."""
+    """The location and message that pytest's short summary and JUnit read."""
 
     message: str
     path: str = ""

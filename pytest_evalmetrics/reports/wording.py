@@ -92,7 +92,7 @@ def expected(check: Mapping[str, Any]) -> str:
 
 
 def better_way(evidence: Mapping[str, Any]) -> str:
-    """Say which direction is better; empty where nothing is compared."""
+    """Name the better direction; empty where nothing is compared."""
     return f"{evidence['direction']} is better" if evidence.get("direction") else ""
 
 
@@ -116,7 +116,7 @@ _REWARDS = 8  # of a task
 
 
 def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
-    """Say which tasks flipped, what the test rests on, and what it could have detected."""
+    """Describe the flipped tasks, the basis of the test, and what it could have detected."""
     worst = evidence.get("worst_tasks") or []
     if worst:
         flips = [
@@ -166,7 +166,7 @@ def verdict_counts(report: Mapping[str, Any]) -> str:
 
 
 def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
-    """Say how many benchmarks are expected to fail by chance; empty where none is tested."""
+    """Estimate how many benchmarks fail by chance; empty where none is tested."""
     levels = []
     for entry in benchmarks:
         tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
@@ -206,7 +206,7 @@ def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict
 
 
 def trends(report: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
-    """Go through the headline metrics that are known of more than one run."""
+    """Yield the headline metrics that are known of more than one run."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
         several = len(entry["agents"]) > 1
@@ -253,7 +253,7 @@ def folded(report: Mapping[str, Any]) -> set[str]:
 
 
 def triage(report: Mapping[str, Any]) -> list[tuple[str, str, str]]:
-    """Say for each cause whom it concerns, the strongest case, and a command for that."""
+    """Describe each cause: the benchmarks it concerns, the strongest case, a command for that."""
     red = len(failing(report))
     if red < _GROUPED:
         return []
@@ -411,7 +411,7 @@ def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
 
 
 def failed_row_cause(failures: Iterable[ScorerFailures], score: str) -> str:
-    """Say in one line why a score is missing; empty where no scorer lacks it."""
+    """Explain in one line why a score is missing; empty where no scorer lacks it."""
     for failed in failures:
         if score in failed.scores:
             (first, count), *others = failed.kinds.items()

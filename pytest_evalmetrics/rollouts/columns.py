@@ -87,7 +87,7 @@ class Columns:
         return nodes
 
     def _scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
-        """Tell which scores a place holds by what it has held so far."""
+        """List the scores that a place holds, by its values so far."""
         name = node.key
         for mapped, nodes in self._mapped.items():
             if node in nodes:

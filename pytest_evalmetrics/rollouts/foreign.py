@@ -403,7 +403,7 @@ class ToolLoader:
             yield chunk
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        """Go through the rollouts of one file; give the builder what is known of all of them."""
+        """Yield the rollouts of one file; tell the builder what holds for all of them."""
         raise NotImplementedError
 
     def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -502,7 +502,7 @@ def _decoded(value: Any) -> Any:
 
 
 def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Go through the rows of JSON Lines or of a JSON array, with their places."""
+    """Yield the rows of JSON Lines or of a JSON array, with their places."""
     loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)

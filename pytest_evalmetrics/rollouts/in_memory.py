@@ -144,7 +144,7 @@ def _task(key: Any, what: str) -> TaskId:
 
 
 def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, Any]:
-    """Give each entry of a list the task at its place."""
+    """Pair each entry of a list with the task at its place."""
     if isinstance(given, Mapping):
         return given
     entries = _entries(given, what)

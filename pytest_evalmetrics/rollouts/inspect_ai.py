@@ -257,7 +257,7 @@ def _number(value: Any) -> Any:
 def _scorers(
     spec: Mapping[str, Any], results: Mapping[str, Any], columns: Iterable[str]
 ) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
-    """Go through the scorers of a log, each with its scores and its settings."""
+    """Yield the scorers of a log, each with its scores and its settings."""
     shared = {
         "task_version": spec.get("task_version"),
         "grader": foreign.mapping(spec.get("model_roles")).get("grader"),

@@ -70,7 +70,7 @@ class JsonLines:
             yield from self._decode(rows, source)
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
-        """Go through the rows, see `TextLoader`."""
+        """Yield the rows, see `TextLoader`."""
         for rows in self._blocks(source):
             yield from map(rows.row, range(len(rows.texts)))
 

@@ -1,4 +1,4 @@
-"""Where a format of recorded rollouts plugs in: a loader turns one file into chunks of columns."""
+"""The interface of a format: a loader turns one file of rollouts into chunks of columns."""
 
 from __future__ import annotations
 
@@ -115,7 +115,7 @@ class TextLoader(Loader, Protocol):
     """A loader whose rows can also be had whole as JSON text, to be scored."""
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
-        """Go through the rows of one file in the order of `read`; raises as `read` does."""
+        """Yield the rows of one file in the order of `read`; raises as `read` does."""
 
 
 @runtime_checkable
@@ -123,7 +123,7 @@ class RowLoader(Loader, Protocol):
     """The same of a format that is no JSON."""
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the rows of one file in the order of `read`: their places, and builtins."""
+        """Yield the rows of one file in the order of `read`: their places, and builtins."""
 
 
 class LoaderFactory(Protocol):

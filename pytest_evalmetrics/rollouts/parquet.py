@@ -73,7 +73,7 @@ class Parquet:
                 first += batch.num_rows
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the rows, see `RowLoader`; what JSON has no form for is text, or a number."""
+        """Yield the rows, see `RowLoader`; values without a JSON form become text or numbers."""
         with self._data(source) as data:
             place = 0
             for batch in self._open(data)[1](None, _WHOLE_ROWS):
@@ -133,7 +133,7 @@ class Arrow(Parquet):
 
 
 def _places(fields: Any, above: Node, path: _Path = ()) -> Iterator[tuple[Node, _Path]]:
-    """Go through the columns that are of interest, those inside of structs, too."""
+    """Yield the wanted columns, also those inside of structs."""
     from pyarrow import types  # noqa: PLC0415 - an extra
 
     for field in fields:

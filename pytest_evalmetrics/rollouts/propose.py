@@ -1,4 +1,4 @@
-"""How to read a file that nobody has described: its shape, and what its fields are."""
+"""Guesses how to read an unknown file: its shape, and the meaning of its fields."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _is_numeric_cell = re.compile(r"\s*(-?\d+(\.\d*)?|true|false)\s*", re.IGNORECASE
 
 @record
 class Proposal:
-    """How rollouts may be read, and why."""
+    """A proposed way to read rollouts, with its reasons."""
 
     spec: RolloutsSpec
     reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
@@ -105,7 +105,7 @@ def propose(pattern: str, base: Path) -> Proposal | None:
 
 
 def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any], str]]:
-    """Go through the shapes that a file may have, each with its reason."""
+    """Yield the shapes that a file may have, each with its reason."""
     yield {}, ""
     if isinstance(first, PlacedRow):
         if lists := _rewards_of_lists(first.value):
@@ -155,7 +155,7 @@ def _is_objects(value: Any) -> bool:
 
 
 def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
-    """Give the tasks of ``resolved_ids`` and the like their rewards."""
+    """Make the rewards of tasks from lists such as ``resolved_ids``."""
     rewards: dict[str, float | None] = {}
     for name, ids in value.items():
         word = name.removesuffix("_ids").replace("_", " ").lower()
@@ -204,7 +204,7 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
 def _flattened(
     row: Mapping[str, Any], above: str = "", depth: int = 1
 ) -> Iterator[tuple[str, Any]]:
-    """Go through the values of a row by their paths, those at the top first."""
+    """Yield the values of a row by their paths, those at the top first."""
     inner = []
     for key, value in row.items():
         if isinstance(value, dict):

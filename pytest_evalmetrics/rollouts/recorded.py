@@ -64,7 +64,7 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
 
 
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Go through the rows of all files, in the order in which `load` reads them.
+    """Yield the rows of all files, in the order in which `load` reads them.
 
     Yields ``file:line`` as the user would write it, and the row; paths are relative to `base`.
     One row is held at a time; of other tools' formats those of a file. Raises a `DataError` for

@@ -66,7 +66,7 @@ def find(url: str, *, fetch: bool) -> list[RolloutFile]:
 
 @contextmanager
 def _explained(url: str) -> Iterator[None]:
-    """Say what went wrong at another machine."""
+    """Turn errors of a remote place into data errors."""
     shown = _secret("", url)
     try:
         yield
@@ -95,7 +95,7 @@ def system_of(url: str) -> tuple[Any, str]:
 
 
 def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
-    """Go through the files that a URL names, each with its path in its system."""
+    """Yield the files that a URL names, each with its path in its system."""
     shown, is_web = _secret("", url), urlsplit(url).scheme in WEB
     paths = [path]
     if not is_web and glob.has_magic(path):  # a question mark starts a query in the web
@@ -169,7 +169,7 @@ def _must_be_whole(shown: str, arrived: int, size: int) -> None:
 
 
 def look(file: RolloutFile) -> Source | None:
-    """Look at the start of a file."""
+    """Read the start of a file."""
     url, size = file.url or "", file.size
     scheme = urlsplit(url).scheme
     if scheme not in _RANGED or not size:

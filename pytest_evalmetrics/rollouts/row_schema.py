@@ -124,7 +124,7 @@ class Decoder(msgspec.Struct, frozen=True):
         return _json_decoder(self.struct).decode
 
     def values(self, objects: Sequence[Any]) -> Iterator[tuple[Node, Sequence[Any]]]:
-        """Go through the wanted places in decoded rows, with their values."""
+        """Yield the wanted places in decoded rows, with their values."""
         columns = list(zip(*map(astuple, objects), strict=True))
         for place, field in self.wanted:
             yield place, columns[field]

@@ -53,7 +53,7 @@ class PlacedRow(NamedTuple):
 
 
 def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
-    """Go through what a file holds: rows or lines, or one document that may be a list."""
+    """Yield the content of a file: rows or lines, or one document that may be a list."""
     kind = recognise(source)
     if kind.name in _TABLES:
         loader = cast("RowLoader", kind.load()(_PLAIN))
@@ -138,7 +138,7 @@ class Shape:
             notes.clear()
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the rows, see `RowLoader`."""
+        """Yield the rows, see `RowLoader`."""
         return ((row.place, row.value) for row in self._rows(source, []))
 
     def finish(self) -> Sequence[str]:

@@ -72,7 +72,7 @@ class RolloutFile(msgspec.Struct, frozen=True):
 
 
 def absolute(folder: Path) -> Path:
-    """Give a folder's place from the root on, without following links."""
+    """Return a folder's absolute path, without following links."""
     return Path(os.path.abspath(folder))  # noqa: PTH100 - resolves '..' without following links
 
 
@@ -373,7 +373,7 @@ class Source:
         return self.counts or ("row" if self.is_array else "line")
 
     def at(self, place: int) -> str:
-        """Say where a row is: ``file:line``, or ``file, row n``."""
+        """Format the place of a row: ``file:line``, or ``file, row n``."""
         return f"{self.shown}:{place}" if self.unit == "line" else f"{self.shown}, row {place}"
 
     def error(
@@ -449,7 +449,7 @@ def not_utf8(source: Source, byte: int, line: int | None = None) -> DataError:
 
 
 def open_source(file: RolloutFile) -> Source:
-    """Look at the start of a file."""
+    """Read the start of a file."""
     shown = file.shown
     if file.data is not None:
         return Source(file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data)

@@ -346,7 +346,7 @@ class TableBuilder:
     def _contents(
         self, agent: NDArray[np.int32], task: NDArray[np.int64], tasks: Sequence[TaskId]
     ) -> NDArray[np.bytes_] | None:
-        """Give each row the hash of its task's content; None where none is known."""
+        """Return the hash of each row's task's content; None where none is known."""
         for name, torn in self._torn:
             of = f" of the agent {name!r}" if len(self._agents) > 1 else ""
             raise DataError(
@@ -369,7 +369,7 @@ class TableBuilder:
         return rows
 
     def _numbered(self, agent: NDArray[np.int32], task: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Give the rows without a sample index one, in order of appearance."""
+        """Assign indices to the rows without a sample index, in order of appearance."""
         sample = np.frombuffer(self._sample, np.int64)
         without = sample == _NO_SAMPLE
         if not without.any():

@@ -66,7 +66,7 @@ class Csv:
                 yield self._columns.chunk(Values(places, decoded, check, numbers=numbers))
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-        """Go through the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
+        """Yield the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
         with _table(source) as (names, rows):
             for place, cells in rows:
                 yield place, dict(zip(names, cells, strict=True))

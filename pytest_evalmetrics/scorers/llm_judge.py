@@ -141,7 +141,7 @@ class JudgeScoreSpec:
 
     @property
     def found_by(self) -> JsonParserSpec | RegexParserSpec:
-        """How it is found in an answer."""
+        """The way to find it in an answer."""
         return self.parser or JsonParserSpec(json_path=self.name)
 
     def read(self, reply: ext.Reply) -> float:

@@ -29,7 +29,7 @@ def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: ext.Terms) -> ext.E
 
 @keys
 class ParserSpec:
-    """Where a response holds a score."""
+    """The place of a score in a response."""
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[types.JsonPathText, doc("JSONPath; the first match counts")]

@@ -244,7 +244,7 @@ class BenchmarkSpec:
 
     @property
     def answers(self) -> ModelSpec | TargetSpec | None:
-        """Who answers the rows; None where nothing is generated."""
+        """The model or target that answers the rows; None where nothing is generated."""
         return self.model or self.target
 
     @property
@@ -294,7 +294,7 @@ class BenchmarkSpec:
 
     @property
     def rows(self) -> sources.RolloutsSpec | sources.DatasetSpec:
-        """Where its rows come from: recorded rollouts, or a data set to be scored."""
+        """The source of its rows: recorded rollouts, or a data set to be scored."""
         source = self.rollouts or self.dataset
         if source is None:  # no benchmark file with neither is ever accepted
             raise ValueError(f"the benchmark {self.name} has neither rollouts nor a dataset")

@@ -42,7 +42,7 @@ def doc(text: str) -> Any:
 
 
 def empty() -> Any:
-    """Give a key an empty mapping as its default."""
+    """Declare an empty mapping as a key's default."""
     return field(default_factory=dict)
 
 

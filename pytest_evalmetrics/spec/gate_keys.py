@@ -333,7 +333,7 @@ class BaselineSpec(GateSpec):
 
     @property
     def history_runs(self) -> int | None:
-        """How many runs of the history it is made of, task by task; None for none."""
+        """The number of the history's runs that it is made of, task by task; None for none."""
         if self.against != "snapshot" or self.history is None:
             return None
         return self.history if isinstance(self.history, int) else self.runs

@@ -42,7 +42,7 @@ class _Definition:
 
     @property
     def direction(self) -> Literal["higher", "lower"] | None:
-        """Which way is better; None if nothing says so."""
+        """The better direction; None if nothing declares it."""
         if self.type in ("brier", "ece", "log_loss"):
             return "lower"
         return None if self.type == "share" else "higher"
@@ -101,7 +101,7 @@ class AgreementKeys(_Definition):
 
 @keys
 class ProbabilityKeys(_Definition):
-    """How well a score ranks or foretells an outcome."""
+    """The keys of metrics of how well a score ranks or predicts an outcome."""
 
     type: Annotated[Literal["auroc", "brier", "ece", "log_loss"], doc("what is computed")]
     gold: Annotated[Name, doc("the column of the outcome")]

@@ -166,7 +166,7 @@ class Transport:
     async def _kept(
         self, key: bytes, call: Call | Work, check: Callable[[Any], None] | None
     ) -> Answer | None:
-        """Look a call up, once no other process makes it; without an answer it is this one's."""
+        """Look up a call once no other process makes it; without an answer it is for this one."""
         journal, kept = self._journal, None
         while key:
             is_ours, kept = journal.claim(key), journal.get(key)

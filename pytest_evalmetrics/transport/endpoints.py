@@ -108,7 +108,7 @@ class Call:
 
     @property
     def shown(self) -> str:
-        """What messages call it."""
+        """Its name in messages."""
         return f"POST {self.endpoint.shown}"
 
     def key(self, hide: Callable[[str], str]) -> bytes:

@@ -69,7 +69,7 @@ class Journal:
         self._writes = -1  # so that the size is checked after the first one
 
     def get(self, key: bytes) -> Kept | None:
-        """Look an answer up, in replay mode also a failure of a call that has none.
+        """Look up an answer; in replay mode also the failure of a call without one.
 
         In refresh mode and without a journal there is nothing.
         """

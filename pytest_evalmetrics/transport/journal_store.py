@@ -121,7 +121,7 @@ class JournalStore:
                     self._db.execute(statement)
 
     def get(self, key: bytes, *, failures: bool = False) -> Kept | None:
-        """Look an answer up, or else a failure; an answer whose bytes are damaged is none."""
+        """Look up an answer, or else a failure; an answer whose bytes are damaged is none."""
         answer = None
         try:
             row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
@@ -226,7 +226,7 @@ class JournalStore:
         return int(pages * self._pragma("page_size"))
 
     def _shrink(self) -> None:
-        """Give free pages back to the disk."""
+        """Return free pages to the disk."""
         self._db.executescript("PRAGMA incremental_vacuum")  # execute() would stop at the first
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 

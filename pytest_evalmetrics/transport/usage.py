@@ -187,7 +187,7 @@ class Budget:
 
     @property
     def text(self) -> str:
-        """What is used, for the progress: ``1.2 of 5 usd spent``."""
+        """The usage so far, for the progress: ``1.2 of 5 usd spent``."""
         spent = self.spent()
         spent["seconds"] /= 60  # the run's are written in minutes
         used = (f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items())
@@ -196,7 +196,7 @@ class Budget:
 
 @record
 class Forecast:
-    """What calls that are still to be made will take; None for what is not known."""
+    """The expected usage of the calls that are still to be made; None for an unknown part."""
 
     calls: float
     tokens: float | None = None

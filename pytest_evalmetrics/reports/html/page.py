@@ -132,7 +132,7 @@ def overview(entry: Entry, metrics: Metrics) -> dict[str, Any]:
 
 
 def _verdicts(entry: Entry) -> dict[str, str]:
-    """Give each agent's worst verdict, empty without any; those that fail come first."""
+    """Return each agent's worst verdict, empty without any, the failing ones first."""
     verdicts: dict[str, str] = {agent["agent"]: "" for agent in entry["agents"]}
     for check in entry["checks"]:
         if (agent := wording.checked_agent(entry, check)) in verdicts:

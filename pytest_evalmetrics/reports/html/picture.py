@@ -1,4 +1,4 @@
-"""What report.html shows of a benchmark's tasks: columns, histograms, rewards."""
+"""The task views of report.html: columns, histograms, rewards."""
 
 from __future__ import annotations
 

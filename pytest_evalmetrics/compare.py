@@ -51,12 +51,12 @@ class Difference:
     change: float | None = None  # value - baseline
     low: float | None = None  # of the change: its 95 % interval
     high: float | None = None
-    p: float | None = None  # that it is no worse, adjusted for the other metrics
+    p: float | None = None  # for "no worse", adjusted for the other metrics
     tasks: int = 0  # compared
     worse: int = 0
     better: int = 0
     churn: float | None = None  # the share of rollouts whose answer changed
-    margin: float | None = None  # that equivalence was tested with
+    margin: float | None = None  # of the equivalence test
     p_equivalent: float | None = None  # of two one-sided tests (Schuirmann 1987)
     detectable: float | None = None  # the least loss seen with 80 % power
     worst: tuple[str, ...] = ()  # the tasks that lost most

@@ -236,7 +236,7 @@ class Row:
     task: TaskId
     sample: int  # the attempt's number
     item: Mapping[str, Any]  # the row as it is written
-    # what was generated for it; of recorded rollouts the row itself, of a data set nothing
+    # the generated answer; the row itself for recorded rollouts, empty for a data set
     sample_data: Mapping[str, Any] = field(default_factory=dict)
     where: str = ""  # ``file:line``, for messages
 
@@ -428,7 +428,7 @@ class PairedMetric:
     """
 
     name: str
-    tasks: tuple[TaskId, ...]  # that both sides have, with a value on both
+    tasks: tuple[TaskId, ...]  # those with a value on both sides
     baseline: NDArray[np.float64] | None  # each task's value; None if it can't be split into tasks
     current: NDArray[np.float64] | None
     value_baseline: float

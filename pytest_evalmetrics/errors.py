@@ -41,7 +41,7 @@ class EvalMetricsError(Exception):
     way out: what to write or to run.
     """
 
-    shown: str | None = None  # what pytest shows, where that is more: with a test's own line
+    shown: str | None = None  # the text that pytest shows, where it adds a test's own line
 
     def __init__(
         self,

@@ -147,7 +147,7 @@ def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 _VALUE = "_evalmetrics_value"
 _LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
-_PLAIN = {str, int, float, bool, list, dict}  # what JSON gives; the sandbox need not look at it
+_PLAIN = {str, int, float, bool, list, dict}  # of JSON: the sandbox need not check them
 _SHOWN = 60
 
 
@@ -251,7 +251,7 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     while isinstance(expression, nodes.Getattr):
         names.append(expression.attr)
         expression = expression.node
-    if not isinstance(expression, nodes.Name) or expression.name == "self":  # which is Jinja's own
+    if not isinstance(expression, nodes.Name) or expression.name == "self":  # `self` is Jinja's own
         return ()
     return (expression.name, *reversed(names))
 

@@ -22,7 +22,7 @@ def collector_paused() -> Iterator[None]:
         yield
     finally:
         if running:
-            if not gc.get_freeze_count():  # else somebody wants what is frozen to stay so
+            if not gc.get_freeze_count():  # otherwise other code wants its objects to stay frozen
                 gc.freeze()
                 gc.unfreeze()
             gc.enable()

@@ -44,12 +44,12 @@ class Run(TypedDict):
     commit: str | None
     branch: str | None
     url: str | None
-    verdict: str  # what came out
+    verdict: str  # of the run
     usable: bool  # whether a later run may be compared with it: every gate held, over all rows
     starts: bool  # a change was accepted with ``--snapshot-update``: older runs no longer count
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
-    drift: NotRequired[list[str]]  # which of its metrics drift, and since when
+    drift: NotRequired[list[str]]  # its metrics that drift, each with the start of the drift
     # the run as a baseline, with the numbers of each task, where the benchmark asks for it: JSON
     baseline: NotRequired[msgspec.Raw]
 
@@ -182,7 +182,7 @@ class Anchor:
 
     value: float | None  # None where no earlier run has one
     told: str  # its origin: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
-    runs: int = 0  # that it is taken from
+    runs: int = 0  # of the history that it is taken from
 
 
 @record

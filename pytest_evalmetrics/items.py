@@ -54,7 +54,7 @@ class BenchmarkFile(pytest.File):
                 in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
                 raise errors.ConfigError(shown, tuple(in_order))
         except errors.EvalMetricsError as error:
-            if isinstance(error, errors.ConfigError) and checks:  # which reports all files at once
+            if isinstance(error, errors.ConfigError) and checks:  # it reports all at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
             raise self.CollectError(visible_lines(str(error))) from None
@@ -85,7 +85,7 @@ class BenchmarkItem(pytest.Item):
             self.add_marker(pytest.mark.skip(reason=reason))
         if spec.xfail is not None:
             strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
-            # what can't be read is no expected failure of a gate
+            # an unreadable file is no expected failure of a gate
             mark = pytest.mark.xfail(reason=spec.xfail.reason, raises=errors.GateFailed, **strict)
             self.add_marker(mark)
 

@@ -264,7 +264,7 @@ class BenchmarkResult:
     checks: tuple[Check, ...]  # in the order of the gates
     notes: tuple[str, ...] = ()  # remarks that belong to no check
     changes: tuple[str, ...] = ()  # differences from the baseline other than numbers
-    ruler: Mapping[str, Any] = field(default_factory=dict)  # what measures, as a baseline keeps it
+    ruler: Mapping[str, Any] = field(default_factory=dict)  # kept in the baseline
     sources: tuple[Mapping[str, Any], ...] = ()  # files read: path, rows, size
     xfail: bool = False  # expected to fail
     # of a new baseline: its `file`, and `metrics`, each [old or None, new]

@@ -38,7 +38,7 @@ _WORKERS_FOLDER = "evalmetrics_folder"
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
-_WARNINGS = 5  # that are shown
+_WARNINGS = 5  # shown
 _OUR_WARNING = " RegressionWarning: "
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
@@ -139,7 +139,7 @@ class EvaluationSession:
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
         if self._collected:
             self._refuse_unknown_reporters()
-        # whatever the order, such as a random one
+        # independent of the order of items, which may be random
         benchmarks: list[Any] = sorted(filter(is_benchmark, session.items), key=lambda i: i.nodeid)
         for benchmark in benchmarks[_PICTURED:]:
             benchmark.detailed = False
@@ -368,7 +368,7 @@ class EvaluationSession:
         """Drop the results, and remove the files of a worker that died."""
         if self._folder is not None:
             self._folder.release()
-        self._results = None  # else pytest's last collections of garbage go through thousands
+        self._results = None  # speeds up pytest's last collections of garbage
         if _FOLDER in self._config.stash:
             shutil.rmtree(self._config.stash[_FOLDER], ignore_errors=True)
 
@@ -440,7 +440,7 @@ def shared_folder(config: pytest.Config) -> Path | None:
     given = getattr(config, "workerinput", None)
     if given is not None:
         return Path(given[_WORKERS_FOLDER]) if _WORKERS_FOLDER in given else None
-    if _FOLDER not in config.stash:  # it is made when something is left there
+    if _FOLDER not in config.stash:  # the folder is made when a file is first needed
         from pytest_evalmetrics.run_folder import temporary_name
 
         config.stash[_FOLDER] = Path(tempfile.gettempdir(), temporary_name())

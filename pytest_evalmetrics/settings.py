@@ -23,7 +23,7 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
-_NEEDS = {  # which option means nothing without another one
+_NEEDS = {  # an option -> the one that it needs
     "--evalmetrics-reason": "--snapshot-update",
     "--evalmetrics-runs": "--evalmetrics-calibrate",
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",

@@ -166,7 +166,7 @@ class Declared:
         """List those of a test file's baselines that no test asks for any more."""
         asked, ended = self._asked.get(file, set()), self._ended.get(file, set())
         functions, text = self._collected.get(file, set()), ""
-        if functions:  # else the file was left out, or has no tests at all
+        if functions:  # otherwise the file was left out, or has no tests
             with suppress(OSError, UnicodeDecodeError):
                 text = file.read_text(encoding="utf-8")
 

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 SCHEMA_VERSION: Final = 1
 _WHOLE = 2**53  # above it floats skip whole numbers
-# what a digest covers beside the numbers, where a baseline has it
+# covered by the digest beside the numbers, where present
 _SEALED = ("ruler", "under_test", "gates", "rows")
 _RECORD = "record a new one with --snapshot-update"
 _TAKE_AGAIN = f"take it from version control again, or {_RECORD}"

@@ -181,7 +181,7 @@ class Store:
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot")
             _ = assertion == text  # `assert` would explain two large texts
         execution = assertion.executions[assertion.num_executions - 1]
-        execution.asserted_data = None  # which syrupy would keep until the end of the run
+        execution.asserted_data = None  # syrupy would keep it until the end of the run
         return execution.exception
 
 

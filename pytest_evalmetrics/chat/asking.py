@@ -217,7 +217,7 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
         before, token, after = text.rpartition(end_token)
         if token:
             reasoning, text = reasoning + before, after.strip()
-        elif finish == "length":  # it never came to its answer
+        elif finish == "length":  # it was cut off before the answer
             reasoning, text = reasoning + text, ""
     if not text and not calls and finish == "length":
         raise RowError(

@@ -168,7 +168,7 @@ class Calls:
             body = refused.get(error.kind)
             raise
         finally:
-            hide = self._transport.hide  # which knows the endpoint's key by now
+            hide = self._transport.hide  # by now it knows the endpoint's key
             shown = None if body is None else shown_text(body, hide)
             self._exchanges[place] = {"request": shown_text(request, hide), "answer": shown}
         self.from_journal, self.latency_s = answer.from_journal, answer.latency_s

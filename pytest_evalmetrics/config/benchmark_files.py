@@ -177,7 +177,7 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     checked = spec
     if spec is None:
         problems += _words().problems_of(errors, node)
-        # what can be checked without the invalid keys is checked now, not at the next attempt
+        # check the valid keys now, so that the user sees all problems at once
         wrong = {error["loc"][0] for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
         source = {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}

@@ -108,7 +108,7 @@ def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -
             forms = [made for form in node.get(key, ()) if (made := optional(form))]
             if forms:
                 copy[key] = forms
-            else:  # it was about required keys only
+            else:  # the alternatives differed in required keys only
                 copy.pop(key, None)
         return copy
 

@@ -256,7 +256,7 @@ def _slip_in_text(expected: str, word: str) -> str | None:
 
 # -- syntax errors of YAML, for the messages of libyaml and of PyYAML's scanner ---------------
 
-_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # what YAML 1.1 scanners count as lines
+_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # the line breaks of YAML 1.1 scanners
 _KEY = r"block mapping; (?:did not find expected key|expected <block end>).*\n"
 _CONTENT = "expected (?:the )?node content"
 # Patterns of three lines: what the scanner says, and its line before and after where it stopped.

@@ -25,15 +25,15 @@ class Workload:
     """The rows of one benchmark to be scored, or to be answered and then scored."""
 
     # each row with each scorer, or with None for one that is to be answered; in the order in
-    # which calls are counted, and pulled as places get free
+    # pulled as places get free; calls are counted per job
     jobs: Iterator[tuple[Row, BoundScorer | None]]
     scorers: tuple[BoundScorer, ...]
     # has the `generator`, and takes the outcome of each row; None where nothing is generated
     answering: Any
-    spec: BenchmarkSpec  # that scorers and generator were made from
+    spec: BenchmarkSpec  # of the scorers and the generator
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
     transport: Transport  # the run's: its journal gets every answer, its tally what calls took
-    label: str  # what calls are counted under
+    label: str  # of the calls in the usage
     sink: Any  # takes the scores
     meter: Callable[[], Meter] | None = None  # makes what counts the calls of a job
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _KNOCKS_S: Final = 10.0
 _LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two checks of the cluster's head
-_REFUSED: Final = 3  # such checks in a row, after which it is gone
+_REFUSED: Final = 3  # refused checks in a row, after which the head is gone
 _TRIES: Final = 5  # of a task whose node is gone
 _AHEAD: Final = 3  # tasks per core that are under way: their results wait in the object store
 
@@ -55,7 +55,7 @@ class RayEngine:
         self._address = address
         self._ray: Any = None
         self._started_here = False
-        self.lost_errors: Any = ()  # that Ray raises for a worker that is lost
+        self.lost_errors: Any = ()  # the errors that Ray raises for a lost worker
         self._head: tuple[str, int] | None = None
         self._refused = 0  # connections that the head refused in a row
 
@@ -130,7 +130,7 @@ class RayEngine:
         if self._ray is None:
             self._ray = self._connected()
             self.lost_errors = self._ray.exceptions.RayError
-            with suppress(OSError, ValueError, AttributeError, RuntimeError):  # it can't be seen
+            with suppress(OSError, ValueError, AttributeError, RuntimeError):  # without an address
                 host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
                 head = host.strip("[]"), int(port)
                 socket.create_connection(head, timeout=_KNOCKS_S).close()
@@ -199,7 +199,7 @@ class RayEngine:
 
     def lost(self, error: BaseException) -> EngineError:
         """Make the error that says why the cluster lost a task."""
-        cause = getattr(error, "cause", None)  # what a task raised; its traceback is Ray's own
+        cause = getattr(error, "cause", None)  # the error of a task; its traceback is Ray's own
         if isinstance(cause, BaseException):
             return EngineError(
                 f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_short(cause)}",

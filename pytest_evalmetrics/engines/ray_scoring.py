@@ -237,7 +237,7 @@ class _Pool:
                 for lane in lanes:
                     lane.cancel()
                 await asyncio.gather(*lanes, return_exceptions=True)
-                with suppress(Exception):  # it is gone, or the cluster is
+                with suppress(Exception):  # the actor or the cluster is gone
                     self.engine.ray.kill(actor)
 
     async def _lane(self, actor: Any) -> None:

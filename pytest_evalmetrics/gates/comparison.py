@@ -42,12 +42,12 @@ _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
 class Gated(msgspec.Struct, frozen=True):
     """A metric that is compared with its baseline."""
 
-    pair: PairedMetric  # it, on both sides
+    pair: PairedMetric  # the metric, on both sides
     rule: Rule
     line: int | None = None  # of the benchmark file that asks for it
     gate_id: str = ""  # of the benchmark and the agent; with the task ids it seeds random numbers
     agent: str = ""  # where a benchmark has several
-    worst: PairedMetric | None = None  # it again, with what is missing at its worst
+    worst: PairedMetric | None = None  # the same with missing rewards at their worst
     missing: float = 0.0  # the larger share of missing rewards of both sides
     estimate: Estimate | None = None  # the metric over all tasks of the run
     runs: Runs | None = None  # of a baseline with several: their noise is added to that of tasks
@@ -66,11 +66,11 @@ class Comparison(msgspec.Struct, kw_only=True):
     # each task's damage, shape (tasks,): of the task's value, or where a metric has none for a
     # task, of its mean reward
     damage: Floats
-    # what each task adds to the drop: `damage`, or the jackknife's pseudo-values; None for a
+    # each task's share of the drop: `damage`, or the jackknife's pseudo-values; None for a
     # metric that is that of one task alone
     influence: Floats | None = None
     clusters: Codes | None = None  # each task's, from 0; None where tasks are independent
-    units: int  # that are independent: tasks, or clusters
+    units: int  # independent ones: tasks, or clusters
     span: float = math.nan  # the most that a task's value can move: 1 for rates, else what is seen
     drop: float = math.nan  # mean damage, in the metric's unit; NaN without tasks
     low: float = math.nan  # its two-sided 95 % interval; NaN where there is none
@@ -80,7 +80,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     p: float = math.nan  # one-sided, of no damage at all; NaN where nothing can be tested
     # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
     p_rollouts: float = math.nan
-    test: str = ""  # that `p` comes from; empty where there is none
+    test: str = ""  # the test behind `p`; empty where there is none
     exact: bool = False  # whether `p` is of all signs
     blind: str = ""  # why no drop of any size could be significant; empty where one could
     by_rollouts: bool = False  # judged by rollouts alone: too few units for anything else
@@ -386,7 +386,7 @@ def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) ->
         middle = (low + high) / 2
         drop, se = lost(middle)
         low, high = (middle, high) if drop < factor * se else (low, middle)
-    return float(f"{drop:.6g}")  # what is left is of the processor, not of the rollouts
+    return float(f"{drop:.6g}")  # further digits depend on the processor, not on the rollouts
 
 
 def _binomial(trials: Codes, width: int, chance: float) -> Floats:

@@ -103,7 +103,7 @@ class Rule(msgspec.Struct, frozen=True):
     # the baseline. statistical: p < alpha. practical: both p < alpha and at least max_drop.
     # noninferior: passes only where the drop is shown to be at most max_drop
     name: str
-    direction: Direction  # which way is good
+    direction: Direction  # the better one
     alpha: float  # the levels at which the statistical rules fail, and warn
     warn_alpha: float
     max_drop: float  # in the metric's unit; a share for relative

@@ -73,7 +73,7 @@ class Completeness:
     def notes(self) -> tuple[str, ...]:
         """Report what the benchmark file leaves unchecked, and the line that would check it."""
         spec, tasks = self.spec, len(self.table.tasks)
-        if spec.expect.tasks is not None or spec.baseline is not None:  # it knows the tasks
+        if spec.expect.tasks is not None or spec.baseline is not None:  # the task list is known
             return ()
         count = many(tasks, "task") + (f" of {self.agent}" if self.agent else "")
         unchecked = f"completeness is unchecked: {count} {'was' if tasks == 1 else 'were'} found, "
@@ -135,7 +135,7 @@ class Completeness:
         filled = isinstance(meaning, float) and unscored > 0
         counted = self.absent + unscored
         if filled and self.spec.expect.max_missing is None:
-            counted = self.absent  # what has a stated reward is not missing
+            counted = self.absent  # a rollout with a stated reward is not missing
         share = counted / total if total else 0.0
         reason, hint = self._what_is_missing(unscored), ""
         if counted:

@@ -173,7 +173,7 @@ def _swapped(
         choices = (np.arange(1 << (units - 1))[:, None] >> np.arange(units) & 1).astype(bool)
     else:
         choices = rng.random((most, units)) < 0.5  # noqa: PLR2004 - a fair coin
-        choices[0] = False  # what was seen is one of them: a p of 0 would claim too much
+        choices[0] = False  # the observed choice counts as one: a p of 0 would claim too much
     half = np.array([mixed(choice) for choice in choices])
     both = np.concatenate((half, -half))
     return both[:, 0], both[:, 1]
@@ -229,7 +229,7 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
     current = pair.current
     if current is None:
         current = (lows if pair.extreme == "lowest" else highs)[1]
-    # which tasks explain that the metric is worse than the baseline's
+    # the tasks that explain why the metric is worse than the baseline's
     beyond = sign * (pair.value_baseline - current) > 0
     single = np.ones(len(pair.tasks))
     for i in np.flatnonzero(beyond).tolist():

@@ -150,7 +150,7 @@ def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
     """Explain why two runs can't be compared: too few common tasks, or too many missing."""
     gated, pair = comparison.gated, comparison.pair
     of = len(pair.tasks) + len(pair.excluded) + len(pair.removed)
-    # what has no value for missing rewards alone is compared at its worst
+    # tasks whose only fault is missing rewards are compared at their worst
     left_out = pair.excluded if gated.worst is None else gated.worst.excluded
     paired = of - len(left_out) - len(pair.removed)
     if not pair.tasks:

@@ -77,7 +77,7 @@ class SingleTasks(msgspec.Struct, frozen=True):
 
     unknown: list[Check]  # one for each entry that names no task
     entries: dict[object, Check]  # of tasks in quarantine, in force or not
-    quarantined: set[object]  # those in force
+    quarantined: set[object]  # the entries in force
     must_pass: set[object]
 
     @classmethod

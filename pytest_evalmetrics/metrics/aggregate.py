@@ -255,7 +255,7 @@ class _Reduction:
         return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
 
     def bind(self, text: str) -> BoundMetric:
-        if text in self.statistics:  # whatever brackets and slashes its score's name may hold
+        if text in self.statistics:  # its score's name may hold brackets and slashes
             return self.plan.names.statistic(*text.split("/", 1))
         return self.plan.names.bind(text)
 
@@ -417,7 +417,7 @@ class _Observed(msgspec.Struct, frozen=True):
     metric: BoundMetric
     rewards: TaskRewards
     parts: TaskParts | None
-    held: NDArray[np.bool_]  # which tasks have a value, shape (tasks,)
+    held: NDArray[np.bool_]  # the tasks that have a value, shape (tasks,)
     clusters: NDArray[np.int64] | None  # of those that have
     level: float
     ends: tuple[float, float] | None

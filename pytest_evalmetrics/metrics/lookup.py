@@ -214,7 +214,7 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         labels = getattr(target, "labels", target.columns)
         fields += [name for name in labels if name not in given]
         scores += [name for name in target.columns if name not in labels]
-    if spec.reference is not None:  # which gives them
+    if spec.reference is not None:  # the reference gives these scores
         scores = [spec.reward, *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE))]
     return structs.replace(looked_up, scores=_distinct(scores), categories=_distinct(fields))
 

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _PACKAGE = str(Path(pytest_evalmetrics.__file__).parent / "_")[:-1]
 _LISTED = 10  # tasks that a message names
-_SLACK = 1e-9  # what additions may lose
+_SLACK = 1e-9  # rounding errors of additions
 _LINE = 80
 
 

@@ -264,13 +264,13 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         category = table.categories[field]
         within = category.codes == category.labels.index(value)
         held = np.bincount(table.task[within], minlength=len(rows))
-        # what is absent of a task is of this breakdown where all that is there is of it
+        # missing rollouts of a task belong to this breakdown if all that are present do
         return np.where(held == rows, wanted, held)[held > 0]
 
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> PairedMetric:
         at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)
         added, removed = _unshared(current.tasks, baseline.tasks, at)
-        if metric.name.field in self._lacking:  # which of the gone tasks were of it is not known
+        if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
             removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
         shared = np.flatnonzero(at >= 0)
         sides = [_taken(baseline.rewards, at[shared]), _taken(current.rewards, shared)]

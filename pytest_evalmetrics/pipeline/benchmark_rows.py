@@ -101,7 +101,7 @@ class Chosen:
     # one row per rollout. `read_as` numbers them in the order of the files: the samples of
     # the first chosen row, then those of the second.
     table: RolloutTable
-    rows: NDArray[np.int64]  # which rows of the files they are, in ascending order, shape (chosen,)
+    rows: NDArray[np.int64]  # numbers of the chosen rows in the files, ascending, shape (chosen,)
     samples: int  # rollouts of each row
     notes: tuple[str, ...]
     partial: bool  # ``params.limit_samples`` leaves some out

@@ -89,7 +89,7 @@ class Evaluation:
         self._single: gates.SingleTasks | None = None
         self._quarantined: frozenset[str] = frozenset()  # ids of tasks
         self._comparison: regressions.BaselineComparison | None = None
-        self._frame: RolloutTable | None = None  # that a sample was drawn from
+        self._frame: RolloutTable | None = None  # all tasks, of which a sample was drawn
 
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
@@ -148,7 +148,7 @@ class Evaluation:
         try:
             for agent, part in table.by_agent():
                 self._gate(plan, agent, agent if len(table.agents) > 1 else "", part)
-        finally:  # what was compared before an error is shown
+        finally:  # show the comparisons made before an error
             if self._comparison is not None:
                 self._compare(self._comparison, table)
         if self.updates and spec.baseline and spec.baseline.committed and self._document():
@@ -321,7 +321,7 @@ class Evaluation:
         self._comparison, recorded = comparison, reference.provenance
         if not self.updates:
             self._notes.extend(reference.notes)
-            if self._frame is not None:  # it must not drop tasks
+            if self._frame is not None:  # a sample must not drop tasks
                 comparison.frames = dict(self._frame.by_agent())
         if self.updates or reference.anchors is not None:
             return
@@ -500,7 +500,7 @@ class Evaluation:
 
     def _less_is_better(self, score: str) -> bool:
         names = [f"mean/{score}"]
-        if score == self.benchmark.spec.reward:  # which metrics without a score reduce
+        if score == self.benchmark.spec.reward:  # the score of metrics that name none
             names = [n for n in self.benchmark.spec.gated if "/" not in n] or names
         return regressions.rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
 

@@ -137,7 +137,7 @@ def _metric_power(
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return replace(power, reason=reason)
     if int(rewards.counts.max()) == 1:
-        if run is not None:  # what the comparison of both sees
+        if run is not None:  # the smallest drop that a comparison of both detects
             pairing = metrics.Pairing(plan, run, table, run.counts)
             gated = regressions.gated_metric(benchmark, power.metric, pairing)
             mde = gates.check_regression([gated], min_coverage=0.0)[0].evidence["mde"]

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Path = tuple[str | int, ...]
 
-# what templates of an answer may name: `Generated.sample_data`
+# names that templates of an answer may use: `Generated.sample_data`
 _OF_ANSWERS = ("output_text", "response", "reasoning", "tool_calls", "finish_reason")
 _NO_TEMPLATES = frozenset({"type", "options", "url", "api_key_secret", "description"})
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")

@@ -271,7 +271,7 @@ class BaselineComparison:
     benchmarks: int = 1  # of the run, that share the level of a false alarm
     look: Look | None = None  # at a run that may stop early
     quarantined: frozenset[str] = frozenset()  # ids of tasks, left out of the reference too
-    # what measures otherwise than it did: the metrics that it touches are not compared
+    # the changed parts of the ruler: metrics that they touch are not compared
     ruler_changes: tuple[RulerChange, ...] = ()
     # the same where both sides are measured by today's ruler; a hook's numbers are not
     settled: tuple[RulerChange, ...] = ()
@@ -400,7 +400,7 @@ class BaselineComparison:
             return self._by_value(run, text, value)
         try:
             metric = pairing.metric(text)
-            if not metric.unbiased:  # it would be another number of more rollouts
+            if not metric.unbiased:  # more rollouts would change its value
                 pairing = runs[-1]
             gated = gated_metric(self.benchmark, text, pairing, runs)
             higher = gated.rule.direction == "higher"

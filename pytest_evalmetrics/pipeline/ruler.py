@@ -34,7 +34,7 @@ _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
 _OF_TASKS = f"{_TOOL}lm_eval task "
 _HOOK = "hook compute_metrics"
-# who pays, how long is waited, and what people read: none of it measures
+# keys of billing, waiting and texts for people don't affect the measurement
 _NO_MEASURE = frozenset(
     {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}
 )
@@ -50,7 +50,7 @@ class RulerChange(msgspec.Struct, frozen=True):
     text: str  # ``judge m1 -> m2 (scorer llm-judge)``
     of: str  # the entry of the fingerprint
     key: str  # the key of that entry
-    scores: frozenset[str] = frozenset()  # that it touches; empty where it is no scorer
+    scores: frozenset[str] = frozenset()  # affected by it; empty if it is no scorer
 
     @property
     def by_scorer(self) -> bool:

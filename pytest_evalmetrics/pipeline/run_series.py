@@ -161,7 +161,7 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
     repeats = [scores[name] for name in scores if re.fullmatch(rf"{re.escape(reward)}@\d+", name)]
     if len(repeats) < 2:  # noqa: PLR2004 - no spread
         return 0.0
-    each = benchmark.spec.answers is not None  # else a run is one of the judgements
+    each = benchmark.spec.answers is not None  # otherwise a run is one of the judgements
     variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1))) / (len(repeats) if each else 1)
     return math.sqrt(variance / max(len(runs[0]), 1))
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
 _NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
-_ANSWER = ("output_text",)  # what a rollout without an answer lacks
+_ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 _GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
 
@@ -49,9 +49,9 @@ class Scored:
     rows: RowScores  # the table with the scores in it, and why rows lack some
     failures: tuple[results.ScorerFailures, ...]  # the rows that lack some, by scorer
     notes: tuple[str, ...]
-    table: RolloutTable  # what metrics reduce: that of `rows`, without what is to be ignored
+    table: RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
     chosen: benchmark_rows.Chosen
-    judges: Mapping[str, Any]  # what a result says of judges, by the names of its fields
+    judges: Mapping[str, Any]  # fields of the result about judges
     checks: tuple[results.Check, ...]  # of thresholds on judges, and of a budget that was used up
     stopped: bool  # by such a budget
 

@@ -79,7 +79,7 @@ class Scope:
     active: Scope | None = None
 
     def __init__(self, root: Path, *folders: Path, modules: Iterable[object] | None = None) -> None:
-        self.root = root  # that messages name files relative to
+        self.root = root  # messages name files relative to it
         self.notes: dict[str, None] = {}  # names found in several places, and the one used
         self._folders = frozenset().union(*(_chain(str(folder)) for folder in folders))
         self._modules = None if modules is None else {id(vars(m)) for m in modules}
@@ -295,7 +295,7 @@ class Registry:
                 self._add(_Entry(name, target, 1))
 
 
-@lru_cache(maxsize=1)  # it reads the metadata of every package
+@lru_cache(maxsize=1)  # reading the metadata of every package is slow
 def _all_entry_points(_path: tuple[str, ...]) -> Any:
     return importlib.metadata.entry_points()
 

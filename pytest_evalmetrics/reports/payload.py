@@ -51,7 +51,7 @@ class Payload(TypedDict):
     files: dict[str, str]  # kind -> the file that holds a large text instead
     # the usage of its calls in this run; for the terminal, because it differs with each run
     usage: dict[str, Any]
-    warnings: list[str]  # what the user should know of this run and not of the benchmark
+    warnings: list[str]  # about this run, not about the benchmark
     baseline: NotRequired[dict[str, Any]]  # the run as the history keeps it, where asked to
 
 

@@ -161,7 +161,7 @@ def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
         agents = [agent | {"task_scores": mark} for agent in entry["agents"]]
         checks = [*entry["checks"]]
         for i, check in enumerate(checks):
-            if check["estimate"] == estimate_below(entry, check):  # it is there once
+            if check["estimate"] == estimate_below(entry, check):  # the estimate is written once
                 checks[i] = {**check, "estimate": None}
         benchmarks.append({**entry, "agents": agents, "checks": checks})
     pieces = iter(as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode()))

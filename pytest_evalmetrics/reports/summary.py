@@ -236,7 +236,7 @@ def _in_repository(file: str, *, root: Path | None, repository: str | None) -> s
 
 
 def _message(text: str) -> str:
-    # what is left of control characters would paint the log
+    # remaining control characters would color the log
     return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
 
 

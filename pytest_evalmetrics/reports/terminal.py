@@ -41,7 +41,7 @@ def failure_text(result: BenchmarkResult) -> str:
     """Explain a benchmark that failed, for the reader of a CI log."""
     checks = msgspec.to_builtins(result.checks)
     parts = [visible(f"{result.name} {_ANNOUNCED[result.verdict]}")]
-    if result.failed_rows:  # what is missing below is missing for this reason
+    if result.failed_rows:  # the reason for missing rewards below
         parts += ["", *wording.failed_row_groups(result.failed_rows)]
     parts += _tables(checks)
     reasons = [c for c in checks if c["verdict"] != "PASS" and c["reason"]]
@@ -60,7 +60,7 @@ def failure_text(result: BenchmarkResult) -> str:
         if note not in explained:
             kinds.setdefault(note.partition(":")[0], []).append(note)
     notes = []
-    for several in kinds.values():  # what is noted of every agent is noted often
+    for several in kinds.values():  # a note about every agent repeats
         more = many(len(several) - _NOTES, "more such note")
         notes += capped(several, _NOTES, f"and {more}, in report.json")
     if notes:
@@ -94,7 +94,7 @@ def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
-_LONG = ("verdict ", "changed:", "note:")  # what --tb=short leaves to the artifacts
+_LONG = ("verdict ", "changed:", "note:")  # lines that --tb=short leaves to the artifacts
 
 
 @record

@@ -111,7 +111,7 @@ def p_value(evidence: Mapping[str, Any]) -> float | None:
     return p
 
 
-_TASKS_NAMED = 10  # that a line names
+_TASKS_NAMED = 10  # on a line
 _REWARDS = 8  # of a task
 
 

@@ -132,7 +132,7 @@ def _failed(row: Mapping[str, Any]) -> bool:
 
 def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
     tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
-    # what a provider does not state is written as 0
+    # an unknown count is written as 0
     if not any(foreign.number(tokens.get(key)) for key in ("prompt", "completion", "total")):
         tokens = {}
     elif not (tokens.get("prompt") or tokens.get("completion")):

@@ -43,7 +43,7 @@ class Columns:
     """
 
     def __init__(self, request: Request, *, of_table: bool = False) -> None:
-        self.root = Node()  # what rows look like, as far as it is known
+        self.root = Node()  # the structure of the rows so far
         self.root.open = True
         fields = request.fields
         self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
@@ -51,7 +51,7 @@ class Columns:
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
         self.agent = self._declare(fields.agent or "agent_ref.name")
-        # what is read as one thing is no score under its own name as well
+        # a field with a role is not also a score under its own name
         self._taken = {*self.task, *self.sample, *self.agent}
         self._taken.update(*self._mapped.values())
         self._labels = {name: self._declare(name) for name in request.categories}

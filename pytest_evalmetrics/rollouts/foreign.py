@@ -204,7 +204,7 @@ class Rollout:
     name: str  # in messages
     task: TaskId
     sample: int | None = None
-    agent: Any = None  # what is no text is no name
+    agent: Any = None  # a value that is no text is ignored
     scores: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     error: tuple[Any, Any] | None = None  # its kind, and a message
@@ -301,7 +301,7 @@ class ChunkBuilder:
         for entry, count in self._ruler.items():
             if entry not in self._of_tasks or 2 * count > len(self._rollouts):
                 yield entry
-            if entry[1] == "scores":  # what ``fields:`` takes from it, or from who knows where
+            if entry[1] == "scores":  # ``fields:`` takes scores from it, or from an unknown place
                 for name, path in self._paths.items():
                     if path == entry[2] or path not in self.scores:
                         yield entry[0], "scores", name

@@ -74,7 +74,7 @@ class InspectAi(ToolLoader):
         if _SUMMARY in names and not self._reads_records and not log.get("invalidated"):
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
             summaries = list(Document(text, source, _WHAT).items("all") or ())
-            # those of early versions lack usage and time
+            # summaries of early versions lack usage and time
             complete = all("model_usage" in s and "total_time" in s for s in summaries)
             if len(summaries) >= len(members) and (complete or not members):
                 yield from summaries

@@ -243,7 +243,7 @@ def _broken(
 
 def _is_last(row: SourceRow, source: Source) -> bool:
     with source.open() as stream:  # in blocks: what follows may be one endless line
-        lines = row.line  # that are still to be skipped
+        lines = row.line  # still to be skipped
         while text := stream.read(ENOUGH):
             skipped = min(text.count(b"\n"), lines)
             lines -= skipped
@@ -305,7 +305,7 @@ class _Window:
         """Read on, and say how many bytes came; 0 at the end of the stream."""
         if self.end > self._most:
             raise row_too_long(self._source, self._most, self.line)
-        if self.end > len(self.buffer) // 2:  # else long rows would come in small pieces
+        if self.end > len(self.buffer) // 2:  # otherwise long rows would come in small pieces
             larger = bytearray(2 * len(self.buffer))
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger

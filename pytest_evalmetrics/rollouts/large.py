@@ -174,7 +174,7 @@ def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[
     finally:
         for reader in readers:
             reader.kill()
-            with suppress(OSError):  # what it did not read
+            with suppress(OSError):  # its unread input
                 reader.communicate()
 
 

@@ -35,7 +35,7 @@ _WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
 _BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
 _INT64: Final = 2.0**63
-_JSON: Final = {str, int, float, bool, type(None)}  # what needs no conversion
+_JSON: Final = {str, int, float, bool, type(None)}  # types that need no conversion
 _Path = tuple[str, ...]  # of a column: its name, and those of structs' fields
 
 

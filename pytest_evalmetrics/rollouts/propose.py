@@ -51,8 +51,8 @@ _WORDS: Final[dict[str, float | None]] = {
     **dict.fromkeys(("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None),
     **dict.fromkeys(("incomplete", "missing"), None),
 }
-_ROWS: Final = 1000  # that are looked at
-_DEPTH: Final = 3  # of the keys that are looked at
+_ROWS: Final = 1000  # examined
+_DEPTH: Final = 3  # of the examined keys
 _LONG: Final = 5  # least entries of an object of bare numbers that is taken for tasks
 _LISTED: Final = 10  # different whole numbers that may be a reward; more are identifiers
 _FEW: Final = 20  # different values of an agent, or of a metric's name

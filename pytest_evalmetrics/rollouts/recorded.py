@@ -108,7 +108,7 @@ def _opened(
         else:
             kind = find_loader(spec.format, source)
             if kind not in used:
-                used[kind] = kind(request)  # what it learns from one file helps with the next
+                used[kind] = kind(request)  # one for all files: it learns from them
             yield source, used[kind]
         source.must_be_unchanged()
 

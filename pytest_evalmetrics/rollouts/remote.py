@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
-_CUT: Final = (  # what the libraries that fsspec uses raise then: they share no class
+_CUT: Final = (  # errors of fsspec's libraries, which share no class
     "ClientPayloadError",
     "IncompleteRead",
     "IncompleteReadError",
@@ -210,7 +210,7 @@ def line_ends(source: Source, size: int) -> list[int]:
             _must_be_whole(source.shown, len(text), stop - start)
             if end := text.find(b"\n") + 1:
                 ends.add(start + end)
-            elif stop < after:  # else the line is the next one's, too
+            elif stop < after:  # otherwise the line also covers the next start
                 longer.append(stop)
         starts, peeked = longer, 4 * peeked
     return sorted(ends)

@@ -280,7 +280,7 @@ class _Rows:
         else:
             listed = value if isinstance(value, list) else [value]
             if not listed and "*" in (spec.rows or ""):
-                listed = [{}]  # what encloses it is a task all the same
+                listed = [{}]  # the enclosing object is a task all the same
             for number, each in enumerate(listed, 1):
                 if not isinstance(each, dict):
                     message = f"row {number} is {short(_text(each))}; expected an object"

@@ -339,7 +339,7 @@ class Source:
     # the file's status before it was read; None if the file system has none
     stamp: tuple[int, ...] | None = None
     data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
-    counts: Literal["line", "row"] | None = None  # what places count, where rows are not as written
+    counts: Literal["line", "row"] | None = None  # the unit of places, if rows are not as written
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -411,7 +411,7 @@ class Source:
         start = self.span[0] if self.span else 0
         with explained(self.shown), self._raw() as raw:
             stream = _unpacked(raw, self.packed, self.shown)
-            if start or stream.read(len(BOM)) != BOM:  # which stands at the start of a file alone
+            if start or stream.read(len(BOM)) != BOM:  # a mark stands only at the start of a file
                 stream.seek(0 if self.url else start)
             yield stream
 
@@ -466,7 +466,7 @@ def open_source(file: RolloutFile) -> Source:
         packed: Literal["gzip", "zstd"] | None = "gzip" if start.startswith(_GZIP) else None
         if start.startswith(_ZSTD):
             packed = "zstd"
-        small = packed is None and len(start) == size < _HEAD  # it is all here: read it once
+        small = packed is None and len(start) == size < _HEAD  # all of it is here: read it once
         stream = io.BytesIO(start) if small else _unpacked(raw, packed, shown)
         head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
         while not head and (more := stream.read(_HEAD)):

@@ -156,7 +156,7 @@ def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
 def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
         path, rows = base / source.path, many(source.rows, "rollout")
-        here = path.exists()  # else it lies elsewhere
+        here = path.exists()  # otherwise it is remote
         kind = f"{recognise(open_source(RolloutFile(path, path.name))).name}, " if here else ""
         yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
@@ -195,7 +195,7 @@ def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
     """Take over the thresholds that the files say each score was held against, as deepeval's do."""
     bounds = {}
     for settings in table.ruler.values():
-        with suppress(KeyError, ValueError):  # it has none, several, or one that is no number
+        with suppress(KeyError, ValueError):  # none, several, or one that is no number
             (threshold,) = map(float, settings["threshold"])
             bounds.update(dict.fromkeys(settings["scores"], threshold))
     names = [name for name in bounds if name in table.scores and name != "success"]

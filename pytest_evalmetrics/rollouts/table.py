@@ -462,7 +462,7 @@ class TableBuilder:
                     values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({first})")
-            # those of a score that is a number elsewhere
+            # texts of a score that is a number elsewhere
             places = [
                 first
                 for (score, usage), first in self._not_numbers.items()

@@ -170,7 +170,7 @@ class VerifiersTraces(ToolLoader):
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    if holder.get("ok") is not False:  # what was tried again, and went well, is over
+    if holder.get("ok") is not False:  # an error before a successful retry doesn't count
         return None
     default = {"type": "not ok", "message": holder.get("stop_condition")}
     error = [default, *foreign.objects(holder.get("errors"))][-1]

@@ -112,7 +112,7 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
                 if getattr(each, "rubric", None):
                     low, high = (f(level.value for level in each.rubric) for f in (min, max))
         fill = spec.expect.missing_reward
-        if score == spec.reward and isinstance(fill, int | float):  # what missing rewards become
+        if score == spec.reward and isinstance(fill, int | float):  # the number for missing rewards
             low = None if low is None else min(low, fill)
             high = None if high is None else max(high, fill)
         if low is None and high is None:

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
-_FEW, _FEW_CLUSTERS = 20, 25  # that differ: below it all signs, above it Student's t
+_FEW, _FEW_CLUSTERS = 20, 25  # differing tasks: all signs up to it, Student's t above
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 

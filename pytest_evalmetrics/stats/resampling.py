@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 # rewards, and where each task's begin -> each task's value, shape (tasks,)
 TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
 
-MOST_TASKS = 2_048  # that are drawn as index vectors
+MOST_TASKS = 2_048  # for draws as index vectors
 _NAME = "relabelled rollouts"
 _GRID = 1 << 12  # points of the convolution, where the damages are on no lattice
 _LATTICE = 1 << 17  # the most points of one on a lattice
@@ -206,7 +206,7 @@ def _dealt(  # noqa: PLR0917 - one per array
         if math.comb(len(pooled), nb) <= deals:
             ways = combinations(places, nb)
             order = np.array([[*way, *(i for i in places if i not in way)] for way in ways])
-        else:  # what was observed is one of the deals: a p of 0 would claim too much
+        else:  # the observed deal counts as one: a p of 0 would claim too much
             order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
             order[0] = places
         before, after = (
@@ -303,7 +303,7 @@ def _convolved(observed: float, states: _States) -> StatResult:
     log_farthest = float(states.times @ np.log(reach.sum(axis=1)))
     farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
     p, mid = farthest, farthest / 2
-    if place + slack < points - 2:  # else the farthest point itself was observed
+    if place + slack < points - 2:  # otherwise the farthest point itself was observed
         p = max(round(beyond + equal, _DIGITS), farthest, _LEAST)
         mid = max(round(beyond + equal / 2, _DIGITS), farthest, _LEAST)
     return StatResult(_NAME, min(p, 1.0), min(mid, 1.0))

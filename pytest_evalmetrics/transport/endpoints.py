@@ -51,7 +51,7 @@ class Endpoint:
         try:
             parts = urlsplit(self.url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-            _ = parts.port, (parts.hostname or "").encode("idna")  # which raise
+            _ = parts.port, (parts.hostname or "").encode("idna")  # raise for an invalid one
             usable = usable and not set(parts.hostname or "") & set(" !%*,;<>\\^`{|}")
         except ValueError:
             usable = False

@@ -97,7 +97,7 @@ class _AdaptiveLimit:
                     break
                 await self._clock.sleep(pause)
         except asyncio.CancelledError:
-            self._wake()  # it may have been woken for a place: the next one's turn
+            self._wake()  # it may have been woken for a place: wake the next one
             raise
         self.in_flight += 1
         return self._round
@@ -153,7 +153,7 @@ _FATAL = {  # statuses that stop a benchmark, and the way out
     404: "nothing answers there: check the path of the URL, and the names in the request",
 }
 
-# what endpoints call a spent quota, in `code`, `type` or `status` of a 429's error object
+# words for a spent quota in `code`, `type` or `status` of a 429's error object
 _SPENT = re.compile(
     r'"(?:code|type|status|reason)"\s*:\s*"(?:insufficient_quota|billing_hard_limit_reached'
     r'|billing_not_active|credit_balance_too_low|insufficient_(?:credits?|balance|funds))"',
@@ -203,7 +203,7 @@ class RetryingSender:
         return await self._send(endpoint, payload)
 
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
-        if self.sender is None:  # it takes its time to load, which is no latency
+        if self.sender is None:  # loading takes time that is no latency
             self.sender = HttpSender()
         limit = self._limits[endpoint.origin]
         limit.allow(endpoint.parallelism)

@@ -63,7 +63,7 @@ class Journal:
         )
         self._claims: int | None = None  # an open file, see `_lock_call`
         self._lock = threading.Lock()  # the loop's thread puts, the run's flushes
-        self._waiting: dict[bytes, Kept] = {}  # what the disk refused
+        self._waiting: dict[bytes, Kept] = {}  # answers that the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
         self._writes = -1  # so that the size is checked after the first one
@@ -190,8 +190,8 @@ class Journal:
             store = self._open_to_write()
         except (sqlite3.Error, OSError) as error:
             try:
-                store = JournalStore(self.path, readonly=True)  # it may be read all the same
-            except (JournalError, sqlite3.Error):  # it was never made, on a full disk say
+                store = JournalStore(self.path, readonly=True)  # reading may still work
+            except (JournalError, sqlite3.Error):  # it was never made, e.g. on a full disk
                 raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
         else:

@@ -78,7 +78,7 @@ class JournalStore:
                     path.chmod(0o600)
         self._db = _open_readonly(path) if readonly else _connect(path)
         try:
-            # who makes the tables writes all that follows in the same transaction
+            # the process that makes the tables also writes the rest in the same transaction
             (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
             if readonly or tables:
                 self._accept(path)

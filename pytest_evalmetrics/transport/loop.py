@@ -47,7 +47,7 @@ class LoopThread:
 
         def cancel() -> None:
             if not (tasks and tasks[0].cancel()):
-                ended.put(None)  # it never began, or has ended
+                ended.put(None)  # the loop never began, or has ended
 
         task: asyncio.Task[_T] | None = None
         try:

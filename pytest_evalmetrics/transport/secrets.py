@@ -76,7 +76,7 @@ class Secret:
         if len(own) >= _SHORTEST_PART:
             runs.append((own, _SHORTEST_PART))
         if len(value) >= _SHORTEST_PART:
-            for before in range(3):  # what stands in front of it shifts its base64
+            for before in range(3):  # the bytes before it shift its base64 text
                 encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
                 own = encoded[(before * 4 + 2) // 3 : (before + len(value)) * 4 // 3]
                 forms = {own, own.replace("+", "-").replace("/", "_")}

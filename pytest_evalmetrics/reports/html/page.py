@@ -274,7 +274,7 @@ class PagePart(msgspec.Struct):
     in_overview: bool = False
     about: bytes = b""  # everything but its tasks
     is_short: bool = False  # whether that says little more than why it fails
-    listed: Literal["", "tasks", "brief"] = ""  # which of its tasks
+    listed: Literal["", "tasks", "brief"] = ""  # its listed tasks
 
 
 def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int]:
@@ -371,7 +371,7 @@ def _run(
     report: Mapping[str, Any], left_out: Mapping[str, int], origin: Mapping[str, str | None]
 ) -> dict[str, Any]:
     entries = report["benchmarks"]
-    # what is known to fail and does so counts for nothing
+    # an expected failure doesn't count
     counted = [e["verdict"] for e in entries if not (e["xfail"] and Verdict(e["verdict"]).fails)]
     lost, skipped = report["not_evaluated"], report.get("skipped", [])
     return {

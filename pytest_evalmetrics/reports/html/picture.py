@@ -204,7 +204,7 @@ _NUMBERS = 250_000  # means and rewards that they may have together
 _ATTEMPTS = 16  # rewards of a task
 _NOISE = 1e-12
 _LABELS = 50  # values of a field
-_FILES = 1_000  # that are listed whether or not a task that is shown has a row of them
+_FILES = 1_000  # listed even if no shown task has a row of them
 _AGAINST = 500  # characters of the baseline's files
 
 
@@ -225,7 +225,7 @@ def picture_of(
     alike. `chosen` gives the row of the files that each row stands for: an online run answers a
     row several times, and perhaps not all of them.
     """
-    with np.errstate(all="ignore"):  # what is too large for a sum is shown as no number
+    with np.errstate(all="ignore"):  # an overflowing sum is shown as no number
         picture = _Picture(table, reward, lower, compared)
         return {
             "about": {**picture.about(), "against": against[:_AGAINST]},

@@ -12,17 +12,11 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_paused() -> Iterator[None]:
-    """Switch the collector off while objects are made of which none is in a cycle.
-
-    They join the oldest generation unvisited: the next collection of young ones skips them.
-    """
+    """Switch the collector off while objects are made of which none is in a cycle."""
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
         if running:
-            if not gc.get_freeze_count():  # otherwise other code wants its objects to stay frozen
-                gc.freeze()
-                gc.unfreeze()
             gc.enable()

@@ -321,5 +321,15 @@ def check_value(
     evidence |= {"why": decision.why, "improved": False}
     verdict, reason, hint = decision.verdict, decision.reason, rule.hint(decision, accept)
     return Check(
-        "baseline", name, verdict, agent, value, str(rule), reason, hint, estimate, line, evidence
+        "baseline",
+        name,
+        verdict,
+        agent,
+        value=value,
+        bound=str(rule),
+        reason=reason,
+        hint=hint,
+        estimate=estimate,
+        line=line,
+        evidence=evidence,
     )

@@ -299,8 +299,20 @@ def check_threshold(
             reason += f" (of {', '.join(estimate.of_tasks)})"
     name, bound = estimate.name, threshold.described
     if undefined:
-        return Check("threshold", name, verdict, agent, None, str(threshold), reason, line=line)
-    return Check("threshold", name, verdict, agent, value, bound, reason, hint, estimate, line)
+        bound = str(threshold)
+        return Check("threshold", name, verdict, agent, bound=bound, reason=reason, line=line)
+    return Check(
+        "threshold",
+        name,
+        verdict,
+        agent,
+        value=value,
+        bound=bound,
+        reason=reason,
+        hint=hint,
+        estimate=estimate,
+        line=line,
+    )
 
 
 def _broken(subject: str, value: float, threshold: Threshold) -> str:

@@ -69,7 +69,17 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
         if verdict is Verdict.FAIL:
             hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
     line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
-    return Check("baseline", "max_broken", verdict, agent, broken, bound, reason, hint, line=line)
+    return Check(
+        "baseline",
+        "max_broken",
+        verdict,
+        agent,
+        value=broken,
+        bound=bound,
+        reason=reason,
+        hint=hint,
+        line=line,
+    )
 
 
 class SingleTasks(msgspec.Struct, frozen=True):
@@ -147,7 +157,15 @@ class SingleTasks(msgspec.Struct, frozen=True):
             reason += f"{'does' if len(failing) == 1 else 'do'} not: {listed(failing, _SHOWN)}"
         line, bound = benchmark.line_of("must_pass"), f"== {asked}"
         yield Check(
-            "task", "must_pass", verdict, agent, passing_tasks, bound, reason, hint, line=line
+            "task",
+            "must_pass",
+            verdict,
+            agent,
+            value=passing_tasks,
+            bound=bound,
+            reason=reason,
+            hint=hint,
+            line=line,
         )
 
 
@@ -183,7 +201,16 @@ def check_task_list(
     bound = f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}"
     reason = "; ".join(parts)
     return Check(
-        "baseline", "tasks", verdict, agent, kept, bound, reason, hint, None, line, evidence
+        "baseline",
+        "tasks",
+        verdict,
+        agent,
+        value=kept,
+        bound=bound,
+        reason=reason,
+        hint=hint,
+        line=line,
+        evidence=evidence,
     )
 
 

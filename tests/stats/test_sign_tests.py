@@ -102,7 +102,7 @@ def test_wilcoxon_with_ties_against_every_sign(steps, side):
 p_values = st.lists(st.floats(0, 1), min_size=1, max_size=40)
 
 
-@settings(max_examples=20)  # the oracle is slow
+@settings(max_examples=50)  # the oracle is slow
 @given(p_values)
 def test_adjusting_against_statsmodels_never_helps_and_keeps_the_order(p):
     for ours, method in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):

@@ -41,11 +41,7 @@ __all__ = [
 
 
 class Finder:
-    """Import our modules from the byte code that pip compiled.
-
-    pytest's assertion rewriting would compile every module of a plugin's distribution again,
-    at each start where it can't write byte code. There is no assert to rewrite here.
-    """
+    """Import our modules from pip's byte code: they have no assert for pytest to rewrite."""
 
     @staticmethod
     def find_spec(

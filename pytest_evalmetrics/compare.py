@@ -153,10 +153,7 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
 
 
 def _culprit(given: Namespace) -> tuple[list[str], bool]:
-    """Find the first worse of runs, the oldest first; return lines, and whether there is one.
-
-    Runs are named as for `_compare`; one ``FROM..TO=PATTERN`` stands for the commits of git.
-    """
+    """Find the first worse of runs, oldest first; return lines, and whether there is one."""
     from pytest_evalmetrics import metrics
     from pytest_evalmetrics.pipeline.regressions import rule_of
     from pytest_evalmetrics.pipeline.run_series import first_worse, runs_of_commits
@@ -451,11 +448,7 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command ``evalmetrics``; return its exit status.
-
-    0 where nothing got worse, 1 on a regression or what can't be judged, 2 where a run can't be
-    read.
-    """
+    """Run the command; return 0 where nothing got worse, 1 where that isn't sure, 2 on an error."""
     given = _parsed(argv)
     try:
         if given.command == "site":

@@ -364,10 +364,7 @@ class RolloutTable:
 
 
 def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
-    """Put the runs of one agent into one table: a task's rollouts of all runs, in their order.
-
-    A category that a run lacks is left out, and a score that it lacks is missing in its rows.
-    """
+    """Put the runs of one agent into one table; a category that a run lacks is left out."""
     if len(tables) == 1:
         return tables[0]
     every = dict.fromkeys(task for table in tables for task in table.tasks)

@@ -67,12 +67,9 @@ _MARKS = ("{{", "{%", "{#")
 
 
 def compile_value(value: Any, *, body: bool = False) -> Rendered:
-    """Compile the templates in a value.
-
-    A text that is one template alone becomes the template's value; any other stays text. A
-    text as a whole body may be JSON, which is parsed here, before anything is filled in; and
-    a lone ``{{ x | tojson }}`` within a body is x itself.
-    """
+    """Compile the templates in a value."""
+    # A text that is one template alone becomes the template's value; a text as a whole body may be
+    # JSON; a lone ``{{ x | tojson }}`` within a body is x itself.
     return _compiled(_parsed_json(value) if body and isinstance(value, str) else value, body)
 
 
@@ -112,10 +109,7 @@ _TEXT_OR_TEMPLATE = re.compile(
 
 
 def _parsed_json(text: str) -> Any:
-    """Parse JSON text in which templates stand for values or for parts of texts.
-
-    Other text is returned as it is.
-    """
+    """Parse JSON text whose values may be templates; return other text as it is."""
     if text.lstrip().startswith(_MARKS) or not _JSON_LIKE.fullmatch(text):
         return text
     if "{%" in text:
@@ -269,10 +263,7 @@ _ENCODED = ("untrusted", "tojson", "length", "count", "int", "float", "round")
 
 
 def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
-    """List the paths that a prompt writes as they are: ``item.answer``.
-
-    Names in `trusted`, and what a loop or ``set`` takes from them, are the author's own.
-    """
+    """List the paths that a prompt writes as they are: ``item.answer``, but for `trusted` names."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value
         return [path for part in parts for path in bare_values(part, trusted)]

@@ -145,10 +145,7 @@ def _read(path: str, shown: str, _changed: int, _size: int) -> tuple[dict[str, A
 
 
 def append(path: Path, runs: Sequence[Run], shown: str) -> None:
-    """Add runs at the end of a history, one line each, under a lock that ends with the file.
-
-    A line that an earlier process left unfinished is not continued.
-    """
+    """Add runs to a history, one line each, under a lock; an unfinished line is not continued."""
     data = "".join(compact(run) + "\n" for run in runs).encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -164,11 +164,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
 def run_benchmark(
     item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **options: Any
 ) -> BenchmarkResult:
-    """Evaluate a benchmark, record its baseline where the run updates, and leave its result.
-
-    A test may evaluate several, and gives each a `label` that is unique in the run; an item of a
-    benchmark file has one, named as itself. The options are those of `Evaluation`.
-    """
+    """Evaluate a benchmark, record its baseline where the run updates, and leave its result."""
     benchmark, in_test = as_asked(item.config, benchmark), label is not None
     try:
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
@@ -260,10 +256,7 @@ def _evaluation(
 
 
 def _share_budget(session: pytest.Session, benchmarks: int) -> None:
-    """Let the benchmarks that stop early take their looks in turns, where the run has a budget.
-
-    Of xdist's workers each does it for its share of them. With -x nothing is paid ahead.
-    """
+    """Let benchmarks that stop early take their looks in turns, where the run has a budget."""
     config = session.config
     if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
         return

@@ -19,10 +19,7 @@ def spaced(value: Any) -> str:
 
 
 def untrusted(value: Any) -> str:
-    """Write untrusted data as JSON on one line, which no text in it can end.
-
-    Invisible characters are written as escapes, so that a reader sees what a model sees.
-    """
+    """Write data as JSON on one line, which no text in it can end, without invisible characters."""
     text = _SPACED.encode(value)
     if text.isprintable():
         return text

@@ -32,11 +32,9 @@ _ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
-    """Declare the options and the settings.
-
-    If a later plugin declares ``--snapshot-update`` too, pytest 9 refuses it with a traceback, and
-    older ones as they read the command line: both are explained.
-    """
+    """Declare the options and the settings."""
+    # If a later plugin declares --snapshot-update too, pytest 9 refuses it with a traceback, and
+    # older ones as they read the command line: both are explained.
 
     def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
         names, has = ("snapshot", "snapshottest"), pluginmanager.has_plugin

@@ -93,10 +93,7 @@ class RunResults:
         skipped: Mapping[str, str],
         deselected: Sequence[str],
     ) -> tuple[Lines, bool]:
-        """Write the artifacts; return the terminal's section.
-
-        The second value says whether all that was to be evaluated was, and every file is there.
-        """
+        """Write the artifacts; return the terminal's section, and whether nothing is missing."""
         config, paths = self._config, list[Path]()
         report = report_document(
             self.entries.values(), lost, self._history(), skipped, deselected=deselected

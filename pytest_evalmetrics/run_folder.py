@@ -44,10 +44,7 @@ _TEMPORARY = re.compile(r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{
 
 
 class RunFolder:
-    """The files that a run leaves at a prefix: ``/ci/evalmetrics/`` or ``/ci/results/run1_``.
-
-    A run that evaluates nothing only makes an earlier verdict look old.
-    """
+    """The files that a run leaves at a prefix: ``/ci/evalmetrics/`` or ``/ci/results/run1_``."""
 
     def __init__(self, prefix: str, *, evaluates: bool) -> None:
         self.prefix = prefix
@@ -65,10 +62,7 @@ class RunFolder:
         }
 
     def start(self) -> list[str]:
-        """Mark the folder as running, and move the files of an earlier verdict aside.
-
-        Return notes on an earlier run. Raise ArtifactError where another run writes.
-        """
+        """Mark the folder as running, and move an earlier verdict's files aside."""
         earlier = _read(self._file)
         died = earlier.get("state") == "running"
         if self._evaluates and died and _lives(earlier):
@@ -92,10 +86,7 @@ class RunFolder:
         return [f"note: the run before this one did not finish: {which}"] * died
 
     def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
-        """Record the verdict and the files of this run; `complete` says that none is missing.
-
-        Raise ArtifactError where another run has taken the folder meanwhile.
-        """
+        """Record the verdict and the files of this run; `complete` says that none is missing."""
         self.release()
         now = _read(self._file)
         if now.get("run", self._state["run"]) != self._state["run"]:
@@ -178,10 +169,7 @@ def make_folder(folder: Path) -> None:
 
 
 def finished_report(path: Path, shown: str) -> Path:
-    """Find an earlier run's ``report.json``; raise BaselineError if its run has not finished.
-
-    Where this very run has put the report aside, return that one.
-    """
+    """Find an earlier run's ``report.json``; raise BaselineError if it has not finished."""
     if not path.name.endswith("report.json"):
         return path
     prefix = str(path).removesuffix("report.json")
@@ -217,10 +205,7 @@ def temporary_name() -> str:
 
 @contextmanager
 def replacing(path: Path) -> Iterator[IO[bytes]]:
-    """Open a file beside its place for writing, and move it there when it is complete.
-
-    After an error there is what was there before.
-    """
+    """Open a file beside its place for writing, and move it there only when it is complete."""
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.parent / f".{temporary_name()}.tmp"
     try:
@@ -240,10 +225,7 @@ def write_whole(path: Path, pieces: Iterable[bytes]) -> None:
 
 
 def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
-    """Lock a byte of an open file, or release it; False while another process has it.
-
-    The lock ends with the process, however that ends, and when the file is closed.
-    """
+    """Lock a byte of an open file, or release it; False while another process has it."""
     try:
         if sys.platform == "win32":
             os.lseek(file, place % 2**31, os.SEEK_SET)  # positions are those of a long
@@ -335,11 +317,7 @@ _SYSTEMS = (
 
 
 def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
-    """Return the judged commit, its branch, the page of the CI system's job, and the time.
-
-    The CI system names them, or else git; None is unknown. The time is that of SOURCE_DATE_EPOCH
-    where a build is to be reproducible.
-    """
+    """Return the judged commit, its branch, the CI job's page, and the time; None is unknown."""
     epoch = environ.get("SOURCE_DATE_EPOCH", "")
     now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
     origin: dict[str, Any] = dict.fromkeys(("commit", "branch", "url")) | {"time": f"{now:{_TIME}}"}

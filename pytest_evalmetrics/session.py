@@ -208,10 +208,7 @@ class EvaluationSession:
     def pytest_runtest_makereport(
         self, item: pytest.Item, call: pytest.CallInfo[None]
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-        """Attach the results of an item's benchmarks to the report of the item.
-
-        A worker's first report carries its selection too: one that dies leaves nothing else.
-        """
+        """Attach the results of an item's benchmarks to the report of the item."""
         report = yield
         payloads = item.stash.get(PAYLOADS, None)
         if payloads is not None:

@@ -78,11 +78,7 @@ def benchmark_name(test: str, check: str | None) -> str:
 
 
 class Declared:
-    """The benchmarks of the files that this process has collected.
-
-    No file is read for it a second time: what a file declares that was not collected is not
-    known, and then none of its baselines is an orphan.
-    """
+    """The benchmarks of the files that this process has collected, which are read only once."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -148,11 +144,7 @@ class Declared:
 
     @cached_property
     def _collected(self) -> dict[Path, set[str]]:
-        """The functions that were collected of each file, without their parameters.
-
-        Also those that a selection, or somebody's conftest.py, then left out. Of a file that was
-        not collected whole nothing is known.
-        """
+        """The functions collected of each whole file, without parameters, also deselected ones."""
         names: dict[Path, set[str]] = {}
         args = self._config.args
         if self._config.getoption("lf", default=False) or any("::" in str(arg) for arg in args):
@@ -207,12 +199,8 @@ def _names(folder: Path) -> list[str]:
 
 
 def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bool]:
-    """List the unused baselines below the root folder, and delete them where that is asked for.
-
-    Every benchmark file of the root folder is read, whatever the command line names. A baseline
-    of a test is unused where its file is gone, or was collected whole and has no such test.
-    Returns lines for people, and whether all that was to be deleted is gone.
-    """
+    """Delete unused baselines where that is asked for; return lines, and whether all went."""
+    # Every benchmark file of the root folder is read, whatever the command line names.
     lines: list[str] = []
     declared = Declared(config)
     unused: list[Path] = []

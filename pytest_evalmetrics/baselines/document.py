@@ -41,10 +41,7 @@ _TAKE_AGAIN = f"take it from version control again, or {_RECORD}"
 
 
 class MetricDocument(TypedDict, total=False):
-    """A key metric: its value, what it rests on, and its interval for the reader.
-
-    Of several runs ``value`` is the mean of ``runs``, the newest last.
-    """
+    """A key metric with its interval; of several runs `value` is their mean, newest last."""
 
     value: float | None
     runs: list[float | None]
@@ -58,10 +55,9 @@ _Cells = Sequence[float | str | Sequence[float | str | None] | None]
 
 
 class AgentDocument(TypedDict):
-    """One agent's run: key metrics, and per task and column each rollout's number or label.
+    """One agent's run: key metrics, and per task and column each rollout's number or label."""
 
-    ``ids`` is ``positions`` where task ids are no names; ``content`` is a hash per task.
-    """
+    # `ids` is ``positions`` where task ids are no names; `content` is a hash per task.
 
     key_metrics: dict[str, MetricDocument]
     tasks: dict[str, dict[str, _Cells]]
@@ -82,12 +78,7 @@ class BaselineDocument(TypedDict):
 def agent_document(
     result: AgentResult, table: RolloutTable, columns: Iterable[str], *, gated: Sequence[str] = ()
 ) -> AgentDocument:
-    """Describe one agent's run.
-
-    `columns` are what to keep of each rollout, in this order: the scores and labels that gated
-    metrics are computed from. The `gated` metrics, as they are written, come first, and are there
-    even where they are no key metrics.
-    """
+    """Describe one agent's run, with `columns` of each rollout; `gated` metrics come first."""
     first = {result.estimates[name].name: result.estimates[name].value for name in gated}
     # the order of the rest would be the order in which rows happen to name their scores
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
@@ -166,10 +157,7 @@ def _column(table: RolloutTable, name: str) -> list[Any]:
 
 
 def _plain(column: NDArray[np.float64]) -> list[Any]:
-    """Write each whole number as such, and a missing value as null, row by row.
-
-    The text of a row must not depend on other rows: its line would change with theirs.
-    """
+    """Write whole numbers as such and a missing value as null, each row by itself."""
     finite = np.isfinite(column)
     whole = finite & (np.trunc(column) == column) & (np.abs(column) < _WHOLE)
     if whole.all():
@@ -219,10 +207,7 @@ def parse(text: str, *, file: str, benchmark: str | None = None) -> BaselineDocu
 
 @collector_paused()
 def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable, ...]]:
-    """Turn a baseline into one table of each run of each agent, the newest last.
-
-    Task ids are text.
-    """
+    """Turn a baseline into one table of each run of each agent, newest last; task ids are text."""
     read: dict[str, tuple[RolloutTable, ...]] = {}
     for agent, described in doc["agents"].items():
         rows: Any = described["tasks"]
@@ -319,11 +304,7 @@ def stamped(doc: BaselineDocument) -> BaselineDocument:
 
 @collector_paused()
 def is_edited(doc: BaselineDocument) -> bool:
-    """Whether a parsed baseline differs from the recorded one, or lacks the digest to check it.
-
-    Such as after the merge of two branches that both recorded it: no marks of a conflict are
-    left, and the tasks are a mixture of two runs.
-    """
+    """Whether a parsed baseline isn't as recorded, such as after a merge of two branches' ones."""
     return bool(doc["provenance"].get("digest") != _digest(doc))
 
 
@@ -439,12 +420,7 @@ class _Report(TypedDict):
 
 
 def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> BaselineDocument:
-    """Take one benchmark's run out of a ``report.json``, as a baseline.
-
-    Where several benchmarks of the report have the name, that of the benchmark `file` says which
-    is meant. `shown` is the report as messages name it. An evaluation that is not complete is
-    refused.
-    """
+    """Take one benchmark's run out of a ``report.json``, as a baseline; `file` is its file."""
     entries = _read(finished_report(path, shown), shown)["benchmarks"]
     matches = [entry for entry in entries if entry["name"] == benchmark]
     if len(matches) > 1:

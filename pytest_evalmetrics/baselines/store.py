@@ -99,11 +99,7 @@ class Store:
     def settle(
         self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None = None
     ) -> BenchmarkResult:
-        """Let syrupy count the outcome, and write the baseline where this run updates.
-
-        `new` is the baseline that this run would record, None where it must not, and `rows` the
-        rows that it keeps, compressed. Returns the result with what was recorded, or why not.
-        """
+        """Let syrupy count the outcome, and write the baseline `new` where this run updates."""
         if self._assertion is None or self._unusable:
             return result
         if self.updates:
@@ -253,10 +249,7 @@ class BaselineLocation(PyTestLocation):
 
 
 class BaselineExtension(SingleFileSnapshotExtension):
-    """Keeps one benchmark's baseline in one file.
-
-    syrupy builds extensions without arguments; the store sets what an item needs.
-    """
+    """Keeps one benchmark's baseline in one file; the store sets what syrupy can't pass on."""
 
     _write_mode = WriteMode.TEXT
     snapshot_dirname = declared.FOLDER
@@ -324,11 +317,7 @@ class BaselineExtension(SingleFileSnapshotExtension):
 
 
 def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) -> None:
-    """Let syrupy count items that are no functions.
-
-    It looks for orphans beside the files that were named on the command line only where an
-    item of theirs has run, and counts functions alone.
-    """
+    """Let syrupy count items that are no functions: it looks for orphans only beside those."""
     session: Any = getattr(config, "_syrupy", None)
     if session is None or hasattr(session, "_counts_benchmarks"):
         return

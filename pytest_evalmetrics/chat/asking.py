@@ -34,11 +34,7 @@ _T = TypeVar("_T")
 
 
 class Spending:
-    """Sums of calls, requests, tokens and latencies of a model's answers.
-
-    They depend neither on the order of the answers nor on whether the journal gave them, so
-    that a run that was interrupted and a replay report the same.
-    """
+    """Sums over a model's answers, the same in any order and where the journal gave them."""
 
     def __init__(self) -> None:
         self._answers = array("d")  # five numbers of each, NaN for unknown tokens

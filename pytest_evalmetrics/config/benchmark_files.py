@@ -127,10 +127,7 @@ def _mismatch(node: YamlNode, expected: str) -> Problem:
 
 
 def _unknown_names(top: YamlNode) -> Iterator[Problem]:
-    """Check the types of scorers and the gate rules, even if their other keys are invalid.
-
-    What ``package.module:name`` means is imported when it is used: collecting runs no such code.
-    """
+    """Check the types of scorers and the gate rules, even if their other keys are invalid."""
     nothing = YamlNode({}, top.line, top.path)
     scorers, baseline = (top.get(key) or nothing for key in ("scorers", "baseline"))
     gates = [baseline, *(gate for _, gate in (baseline.get("metrics") or nothing).children)]

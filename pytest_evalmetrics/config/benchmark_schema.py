@@ -49,11 +49,7 @@ def schema_of_benchmark() -> dict[str, Any]:
 
 
 def schema_of_file() -> dict[str, Any]:
-    """Return the schema of a benchmark file (JSON Schema, draft 2020-12).
-
-    What a benchmark must say may also come from the file's ``defaults``, so only its name is
-    required of a benchmark in a file that has them.
-    """
+    """Return the schema of a benchmark file (JSON Schema, draft 2020-12)."""
     whole = schema_of_benchmark()
     defs: dict[str, Any] = whole.pop("$defs", {})
     defs[_WHOLE] = whole

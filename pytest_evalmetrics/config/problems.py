@@ -24,11 +24,7 @@ _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
 
 
 class _Fault(NamedTuple):
-    """An error of pydantic's, located in the file.
-
-    pydantic's location also names branches of unions, and keys into which a short form was
-    expanded; `at` keeps what the file holds.
-    """
+    """An error of pydantic's, at the place that the file has for it."""
 
     kind: str
     message: str

@@ -111,10 +111,7 @@ def show_path(path: NodePath) -> str:
 
 
 def columns_of(file: Path) -> dict[tuple[int, str], int]:
-    """Return the column of each key and item of a file, from 1, by its line and its shown path.
-
-    Without a path it is the first one of that line.
-    """
+    """Return the column of each key and item, from 1, by its line and its shown path."""
     columns: dict[tuple[int, str], int] = {}
     root = read_yaml(file).root
     nodes = [] if root is None else [root]
@@ -145,10 +142,7 @@ class _RefusedError(Exception):
 
 
 class _Composer:
-    """Tags scalars as quoted or plain only, and limits the depth.
-
-    PyYAML calls these three methods for each node while it composes them, recursively.
-    """
+    """Tags scalars as quoted or plain, and limits the depth: PyYAML calls these for each node."""
 
     _depth = 0
 
@@ -247,10 +241,7 @@ class _Reader:
         self._repeated = 0
 
     def read(self, node: Any, place: YamlNode) -> YamlNode:
-        """Convert `node` and its children.
-
-        What an alias repeats keeps the path at which it is written: one problem, one message.
-        """
+        """Convert `node`; what an alias repeats keeps its first path: one problem, one message."""
         if id(node) in self._open:
             return self._broken(place, "this alias stands for what it is a part of")
         if id(node) in self._first:

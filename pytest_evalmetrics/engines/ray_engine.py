@@ -138,10 +138,7 @@ class RayEngine:
         return self._ray
 
     async def watch_head(self) -> None:
-        """Raise once the head of the cluster is gone.
-
-        Ray itself waits for it a minute, and then ends this process without a word.
-        """
+        """Raise once the head is gone: Ray waits a minute, and ends this process silently."""
         while True:
             await asyncio.sleep(_BEAT_S)
             await asyncio.to_thread(self._check_head)

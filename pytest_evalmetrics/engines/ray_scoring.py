@@ -110,10 +110,7 @@ class _FarScorer:
 
 
 def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> tuple[bytes, str]:
-    """Pickle the code and the settings that a worker needs before its first task; no secrets.
-
-    Return also why the project's code is not in it, if so.
-    """
+    """Pickle what a worker needs, without secrets; also say why the project's code is left out."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
         spec.type if isinstance(spec, CustomScorerSpec) else spec.function

@@ -55,10 +55,7 @@ class Gated(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, kw_only=True):
-    """One metric against its baseline; a positive drop is damage, whatever the direction.
-
-    `compare` fills it in test by test; nothing changes it after that.
-    """
+    """One metric against its baseline; a positive drop is damage, whatever the direction."""
 
     # its tasks have a `RolloutTable`'s order, whatever that of the input, on which sums and draws
     # depend

@@ -137,12 +137,9 @@ class Rule(msgspec.Struct, frozen=True):
         return self.name in ("statistical", "practical") or getattr(self.own, "tests", False)
 
     def allowed(self, baseline: float) -> float | None:
-        """Return the drop that a rule without a test allows; None for one that tests.
-
-        For ``relative`` the mean over tasks of (1 - share) * baseline - current is above 0
-        exactly where the mean drop is above share * baseline; the size of a negative
-        baseline is what counts.
-        """
+        """Return the drop that a rule without a test allows; None for one that tests."""
+        # For ``relative`` the mean over tasks of (1 - share) * baseline - current is above 0 where
+        # the mean drop is above share * baseline, by the size of a negative baseline.
         drops = {"exact": 0.0, "absolute": self.max_drop, "relative": self.max_drop * abs(baseline)}
         return drops.get(self.name)
 
@@ -289,11 +286,8 @@ def check_value(
     accept: str = "",
     against: str = "",
 ) -> Check:
-    """Judge a number without known tasks, such as a hook's, against its recorded value.
-
-    Only the rules that need no test can: exact, absolute and relative; and noninferior
-    where the estimate has an interval, the other number taken as certain.
-    """
+    """Judge a number without known tasks, such as a hook's, against its recorded value."""
+    # Only exact, absolute and relative can; and noninferior where the estimate has an interval.
     name, value, interval = estimate.name, estimate.value, estimate.interval
     drop: float | None = None
     decision = Decision(Verdict.PASS)

@@ -40,11 +40,9 @@ def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
 
 
 class Completeness:
-    """One agent's rollouts, counted and compared with ``expect`` and ``num_samples``.
+    """One agent's rollouts, counted and compared with ``expect`` and ``num_samples``."""
 
-    `agent` is the agent's name where a benchmark has several, else empty. `expected` are the
-    rollouts that each task should have, shape (tasks,).
-    """
+    # `agent` is empty where there is one; `expected` has the rollouts of each task, (tasks,).
 
     def __init__(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> None:
         self.benchmark, self.spec, self.agent, self.table = benchmark, benchmark.spec, agent, table
@@ -263,10 +261,7 @@ def check_thresholds(
 
 
 def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
-    """Report thresholds at the end of their metric's range, where nothing breaks them.
-
-    What is outside of the range is refused when the file is read.
-    """
+    """Report thresholds at the end of their metric's range, which nothing can break."""
     for text, threshold in benchmark.spec.thresholds.items():
         try:
             limits = range_of(benchmark.spec, parse(text))

@@ -162,10 +162,8 @@ def _by_value(pair: PairedMetric, sign: float) -> tuple[_Mixed, Floats, Floats] 
 def _swapped(
     mixed: _Mixed, units: int, rng: np.random.Generator, most: int, *, by_unit: bool
 ) -> tuple[Floats, Floats]:
-    """Return the damage with units swapped, and what the pseudo-values predict.
-
-    A choice and its opposite have the same damage but for the sign: each counts twice.
-    """
+    """Return the damage with units swapped, and what the pseudo-values predict."""
+    # A choice and its opposite have the same damage but for the sign: each counts twice.
     choices: Any
     if not by_unit:
         choices = [rng] * most

@@ -308,12 +308,9 @@ def _worst(comparison: Comparison, sides: Mapping[str, TaskRewards]) -> list[dic
 
 
 def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
-    """Adjust the p values that verdicts rest on, by step-down minimum p; the others stay.
-
-    Westfall and Young 1993, Resampling-Based Multiple Testing, algorithm 2.8. A metric that has no
-    damage by task (a swapped median, the worst task) counts as independent of the others, and so do
-    those of different agents.
-    """
+    """Adjust p values by step-down minimum p (Westfall and Young 1993, algorithm 2.8)."""
+    # A metric without damage by task (a swapped median, the worst task) counts as independent,
+    # and so do those of different agents.
     p = [float(comparison.p) for comparison in comparisons]
     tested = [i for i, f in enumerate(comparisons) if f.gated.rule.tests and not math.isnan(p[i])]
     if len(tested) < 2:  # noqa: PLR2004 - nothing to adjust for
@@ -383,10 +380,7 @@ def _distinct_numbers(
 
 
 def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
-    """Return the damage of each unit, scaled to length 1, shape (comparisons, units).
-
-    A unit is a task, or a cluster; None where the clusters of two metrics don't match.
-    """
+    """Return the damage of each task or cluster, scaled to length 1, shape (comparisons, units)."""
     if not comparisons:
         return None
     rows = [f.influence for f in comparisons if f.influence is not None]

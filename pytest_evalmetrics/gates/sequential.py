@@ -67,10 +67,8 @@ class Look(msgspec.Struct, frozen=True):
     def settles(
         self, value: float, interval: Interval | None, least: float | None, most: float | None
     ) -> str:
-        """Check on which side of its ends a number surely is, by a repeated confidence interval.
-
-        Jennison and Turnbull 1989, J. R. Statist. Soc. B 51: its ends hold at all looks together.
-        """
+        """Check on which side of its ends a number surely is, by a repeated confidence interval."""
+        # Jennison and Turnbull 1989, J. R. Statist. Soc. B 51: its ends hold at all looks.
         if interval is None or not interval.low < interval.high:
             return ""
         wider = self.bounds(_THRESHOLD_ALPHA, math.inf).efficacy[self.at]
@@ -85,11 +83,7 @@ class Look(msgspec.Struct, frozen=True):
     def of_gate(
         self, bounds: StopBounds, decision: Decision, *, p: float, p_least: float, se: float
     ) -> dict[str, Any]:
-        """Return the evidence of a look: whether the gate is sure, and the drop without its bias.
-
-        `p_least` is p with what is missing at its worst. Futility has p without a correction for
-        other metrics: that stops later.
-        """
+        """Return what a look shows: whether the gate is sure, and the drop without its bias."""
         information, futile = bounds.fractions[self.at], stats.normal_sf(bounds.futility[self.at])
         fails = decision.verdict is Verdict.FAIL or decision.why in _FOR_GOOD
         settled = "fail" if fails else ""

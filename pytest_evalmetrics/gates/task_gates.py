@@ -179,12 +179,7 @@ def check_task_list(
     min_coverage: float,
     accept: str,
 ) -> Check | None:
-    """Check that the tasks of a baseline are there, unchanged.
-
-    `reward` is the score that tells what new tasks are worth. `min_coverage` is the share of the
-    baseline's tasks that must be compared. FAIL where too many tasks are lost, INCONCLUSIVE where
-    too many are edited; None where the task list is as recorded.
-    """
+    """Check that the tasks of a baseline are there, unchanged; None where they are."""
     parts = list(_parts(drift, table, reward))
     if not parts:
         return None

@@ -81,11 +81,8 @@ def statistic_metric(name: str) -> PooledMean | PooledStatistic:
 
 
 def pooled_statistics(table: RolloutTable) -> dict[str, float]:
-    """Compute the base statistics of one agent over all rollouts, in NeMo Gym's order.
-
-    A column without any value has no keys; one with a single value among several rollouts has no
-    ``std``. A statistic that is too large for a float is a `MetricError`.
-    """
+    """Compute the base statistics of one agent over all rollouts, in NeMo Gym's order."""
+    # A column without any value has no keys, one with a single value among several rollouts no std.
     statistics = _Statistics(table)
     values = statistics.of(np.array([0, len(table)]))
     listed = chain.from_iterable(map(_listed, values, statistics.whole))
@@ -94,11 +91,7 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
 
 
 def statistics_of(column: Floats) -> list[float]:
-    """Compute mean, max, min, median and std of a column that has a value, NaN where missing.
-
-    std is the sample deviation (ddof = 1): 0 where there is one row, NaN where there are more and
-    all but one are missing.
-    """
+    """Compute mean, max, min, median and std (0 of one row) of a column, NaN where missing."""
     return [float(values[0]) for values in _of_rows(column[None])]
 
 
@@ -152,11 +145,7 @@ class _Statistics:
         self.whole = tuple(whole and s in ("max", "min") for s in STATISTICS for _ in columns)
 
     def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
-        """Compute the statistics of the tasks between these bounds of rows.
-
-        One array per name, NaN where a task has no such statistic. One that is too large for a
-        float is a `MetricError`.
-        """
+        """Compute the statistics of the tasks between two bounds of rows, NaN where none."""
         columns = [c[bounds[0] : bounds[-1]] for c in self.columns]
         by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]

@@ -260,10 +260,7 @@ class MaxAtK(_OfK):
 
 
 class _PerTask(MeanReward):
-    """Usage of a task: the mean within the task, then over the tasks that report it.
-
-    It need not be listed: where rows carry a usage it is among the aggregate metrics.
-    """
+    """Usage of a task: the mean within the task, then over the tasks that report it."""
 
     def column(self, scores: Mapping[str, Floats]) -> Floats | None:
         """Take each row's usage from the first of the accepted columns that it fills."""

@@ -50,11 +50,7 @@ class Names(msgspec.Struct, eq=False):
         return BoundMetric(MetricName(name, score), statistic_metric(name))
 
     def bind(self, text: str) -> BoundMetric:
-        """Look up a metric by its name as it is written.
-
-        A metric that was bound as ``package.module:attribute`` is known by its own name from
-        then on.
-        """
+        """Look up a metric by its name as it is written, and remember its own name."""
         if text not in self._bound:
             name = parse(text)
             if name.is_statistic:

@@ -146,11 +146,9 @@ def offers(metric: object, *methods: str) -> bool:
 
 
 class TaskParts(msgspec.Struct, frozen=True, dict=True):
-    """Each task's contribution to a metric that is a mean or ratio over tasks, shapes (tasks,).
+    """Each task's contribution to a metric that is a mean or ratio over tasks, shapes (tasks,)."""
 
-    The metric is sum of `tops` / sum of `bottoms`. For a mean over tasks a bottom is 1. Both are
-    0 for a task without a value.
-    """
+    # The metric is sum of `tops` / sum of `bottoms`; both are 0 for a task without a value.
 
     tops: Floats
     bottoms: Floats
@@ -255,10 +253,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return MetricError(f"{self.label} {what}", file=file, line=line, hint=hint)
 
     def parts(self, rewards: TaskRewards) -> TaskParts | None:
-        """Split it into its tasks' parts; None where it can only be evaluated anew.
-
-        A task with fewer rollouts than `samples_needed` has no value here.
-        """
+        """Split it into its tasks' parts; None where it can only be evaluated anew."""
+        # A task with fewer rollouts than `samples_needed` has no value here.
         parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
         if parts is not None:
             self._finite(total(parts.tops))
@@ -294,11 +290,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     def measure(
         self, rewards: TaskRewards, tasks: Sequence[object] | None = None
     ) -> tuple[float, TaskParts | None]:
-        """Compute it, and its tasks' parts; `tasks` are the tasks' ids, for messages.
-
-        It is a `MetricError` if it fails, is undefined, a task has too few rollouts, or it returns
-        anything but a finite number.
-        """
+        """Compute it and its tasks' parts; a MetricError where it isn't a finite number."""
         self._check_defined(rewards, tasks)
         value, parts = self._measured(rewards)
         if self.bounded and not -_SLACK <= value <= 1 + _SLACK:

@@ -41,12 +41,9 @@ if TYPE_CHECKING:
 
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
-    """Rename a baseline's tasks to the run's ids for the same content; return the drift too.
-
-    Tasks are matched by id where the content is the same or unknown, then by content; tasks of the
-    same content in the order of their ids. An id that stands for another task by now is written
-    ``id (as recorded)``.
-    """
+    """Rename a baseline's tasks to the run's ids for the same content; return the drift too."""
+    # Matched by id where the content is the same or unknown, then by content, in the ids' order.
+    # An id that stands for another task by now is written ``id (as recorded)``.
     places = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents
     drift = Drift(
@@ -93,11 +90,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
 
 
 def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:
-    """Find each task's place in another list, -1 where it is not there.
-
-    Ids have no repeats. They compare as text: a run's whole numbers are text in its baseline's
-    file.
-    """
+    """Find each task's place in another list, -1 where it is not there; ids compare as text."""
     if tasks == among:
         return np.arange(len(tasks))
     place = dict(zip(map(str, among), range(len(among)), strict=True))
@@ -119,11 +112,7 @@ def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
 
 
 class Pairing(msgspec.Struct, frozen=True, dict=True):
-    """A run and its baseline, of one agent.
-
-    Fields of rows that the baseline does not hold are taken from the run, whose tasks they
-    describe.
-    """
+    """A run and its baseline, of one agent; fields of rows that a baseline lacks are the run's."""
 
     plan: Plan
     current: RolloutTable
@@ -135,12 +124,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return self.plan.names.bind(text)
 
     def pair(self, metric: BoundMetric) -> PairedMetric:
-        """Pair a metric over the tasks of both sides; with no task left the values are NaN.
-
-        A missing reward is left out, or counts on both sides as the benchmark says it does. A task
-        without a value on one side, such as too few rollouts for pass@k, is among the excluded
-        ones.
-        """
+        """Pair a metric over the tasks of both sides; with no task left the values are NaN."""
+        # A task without a value on one side, as with too few rollouts, is among the excluded.
         return self._pair(metric, *self._samples(metric))
 
     def missing(self, metric: BoundMetric) -> float:
@@ -153,12 +138,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return max(shares)
 
     def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> PairedMetric | None:
-        """Pair a metric, what is missing at its worst; None where nothing is missing.
-
-        The run's missing rewards are then as bad, and the baseline's as good, as any reward
-        of either side, or as [0, 1] allows where all rewards lie in it. Where a metric may do
-        with a reward what it likes, the worst of all such ways is taken.
-        """
+        """Pair a metric, what is missing at its worst; None where nothing is missing."""
+        # A missing reward is then as bad, or in the baseline as good, as any, or as [0, 1] allows
+        # where all lie in it; of a metric of unknown shape the worst of all such ways is taken.
         if not self.missing(metric):
             return None
         samples = self._samples(metric)
@@ -311,10 +293,7 @@ def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> T
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
-    """Return what any reward may be: [0, 1] where all lie in it, else what there is.
-
-    Of rows the places of the least and the most worth.
-    """
+    """Return what any reward may be: [0, 1] where all lie in it, else what there is."""
     values = np.concatenate([side.values for side in sides])
     if not len(values):
         return 0.0, 1.0
@@ -348,11 +327,7 @@ def _paired(
     values: Sequence[Floats | None],
     parts: TaskParts | None,
 ) -> PairedMetric:
-    """Put a baseline and a run over the same tasks together.
-
-    `values` are the tasks' on each side, which `combine` of `parts` reduces where the metric is no
-    mean.
-    """
+    """Put a metric's values of the same tasks together, with what reduces them."""
     combine = None if parts is None else parts.combine
     is_mean = parts is not None and combine is None
 

@@ -410,10 +410,7 @@ class _BestOf(_OverRows):
 
 
 class _PassWithin(_OverRows):
-    """The share of tasks of which a rollout passes before a budget is spent.
-
-    Rollouts count in the order of their samples, each with what it spends itself.
-    """
+    """The share of tasks of which a rollout passes before a budget is spent, in samples' order."""
 
     def task_values(self, rows: TaskRows) -> Floats:
         spent = np.cumsum(rows[self.keys.of])

@@ -67,10 +67,7 @@ _REFERENCES: Final = (
 def with_reward(
     benchmark: Benchmark, names: tuple[str, ...] | None = None, measured: tuple[str, ...] = ()
 ) -> Benchmark:
-    """Settle the reward: what the benchmark says, else the only score there is.
-
-    `names` are the scores that scorers give, None where they have not been made.
-    """
+    """Settle the reward: what the benchmark says, else the only one of the scores `names`."""
     spec = benchmark.spec
     if names is None:
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
@@ -221,12 +218,9 @@ def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
 
 
 def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
-    """Rank rows in an order that depends only on the seed and the row's number.
-
-    By hash, because the generators of NumPy may give other numbers in another version.
-    Source of the mixing: G. L. Steele, D. Lea, C. H. Flood, "Fast Splittable Pseudorandom
-    Number Generators", OOPSLA 2014 (SplitMix64).
-    """
+    """Rank rows in an order that depends only on the seed and the row's number."""
+    # A hash, for NumPy's generators may change: SplitMix64, G. L. Steele, D. Lea, C. H. Flood,
+    # "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     first = (seed % 2**32) * 2**32 + 1
     with np.errstate(over="ignore"):
         z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
@@ -240,11 +234,7 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
 
 
 def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
-    """Take some of the tasks of a table; return them, and a note.
-
-    Tasks are ranked by a hash of the seed and of their content, else their id, so that other rows
-    don't change which are first. Groups have shares by the method of largest remainders.
-    """
+    """Take some of the tasks of a table, by a hash of the seed and their content; with a note."""
     first = np.unique(table.task, return_index=True)[1]
     contents = np.zeros(len(first), "S1") if table.content is None else table.content[first]
     by = None if spec.by is None else table.categories.get(spec.by)

@@ -94,10 +94,7 @@ class Judges:
                 )
 
     def check(self, score: ScoreRows) -> tuple[dict[str, Any], list[results.Check], list[str]]:
-        """Check the judges, and hold them against their thresholds; `score` scores rows.
-
-        Return what a result says of judges, by the names of its fields, checks and notes.
-        """
+        """Check the judges against their thresholds; return a result's fields, checks and notes."""
         checks = tuple(each.check(score(each.rows, [each.scorer])) for each in self._labelled)
         by_score = {check.score: check for check in checks}
         gated = []
@@ -236,12 +233,9 @@ def with_reference(
     reference: ReferenceSpec,
     score: Callable[[Benchmark], RolloutTable],
 ) -> RolloutTable:
-    """Add two scores to each rollout: the reference's mean reward on its task, and what is above.
-
-    Whatever shifts the run and its reference alike, as a judge or a server may, is in the first
-    and not in the second: compared with a baseline, that is a difference of differences. `score`
-    answers and scores the rows of a benchmark.
-    """
+    """Add each task's mean reward by the reference to its rollouts, and what is above it."""
+    # What shifts both alike, as a judge may, is not in the second score: compared with a
+    # baseline, that is a difference of differences.
     spec, line = benchmark.spec, benchmark.line_of("reference")
     if reference.rollouts is not None:
         files = reference.rollouts.like(spec.rollouts)

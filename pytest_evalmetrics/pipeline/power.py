@@ -260,11 +260,7 @@ def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float
 
 
 def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:
-    """Estimate the variance of a task's value between runs, averaged over tasks.
-
-    Each task's rollouts are resampled k at a time; n / (n - 1) makes up for the spread that
-    n rollouts don't show, and single ones show none.
-    """
+    """Estimate the variance of a task's value between runs, by resampling its rollouts."""
     parts, rng = metric.parts(rewards), np.random.Generator(np.random.PCG64(0))
     if parts is None or parts.combine is not None or not parts.held.any():
         return math.nan
@@ -331,11 +327,9 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
 
 
 def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluated]]:
-    """Evaluate a benchmark at one look after another, until its gates are sure.
-
-    Each look evaluates all rollouts up to it; the journal answers those of the looks before. So
-    nothing but the rows and answers decides where a run stops.
-    """
+    """Evaluate a benchmark at one look after another, until its gates are sure."""
+    # Each look evaluates all rollouts up to it, from the journal: nothing but rows and answers
+    # decides where a run stops.
     benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
     assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     looks = sequential.looks_between(rounds.least, rounds.most)
@@ -370,11 +364,8 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
 
 
 def in_turns(evaluations: Iterable[tuple[Evaluation, Scope]], budget: Budget) -> None:
-    """Take the looks of several benchmarks in turns, as far as a budget of them all goes.
-
-    So it is spent on those that are not sure yet. The answers stay in the journal, from where each
-    benchmark takes them when it is evaluated. Each evaluation comes with the scope of its names.
-    """
+    """Take the looks of several benchmarks in turns, as far as a budget of them all goes."""
+    # Their answers are in the journal, from where each benchmark takes them when it is evaluated.
     turns = [(looks_at(evaluation), scope) for evaluation, scope in evaluations]
     while turns:
         going = []

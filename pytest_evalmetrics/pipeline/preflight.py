@@ -187,11 +187,7 @@ def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
 def template_problems(
     benchmark: Benchmark, rows: Iterable[Row], rewarding: Sequence[int]
 ) -> Iterator[Problem]:
-    """Find the templates that fail for more rows than ``expect`` allows to have no reward.
-
-    One that fails for all rows is refused in any case. `rewarding` are the scorers that give the
-    reward. What is filled in later, such as an answer, fails here only by its name.
-    """
+    """Find the templates that fail for more rows than ``expect`` allows to have no reward."""
     keys = ("prompt_template", "tools", "response_format", "scorers")
     written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
     texts = {path: text for path, text in written if "{{" in text or "{%" in text}

@@ -62,10 +62,7 @@ def rollouts_of(
     engine: Engine | None = None,
     given: Sequence[str] | None = None,
 ) -> RolloutTable:
-    """Load what the metrics of a benchmark need from its files, or from others.
-
-    `given` are the scores of rows that are scored first, which may be those of a data set.
-    """
+    """Load what the metrics of a benchmark need, from its files or from others."""
     of_dataset = given is not None and benchmark.spec.dataset is not None
     wanted = [name for name in plan.scores if name not in (given or ())]
     load: Any = rollouts.load_dataset if of_dataset else rollouts.load
@@ -163,10 +160,7 @@ def reference_of(
     history: Path | None = None,
     engine: Engine | None = None,
 ) -> Reference | None:
-    """Find what a benchmark is compared with; None where it is to be recorded first.
-
-    `snapshot` reads the committed baseline; `label` names the benchmark in the run's `history`.
-    """
+    """Find what a benchmark is compared with; None where it is to be recorded first."""
     spec = settings_of(benchmark)
     if spec.rollouts is not None:
         files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
@@ -260,10 +254,7 @@ class AgentRun(msgspec.Struct, frozen=True):
 
 @dataclass
 class BaselineComparison:
-    """All agents of one benchmark against the reference.
-
-    The more of their numbers can fail the build, the surer each of these has to be.
-    """
+    """All agents of one benchmark against the reference; they share the level of a false alarm."""
 
     benchmark: Benchmark
     plan: metrics.Plan

@@ -89,11 +89,7 @@ def ruler_of(
     hook: str,
     hide: Callable[[str], str],
 ) -> dict[str, dict[str, Any]]:
-    """Describe what measures a benchmark: readable settings, without defaults and secrets.
-
-    `tools` scored in the recorded files, `hook` is the hash of the hooks that compute metrics, and
-    `hide` takes secrets out of a text.
-    """
+    """Describe what measures a benchmark: readable settings, without defaults and secrets."""
     reward = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
     ruler: dict[str, dict[str, Any]] = {_REWARD: {**reward, "pass_estimator": spec.pass_estimator}}
     for asked, scorer in zip(spec.scorers, bound, strict=True):

@@ -57,10 +57,7 @@ _HOW = (
 def calibrate(
     benchmark: Benchmark, *, count: int, evaluate: Callable[[Benchmark], Evaluated], **reading: Any
 ) -> tuple[list[str], Values, list[dict[str, Any]]]:
-    """Describe the noise of a benchmark: lines, proposed settings, and lines of charts.
-
-    The runs are those of its baseline (`reading` as `reference_of` takes it), or `count` new ones.
-    """
+    """Describe the noise of a baseline, or of `count` new runs: lines, settings, charts."""
     spec, recorded = benchmark.spec, {}
     benchmark = with_reward(benchmark)
     plan = plan_of(benchmark)
@@ -421,10 +418,7 @@ def _task_values(plan: metrics.Plan, text: str, tables: Runs) -> NDArray[np.floa
 
 
 def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
-    """Find the artifacts of ``FROM..TO=PATTERN``, whose ``{commit}`` is the hash of a commit.
-
-    Returns names of runs, their paths, and notes on commits without artifacts.
-    """
+    """Find the artifacts of the commits in ``FROM..TO=PATTERN``: names, paths and notes."""
     span, _, pattern = asked.partition("=")
     first, _, last = span.partition("..")
     if "{commit}" not in pattern:

@@ -57,11 +57,7 @@ class Scored:
 
 
 class Scoring:
-    """The scorers of one benchmark, and who answers its rows, bound and ready.
-
-    `runtime` has the run's client and budget, and shows the progress: see `run_transport`. Without
-    one nothing can be scored, and only `problems` be found.
-    """
+    """The scorers of one benchmark, and who answers its rows, bound and ready."""
 
     def __init__(
         self,
@@ -113,10 +109,7 @@ class Scoring:
         self.chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
 
     def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
-        """Find what would leave the chosen rows' scores without use.
-
-        `hooked` says that a hook computes metrics.
-        """
+        """Find what would leave the chosen rows' scores without use."""
         benchmark, table = self.benchmark, self.chosen.table
         rewarding = [i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores]
         rows = (row for row, failure in self._rows() if failure is None)
@@ -156,10 +149,7 @@ class Scoring:
         return Scored(rows, failures, (*notes, *agreed), table, *more)
 
     def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[transport.Forecast, int]:
-        """Count the calls that are still to be bound, and those that the journal answers.
-
-        `recorded` holds the baseline's metrics, for a model of which the journal has no answer.
-        """
+        """Count the calls still to be bound, and those that the journal answers."""
         self.scorers = tuple(scorer for scorer in self.scorers if scorer.calls)
         self.choose(plan)
         board = self._score_chosen()

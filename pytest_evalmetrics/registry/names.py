@@ -70,11 +70,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Scope:
-    """The folders in which names are looked up, while it is entered.
-
-    Those of a benchmark file, and of a test; for a run as a whole there are none, and the
-    registrations of `modules` count (None for any).
-    """
+    """The folders in which names are looked up while it is entered: a file's, a test's, or none."""
 
     active: Scope | None = None
 
@@ -184,11 +180,7 @@ class Registry:
         return module_of(entry and entry.target)
 
     def find(self, name: str) -> Found:
-        """Look up a name, a member of a family, or ``package.module:attribute``.
-
-        RegistryError says that there is no such thing, it can't be imported, or the name is taken
-        twice.
-        """
+        """Look up a name, a member of a family, or ``package.module:attribute``."""
         entry = self._registered(name)
         if entry is None and _REFERENCE.fullmatch(name):
             return Found(name, _imported(self.kind, name), reference=True)

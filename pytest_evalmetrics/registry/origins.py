@@ -45,11 +45,7 @@ def _identity(target: Any) -> tuple[Any, ...]:
 
 
 def _codes(target: Any) -> list[CodeType]:
-    """List the code of a function, or of a class's own methods.
-
-    Code knows its file; of a module only the name is known, and each conftest.py without a
-    package is the module ``conftest``.
-    """
+    """List the code of a function, or of a class's own methods, which knows its file."""
     parts = vars(target).values() if inspect.isclass(target) else (target,)
     functions = [part for part in parts if inspect.isfunction(part)]
     return [part.__code__ for part in functions if part.__module__ == target.__module__]
@@ -66,11 +62,8 @@ def is_ours(target: Any) -> bool:
 
 
 def source_hash(target: Any) -> str:
-    """Hash the source of a function or class, with everything it uses of its own module.
-
-    Comments, formatting and docstrings don't count; imports count by name. The result has twelve
-    hexadecimal digits; it is empty without a source, as for C code.
-    """
+    """Hash the source of a function or class, with what it uses of its module, if there is one."""
+    # Comments, formatting and docstrings don't count; imports count by name.
     thing = inspect.unwrap(_defined(target))
     try:
         file = inspect.getsourcefile(thing)

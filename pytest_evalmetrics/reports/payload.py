@@ -38,13 +38,10 @@ _PIECE: Final = 2**20
 
 
 class Payload(TypedDict):
-    """One benchmark, as it travels on pytest's report of its item.
+    """One benchmark, as it travels on pytest's report of its item."""
 
-    The texts are made once and never parsed again: ``aggregate`` and ``groups`` are entries of
-    ``aggregate_metrics.json`` and ``group_level_metrics.json``, ``row_scores`` and ``rollouts``
-    are lines of these files, ``task_scores`` has a line per agent for ``report.json``, and
-    ``about``, ``brief`` and ``tasks`` are of ``report.html``.
-    """
+    # The texts are made once and never parsed again, each for the artifact of its name: `about`,
+    # `brief` and `tasks` are of the page, `task_scores` has a line per agent for report.json.
 
     entry: dict[str, Any]  # its entry of ``report.json``, without the scores of its tasks
     texts: dict[str, str]  # by kind
@@ -134,11 +131,7 @@ def _no_room(of: str, folder: str | Path, error: OSError) -> ArtifactError:
 
 
 class Artifacts:
-    """The texts of finished benchmarks, kept until the run's end.
-
-    They lie in a temporary file (`in_memory` bytes are kept without one), so that a run over many
-    benchmarks holds none in memory.
-    """
+    """The texts of finished benchmarks, in a temporary file until the run's end."""
 
     def __init__(self, in_memory: int = 32 * 2**20) -> None:
         self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
@@ -260,12 +253,9 @@ def _scored_rows(scored: RowScores) -> Iterator[tuple[int, str, int | str, int, 
 
 
 def rollout_lines(scored: RowScores) -> Iterator[bytes]:
-    """Write one JSON object per rollout, in the order of the data set; one is held at a time.
-
-    A line is the row, its answer as ``response``, its task, sample, agent, scores and usage.
-    Under ``_evalmetrics`` it says what of that was no part of the row, and what ``sample``
-    was: so that scorers which look at the file see what they saw when it was made.
-    """
+    """Write one JSON object per rollout, in the order of the data set; one is held at a time."""
+    # Under ``_evalmetrics`` it says what was no part of the row, and what ``sample`` was: scorers
+    # that look at the file see what they saw when it was made.
     if scored.answers is None:
         return
     encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode

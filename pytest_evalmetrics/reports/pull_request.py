@@ -116,10 +116,7 @@ def _entries(path: str, **query: Any) -> Iterator[dict[str, Any]]:
 
 
 def _last_run(branch: str) -> str:
-    """Find the last successful run of this workflow for a push to the branch.
-
-    Runs of pull requests don't count: a fork's branch may have the same name.
-    """
+    """Find the last successful run of this workflow for a push, not for a fork's branch."""
     file = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
     path = f"actions/workflows/{urllib.parse.quote(file)}/runs"
     runs = _ask(path, branch=branch, event="push", status="success", per_page=1)["workflow_runs"]
@@ -127,10 +124,7 @@ def _last_run(branch: str) -> str:
 
 
 def _pull_of(run: Mapping[str, Any]) -> int | None:
-    """Find the open pull request whose newest commit a run has judged.
-
-    By GitHub's own record of the run: what the run itself says could name any pull request.
-    """
+    """Find the open pull request that a run has judged, by GitHub's own record of it."""
     if run["event"] != "pull_request":
         return None
     head = run.get("head_repository") or {}
@@ -161,11 +155,7 @@ def _comment(folder: Path, page_url: str) -> str:
 
 
 def _reports(folder: Path) -> dict[str, Any]:
-    """Read the report of each artifact; None for one that can't be read.
-
-    Several artifacts lie in a folder each, one alone in `folder` itself. An artifact's files lie
-    below the least folder that holds all that was uploaded.
-    """
+    """Read the report of each artifact; None for one that can't be read."""
     reports: dict[str, Any] = {}
     for file in sorted(folder.rglob("report.json")):
         where = file.parent.relative_to(folder).parts

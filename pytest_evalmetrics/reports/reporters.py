@@ -208,10 +208,7 @@ class Reporter(Protocol):
 
 
 def chosen_reporters(names: Sequence[str] | None) -> list[str]:
-    """List the reporters of a run: what was asked for, else all there are, ours first.
-
-    RegistryError says that there is no such reporter.
-    """
+    """List the reporters of a run: what was asked for, else all there are, ours first."""
     if names is not None:
         return [reporters.find(name).name for name in dict.fromkeys(names)]
     return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
@@ -220,10 +217,7 @@ def chosen_reporters(names: Sequence[str] | None) -> list[str]:
 def write_reports(
     run: FinishedRun, prefix: str, names: Sequence[str] | None
 ) -> tuple[list[Path], list[EvalMetricsError]]:
-    """Let every reporter write; return the files, and why others are not there.
-
-    Every path starts with `prefix`; `names` are the reporters, None for all. The texts are let go.
-    """
+    """Let every reporter of `names` write below `prefix`; return the files, and faults."""
     paths: list[Path] = []
     errors: list[EvalMetricsError] = []
     with run.kept:

@@ -196,11 +196,9 @@ def tell_ci(
 
 
 def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
-    """Write GitHub's workflow commands: an error at the line that asks for what failed.
-
-    GitHub shows at most ten errors and ten warnings of a step, so the failing come first:
-    https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    """
+    """Write GitHub's workflow commands: an error at the line that asks for what failed."""
+    # Of a step it shows ten errors and ten warnings, so the failing come first. See
+    # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     failing = [
         (entry, check)
         for entry in report["benchmarks"]

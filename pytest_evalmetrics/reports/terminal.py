@@ -158,11 +158,7 @@ _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 def section(
     report: Mapping[str, Any], written: Sequence[str], *, verbosity: int
 ) -> list[tuple[str, str | None]]:
-    """Write the section: lines, each with a colour or None.
-
-    `written` are the artifacts' paths, as they are shown. With a `verbosity` below 0 it is one
-    line for all benchmarks, above 0 it has the notes of each.
-    """
+    """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
     lines = [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
     if written:
         lines.append((visible("artifacts: " + ", ".join(written)), None))

@@ -325,11 +325,7 @@ class Values:
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Take values as numbers, NaN where there is none.
-
-        Also tell which are given, unless all are finite. Where one that is needed is something
-        else than a number, its row is checked.
-        """
+        """Take values as numbers, NaN where there is none, and which are given."""
         get = self.at if self._numbers is None else self._numbers.get
         columns = [get(node) or [None] * len(self.places) for node in nodes if node.kinds]
         values = columns[0]

@@ -45,10 +45,7 @@ _WRITE_ONCE = "only one of the values can be meant: write the key once"
 
 
 class JsonLines:
-    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm.
-
-    What it learns from one file helps with the next.
-    """
+    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm."""
 
     block = _BLOCK
 
@@ -288,10 +285,7 @@ class Rows(NamedTuple):
 
 
 class _Window:
-    """The part of a stream that is being split.
-
-    Its buffer is reused: new memory for each block takes several times as long.
-    """
+    """The part of a stream that is being split, in a buffer that is reused."""
 
     def __init__(self, stream: BinaryIO, source: Source, size: int) -> None:
         self._stream = stream

@@ -148,10 +148,7 @@ def read_large(
 
 
 def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[Part | None]:
-    """Yield what was read of each shard, in their order; None for one that can't be read.
-
-    Processes take turns: a process waits with its next shard until the last one is merged.
-    """
+    """Yield what was read of each shard, in their order; None where one can't be read."""
     # the type of the fields would import what validates YAML
     fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
     readers: list[subprocess.Popen[bytes]] = []

@@ -86,11 +86,7 @@ class Proposal:
 
 
 def propose(pattern: str, base: Path) -> Proposal | None:
-    """Propose how to read files whose format is not known; None where nothing looks like a row.
-
-    The first file is read: where its rows are, then which field of them is the task, the sample,
-    the agent, the reward and the question, by their names and by what their values are like.
-    """
+    """Propose how to read files of no known format; None where nothing looks like a row."""
     first = next(iter(documents(open_source(find_files((pattern,), base)[0]))), None)
     proposals = []
     for shape, reason in _shapes(first):

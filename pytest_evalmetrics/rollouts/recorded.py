@@ -64,12 +64,8 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
 
 
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield the rows of all files, in the order in which `load` reads them.
-
-    Yields ``file:line`` as the user would write it, and the row; paths are relative to `base`.
-    One row is held at a time; of other tools' formats those of a file. Raises a `DataError` for
-    a broken file and for a format without rows of its own, a `RegistryError` for no format.
-    """
+    """Yield ``file:line`` and the row, for all rows, in the order in which `load` reads them."""
+    # One row is held at a time; of other tools' formats those of a file.
     base = absolute(base)
     request = Request(_fields(spec), whole=True)
     for source, loader in _opened(spec, base, request, rollout_files(spec, base)):
@@ -163,11 +159,8 @@ def load_dataset(
     categories: Sequence[str] = (),
     reader: Reader | None = None,
 ) -> RolloutTable:
-    """Read the numbers and the labels of a data set; each row is a task with one rollout.
-
-    A task's id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its
-    position. Parameters and errors as of `load`.
-    """
+    """Read the numbers and the labels of a data set; each row is a task with one rollout."""
+    # Its id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its position.
     key = task_key(spec, base)
     fields = _fields(spec) if key is None else replace(_fields(spec), task=key)
     by_position = key is None

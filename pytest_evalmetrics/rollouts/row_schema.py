@@ -56,10 +56,7 @@ class Node:
         return self.fields.setdefault(key, Node(key))
 
     def declare(self, path: str) -> list[Node]:
-        """Get the places that a dotted path may mean, the likeliest first.
-
-        A key that holds dots comes before the path through objects and lists.
-        """
+        """Get the places that a dotted path may mean, a key that holds dots first."""
         parts = path.split(".")
         found: list[Node] = []
         for size in range(len(parts), 0, -1):

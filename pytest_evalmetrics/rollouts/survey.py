@@ -45,11 +45,7 @@ def survey(pattern: str, base: Path) -> str:
 
 
 def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
-    """Write a benchmark file for rollouts of any shape, or for another tool's settings.
-
-    Return it, and what was found; nothing of settings, which have no rollouts yet. Raise a
-    `DataError` where there is such a file already, or the rollouts can't be read.
-    """
+    """Write a benchmark file for rollouts of any shape, or for another tool's settings."""
     source = base / pattern
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
     report: list[str] = []

@@ -80,11 +80,8 @@ def _content(row: Mapping[str, Any]) -> list[Any]:
 
 
 def _ids_are_cycled(source: Source) -> bool:
-    """Check whether the ids are those of 2025's versions, given to rows of other questions.
-
-    They repeated the data set and each of the ids, as in questions a b c a b c with the ids
-    0 0 1 1 2 2, so that the questions alone tell which rows are of one task.
-    """
+    """Check whether the ids are those of 2025's versions, given to rows of other questions."""
+    # They repeated the data set and each of the ids: a b c a b c have the ids 0 0 1 1 2 2.
     by_id: dict[str, str] = {}
     for _, row in foreign.rows_of(source):
         if "example_id" in row:

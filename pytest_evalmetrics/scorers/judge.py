@@ -168,10 +168,7 @@ def majority(values: Sequence[float]) -> float:
 
 
 class Panel:
-    """Several judgements of each row: of several judges, or of one that is asked repeatedly.
-
-    Each score is the mean of the judgements', or the majority's; each single one is a score too.
-    """
+    """Several judgements of each row, by several judges or one asked repeatedly, and their mean."""
 
     def __init__(self, spec: Any, terms: Terms) -> None:
         models = getattr(spec, "judges", None)
@@ -242,10 +239,7 @@ def closed(**properties: dict[str, Any]) -> dict[str, Any]:
 
 
 def read_fields(answer: Any, form: Mapping[str, Any], length: int | None = None) -> dict[str, Any]:
-    """Read an object that a judge answered, see `closed`; `length` is that of a list in it.
-
-    A reasoning is for people, and may be missing.
-    """
+    """Read an object that a judge answered, see `closed`; a reasoning may be missing."""
     fields: dict[str, Any] = {}
     for key, inner in form["properties"].items():
         value = answer.get(key) if isinstance(answer, dict) else None

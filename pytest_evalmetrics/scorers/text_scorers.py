@@ -69,10 +69,7 @@ _ARTICLES = re.compile(r"\b(a|an|the)\b")
 
 
 def _normalised(text: str) -> str:
-    """Normalise a text as SQuAD's evaluation does (Rajpurkar et al. 2016).
-
-    Lower case; without ASCII punctuation; without a, an, the; single spaces.
-    """
+    """Normalise a text as SQuAD's evaluation does (Rajpurkar et al. 2016)."""
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 

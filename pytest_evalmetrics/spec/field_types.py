@@ -47,10 +47,7 @@ def empty() -> Any:
 
 
 class Read:
-    """Reads a value by a function before its type validates it; in the JSON Schema it is a `form`.
-
-    pydantic's own json_schema_input_type would build a validator of that form too, in each run.
-    """
+    """Reads a value by a function before its type does; in the JSON Schema it is a `form`."""
 
     def __init__(self, function: Callable[[Any], Any], form: Callable[[], Any]) -> None:
         self._function, self._form = function, form
@@ -89,10 +86,7 @@ def on_use(
     optional: bool = True,
     plain: Callable[[tuple[str, ...]], Any] | None = None,
 ) -> Checked:
-    """Load the type of a key, and build its validator, when a file uses the key.
-
-    `plain` makes the value of one text, or of a list of texts, which need not wait for that.
-    """
+    """Load the type of a key when a file uses the key; `plain` makes the value of texts at once."""
 
     def form() -> Any:
         kind = getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)

@@ -175,11 +175,7 @@ def has_no_interval(name: MetricName) -> bool:
 def direction_of(  # noqa: PLR0911 - a table
     spec: BenchmarkSpec, text: str, *, of_reward: bool = True
 ) -> Direction | None:
-    """Return which way is better for a metric; None if unknown.
-
-    What scorers declare comes first, then the words of names. The reward is better when higher,
-    and so is any rate of passing. A hook's metric without a score is not `of_reward`.
-    """
+    """Return which way is better for a metric, by scorers, then by its name; None if unknown."""
     try:
         name = parse(text)
     except MetricError:  # a hook may name its numbers as it likes

@@ -70,11 +70,8 @@ def nonzero(values: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def lattice_step(d: ArrayLike) -> float | None:
-    """Return the largest step that all of `d` are multiples of; None where there is none.
-
-    Each difference over the smallest one is a fraction with a small denominator; the step is the
-    smallest difference over their least common multiple.
-    """
+    """Return the largest step that all of `d` are multiples of; None where there is none."""
+    # Each difference over the smallest is a fraction with a small denominator.
     sizes = np.unique(np.abs(nonzero(vector(d, "d"))))
     if not sizes.size:
         return None
@@ -149,11 +146,7 @@ def binom_sf(k: int, n: int, p: float) -> float:
 
 @lru_cache(maxsize=1024)  # many small benchmarks ask for the same few
 def _t_upper_quantile(tail: float, df: float) -> float:
-    """Return the t with P(T > t) = tail, for 0 < tail < 1/2.
-
-    Newton in log t on the log of whichever part is the smaller; both are concave there,
-    so that the steps settle after at most one jump over the root.
-    """
+    """Return the t with P(T > t) = tail, for 0 < tail < 1/2, by Newton's method in log t."""
     outer = tail < _MEDIAN / 2
     target = math.log(tail if outer else _MEDIAN - tail)
     log_t, last = math.log(-_NORMAL.inv_cdf(tail)), math.inf

@@ -38,11 +38,9 @@ class Shift(msgspec.Struct, frozen=True):
 
 
 def limit(runs: int, metrics: int = 1) -> float:
-    """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated.
-
-    Of several metrics any one exceeds it once in 200 runs: each has its share of the tail, and less
-    (the power is simulated too), because there are more splits to choose from further out.
-    """
+    """Return the t statistic that an unchanged system exceeds once in 200 runs, as simulated."""
+    # Of several metrics each has its share of the tail, and less (the power is simulated too),
+    # because there are more splits to choose from further out.
     alone = 3.1 + 8 / (runs - 4.5)
     return alone if metrics <= 1 else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
 
@@ -85,10 +83,7 @@ def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Warn of each metric of a benchmark that drifts over its usable runs, the oldest first.
-
-    Of a metric that is gated only what is for the worse, of others any shift.
-    """
+    """Warn of metrics that drift over usable runs; of gated ones only for the worse."""
     since = max((i for i, run in enumerate(runs) if run["starts"]), default=0)
     metrics = sum(map(len, runs[-1]["agents"].values())) if runs else 0
     for agent, points in runs[-1]["agents"].items() if runs else ():

@@ -107,10 +107,7 @@ def _residuals(values: Floats) -> Floats:
 
 
 def _unless_rounding(rest: Floats, scale: float) -> Floats:
-    """Return `rest`, or zeros where all of it is what adding numbers of `scale` rounds off.
-
-    An error of 1e-17 would pass for a standard error, and any difference for significant.
-    """
+    """Return `rest`, or zeros where all of it is rounding: no standard error."""
     return rest if np.abs(rest).max() > _ROUNDING * scale else np.zeros_like(rest)
 
 
@@ -146,11 +143,7 @@ def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = 
 
 
 def paired_differences(a: ArrayLike, b: ArrayLike) -> Floats:
-    """Return a - b per task, exactly 0 where they differ by rounding alone.
-
-    The same rewards in another order give means that differ in the last digit: neither a flip nor
-    evidence.
-    """
+    """Return a - b per task, exactly 0 where they differ by rounding alone."""
     first, second = vector(a, "a"), vector(b, "b")
     gap = first - second
     gap[np.abs(gap) <= _SAME * np.maximum(np.abs(first), np.abs(second))] = 0.0

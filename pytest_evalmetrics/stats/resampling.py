@@ -70,11 +70,7 @@ def reducer_draws(
     *,
     weighted: Callable[[Floats], float] | None = None,
 ) -> Floats:
-    """Return `draws` bootstrap values of any estimate over `n` tasks, or over clusters of them.
-
-    `reducer` takes the index vector of the drawn tasks. Of more than 2,048 `weighted` takes how
-    often each task was drawn.
-    """
+    """Return `draws` bootstrap values of an estimate over `n` tasks, or over clusters of them."""
     groups = np.arange(n) if clusters is None else clusters
     names, codes = np.unique(groups, return_inverse=True)
     units = len(names)

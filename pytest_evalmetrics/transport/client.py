@@ -40,10 +40,9 @@ class Meter:
 
 
 class Transport:
-    """The run's way to its endpoints: each call is made once, whatever happens to the run.
+    """The run's way to its endpoints: each call is made once, and no redirect is followed."""
 
-    A redirect is never followed: a POST would become a GET, or a key would go elsewhere.
-    """
+    # A redirected POST would become a GET, or a key would go elsewhere.
 
     def __init__(
         self,
@@ -70,10 +69,7 @@ class Transport:
         return (*[own] * self._key_repeated, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine on the run's event loop, which has a thread of its own.
-
-        Ctrl-C in the calling thread cancels the coroutine, and keeps the answers so far.
-        """
+        """Run a coroutine on the run's event loop; Ctrl-C cancels it, and keeps the answers."""
         try:
             return self._loop.run(coroutine)
         finally:
@@ -99,10 +95,7 @@ class Transport:
     async def call(
         self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
     ) -> Answer:
-        """Answer a call, from the journal if it is there; a `CallError` where that fails.
-
-        `check` raises a `RowError` where an answer can't be used.
-        """
+        """Answer a call, from the journal if it is there; a CallError where that fails."""
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
         send = partial(self._exchange.send, call.endpoint, call.payload)

@@ -156,11 +156,7 @@ def written_body(body: Any) -> bytes | None:
 
 
 class Occurrences:
-    """Counts repetitions of the same content, so that each is a call of its own.
-
-    Count in the order of the rows, never in the order of the answers: a run that is started
-    again must give the same call the same number.
-    """
+    """Counts repetitions of the same content, in the order of the rows, never of the answers."""
 
     def __init__(self) -> None:
         self._counts: defaultdict[int, int] = defaultdict(int)  # by a hash, which is small

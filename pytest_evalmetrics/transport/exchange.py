@@ -120,11 +120,7 @@ class _AdaptiveLimit:
             self.limit = min(float(self.ceiling), self.limit + 1.0 / self.limit)
 
     def count(self, *, failed: bool) -> bool:
-        """Count an attempt; return whether nearly all have failed for some time.
-
-        One server's restart must not stop a benchmark, and a server that is gone must not
-        cost every row its retries.
-        """
+        """Count an attempt; return whether nearly all have failed for some time."""
         now, policy = self._clock.monotonic(), self._policy
         self._attempts.append((now, failed))
         while self._attempts[0][0] < now - policy.window_s:
@@ -162,10 +158,7 @@ _SPENT = re.compile(
 
 
 class RetryingSender:
-    """Sends calls with retries and limits.
-
-    The first call to a URL goes alone, so that a wrong key or address costs one request.
-    """
+    """Sends calls with retries and limits; the first to a URL goes alone: it may be wrong."""
 
     def __init__(
         self, sender: HttpSender | None, policy: RetryPolicy | None, clock: Clock | None
@@ -285,10 +278,7 @@ class RetryingSender:
 
 
 def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Read the seconds of a Retry-After: a number, or a date by the endpoint's own clock.
-
-    Source: RFC 9110, 10.2.3.
-    """
+    """Read the seconds of a Retry-After, or its date by the endpoint's clock (RFC 9110)."""
     value = headers.get("Retry-After", "")
     try:
         seconds = float(value)  # some servers send fractions
@@ -317,11 +307,10 @@ _NO_SUCH_NAME = {
 
 
 class HttpSender:
-    """Sends a call once; the caller bounds the time by cancelling.
+    """Sends a call once; the caller bounds the time by cancelling."""
 
-    aiohttp because it keeps up with the network at a third of a millisecond per call, and
-    because the httpx family brings anyio, whose pytest plugin slows every pytest start.
-    """
+    # aiohttp: it takes a third of a millisecond per call, and the httpx family brings anyio, whose
+    # pytest plugin slows every pytest start.
 
     def __init__(self) -> None:
         with wire.needs_extra("remote", "calling an endpoint"):

@@ -39,10 +39,7 @@ class JournalMode(StrEnum):
 
 
 class Journal:
-    """The journal of one run, opened at its first use.
-
-    If it fails, the run goes on without it, with a warning; in replay mode with a `JournalError`.
-    """
+    """The journal of one run, opened at its first use; without it a run goes on."""
 
     def __init__(
         self,
@@ -69,10 +66,7 @@ class Journal:
         self._writes = -1  # so that the size is checked after the first one
 
     def get(self, key: bytes) -> Kept | None:
-        """Look up an answer; in replay mode also the failure of a call without one.
-
-        In refresh mode and without a journal there is nothing.
-        """
+        """Look up an answer; in replay mode a call without one is a failure."""
         if self.mode is JournalMode.REFRESH or (store := self._opened()) is None:
             return None
         kept = self._waiting.get(key)
@@ -86,10 +80,7 @@ class Journal:
         return kept
 
     def claim(self, key: bytes) -> bool:
-        """Take a call; False while another process makes it.
-
-        A claim ends when its answer is on disk, with `give_up`, or with the process.
-        """
+        """Take a call, until its answer is on disk; False while another process makes it."""
         if self.mode is not JournalMode.NORMAL or self._opened() is None:
             return True
         return self._lock_call(key)
@@ -100,12 +91,9 @@ class Journal:
             self._lock_call(key, take=False)
 
     def put(self, key: bytes, kept: Kept) -> None:
-        """Write an answer, or a failure without secrets, unless the key is empty.
-
-        At once, so that a crash loses what is in flight alone; where the disk refuses, later
-        ones and `flush` try again. In the caller's thread: a transaction is 40 us, and a
-        thread's turn would be dearer.
-        """
+        """Write an answer, or a failure without secrets, unless the key is empty."""
+        # At once, so that a crash loses only what is in flight; where the disk refuses, `flush`
+        # tries again. In the caller's thread, whose turn would be dearer than a transaction.
         store = self._opened()
         if not key or store is None or not self._is_writable:
             return

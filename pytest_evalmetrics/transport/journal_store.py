@@ -185,10 +185,7 @@ class JournalStore:
         return int(self._db.execute("SELECT count(*) FROM answers").fetchone()[0])
 
     def evict(self, max_bytes: int) -> float | None:
-        """Drop failures, then the least recently used answers, once a bound is passed.
-
-        Return when the last dropped answer was used.
-        """
+        """Drop failures, then the least recently used answers, once a bound is passed."""
         if self._size() <= max_bytes:
             return None
         latest = None
@@ -262,11 +259,9 @@ def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
 
 
 def _open_readonly(path: Path) -> sqlite3.Connection:
-    """Open an existing file for reading alone.
-
-    Not with mode=ro at first: the last one to close could not clear away the files of WAL.
-    The second try is for a folder in which they can't be made.
-    """
+    """Open an existing file for reading alone."""
+    # Not with mode=ro at first: the last one to close could not clear away the files of WAL. The
+    # second try is for a folder in which they can't be made.
     for options in ("mode=rw", "mode=ro&immutable=1"):
         db = _connect(f"{path.resolve().as_uri()}?{options}", uri=True)
         try:
@@ -284,11 +279,7 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
 
 
 def set_aside(path: Path) -> tuple[Path, int]:
-    """Move a damaged journal away, and make a new one of its answers.
-
-    Return where the damaged file is now, and how many answers there were. A file that has none,
-    and is no journal by its first bytes, is somebody else's: it stays, and is a `JournalError`.
-    """
+    """Move a damaged journal away, and make a new one of its answers."""
     if not path.read_bytes().startswith(b"SQLite format 3") and not any(_answers_in(path)):
         raise _no_journal(path)
     number = 1
@@ -303,11 +294,9 @@ def set_aside(path: Path) -> tuple[Path, int]:
 
 
 def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
-    """Yield the answers of a damaged file whose checksums hold, some in several versions.
-
-    In a copy with a new first page, each page of rows becomes a table of its own. SQLite reads
-    it without the pages above it, which damage makes unreadable. See sqlite.org/fileformat2.
-    """
+    """Yield the answers of a damaged file whose checksums hold, some in several versions."""
+    # In a copy with a new first page each page of rows becomes a table of its own: SQLite reads it
+    # without the pages above it, which damage makes unreadable. See sqlite.org/fileformat2.
     with tempfile.TemporaryDirectory() as folder:
         copy = Path(folder, "journal")
         with closing(sqlite3.connect(copy)) as db:
@@ -370,11 +359,7 @@ def _reported(problem: str, hint: str | None = None) -> Iterator[None]:
 
 
 def export_journal(journal: Path, to: Path) -> int:
-    """Write every answer to one file, and every failure; return the number of answers.
-
-    The same answers give the same bytes, in the order of their keys. The file is replaced
-    as a whole or not at all.
-    """
+    """Write every answer and failure to one file, in the order of their keys."""
     count, packs = 0, to.suffix == ".gz"
     with (
         _reported(f"the journal {journal} can't be exported to {to}"),
@@ -397,10 +382,7 @@ def export_journal(journal: Path, to: Path) -> int:
 
 
 def import_journal(journal: Path, source: Path) -> int:
-    """Add a file's answers to a journal; return the number of new ones.
-
-    The journal's own answers stay. All are added or, after an error, none.
-    """
+    """Add a file's answers, all or none, to a journal, whose own stay; return how many are new."""
     with _reported(f"{source} can't be imported into {journal}"):
         journal.parent.mkdir(parents=True, exist_ok=True)
         with closing(JournalStore(journal)) as store:

@@ -27,11 +27,7 @@ class LoopThread:
         self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine and return its result.
-
-        An exception in this thread while it waits (Ctrl-C, a time-out) cancels the
-        coroutine, waits some seconds for it to end, and goes on; a second one doesn't wait.
-        """
+        """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it."""
         if self._thread is threading.current_thread():
             coroutine.close()
             raise RuntimeError("run() was called on the loop's own thread: await instead")
@@ -100,11 +96,7 @@ async def _cancel_all() -> None:
 
 
 def was_cancelled() -> bool:
-    """Whether this task was cancelled from outside.
-
-    Else a `CancelledError` in it comes from an awaited function, such as one of the user's
-    that cancelled a task of its own: passed on, it would end this task without a word.
-    """
+    """Whether this task was cancelled from outside, not by what it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 
@@ -116,11 +108,7 @@ _BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be hea
 async def run_bounded(
     call: Callable[[_Item], Awaitable[None]], items: Iterable[_Item], parallelism: int
 ) -> None:
-    """Call for each item, at most `parallelism` at once.
-
-    There are never more tasks or pulled items than `parallelism`, however many items come.
-    Items are pulled in their order, in the loop's thread, one when a place gets free.
-    """
+    """Call for each item, in order, at most `parallelism` at once; no more are pulled or tasks."""
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
     left = _pulled(items)

@@ -88,10 +88,7 @@ class Secret:
         return self._value
 
     def hide_in(self, text: str) -> str:
-        """Replace the value, and what is recognised of it, in a text.
-
-        Where it is found behind escapes, the text is returned without these escapes.
-        """
+        """Replace the value, and what is recognised of it, in a text."""
         hidden = text
         for layer in range(_LAYERS + 1):
             spans = self._spans(text)

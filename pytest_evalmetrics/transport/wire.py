@@ -214,10 +214,7 @@ _DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
 
 
 def own_words(text: str, hide: Callable[[str], str]) -> str:
-    """Return an endpoint's own words from an error object or page, short and in one line.
-
-    Secrets are hidden before anything is cut: a part of one could not be found any more.
-    """
+    """Return an endpoint's own words, short and in one line, with secrets hidden before any cut."""
     text = hide(text)
     try:
         words: Any = json.loads(text)

@@ -278,11 +278,7 @@ class PagePart(msgspec.Struct):
 
 
 def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int]:
-    """Choose what the page holds, from the most telling benchmark to the least.
-
-    `about` writes a benchmark's page but for its tasks, and with ``short=True`` a short one.
-    Returns how many benchmarks lack a part.
-    """
+    """Choose what the page holds, the most telling first; return how many lack a part."""
     left, rows = LIMIT, _ROWS
     rooms, used = {True: _FAILING, False: _ABOUT}, {True: 0, False: 0}
     for part in parts:
@@ -425,11 +421,7 @@ _RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script
 
 
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
-    """Write a static site over all runs below a folder; return its first page, and notes.
-
-    It shows each run's page, and each benchmark's trend and changes. The artifacts of each run are
-    in a folder of their own, at any depth; one that can't be read is left out with a note.
-    """
+    """Write a static site over all runs below a folder; return its first page, and notes."""
     runs, notes = [], []
     for file in sorted(folder.rglob("*report.json")):
         if file.is_relative_to(output):

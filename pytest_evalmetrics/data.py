@@ -140,9 +140,8 @@ class TaskRewards:
         """Select tasks by index, in that order, repeats allowed."""
         counts = self.counts[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        within = np.arange(offsets[-1]) - np.repeat(offsets[:-1], counts)
-        values = self.values[np.repeat(self.offsets[tasks], counts) + within]
-        return replace(self, values=values, offsets=offsets)
+        at = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
+        return replace(self, values=self.values[at], offsets=offsets)
 
     @classmethod
     def from_lists(cls, tasks: Sequence[Sequence[float]]) -> TaskRewards:

@@ -147,11 +147,14 @@ def prepare() -> None:
     from importlib.metadata import entry_points  # noqa: PLC0415
 
     from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: PLC0415
+    from _pytest.config import default_plugins  # noqa: PLC0415
 
     AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     names = [point.value for point in entry_points(group="pytest11")]
     names += ["aiohttp", "jinja2", "jsonpath", "xml.etree.ElementTree", "unittest.mock", "doctest"]
     names.append("hypothesis.internal.observability")  # its plugin imports it at the end of a run
+    names += [f"_pytest.{name}" for name in default_plugins]
+    names += ["numpy.ma", "readline", "xdist.newhooks"]
     package = importlib.import_module("pytest_evalmetrics")  # as installed, or of this checkout
     modules = pkgutil.walk_packages(package.__path__, "pytest_evalmetrics.")
     names += [module.name for module in modules]
@@ -161,8 +164,23 @@ def prepare() -> None:
     spec = sys.modules["pytest_evalmetrics.spec"]
     spec.field_types.adapter(spec.BenchmarkSpec)
     del sys.modules["pytest_evalmetrics.expressions"]  # some tests lack what it needs
+    keep_metadata()
     gc.collect()
     gc.freeze()  # else each child copies all pages to count what refers to what
+
+
+def keep_metadata() -> None:
+    """Read once what every run reads of each installed distribution: that is a sixth of a run."""
+    import email  # noqa: PLC0415
+    from functools import cache  # noqa: PLC0415
+    from importlib.metadata import PathDistribution, entry_points  # noqa: PLC0415
+
+    read = PathDistribution.read_text
+    kept = cache(lambda folder, name: read(PathDistribution(folder), name))
+    PathDistribution.read_text = lambda self, name: kept(self._path, name)  # type: ignore[method-assign]
+    email.message_from_string = cache(email.message_from_string)
+    for point in entry_points(group="pytest11"):
+        assert point.dist.metadata["Name"]
 
 
 if __name__ == "__main__":

@@ -316,7 +316,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             return self.weighed(rewards, np.ones(len(rewards))), None
         if offers(target, "compute_array"):
             return self.checked("compute", target.compute_array, rewards), None
-        nested = rewards.take(np.flatnonzero(rewards.counts)).to_lists()
+        nested = [task for task in rewards.to_lists() if task]
         return self.checked("compute", getattr(target, "compute", None) or target, nested), None
 
     def of_choice(self, rewards: TaskRewards) -> Callable[[NDArray[np.intp]], float]:

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
-from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import decode_row
-from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
+from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader, recognise
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -126,28 +125,8 @@ def load(
     categories: Sequence[str] = (),
     reader: Reader | None = None,
 ) -> RolloutTable:
-    """Read recorded rollouts.
-
-    Parameters
-    ----------
-    spec, base
-        Which files, and how to read them; the folder that paths are relative to.
-    scores
-        The scores that the benchmark needs. In these, what is neither a number, a boolean
-        nor null is refused; in others it counts as missing.
-    categories
-        Fields kept as labels, as dotted paths.
-    reader
-        Reads the files elsewhere, if it takes them.
-
-    Raises
-    ------
-    DataError
-        If a file is broken, a row lacks its task id, two rows are the same attempt, or what is
-        asked for is in no row.
-    RegistryError
-        If there is no such format.
-    """
+    """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
+    # In `scores`, what is neither a number, a boolean nor null is refused; in others it is missing.
     return _load(spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader)
 
 

@@ -141,9 +141,8 @@ def load_dataset(
     """Read the numbers and the labels of a data set; each row is a task with one rollout."""
     # Its id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its position.
     key = task_key(spec, base)
-    fields = _fields(spec) if key is None else replace(_fields(spec), task=key)
-    by_position = key is None
-    request = Request(fields, tuple(scores), tuple(categories), by_position)
+    fields = replace(_fields(spec), task=key)
+    request = Request(fields, tuple(scores), tuple(categories), by_position=key is None)
     return _load(spec, base, request, reader)
 
 

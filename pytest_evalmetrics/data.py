@@ -201,8 +201,8 @@ class TaskRows(TaskRewards):
             joined = _recoded(parts, labels) if is_coded else np.concatenate([c for c, _ in parts])
             columns[name] = joined
         worth = np.concatenate((self.worth, other.worth))
-        one = replace(self, columns=columns, labels=labels, worth=worth)
-        return one, replace(one, values=other.values + len(self.worth), offsets=other.offsets)
+        ours = replace(self, columns=columns, labels=labels, worth=worth)
+        return ours, replace(ours, values=other.values + len(self.worth), offsets=other.offsets)
 
     @property
     def numbers(self) -> NDArray[np.float64]:

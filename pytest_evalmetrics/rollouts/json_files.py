@@ -232,7 +232,7 @@ def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Sour
         f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
         f"near {short(text[start:])}",
         row,
-        hint="was it cut off, or written by two processes at once? mend or delete it",
+        hint="was it cut off, or written by two processes at once? fix or delete it",
     )
 
 

@@ -351,8 +351,8 @@ class TableBuilder:
         for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has
-            one = data.content_hash(content) if data.VERSIONS in content else content
-            contents[self._agents[name] * len(tasks) + at] = one
+            combined = data.content_hash(content) if data.VERSIONS in content else content
+            contents[self._agents[name] * len(tasks) + at] = combined
         rows: NDArray[np.bytes_] = contents[agent * len(tasks) + task]
         return rows
 

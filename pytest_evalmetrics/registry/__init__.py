@@ -28,7 +28,7 @@ register_metric = metrics.register
 
 
 def _loaders_of_formats(name: str | None) -> Mapping[str, Any]:
-    formats = import_module("pytest_evalmetrics.rollouts.loader").FORMATS
+    formats = import_module("pytest_evalmetrics.rollouts.formats").FORMATS
     return {each.name: each.load() for each in formats if name in (None, each.name)}
 
 

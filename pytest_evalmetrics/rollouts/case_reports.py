@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
-from pytest_evalmetrics.rollouts.loader import DEEPEVAL_CASES, DEEPEVAL_METRICS, PROMPTFOO_ROW
+from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS, PROMPTFOO_ROW
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Final
 from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
-from pytest_evalmetrics.rollouts.loader import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

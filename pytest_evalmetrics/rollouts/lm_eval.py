@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
 from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
-from pytest_evalmetrics.rollouts.loader import LM_EVAL_RESULTS
+from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping

@@ -1,22 +1,14 @@
-"""The interface of a format, and the formats that come with the package.
-
-A loader turns one file of rollouts into chunks of columns. It is imported only where a file is of
-its format.
-"""
+"""The interface of a format: a loader turns one file of rollouts into chunks of columns."""
 
 from __future__ import annotations
 
-import re
 from dataclasses import field
-from importlib import import_module
-from typing import TYPE_CHECKING, Any, Final, Protocol, runtime_checkable
-
-import msgspec
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
 from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -139,124 +131,3 @@ class LoaderFactory(Protocol):
 
     def __call__(self, request: Request) -> Loader:
         """Make one, which reads all the files of its format."""
-
-
-# -- the formats ---------------------------------------------------------------------------
-
-DEEPEVAL_CASES: Final = ("testCases", "conversationalTestCases", "test_results")
-DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
-_NEMO_GYM: Final = "_ng_task_index"  # its rows may look like those of verifiers
-_ZIP_MEMBER: Final = 30  # where a zip's first member has its name
-_LOG_MEMBERS: Final = (b"_journal/", b"header.json", b"reductions.json", b"samples/", b"summaries")
-_is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
-
-
-def _sets(*lines: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(line.split()) for line in lines)
-
-
-HARBOR_TRIAL, HARBOR_JOB = _sets("task_name trial_name", "n_total_trials stats")
-LM_EVAL_RESULTS: Final = _sets("results configs", "results n-shot", "results group_subtasks")
-(PROMPTFOO_ROW,) = _sets("success score namedScores provider")
-
-
-class Format(msgspec.Struct, frozen=True):
-    """One format: its name, its loader as ``module:class``, and how its files look."""
-
-    name: str
-    loader: str
-    keys: tuple[frozenset[str], ...] = ()  # a file has all the keys of one of these,
-    shown_by: Callable[[Source], bool] | None = None  # or this is true of it
-
-    def recognises(self, source: Source) -> bool:
-        """Check whether a file looks like one of this format."""
-        if any(source.keys >= keys for keys in self.keys) and _NEMO_GYM not in source.keys:
-            return True
-        return self.shown_by is not None and self.shown_by(source)
-
-    def load(self) -> LoaderFactory:
-        """Import the loader."""
-        module, _, name = self.loader.partition(":")
-        loader: LoaderFactory
-        loader = getattr(import_module(f"pytest_evalmetrics.rollouts.{module}"), name)
-        return loader
-
-
-def recognise(source: Source) -> Format:
-    """Find a file's format by its content; the last one takes what is left."""
-    return next(each for each in FORMATS if each.recognises(source))
-
-
-def csv_separator(line: str) -> str:
-    """Choose the separator of a CSV file's cells by its first line."""
-    return max(",\t;", key=line.count)
-
-
-def _is_log_archive(source: Source) -> bool:
-    return source.is_zip and source.head[_ZIP_MEMBER:].startswith(_LOG_MEMBERS)
-
-
-def _is_trials_folder(source: Source) -> bool:
-    if not source.is_folder:
-        return False
-    from pytest_evalmetrics.rollouts.harbor import is_trials_folder  # noqa: PLC0415 - for a folder
-
-    return is_trials_folder(source.path)
-
-
-def _is_csv(source: Source) -> bool:
-    """Take text whose first line is of several names, and whose second has as many cells."""
-    if source.head[:1] in (b"{", b"[", b""):
-        return False
-    import csv  # noqa: PLC0415 - for what is no JSON
-
-    try:
-        names, cells = (line for line in source.head.decode().splitlines()[:2] if line.strip())
-    except ValueError:  # no text, or less than two lines
-        return False
-    separator = csv_separator(names)
-    columns = [name.strip() for name in names.split(separator)]
-    return (
-        len(columns) > 1
-        and len(set(columns)) == len(columns)
-        and all(map(_is_column_name, columns))
-        and (
-            len(next(csv.reader([cells], delimiter=separator), [])) == len(columns)
-            or cells.count('"') % 2 == 1
-        )
-    )
-
-
-_INSPECT_AI: Final = _sets("eval.task eval.model")
-_LM_EVAL: Final = (*_sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
-_PROMPTFOO: Final = (PROMPTFOO_ROW, *_sets("results.results", "results.version results.prompts"))
-_TRACES: Final = _sets("traces task.key", "traces task.hash", "traces task.data")
-_VERIFIERS: Final = _sets(
-    "prompt completion reward example_id",
-    *(f"prompt completion reward id {key}" for key in ("task", "info", "answer")),
-)
-_DEEPEVAL: Final = _sets(
-    *(f"{cases} {key}" for cases in DEEPEVAL_CASES for key in ("testPassed", "metricsScores")),
-    *(f"{cases}.{metrics}" for cases in DEEPEVAL_CASES for metrics in DEEPEVAL_METRICS),
-)
-_PYDANTIC_EVALS: Final = _sets(
-    "name cases cases.scores cases.assertions cases.task_duration",
-    "name cases failures.error_message failures.error_stacktrace",
-    "name cases failures analyses",
-)
-# tried in this order; the last one reports what is wrong with an unrecognised file
-FORMATS: Final = (
-    Format("inspect_ai", "inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
-    Format("harbor", "harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder),
-    Format("lm_eval", "lm_eval:LmEval", _LM_EVAL),
-    Format("promptfoo", "case_reports:Promptfoo", _PROMPTFOO),
-    Format("verifiers_traces", "verifiers:VerifiersTraces", _TRACES),
-    Format("verifiers", "verifiers:Verifiers", _VERIFIERS),
-    Format("deepeval", "case_reports:DeepEval", _DEEPEVAL),
-    Format("pydantic_evals", "case_reports:PydanticEvals", _PYDANTIC_EVALS),
-    Format("parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")),
-    Format("arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")),
-    Format("csv", "tabular:Csv", (), _is_csv),
-    Format("json", "json_files:JsonArray", (), lambda source: source.is_array),
-    Format("jsonl", "json_files:JsonLines", (), lambda source: not source.is_array),
-)

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
+from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import decode_row
-from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader, recognise
+from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,

@@ -17,8 +17,8 @@ import yaml
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.rollouts.foreign import USAGE, objects
+from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.loader import recognise
 from pytest_evalmetrics.rollouts.propose import REWARDS, Proposal, by_name, may_be_reward, propose
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source

@@ -14,12 +14,13 @@ import numpy as np
 
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
-from pytest_evalmetrics.rollouts.loader import Chunk, Request, csv_separator
+from pytest_evalmetrics.rollouts.formats import csv_separator
 from pytest_evalmetrics.rollouts.source import Source, max_row_bytes, not_utf8, row_too_long
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
+    from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
 
 _ROWS: Final = 1 << 15  # of a chunk

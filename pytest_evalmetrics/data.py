@@ -151,7 +151,8 @@ class TaskRewards:
         return cls(values, np.concatenate(([0], np.cumsum(counts))).astype(np.int64))
 
 
-_NUMBER = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?")
+# whether a label is a number, as JSON writes it
+is_numeric = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
 
 
 def _recoded(parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequence[str]) -> Any:
@@ -159,11 +160,6 @@ def _recoded(parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequen
     code = {label: at for at, label in enumerate(labels)}
     places = [(np.array([*(code[x] for x in own), -1], c.dtype), c) for c, own in parts]
     return np.concatenate([places_of[codes] for places_of, codes in places])
-
-
-def is_numeric(label: str) -> bool:
-    """Check whether a label is a number, as JSON writes it."""
-    return _NUMBER.fullmatch(label) is not None
 
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
@@ -204,8 +200,8 @@ class TaskRows(TaskRewards):
             joined = _recoded(parts, labels) if is_coded else np.concatenate([c for c, _ in parts])
             columns[name] = joined
         worth = np.concatenate((self.worth, other.worth))
-        one = replace(self, columns=columns, labels=labels, worth=worth)
-        return one, replace(one, values=other.values + len(self.worth), offsets=other.offsets)
+        ours = replace(self, columns=columns, labels=labels, worth=worth)
+        return ours, replace(ours, values=other.values + len(self.worth), offsets=other.offsets)
 
     @property
     def numbers(self) -> NDArray[np.float64]:

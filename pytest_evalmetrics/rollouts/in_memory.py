@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import numbers
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -13,9 +13,6 @@ from pytest_evalmetrics.data import Category, RolloutTable, TaskId
 from pytest_evalmetrics.errors import CheckError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import shortened
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _FORMS = (
     "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "
@@ -51,14 +48,20 @@ def table_in_memory(
         codes = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         coded = np.array([codes[text] for text in texts], np.int32)
         categories[name] = Category(coded[task], tuple(codes))
-    notes: list[str] = []
+    arrays = {name: np.array(column, np.float64) for name, column in values.items()}  # None is NaN
+    notes = []
+    for name, array in arrays.items():
+        infinite = np.isinf(array)
+        if infinite.any():
+            array[infinite] = math.nan
+            notes.append(f"{name}: {infinite.sum()} infinite values count as missing")
     return RolloutTable(
         agents=(agent,),
         agent=np.zeros(len(task), np.int32),
         tasks=tasks,
         task=task,
         sample=np.arange(len(task)) - np.searchsorted(task, task),
-        scores={name: _column(name, column, notes) for name, column in values.items()},
+        scores=arrays,
         integers=frozenset(
             name for name, column in values.items() if all(isinstance(v, int) for v in column)
         ),
@@ -167,15 +170,6 @@ def _aligned(
             values = many(len(by_task[task]), "value")
             raise CheckError(f"{what} has {values} of task {task!r}, and rewards {len(row)}")
     return by_task
-
-
-def _column(name: str, values: list[float | None], notes: list[str]) -> NDArray[np.float64]:
-    column = np.array(values, dtype=np.float64)  # None is NaN
-    infinite = np.isinf(column)
-    if infinite.any():
-        column[infinite] = math.nan
-        notes.append(f"{name}: {infinite.sum()} infinite values count as missing")
-    return column
 
 
 def _kind(value: Any) -> str:

@@ -195,8 +195,12 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     text = str(row.text, "utf-8")
     try:
         value = _decode(text)
-    except (ValueError, RecursionError) as error:
+    except json.JSONDecodeError as error:
         raise _broken(text, error, row, source) from error
+    except _DuplicateKeyError as error:
+        raise source.error(str(error), row, hint=_WRITE_ONCE) from error
+    except RecursionError as error:
+        raise source.error("this row is nested too deeply to be read", row) from error
     if not isinstance(value, dict):
         hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
         raise source.error(f"this row is no JSON object: found {short(text)}", row, hint=hint)
@@ -212,14 +216,8 @@ def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
     return value if isinstance(value, dict) else parse(row, source)
 
 
-def _broken(
-    text: str, error: ValueError | RecursionError, row: SourceRow, source: Source
-) -> DataError:
-    """Make the error of a row that can't be decoded."""
-    if isinstance(error, RecursionError):
-        return source.error("this row is nested too deeply to be read", row)
-    if not isinstance(error, json.JSONDecodeError):
-        return source.error(str(error), row, hint=_WRITE_ONCE)
+def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Source) -> DataError:
+    """Make the error of a row that is no JSON."""
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
     if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
@@ -234,7 +232,7 @@ def _broken(
         f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
         f"near {short(text[start:])}",
         row,
-        hint="was it cut off, or written by two processes at once? mend or delete it",
+        hint="was it cut off, or written by two processes at once? fix or delete it",
     )
 
 

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import json
-import os
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
-from typing import TYPE_CHECKING, Any, Final
+from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
 
-from pytest_evalmetrics.data import MISSING, Category, RolloutTable
+from pytest_evalmetrics.data import MISSING, RolloutTable
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.row_schema import BOOL, FLOAT, INT, NUMBER, OBJECT, TEXT, Node
+from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.spec import RolloutsSpec
 
 if TYPE_CHECKING:
@@ -33,7 +33,6 @@ NOTES: Final = b"pytest_evalmetrics.notes"  # metadata key for the notes of a ru
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
-_BOOLEANS: Final = {"true": True, "false": False, MISSING: None}
 _INT64: Final = 2.0**63
 _JSON: Final = {str, int, float, bool, type(None)}  # types that need no conversion
 _Path = tuple[str, ...]  # of a column: its name, and those of structs' fields
@@ -225,29 +224,18 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
         table = load(spec, base, scores=("reward",), categories=labels)
     except DataError:
         table = load(spec, base, scores=(), categories=labels)
-    _write(table, pa, base / target, target)
+    try:
+        with replacing(base / target) as file:
+            _write(table, file, pa)
+            written = RolloutsSpec(path=(file.name,))
+            _must_be_the_same(table, load(written, base, scores=(), categories=labels), target, pa)
+    except (OSError, OverflowError, pa.ArrowException) as error:
+        why = getattr(error, "strerror", None) or str(error)
+        raise DataError(f"this can't be written: {why}", file=target) from error
     kept = [*table.scores, *labels]
     notes = "".join(f"{note}\n" for note in table.notes)
     rollouts, tasks = many(len(table), "rollout"), many(len(table.tasks), "task")
     return f"{notes}{target}: {rollouts} of {tasks}, {', '.join(kept)}\n"
-
-
-def _write(table: RolloutTable, pa: Any, path: Path, shown: str) -> None:
-    """Write a table such that reading the file gives the same table, its sources aside."""
-    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
-
-    temporary = path.with_name(f".{path.name}.{os.getpid()}")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(_arrow_columns(table, pa), temporary)
-        _must_be_the_same(table, temporary, shown)
-        temporary.replace(path)
-    except (OSError, OverflowError, pa.ArrowException) as error:
-        why = getattr(error, "strerror", None) or str(error)
-        raise DataError(f"this can't be written: {why}", file=shown) from error
-    finally:
-        with suppress(OSError):
-            temporary.unlink(missing_ok=True)
 
 
 def _pyarrow(message: str, shown: str) -> Any:
@@ -259,60 +247,56 @@ def _pyarrow(message: str, shown: str) -> Any:
     return pa
 
 
-def _arrow_columns(table: RolloutTable, pa: Any) -> Any:
-    """Make the columns, named as NeMo Gym names its keys, in the order of the files."""
+def _write(table: RolloutTable, file: IO[bytes], pa: Any) -> None:
+    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+
+    columns: dict[str, Any] = {}
+    for (kind, name), column in _arrow_columns(table, pa).items():
+        if kind == "score":
+            columns.pop(name, None)  # of the label with this name: the scores keep their order
+            columns[name] = column.cast(_stored_type(table, name))
+        else:
+            columns[name] = column
+    metadata = {NOTES: json.dumps(table.notes).encode()}
+    pq.write_table(pa.table(columns).replace_schema_metadata(metadata), file)
+    file.flush()
+
+
+def _arrow_columns(table: RolloutTable, pa: Any) -> dict[tuple[str, str], Any]:
+    """Make columns by kind and name, as NeMo Gym names its keys, in the order of the files."""
     order = slice(None) if table.read_as is None else np.argsort(table.read_as)
     tasks = np.array(table.tasks, object)[table.task[order]]
+    agents = np.array(table.agents, object)[table.agent[order]]
     columns = {
-        _TASK: pa.array(tasks.tolist()),
-        _SAMPLE: pa.array(table.sample[order]),
-        _AGENT: pa.array(np.array(table.agents, object)[table.agent[order]].tolist()),
+        ("column", _TASK): pa.array(tasks.tolist()),
+        ("column", _SAMPLE): pa.array(table.sample[order]),
+        ("column", _AGENT): pa.array(agents.tolist()),
     }
     for name, category in table.categories.items():
-        columns[name] = pa.array(_label_texts(category)[order].tolist(), pa.string())
+        texts = np.array([None if text == MISSING else text for text in category.labels], object)
+        columns["label", name] = pa.array(texts[category.codes[order]].tolist(), pa.string())
     for name, column in table.scores.items():
-        kind = _stored_kind(column, table.categories.get(name), whole=name in table.integers)
-        values = column[order]
-        absent = np.isnan(values)
-        held: NDArray[Any] = np.where(absent, 0, values).astype(kind)
-        columns.pop(name, None)  # the scores keep their order
-        columns[name] = pa.array(held, mask=absent)
-    arrow_table = pa.table(columns)
-    return arrow_table.replace_schema_metadata({NOTES: json.dumps(table.notes).encode()})
+        columns["score", name] = pa.array(column[order], from_pandas=True)  # NaN is null
+    return columns
 
 
-def _stored_kind(column: NDArray[np.float64], label: Category | None, *, whole: bool) -> type:
-    """Choose what a score is kept as; one that is a label too has to keep how it is written."""
+def _stored_type(table: RolloutTable, name: str) -> str:
+    """Choose the type of a score; one that is a label, too, has to keep how it is written."""
+    column, label = table.scores[name], table.categories.get(name)
     texts = set() if label is None else set(label.labels) - {MISSING}
-    if texts and texts <= _BOOLEANS.keys():
-        return np.bool_
-    if whole or (texts and all(text.lstrip("-").isdecimal() for text in texts)):
-        return np.int64 if (np.abs(column[~np.isnan(column)]) < _INT64).all() else np.uint64
-    return np.float64
+    if texts and texts <= {"true", "false"}:
+        return "bool"
+    if name in table.integers or (texts and all(x.lstrip("-").isdecimal() for x in texts)):
+        return "int64" if (np.abs(column[~np.isnan(column)]) < _INT64).all() else "uint64"
+    return "double"
 
 
-def _label_texts(category: Category) -> NDArray[Any]:
-    texts = [None if text == MISSING else text for text in category.labels]
-    return np.array(texts, object)[category.codes]
-
-
-def _must_be_the_same(table: RolloutTable, path: Path, shown: str) -> None:
-    spec = RolloutsSpec(path=(str(path),))
-    read = load(spec, path.parent, scores=(), categories=tuple(table.categories))
-    wrong = [
-        name
-        for name in ("agents", "agent", "tasks", "task", "sample")
-        if not np.array_equal(getattr(table, name), getattr(read, name))
-    ]
+def _must_be_the_same(table: RolloutTable, read: RolloutTable, shown: str, pa: Any) -> None:
+    columns, read_back = _arrow_columns(table, pa), _arrow_columns(read, pa)
+    wrong = [f"the {key[0]} {key[1]!r}" for key in columns if columns[key] != read_back.get(key)]
+    wrong += [f"the score {name!r}" for name in sorted(table.integers ^ read.integers)]
     if list(table.scores) != list(read.scores):
         wrong.append("the list of scores")
-    for name, column in read.scores.items():
-        same = np.array_equal(table.scores.get(name, []), column, equal_nan=True)
-        if not same or (name in table.integers) != (name in read.integers):
-            wrong.append(f"the score {name!r}")
-    for name, category in table.categories.items():
-        if not np.array_equal(_label_texts(category), _label_texts(read.categories[name])):
-            wrong.append(f"the label {name!r}")
     if wrong:
         raise DataError(
             f"these rollouts can't be kept as Parquet columns: {', '.join(wrong)} would not be "

@@ -11,7 +11,7 @@ from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import decode_row
-from pytest_evalmetrics.rollouts.loader import Loader, Request, RowLoader, TextLoader
+from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics.data import RolloutTable
-    from pytest_evalmetrics.rollouts.loader import LoaderFactory
+    from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -126,28 +126,8 @@ def load(
     categories: Sequence[str] = (),
     reader: Reader | None = None,
 ) -> RolloutTable:
-    """Read recorded rollouts.
-
-    Parameters
-    ----------
-    spec, base
-        Which files, and how to read them; the folder that paths are relative to.
-    scores
-        The scores that the benchmark needs. In these, what is neither a number, a boolean
-        nor null is refused; in others it counts as missing.
-    categories
-        Fields kept as labels, as dotted paths.
-    reader
-        Reads the files elsewhere, if it takes them.
-
-    Raises
-    ------
-    DataError
-        If a file is broken, a row lacks its task id, two rows are the same attempt, or what is
-        asked for is in no row.
-    RegistryError
-        If there is no such format.
-    """
+    """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
+    # In `scores`, what is neither a number, a boolean nor null is refused; in others it is missing.
     return _load(spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader)
 
 
@@ -162,9 +142,8 @@ def load_dataset(
     """Read the numbers and the labels of a data set; each row is a task with one rollout."""
     # Its id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its position.
     key = task_key(spec, base)
-    fields = _fields(spec) if key is None else replace(_fields(spec), task=key)
-    by_position = key is None
-    request = Request(fields, tuple(scores), tuple(categories), by_position)
+    fields = replace(_fields(spec), task=key)
+    request = Request(fields, tuple(scores), tuple(categories), by_position=key is None)
     return _load(spec, base, request, reader)
 
 

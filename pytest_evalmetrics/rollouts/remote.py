@@ -94,6 +94,9 @@ def system_of(url: str) -> tuple[Any, str]:
     return system, str(path)
 
 
+_cached_system = lru_cache(maxsize=1)(system_of)  # the parts of a file come one after the other
+
+
 def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
     """Yield the files that a URL names, each with its path in its system."""
     shown, is_web = _secret("", url), urlsplit(url).scheme in WEB
@@ -224,8 +227,3 @@ def _gives_parts(url: str) -> bool:
             file.seek(1)
             return len(file.read(1)) == 1
     return False
-
-
-@lru_cache(maxsize=1)  # the parts of a file come one after the other
-def _cached_system(url: str) -> tuple[Any, str]:
-    return system_of(url)

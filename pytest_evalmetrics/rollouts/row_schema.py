@@ -58,15 +58,15 @@ class Node:
     def declare(self, path: str) -> list[Node]:
         """Get the places that a dotted path may mean, a key that holds dots first."""
         parts = path.split(".")
-        found: list[Node] = []
+        nodes: list[Node] = []
         for size in range(len(parts), 0, -1):
             key, rest = ".".join(parts[:size]), ".".join(parts[size:])
             places = [self.field(key)]
             if size == 1 and key.isdecimal():
                 places.append(self.items.setdefault(int(key), Node(key)))
             for place in places:
-                found += [place] if size == len(parts) else place.declare(rest)
-        return found
+                nodes += [place] if size == len(parts) else place.declare(rest)
+        return nodes
 
     def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
         """Take in a value as ``json.loads`` gives it, and say whether its kind is new here."""

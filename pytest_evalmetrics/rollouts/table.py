@@ -10,20 +10,8 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.data import (
-    HASH_SIZE,
-    MISSING,
-    NO_CONTENT,
-    STATED_COUNT,
-    STATED_ERROR,
-    VERSIONS,
-    Category,
-    RolloutTable,
-    SourceFile,
-    TaskId,
-    content_hash,
-    join_versions,
-)
+from pytest_evalmetrics import data
+from pytest_evalmetrics.data import Category, RolloutTable, SourceFile, TaskId
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import Source, score_paths
@@ -118,7 +106,7 @@ class TableBuilder:
         self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
         for name, (codes, column) in self._labels.items():
-            _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=MISSING)
+            _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=data.MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
         self._add_remarks(source, chunk, before)
         columns = {(name, False): column for name, column in chunk.scores.items()}
@@ -165,13 +153,13 @@ class TableBuilder:
 
     def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
         before = self._content.setdefault(task, content)
-        if NO_CONTENT in (before, content) or (
-            self._dealt and (before != content or VERSIONS in content)
+        if data.NO_CONTENT in (before, content) or (
+            self._dealt and (before != content or data.VERSIONS in content)
         ):
-            self._content[task] = NO_CONTENT
+            self._content[task] = data.NO_CONTENT
         elif before != content:
-            self._content[task] = join_versions(before, content)
-        if not versioned and VERSIONS in self._content[task]:
+            self._content[task] = data.join_versions(before, content)
+        if not versioned and data.VERSIONS in self._content[task]:
             self._torn[task] = None
 
     def _must_fit(self) -> None:
@@ -276,7 +264,7 @@ class TableBuilder:
         for name in self._rewards:
             if name in self._fractional:
                 self._fractional.add("reward")
-            for prefix in ("", STATED_ERROR, STATED_COUNT):
+            for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):
                 if prefix + name in scores:
                     scores[prefix + "reward"] = scores[prefix + name]
             measured = {of for of, key, score in self._ruler if (key, score) == ("scores", name)}
@@ -359,12 +347,12 @@ class TableBuilder:
             return None
         place = {id_: at for at, id_ in enumerate(tasks)}
         as_text = bool(tasks) and isinstance(tasks[0], str)
-        contents = np.zeros(len(self._agents) * len(tasks), dtype=f"S{HASH_SIZE}")
+        contents = np.zeros(len(self._agents) * len(tasks), dtype=f"S{data.HASH_SIZE}")
         for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has
-            one = content_hash(content) if VERSIONS in content else content
-            contents[self._agents[name] * len(tasks) + at] = one
+            combined = data.content_hash(content) if data.VERSIONS in content else content
+            contents[self._agents[name] * len(tasks) + at] = combined
         rows: NDArray[np.bytes_] = contents[agent * len(tasks) + task]
         return rows
 
@@ -437,7 +425,7 @@ class TableBuilder:
 
     def _all_notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
         notes = list(self._chunk_notes)
-        dealt = [task for (_, task), content in self._content.items() if content == NO_CONTENT]
+        dealt = [task for (_, task), content in self._content.items() if content == data.NO_CONTENT]
         if dealt:
             notes.append(
                 f"{many(len(dealt), 'task', 'has')} rollouts of different questions, such as "
@@ -445,8 +433,8 @@ class TableBuilder:
                 "give each its own benchmark"
             )
         for (agent, task), content in self._content.items():
-            if VERSIONS in content:
-                versions = content.count(VERSIONS) + 1
+            if data.VERSIONS in content:
+                versions = content.count(data.VERSIONS) + 1
                 of = f" of the agent {agent!r}" if len(self._agents) > 1 else ""
                 notes.append(
                     f"the task {task!r}{of} has rollouts of {versions} versions, which count as "

@@ -29,7 +29,6 @@ class JsonPath:
     """A compiled query."""
 
     def __init__(self, query: str) -> None:
-        self.query = query
         self._keys = query.split(".")[1:] if _PLAIN_PATH.fullmatch(query) else None
         if self._keys is not None:
             return
@@ -174,7 +173,11 @@ class _Text:
         self._keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
         try:
             parsed = _ENVIRONMENT.parse(source)
-            _refuse_private(parsed)
+            for node in parsed.find_all(nodes.Getattr):
+                # the sandbox would refuse it with every row
+                if node.attr.startswith("__") and node.attr.endswith("__"):
+                    fault = f"access to attribute {node.attr!r} is unsafe"
+                    raise TemplateSyntaxError(fault, node.lineno)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
             if expression is not None:
@@ -248,13 +251,6 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     if not isinstance(expression, nodes.Name) or expression.name == "self":  # `self` is Jinja's own
         return ()
     return (expression.name, *reversed(names))
-
-
-def _refuse_private(parsed: nodes.Template) -> None:
-    """Refuse at once what the sandbox would refuse with every row."""
-    for node in parsed.find_all(nodes.Getattr):
-        if node.attr.startswith("__") and node.attr.endswith("__"):
-            raise TemplateSyntaxError(f"access to attribute {node.attr!r} is unsafe", node.lineno)
 
 
 # -- templates that put a row's text in bare ------------------------------------------------

@@ -206,7 +206,7 @@ class Reply:
 def read_reply(body: Any, end_token: str | None = None) -> Reply:
     """Read the body of an answer of chat completions, or of plain completions."""
     message, finish = _message_in(body)
-    text, calls = _text(message.get("content")), tool_calls_of(message)
+    text, calls = text_of(message.get("content")), tool_calls_of(message)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     reasoning = reasoning if isinstance(reasoning, str) else ""
     if end_token and text is not None:
@@ -283,8 +283,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _text(content: Any) -> str | None:
-    """Return a message's text; its parts are joined."""
+def text_of(content: Any) -> str | None:
+    """Return the text of a message's content, whose parts are joined; None for none."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     parts = [part.get("text") for part in content if isinstance(part, dict)]

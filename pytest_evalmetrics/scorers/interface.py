@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
@@ -269,25 +269,22 @@ _BINS = 10
 def summarise_all(
     names: Sequence[str],
     columns: Mapping[str, NDArray[np.float64]],
-    about: Mapping[str, About] | None = None,
-) -> tuple[ScoreSummary, ...]:
+    about: Mapping[str, About],
+) -> Iterator[ScoreSummary]:
     """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
-    summaries = []
     for name in names:
-        meaning = (about or {}).get(name, About())
+        meaning = about.get(name, About())
         counts = tuple(
             RubricCount(label, value, int((columns[name] == value).sum()))
             for label, value in meaning.labels
         )
         most = max((each.count for each in counts), default=0)
-        summary = replace(
+        yield replace(
             summarise(name, columns[name]),
             rubric_distribution=counts,
             mode_category=min(c.label for c in counts if c.count == most) if most else None,
             agreement=_agreement(columns, meaning) if meaning.judges else None,
         )
-        summaries.append(summary)
-    return tuple(summaries)
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:

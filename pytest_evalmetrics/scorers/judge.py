@@ -81,17 +81,8 @@ class JudgedScores:
         return tuple(name for score, each in self.columns.items() for name in (score, *each))
 
 
-class Repeatable(JudgedScores, NamedScores):
-    """A scorer that may judge each row several times."""
-
-    @property
-    def base_names(self) -> tuple[str, ...]:
-        """Names of the scores of one judgement."""
-        return super(JudgedScores, self).score_names
-
-
 @keys
-class JudgeKeys(Repeatable):
+class JudgeKeys(JudgedScores, NamedScores):
     """The judge of a scorer with a fixed prompt."""
 
     version: ClassVar[str] = "2"  # of its prompts

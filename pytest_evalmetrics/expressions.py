@@ -232,13 +232,9 @@ def _native(value: Any) -> Any:
 
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
-    if len(parsed.body) != 1 or not isinstance(parsed.body[0], nodes.Output):
-        return None
-    inner = [
-        node
-        for node in parsed.body[0].nodes
-        if not isinstance(node, nodes.TemplateData) or node.data.strip()
-    ]
+    body = parsed.body
+    parts = body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
+    inner = [p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()]
     return inner[0] if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData) else None
 
 

@@ -112,16 +112,10 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         inference = {"reasoning_effort": reasoning.effort, **inference}
     price = Price(spec.price.input, spec.price.output) if spec.price else None
     limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
-    endpoint = terms.endpoint(url, secret=spec.api_key_secret, **limits)
-    return ChatModel(
-        replace(endpoint, price=price),
-        spec.name,
-        kind == "completions",
-        inference,
-        system_prompt,
-        reasoning.end_token if reasoning else None,
-        price,
-    )
+    endpoint = replace(terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price)
+    is_plain = kind == "completions"
+    end_token = reasoning.end_token if reasoning else None
+    return ChatModel(endpoint, spec.name, is_plain, inference, system_prompt, end_token, price)
 
 
 # Prompts.
@@ -429,16 +423,13 @@ class _Question:
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:
         """Make the question that gives the fault of an answer, for as many tries."""
         why = _AGAIN.format(reason=error.message)
-        messages = list(self.messages)
+        messages, request = list(self.messages), {"role": "user", "content": why}
         if reply is not None and reply.text:
-            messages += [
-                {"role": "assistant", "content": reply.text},
-                {"role": "user", "content": why},
-            ]
+            messages += [{"role": "assistant", "content": reply.text}, request]
         elif isinstance(messages[-1].get("content"), str) and messages[-1].get("role") == "user":
             # many models take no two messages of one role in a row
             messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{why}"}
         else:
-            messages.append({"role": "user", "content": why})
+            messages.append(request)
         patient = replace(self.model.endpoint, max_retries=left)
         return replace(self, model=replace(self.model, endpoint=patient), messages=messages)

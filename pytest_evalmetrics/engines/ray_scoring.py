@@ -113,7 +113,7 @@ def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> 
     """Pickle what a worker needs, without secrets; also say why the project's code is left out."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
-        spec.type if isinstance(spec, CustomScorerSpec) else spec.function
+        getattr(spec, "function", spec.type)
         for spec in specs.values()
         if isinstance(spec, CustomScorerSpec | PythonScorerSpec)
     ]

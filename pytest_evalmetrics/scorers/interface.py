@@ -187,7 +187,7 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
                 f"{spec.function!r} is no function: {origin(function)}",
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
-        target = _function_scorer(function, spec.options, spec.function, spec.scores)
+        target = _function_scorer(function, spec)
     elif type(spec) is not registered:  # the user's own in place of a built-in one
         target = registered(spec, terms)
     elif getattr(spec, "judgements", ()):
@@ -219,7 +219,7 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
     try:
         parameters = list(inspect.signature(registered).parameters)  # ValueError for one of C
         if inspect.isroutine(registered) and parameters[:1] == ["item"]:
-            return _function_scorer(registered, spec.options, spec.type)
+            return _function_scorer(registered, spec)
         return registered(**spec.options, **({"terms": terms} if "terms" in parameters else {}))
     except EvalMetricsError:
         raise
@@ -230,13 +230,9 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
         ) from error
 
 
-def _function_scorer(
-    function: Callable[..., Any],
-    options: Mapping[str, Any],
-    name: str,
-    names: tuple[str, ...] | None = None,
-) -> SimpleNamespace:
+def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
+    name, options = getattr(spec, "function", spec.type), spec.options
     try:
         signature = inspect.signature(function)
         takes_sample = "sample" in signature.parameters and "sample" not in options
@@ -246,8 +242,8 @@ def _function_scorer(
             f"{name!r} can't be called with a row and its keys: {error}",
             hint=f"its keys are the arguments of {origin(function)}",
         ) from None
-    # by default its own name, where that names a module too
-    names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
+    own_name = (name.rpartition(":")[2].split(".")[-1],)  # where that names a module too
+    names = getattr(spec, "scores", None) or getattr(function, "scores", None) or own_name
 
     def score(row: Row) -> Any:
         sample = {"sample": row.sample_data} if takes_sample else {}

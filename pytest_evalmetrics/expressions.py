@@ -29,7 +29,6 @@ class JsonPath:
     """A compiled query."""
 
     def __init__(self, query: str) -> None:
-        self.query = query
         self._keys = query.split(".")[1:] if _PLAIN_PATH.fullmatch(query) else None
         if self._keys is not None:
             return
@@ -174,7 +173,11 @@ class _Text:
         self._keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
         try:
             parsed = _ENVIRONMENT.parse(source)
-            _refuse_private(parsed)
+            for node in parsed.find_all(nodes.Getattr):
+                # the sandbox would refuse it with every row
+                if node.attr.startswith("__") and node.attr.endswith("__"):
+                    fault = f"access to attribute {node.attr!r} is unsafe"
+                    raise TemplateSyntaxError(fault, node.lineno)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
             if expression is not None:
@@ -229,13 +232,9 @@ def _native(value: Any) -> Any:
 
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
-    if len(parsed.body) != 1 or not isinstance(parsed.body[0], nodes.Output):
-        return None
-    inner = [
-        node
-        for node in parsed.body[0].nodes
-        if not isinstance(node, nodes.TemplateData) or node.data.strip()
-    ]
+    body = parsed.body
+    parts = body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
+    inner = [p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()]
     return inner[0] if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData) else None
 
 
@@ -248,13 +247,6 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     if not isinstance(expression, nodes.Name) or expression.name == "self":  # `self` is Jinja's own
         return ()
     return (expression.name, *reversed(names))
-
-
-def _refuse_private(parsed: nodes.Template) -> None:
-    """Refuse at once what the sandbox would refuse with every row."""
-    for node in parsed.find_all(nodes.Getattr):
-        if node.attr.startswith("__") and node.attr.endswith("__"):
-            raise TemplateSyntaxError(f"access to attribute {node.attr!r} is unsafe", node.lineno)
 
 
 # -- templates that put a row's text in bare ------------------------------------------------

@@ -10,7 +10,7 @@ from pathlib import Path
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
-from pytest_evalmetrics.scorers import BoundScorer, make_scorers
+from pytest_evalmetrics.scorers import make_scorers
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.transport import Journal, Occurrences, Transport
 
@@ -97,5 +97,4 @@ def scorer_of(terms=TERMS, **keys):
 
 def judged(scorer, found, path=None):
     """Score one row."""
-    score = scorer.score_with if isinstance(scorer, BoundScorer) else scorer.score
-    return run(lambda calls: score(found, calls), path, found)[0]
+    return run(lambda calls: scorer.score_with(found, calls), path, found)[0]

@@ -112,16 +112,10 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         inference = {"reasoning_effort": reasoning.effort, **inference}
     price = Price(spec.price.input, spec.price.output) if spec.price else None
     limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
-    endpoint = terms.endpoint(url, secret=spec.api_key_secret, **limits)
-    return ChatModel(
-        replace(endpoint, price=price),
-        spec.name,
-        kind == "completions",
-        inference,
-        system_prompt,
-        reasoning.end_token if reasoning else None,
-        price,
-    )
+    endpoint = replace(terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price)
+    is_plain = kind == "completions"
+    end_token = reasoning.end_token if reasoning else None
+    return ChatModel(endpoint, spec.name, is_plain, inference, system_prompt, end_token, price)
 
 
 # Prompts.
@@ -206,7 +200,7 @@ class Reply:
 def read_reply(body: Any, end_token: str | None = None) -> Reply:
     """Read the body of an answer of chat completions, or of plain completions."""
     message, finish = _message_in(body)
-    text, calls = _text(message.get("content")), tool_calls_of(message)
+    text, calls = text_of(message.get("content")), tool_calls_of(message)
     reasoning = message.get("reasoning_content") or message.get("reasoning")
     reasoning = reasoning if isinstance(reasoning, str) else ""
     if end_token and text is not None:
@@ -283,8 +277,8 @@ def _finite(value: Any) -> Any:
     return value
 
 
-def _text(content: Any) -> str | None:
-    """Return a message's text; its parts are joined."""
+def text_of(content: Any) -> str | None:
+    """Return the text of a message's content, whose parts are joined; None for none."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     parts = [part.get("text") for part in content if isinstance(part, dict)]
@@ -429,16 +423,13 @@ class _Question:
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:
         """Make the question that gives the fault of an answer, for as many tries."""
         why = _AGAIN.format(reason=error.message)
-        messages = list(self.messages)
+        messages, request = list(self.messages), {"role": "user", "content": why}
         if reply is not None and reply.text:
-            messages += [
-                {"role": "assistant", "content": reply.text},
-                {"role": "user", "content": why},
-            ]
+            messages += [{"role": "assistant", "content": reply.text}, request]
         elif isinstance(messages[-1].get("content"), str) and messages[-1].get("role") == "user":
             # many models take no two messages of one role in a row
             messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{why}"}
         else:
-            messages.append({"role": "user", "content": why})
+            messages.append(request)
         patient = replace(self.model.endpoint, max_retries=left)
         return replace(self, model=replace(self.model, endpoint=patient), messages=messages)

@@ -191,9 +191,7 @@ class Calls:
         """
         for number in range(1, times):
             calls = self.following()
-            if self._first is None:  # nothing was generated that these depend on
-                calls._own = Occurrences()  # noqa: SLF001 - one of us
-            calls._repeat = number  # noqa: SLF001 - the same
+            calls._repeat = number  # noqa: SLF001 - one of us
             self._repeated.append(calls)
         return [self, *self._repeated]
 

@@ -120,9 +120,9 @@ def score_without_calls(
     """Score rows by scorers that make no calls."""
     for row, scorer in jobs:
         try:
-            scores = scorer.score(row)
+            explained = scorer.score(row)
         except RowError as error:
             sink.lacks(row, scorer.scores, error, hide(error.message))
         else:
-            reason = scores.reason and shown_text(scores.reason, hide)
-            sink.scored(row, scorer, scores, reason, from_journal=False)
+            reason = explained.reason and shown_text(explained.reason, hide)
+            sink.scored(row, scorer, explained.scores, reason, from_journal=False)

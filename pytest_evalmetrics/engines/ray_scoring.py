@@ -22,7 +22,7 @@ from pytest_evalmetrics.engines.local import Workload, score_here
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
-from pytest_evalmetrics.scorers import Calls, Explained, Row, Scores, make_scorers
+from pytest_evalmetrics.scorers import Calls, Explained, Row, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
@@ -102,8 +102,8 @@ class _FarScorer:
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         del calls
-        scores: Scores = await self.pool.do(self.number, row)
-        return Explained(scores, scores.reason)
+        explained: Explained = await self.pool.do(self.number, row)
+        return explained
 
 
 # -- what workers need ----------------------------------------------------------------------
@@ -113,7 +113,7 @@ def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> 
     """Pickle what a worker needs, without secrets; also say why the project's code is left out."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
-        spec.type if isinstance(spec, CustomScorerSpec) else spec.function
+        getattr(spec, "function", spec.type)
         for spec in specs.values()
         if isinstance(spec, CustomScorerSpec | PythonScorerSpec)
     ]
@@ -280,7 +280,7 @@ class Worker:
                 )
             for name, scorer in needs["registered"].items():
                 scorers.put(name, scorer)
-            self._functions: dict[int | None, Callable[..., Awaitable[Scores | str]]] = {}
+            self._functions: dict[int | None, Callable[..., Awaitable[Explained | str]]] = {}
             for number, spec in needs["scorers"].items():
                 (bound,) = make_scorers((spec,), terms, lambda *_: 0)
                 self._functions[number] = partial(bound.score_with, calls=cast("Any", None))
@@ -297,11 +297,11 @@ class Worker:
             )
         return None
 
-    async def work(self, tasks: Sequence[Task]) -> list[Scores | str | EvalMetricsError]:
+    async def work(self, tasks: Sequence[Task]) -> list[Explained | str | EvalMetricsError]:
         """Do tasks side by side; a scorer sees one row at a time."""
         return await asyncio.gather(*(self._do(*task) for task in tasks))
 
-    async def _do(self, function: int | None, *given: Any) -> Scores | str | EvalMetricsError:
+    async def _do(self, function: int | None, *given: Any) -> Explained | str | EvalMetricsError:
         try:
             return await self._functions[function](*given)
         except EvalMetricsError as error:

@@ -451,7 +451,7 @@ class Evaluation:
         from pytest_evalmetrics.scorers import summarise_all  # noqa: PLC0415 - loaded by now
 
         about = self._scoring.about
-        scores = summarise_all(self._scored.rows.names, table.scores, about)
+        scores = tuple(summarise_all(self._scored.rows.names, table.scores, about))
         for score in scores:
             if (agreed := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
                 alpha = agreed.reason if agreed.alpha is None else f"alpha {agreed.alpha:.3g}"

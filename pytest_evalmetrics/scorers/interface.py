@@ -1,27 +1,35 @@
-"""The interface of a scorer; scorers made from a benchmark file, and checked as they score."""
+"""The interface of a scorer; scorers made from a benchmark file; and summaries of their scores."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Literal, Protocol
+
+import numpy as np
 
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.chat.row_calls import Calls, shown_text
 from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, scorers
+from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
 from pytest_evalmetrics.scorers.row_reading import as_number
-from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec import ScorerSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
+from pytest_evalmetrics.stats import krippendorff_alpha
+from pytest_evalmetrics.sums import total
 from pytest_evalmetrics.transport import Terms, was_cancelled
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.scorers.judge import Judge
 
 
@@ -61,14 +69,13 @@ class AsyncScorer(Protocol):
         """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
 
 
-class Scores(dict[str, float]):
-    """A row's scores by name, and their reason, which may be empty."""
+@record
+class About:
+    """The meaning of a score, beyond its number."""
 
-    __slots__ = ("reason",)
-
-    def __init__(self, scores: Mapping[str, float], reason: str = "") -> None:
-        super().__init__(scores)
-        self.reason = reason
+    labels: tuple[tuple[str, float], ...] = ()  # of a rubric, each with its value
+    judges: tuple[str, ...] = ()  # the scores that are the several judges' own
+    level: Literal["nominal", "interval"] = "interval"  # how the judges' scores differ
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,8 +93,8 @@ class BoundScorer:
     about: Mapping[str, About] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
 
-    def score(self, row: Row) -> Scores:
-        """Score a row without calls."""
+    def score(self, row: Row) -> Explained:
+        """Score a row without calls: its scores by name, and their reason, which may be empty."""
         try:
             return self._checked(self.target.score(row))
         except EvalMetricsError:
@@ -96,7 +103,7 @@ class BoundScorer:
         except (Exception, SystemExit) as error:
             raise RowError(*errors.raised_words(error, "the scorer")) from error
 
-    async def score_with(self, row: Row, calls: Calls) -> Scores:
+    async def score_with(self, row: Row, calls: Calls) -> Explained:
         """Score a row."""
         if not self.calls:
             if not self.foreign:
@@ -112,7 +119,7 @@ class BoundScorer:
                 raise
             raise RowError(*errors.raised_words(error, "the scorer")) from error
 
-    def _checked(self, given: Any) -> Scores:
+    def _checked(self, given: Any) -> Explained:
         reason = ""
         if isinstance(given, Explained):
             given, reason = given.scores, str(given.reason or "")
@@ -124,7 +131,7 @@ class BoundScorer:
                 )
             given = {self.scores[0]: given}
         try:
-            return Scores({name: as_number(given[name], name) for name in self.scores}, reason)
+            return Explained({name: as_number(given[name], name) for name in self.scores}, reason)
         except (KeyError, TypeError):  # a name that is missing, or no mapping
             gave = ", ".join(map(str, given)) if isinstance(given, Mapping) else f"{given!r:.60}"
             raise RowError(
@@ -139,12 +146,12 @@ async def score_row(
 ) -> None:
     """Score a row by one scorer, and give the result to the sink, see `pipeline`'s `Board`."""
     try:
-        scores = await scorer.score_with(row, calls)
+        explained = await scorer.score_with(row, calls)
     except RowError as error:
         sink.lacks(row, scorer.scores, error, hide(error.message))
     else:
-        reason = scores.reason and shown_text(scores.reason, hide)
-        sink.scored(row, scorer, scores, reason, from_journal=calls.from_journal)
+        reason = explained.reason and shown_text(explained.reason, hide)
+        sink.scored(row, scorer, explained.scores, reason, from_journal=calls.from_journal)
     sink.asked(row, scorer, calls.exchanges)
 
 
@@ -180,7 +187,7 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
                 f"{spec.function!r} is no function: {origin(function)}",
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
-        target = _function_scorer(function, spec.options, spec.function, spec.scores)
+        target = _function_scorer(function, spec)
     elif type(spec) is not registered:  # the user's own in place of a built-in one
         target = registered(spec, terms)
     elif getattr(spec, "judgements", ()):
@@ -212,7 +219,7 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
     try:
         parameters = list(inspect.signature(registered).parameters)  # ValueError for one of C
         if inspect.isroutine(registered) and parameters[:1] == ["item"]:
-            return _function_scorer(registered, spec.options, spec.type)
+            return _function_scorer(registered, spec)
         return registered(**spec.options, **({"terms": terms} if "terms" in parameters else {}))
     except EvalMetricsError:
         raise
@@ -223,13 +230,9 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
         ) from error
 
 
-def _function_scorer(
-    function: Callable[..., Any],
-    options: Mapping[str, Any],
-    name: str,
-    names: tuple[str, ...] | None = None,
-) -> SimpleNamespace:
+def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
+    name, options = getattr(spec, "function", spec.type), spec.options
     try:
         signature = inspect.signature(function)
         takes_sample = "sample" in signature.parameters and "sample" not in options
@@ -239,8 +242,8 @@ def _function_scorer(
             f"{name!r} can't be called with a row and its keys: {error}",
             hint=f"its keys are the arguments of {origin(function)}",
         ) from None
-    # by default its own name, where that names a module too
-    names = names or getattr(function, "scores", ()) or (name.rpartition(":")[2].split(".")[-1],)
+    own_name = (name.rpartition(":")[2].split(".")[-1],)  # where that names a module too
+    names = getattr(spec, "scores", None) or getattr(function, "scores", None) or own_name
 
     def score(row: Row) -> Any:
         sample = {"sample": row.sample_data} if takes_sample else {}
@@ -252,3 +255,83 @@ def _function_scorer(
     call = function if inspect.isroutine(function) else type(function).__call__
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
     return SimpleNamespace(scores=names, score=score_async if is_async else score)
+
+
+# Summaries of a score over all rows, as the NeMo Evaluator computes them.
+
+_BINS = 10
+
+
+def summarise_all(
+    names: Sequence[str],
+    columns: Mapping[str, NDArray[np.float64]],
+    about: Mapping[str, About],
+) -> Iterator[ScoreSummary]:
+    """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
+    for name in names:
+        meaning = about.get(name, About())
+        counts = tuple(
+            RubricCount(label, value, int((columns[name] == value).sum()))
+            for label, value in meaning.labels
+        )
+        most = max((each.count for each in counts), default=0)
+        yield replace(
+            summarise(name, columns[name]),
+            rubric_distribution=counts,
+            mode_category=min(c.label for c in counts if c.count == most) if most else None,
+            agreement=_agreement(columns, meaning) if meaning.judges else None,
+        )
+
+
+def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
+    """Summarise a score: one number per row, shape (rows,), NaN where it is missing.
+
+    Percentile p lies at rank ``p / 100 * (n + 1) - 1`` of the sorted values, interpolated
+    between neighbours and held within them (Hyndman and Fan 1996, definition 6).
+    """
+    values = np.sort(column[~np.isnan(column)])
+    n, missing = len(values), len(column) - len(values)
+    if not n:
+        return ScoreSummary(name, 0, missing)
+    ranks = np.clip(np.arange(10, 101, 10) / 100 * (n + 1) - 1, 0, n - 1)
+    percentiles = np.interp(ranks, np.arange(n), values).tolist()
+    whole = total(values)
+    mean = whole / n
+    spread = total((values - mean) ** 2)
+    sample_variance = spread / (n - 1) if n > 1 else None
+    return ScoreSummary(
+        name,
+        n,
+        missing,
+        sum=whole,
+        mean=mean,
+        min=float(values[0]),
+        max=float(values[-1]),
+        median=float(np.median(values)),
+        std_dev=math.sqrt(spread / n),
+        variance=spread / n,
+        sample_std_dev=None if sample_variance is None else math.sqrt(sample_variance),
+        sample_variance=sample_variance,
+        percentiles={f"p{10 * (i + 1)}": value for i, value in enumerate(percentiles)},
+        histogram=_histogram(values),
+    )
+
+
+def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
+    low, high = float(values[0]), float(values[-1])
+    width = (high - low) / _BINS
+    if low == high or not np.isfinite(width):
+        return (Bin(low, high, len(values)),)
+    edges = [low + i * width for i in range(_BINS)]
+    counts = np.diff(np.append(np.searchsorted(values, edges), len(values))).tolist()
+    return tuple(map(Bin, edges, [*edges[1:], high], counts))
+
+
+def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agreement:
+    ratings = np.stack([columns[name] for name in about.judges])
+    rows = int((~np.isnan(ratings).any(axis=0)).sum())
+    alpha = krippendorff_alpha(ratings, about.level)
+    if not np.isnan(alpha):
+        return Agreement(alpha, about.level, len(ratings), rows)
+    reason = "all their scores are the same" if rows else "no row has a score of each"
+    return Agreement(None, about.level, len(ratings), rows, reason)

@@ -19,9 +19,8 @@ from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced, untrusted
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.scorers.interface import Explained
+from pytest_evalmetrics.scorers.interface import About, Explained
 from pytest_evalmetrics.scorers.row_reading import unexpected
-from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec.field_types import Name, doc, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
@@ -82,17 +81,8 @@ class JudgedScores:
         return tuple(name for score, each in self.columns.items() for name in (score, *each))
 
 
-class Repeatable(JudgedScores, NamedScores):
-    """A scorer that may judge each row several times."""
-
-    @property
-    def base_names(self) -> tuple[str, ...]:
-        """Names of the scores of one judgement."""
-        return super(JudgedScores, self).score_names
-
-
 @keys
-class JudgeKeys(Repeatable):
+class JudgeKeys(JudgedScores, NamedScores):
     """The judge of a scorer with a fixed prompt."""
 
     version: ClassVar[str] = "2"  # of its prompts

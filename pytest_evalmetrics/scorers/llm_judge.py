@@ -15,9 +15,9 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import compact, shown
+from pytest_evalmetrics.scorers import About
 from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, unexpected, within
-from pytest_evalmetrics.scorers.score_summary import About
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Name, doc, json_path, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField

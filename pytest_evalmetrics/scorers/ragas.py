@@ -13,17 +13,17 @@ from importlib import import_module
 from typing import Annotated, Any
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.judge import Judge, JudgeCheck, JudgeRepeats, Repeatable
+from pytest_evalmetrics.scorers.judge import Judge, JudgeCheck, JudgedScores, JudgeRepeats
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.spec.scorer_keys import keys_of
+from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
 @keys_of("ragas", "a metric of RAGAS, by the package itself")
-class RagasSpec(Repeatable):
+class RagasSpec(JudgedScores, NamedScores):
     """Run a metric of ``ragas.metrics.collections``."""
 
     more_is_better = False
@@ -82,10 +82,8 @@ class RagasScorer:
 
     def _made(self, calls: Any, errors: list[ext.EvalMetricsError]) -> Any:
         """Make the metric of a row, whose judge is asked by its calls."""
-        if not self.judges:
-            return self._metric(**self._arguments)
-        llm = _llm(self._base, self.judges[0], calls, errors)
-        return self._metric(**self._arguments, llm=llm)
+        llm = {"llm": _llm(self._base, self.judges[0], calls, errors)} if self.judges else {}
+        return self._metric(**self._arguments, **llm)
 
     async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
         """Score one row."""

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, NoReturn
 
 import msgspec
 
+from pytest_evalmetrics.chat.asking import text_of
 from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown
@@ -123,14 +124,10 @@ def message_of(response: Any) -> Mapping[str, Any]:
 
 
 def _content(message: Mapping[str, Any]) -> str:
-    """Return a message's content, which may be a list of parts, as one text."""
     content = message.get("content")
-    if isinstance(content, list):
-        parts = [part.get("text") for part in content if isinstance(part, dict)]
-        return "".join(part for part in parts if isinstance(part, str))
-    if isinstance(content, str):
-        return content
-    raise unexpected("bad-response", "the content of a message", content, "text")
+    if not isinstance(content, str | list):
+        raise unexpected("bad-response", "the content of a message", content, "text")
+    return text_of(content) or ""
 
 
 # Tool calls, in the forms in which conversations and data sets hold them.

@@ -10,7 +10,7 @@ from collections import Counter
 from collections.abc import Callable
 from typing import Annotated, Any, Literal
 
-from pydantic import BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, unexpected
@@ -108,9 +108,7 @@ class RougeSpec(PairKeys):
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
         with ext.needs_extra("text", f"the scorer {self.type}"):
-            from rouge_score.rouge_scorer import (  # noqa: PLC0415 - 0.5 s and more, and of an extra
-                RougeScorer,
-            )
+            from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - 0.5 s, of an extra
         kinds = ["rouge1", "rouge2", "rouge3", "rougeL"]  # in the order of the scores
         scorer: Any = RougeScorer(kinds, use_stemmer=True)
 
@@ -261,8 +259,7 @@ class NumberCheckSpec(SidesKeys):
         Field(ge=0, allow_inf_nan=False, description=f"how much an {_DIFFERENCE} may be"),
     ] = None
 
-    @model_validator(mode="after")
-    def _epsilon_with_difference(self) -> Any:
+    def __post_init__(self) -> None:
+        """Require epsilon for a difference, and for nothing else."""
         if (self.epsilon is None) is (self.operation == _DIFFERENCE):
             raise refuse(f"epsilon is needed by, and only by, operation: {_DIFFERENCE}")
-        return self

@@ -45,21 +45,17 @@ _PROMPT = 'a text, a list of messages, or {messages: [...]}, such as "{{ questio
 
 
 def _prompt(value: Any) -> Any:
-    if isinstance(value, dict):
-        if set(value) != {"messages"}:
-            raise expected(_PROMPT)
-        value = value["messages"]
-        if isinstance(value, str) and value.strip():  # a template of messages
-            return [value]
-    if isinstance(value, str) and value.strip():
-        return value
-    if not isinstance(value, list) or not value:
+    in_mapping = isinstance(value, dict) and set(value) == {"messages"}
+    prompt = value["messages"] if in_mapping else value
+    if isinstance(prompt, str) and prompt.strip():
+        return [prompt] if in_mapping else prompt  # the first: a template of messages
+    if not isinstance(prompt, list) or not prompt:
         raise expected(_PROMPT)
-    for message in value:
+    for message in prompt:
         role = message.get("role") if isinstance(message, dict) else None
         if not isinstance(message, str) and not isinstance(role, str):
             raise expected("a message: a mapping with role and content")
-    return value
+    return prompt
 
 
 _Message = Annotated[Any, WithJsonSchema({"type": "object", "required": ["role"]})]

@@ -103,6 +103,11 @@ class NamedScores:
     @property
     def score_names(self) -> tuple[str, ...]:
         """Names of its scores."""
+        return self.base_names
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """Names of its scores, without those of single judgements."""
         names: tuple[str, ...] = self.own_names
         if self.name is None:
             return names

@@ -113,9 +113,7 @@ def test_what_summaries_tell_of_rubrics_and_panels():
     assert whole.agreement.alpha == pytest.approx(1 - (1 / 4) / (30 / 56))
     assert one.mode_category == "good"
     assert (one.agreement, other.rubric_distribution, other.mode_category) == (None, (), None)
-    (same,) = summarise_all(
-        ["q"], {"q@a": np.ones(5), "q@b": np.ones(5)} | {"q": np.ones(5)}, about
-    )
+    (same,) = summarise_all(["q"], dict.fromkeys(columns, np.ones(5)), about)
     assert same.agreement is not None
     assert same.agreement.alpha is None
     assert same.agreement.reason == "all their scores are the same"

@@ -19,7 +19,7 @@ def spec(function, **keys):
 
 
 def score(found, at):
-    return asyncio.run(made(found).score_with(at, None))  # type: ignore[arg-type]
+    return asyncio.run(made(found).score_with(at, None)).scores  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -106,4 +106,4 @@ def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time():
         own_functions.release.set()  # the loop goes on while the function waits for it
         return await asyncio.wait_for(both, 20)
 
-    assert asyncio.run(run()) == [{"slow": 1}, {"slow": 2}]
+    assert [each.scores for each in asyncio.run(run())] == [{"slow": 1}, {"slow": 2}]

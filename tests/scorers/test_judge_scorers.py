@@ -75,10 +75,10 @@ def test_topic_adherence(judge_server, mode, expected):
         user_input=talk("health, food, cars, sport, tax, wine", "sport, tax"),
         reference_topics=["health", "food", "sport"],
     )
-    scores = judged(made(judge_server, "topic-adherence", metric_mode=mode), found)
-    assert scores == {name: pytest.approx(expected, abs=1e-9)}
-    assert "cars: answered, off topic" in scores.reason
-    assert "sport: refused, on topic" in scores.reason
+    result = judged(made(judge_server, "topic-adherence", metric_mode=mode), found)
+    assert result.scores == {name: pytest.approx(expected, abs=1e-9)}
+    assert "cars: answered, off topic" in result.reason
+    assert "sport: refused, on topic" in result.reason
     assert judge_server.posts == 6 + 2
 
 
@@ -112,9 +112,9 @@ def errand(goal, end):
 )
 def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expected):
     found = row(user_input=errand("a table", end), reference=reference)
-    scores = judged(made(judge_server, "agent_goal_accuracy", use_reference=use_reference), found)
-    assert scores == {"agent_goal_accuracy": expected}
-    assert scores.reason == f"goal: a table; end: {end}; compared"
+    result = judged(made(judge_server, "agent_goal_accuracy", use_reference=use_reference), found)
+    assert result.scores == {"agent_goal_accuracy": expected}
+    assert result.reason == f"goal: a table; end: {end}; compared"
     assert judge_server.posts == 2
 
 
@@ -176,8 +176,8 @@ def agent_run(score, **more):
     ("grade", "expected"), [(1, 0), (2, 0.25), (3.0, 0.5), ('"4"', 0.75), ('" 5 "', 1)]
 )
 def test_trajectory_evaluation(judge_server, grade, expected):
-    scores = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
-    assert (scores, scores.reason) == ({"trajectory_evaluation": expected}, "why")
+    result = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
+    assert (result.scores, result.reason) == ({"trajectory_evaluation": expected}, "why")
     (asked,) = lines_asked(judge_server)
     assert asked.pop("question").startswith("What?")
     assert asked == {

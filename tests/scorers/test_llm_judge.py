@@ -93,7 +93,7 @@ def panel(judge_server, *queries, **more):
 def test_several_judges_each_have_a_score_of_their_own(judge_server):
     scorer = panel(judge_server, "", "")
     assert scorer.scores == ("quality", "quality@org_judge_0", "quality@org_judge_1")
-    assert judged(scorer, said(quality=4)) == dict.fromkeys(scorer.scores, 4)
+    assert judged(scorer, said(quality=4)).scores == dict.fromkeys(scorer.scores, 4)
     assert [b["model"] for b in judge_server.bodies] == ["org/judge 0", "org/judge 1"]
     assert made(judges=[MODEL, MODEL]).scores == ("quality", "quality@a", "quality@a_2")
 

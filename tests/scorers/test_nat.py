@@ -26,7 +26,7 @@ class Answers:
 
 
 def score(answer):
-    return asyncio.run(SCORER.score_with(row(ITEM), Answers(answer)))
+    return asyncio.run(SCORER.score_with(row(ITEM), Answers(answer))).scores
 
 
 def result(value, reasoning=None):

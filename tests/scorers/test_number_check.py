@@ -14,7 +14,9 @@ def spec(operation="=="):
 
 
 def check(left, right, operation="=="):
-    return made(spec(operation)).score(recorded({"left": left, "right": right}))["number-check"]
+    return (
+        made(spec(operation)).score(recorded({"left": left, "right": right})).scores["number-check"]
+    )
 
 
 @pytest.mark.parametrize(

@@ -13,8 +13,8 @@ from scorers.offline import entry, made, recorded, refusal
 def scored(kind):
     """Make a scorer; give the function that compares a reference with a response."""
     scorer = made(entry(type=kind))
-    return lambda reference, response: scorer.score(
-        recorded({"reference": reference, "response": response})
+    return lambda reference, response: (
+        scorer.score(recorded({"reference": reference, "response": response})).scores
     )
 
 
@@ -135,7 +135,7 @@ def string_check(operation):
 )
 def test_string_operations(operation, left, right, expected):
     found = made(string_check(operation)).score(recorded({"left": left, "right": right}))
-    assert found == {"string-check": expected}
+    assert found.scores == {"string-check": expected}
 
 
 def test_a_side_that_is_no_text_is_a_failed_row():

@@ -12,7 +12,7 @@ SPEC = entry(type="exact-match")
 
 
 def value(found, **keys):
-    return made(entry(type="exact_match", **keys)).score(found)["exact-match"]
+    return made(entry(type="exact_match", **keys)).score(found).scores["exact-match"]
 
 
 @pytest.mark.parametrize(

@@ -26,7 +26,7 @@ def talk(*messages, reference):
 
 
 def score(item, spec=STRICT):
-    (value,) = made(spec).score(recorded(item)).values()
+    (value,) = made(spec).score(recorded(item)).scores.values()
     return value
 
 
@@ -102,7 +102,7 @@ def test_every_form_of_a_call(form):
 def test_arguments_that_are_none_are_the_models_fault(arguments, said):
     broken = {"function": {"name": "book", "arguments": arguments}}
     found = made(STRICT).score(recorded(talk(ai(broken), reference=[B])))
-    assert found == {"tool_call_accuracy": 0}
+    assert found.scores == {"tool_call_accuracy": 0}
     assert found.reason.startswith("the arguments of 'book' are ")
     assert said in found.reason
     assert len(found.reason) < 400

@@ -28,7 +28,7 @@ def call(name, arguments):
 
 def scores(made_, wanted):
     item = {"tool_calls": wanted, "response": answer(*made_)}
-    found = made(SPEC).score(recorded(item))
+    found = made(SPEC).score(recorded(item)).scores
     assert list(found) == [NAMES, WHOLE]
     return found[NAMES], found[WHOLE]
 
@@ -41,7 +41,7 @@ def test_the_cases_that_the_sdk_answered(acceptance):
         if "error" in case:
             assert refusal(SPEC, found).startswith(("bad-reference: ", "bad-response: ", "bad-cal"))
             continue
-        ours = made(SPEC).score(found)
+        ours = made(SPEC).score(found).scores
         if ours != case["scores"]:
             differing[case["name"]] = (ours[NAMES], ours[WHOLE])
     assert differing == ON_PURPOSE

@@ -23,14 +23,13 @@ from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryErr
 from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
 from pytest_evalmetrics.metrics.metric import (
-    VECTORISED,
     BoundMetric,
     UndefinedMetricError,
     call,
     is_number,
-    offers,
+    vectorised,
 )
-from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
     from pytest_evalmetrics.metrics.metric import TaskParts
-    from pytest_evalmetrics.metrics.samples import Sample
 
 ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
 KeyMetrics = Callable[[Mapping[str, Any]], Any]
@@ -441,7 +439,7 @@ class _Observed(msgspec.Struct, frozen=True):
                 return self._of_quantile(self.rewards.values, quantile)
         if n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
-        if not offers(self.metric.target, *VECTORISED) and len(self.rewards.values) > _MOST_SAMPLES:
+        if not vectorised(self.metric.target) and len(self.rewards.values) > _MOST_SAMPLES:
             return (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"

@@ -11,24 +11,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, RolloutTable
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
-from pytest_evalmetrics.metrics.metric import (
-    VECTORISED,
-    BoundMetric,
-    MetricOptions,
-    call,
-    offers,
-    place_of,
-)
+from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, place_of, vectorised
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
 
@@ -91,7 +83,7 @@ class Names(msgspec.Struct, eq=False):
             )
         arguments = getattr(keys, "arguments", None)
         if arguments is None:
-            return row_metrics.metric_of(keys, self.options)
+            return row_metrics.CLASSES[type(keys)](keys, self.options)
         entry = metrics.find(keys.type)
         arguments = (*entry.numbers.items(), *arguments.items())
         return _make(entry.target, arguments, self.options, name)
@@ -125,7 +117,7 @@ def _make(
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    if offers(target, *VECTORISED) and not hasattr(target, "compute"):
+    if vectorised(target) and not hasattr(target, "compute"):
         return target
     function = getattr(target, "compute", None) or target
     if not callable(function):

@@ -137,12 +137,14 @@ class Metric(Protocol):
         ...
 
 
-VECTORISED = ("task_parts", "task_values", "compute_array", "weighted")  # forms that take arrays
-
-
 def offers(metric: object, *methods: str) -> bool:
     """Whether a metric has any of these methods."""
     return any(getattr(metric, method, None) is not None for method in methods)
+
+
+def vectorised(metric: object) -> bool:
+    """Whether a metric has a form that takes arrays."""
+    return offers(metric, "task_parts", "task_values", "compute_array", "weighted")
 
 
 class TaskParts(msgspec.Struct, frozen=True, dict=True):

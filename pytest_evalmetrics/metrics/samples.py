@@ -12,7 +12,7 @@ import numpy as np
 from pytest_evalmetrics.data import MISSING, TaskRewards, TaskRows, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import listed, many
-from pytest_evalmetrics.metrics.metric import call
+from pytest_evalmetrics.metrics.metric import BoundMetric, call
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import Category, RolloutTable, TaskId
-    from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 _LISTED = 10
@@ -138,7 +137,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
                 category = None
             as_label = scores is None if label_columns is None else name in label_columns
             if as_label and category is not None:
-                coded[name] = category.codes.astype(np.int64), list(map(_spelt, category.labels))
+                # a number is spelt one way, whether a file says 1 or 1.0
+                spelt = [f"{float(x):.12g}" if is_numeric(x) else x for x in category.labels]
+                coded[name] = category.codes.astype(np.int64), spelt
             elif as_label and scores is not None:
                 coded[name] = _labels_of(scores)
             elif scores is not None:
@@ -218,8 +219,3 @@ def _labels_of(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str
     values, codes = np.unique(np.where(absent, 0.0, scores), return_inverse=True)
     labels = [*(f"{value:.12g}" for value in values.tolist()), MISSING]
     return np.where(absent, len(values), codes), labels
-
-
-def _spelt(label: str) -> str:
-    """Spell a number one way, whether a file says 1 or 1.0."""
-    return f"{float(label):.12g}" if is_numeric(label) else label

@@ -94,10 +94,8 @@ def _reports_of(paths: Sequence[str]) -> list[Path]:
     files = [path / "report.json" if path.is_dir() else path for path in map(Path, paths)]
     reports = [f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()]
     if reports and len(reports) < len(paths):
-        raise EvalMetricsError(
-            "some of these runs are reports, and some are rollouts",
-            hint="compare files of rollouts with each other, or reports with each other",
-        )
+        hint = "compare files of rollouts with each other, or reports with each other"
+        raise EvalMetricsError("some of these runs are reports, and some are rollouts", hint=hint)
     return reports
 
 

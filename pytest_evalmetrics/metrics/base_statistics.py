@@ -143,10 +143,8 @@ class _Statistics:
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
         for name, values in zip(self.names, ordered, strict=True):
             if np.isinf(values).any():
-                raise MetricError(
-                    f"{name} is too large for a floating-point number",
-                    hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
-                )
+                hint = f"look for a broken value of {name.partition('/')[2]!r} in the rollouts"
+                raise MetricError(f"{name} is too large for a floating-point number", hint=hint)
         return ordered
 
 

@@ -77,10 +77,8 @@ class Names(msgspec.Struct, eq=False):
         with suppress(RegistryError):
             taken = metrics.find(name)
         if taken is not None:
-            raise RegistryError(
-                f"{name!r} is the name of a metric already: {origin(taken.target)}",
-                hint="give the one that is defined here another name",
-            )
+            message = f"{name!r} is the name of a metric already: {origin(taken.target)}"
+            raise RegistryError(message, hint="give the one that is defined here another name")
         arguments = getattr(keys, "arguments", None)
         if arguments is None:
             return row_metrics.CLASSES[type(keys)](keys, self.options)
@@ -92,10 +90,8 @@ class Names(msgspec.Struct, eq=False):
         bound = self._targets.get(canonical)
         other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
-            raise RegistryError(
-                f"{written!r} calls itself {canonical!r}, and so does {origin(other)}",
-                hint="give it another `name`",
-            )
+            message = f"{written!r} calls itself {canonical!r}, and so does {origin(other)}"
+            raise RegistryError(message, hint="give it another `name`")
         if other is None and metrics.is_builtin(canonical) and Scope.active:
             note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
             Scope.active.notes[note] = None
@@ -130,10 +126,8 @@ def _make(
             signature.bind([])
         except TypeError:
             name = getattr(function, "__name__", type(function).__name__)
-            raise not_a_metric(
-                f"can't be called with the rewards alone: it is {name}{signature}, "
-                "expected compute(self, task_rewards)"
-            ) from None
+            why = f"can't be called with the rewards alone: it is {name}{signature}, expected "
+            raise not_a_metric(f"{why}compute(self, task_rewards)") from None
     return target
 
 

@@ -61,9 +61,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         name = metric.name
         own = metric.reads_columns or metric.reads_rows
         if own and name.score is not None:
-            raise MetricError(
-                f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
-            )
+            why = f"{name.metric} is of no score: leave /{name.score} out"
+            raise MetricError(f"{metric.label}: {why}")
         score = "" if own else name.score or self.reward
         key = (name.metric if own else None, score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
@@ -78,10 +77,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         if field is not None and value is not None:
             labelled = self.rows_by_label(field)
             if value not in labelled:
-                raise MetricError(
-                    f"no rollout has {field} = {value!r}: "
-                    + did_you_mean(value, labelled, what=f"values of {field}")
-                )
+                guess = did_you_mean(value, labelled, what=f"values of {field}")
+                raise MetricError(f"no rollout has {field} = {value!r}: {guess}")
             task = self.table.task[labelled[value]]
             starts = np.flatnonzero(np.diff(task, prepend=-1))
             tasks = tuple(self.table.tasks[i] for i in task[starts].tolist())
@@ -102,18 +99,15 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         """Return the numbers that a metric reduces, shape (rows,), NaN where missing."""
         if not metric.reads_columns:
             if score not in self.table.scores:
-                raise MetricError(
-                    f"{metric.label}: no rollout has a score named {score!r}: "
-                    + did_you_mean(score, self.table.scores, what="scores there are")
-                )
+                guess = did_you_mean(score, self.table.scores, what="scores there are")
+                lacks = f"no rollout has a score named {score!r}"
+                raise MetricError(f"{metric.label}: {lacks}: {guess}")
             return self.table.scores[score]
         column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
         if column is None:
             accepted = getattr(metric.target, "accepted", "")
-            raise MetricError(
-                f"{metric.label}: no rollout says what it needs",
-                hint=f"it reads the columns {accepted}" if accepted else None,
-            )
+            hint = f"it reads the columns {accepted}" if accepted else None
+            raise MetricError(f"{metric.label}: no rollout says what it needs", hint=hint)
         return column
 
     def _rows(self, metric: BoundMetric) -> TaskRows:
@@ -146,10 +140,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
                 numbers[name] = scores
             else:
                 there = [*self.table.scores, *(self.table.categories if as_label else ())]
-                raise MetricError(
-                    f"{metric.label}: no rollout has {'a label' if as_label else 'a number'} "
-                    f"{name!r}: " + did_you_mean(name, there, what="columns there are")
-                )
+                guess = did_you_mean(name, there, what="columns there are")
+                lacks = f"no rollout has {'a label' if as_label else 'a number'} {name!r}"
+                raise MetricError(f"{metric.label}: {lacks}: {guess}")
         labels = in_order({x for _, names in coded.values() for x in names} - {MISSING})
         code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
         columns: dict[str, NDArray[Any]] = {**numbers}
@@ -171,10 +164,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
         if category is None or self.table.lacking((field,)).all():
-            raise MetricError(
-                f"{what} {field!r}: no rollout has that field",
-                hint="name a field of the rows, such as difficulty or metadata.difficulty",
-            )
+            hint = "name a field of the rows, such as difficulty or metadata.difficulty"
+            raise MetricError(f"{what} {field!r}: no rollout has that field", hint=hint)
         return category
 
     @cached_property

@@ -413,9 +413,8 @@ class BaselineComparison:
     def _by_value(self, run: AgentRun, text: str, value: float | None) -> Check:
         """Hold a number without rollouts against that of the baseline, or of the history."""
         estimate, spec = run.result.estimates[text], self.benchmark.spec
-        own, anchors = self.settings.metrics.get(text), self.reference.anchors
-        evidence = dict[str, Any]()
-        direction = self.settings.direction or (None if own is None else own.direction)
+        anchors, evidence = self.reference.anchors, dict[str, Any]()
+        direction = self.settings.gate_of(text).direction
         direction = direction or metric_names.direction_of(spec, text, of_reward=False)
         if estimate.by_hook and direction is None:
             reason = f"nothing says which way is better for {text}, which a hook computes"

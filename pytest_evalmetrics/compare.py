@@ -13,7 +13,7 @@ from dataclasses import asdict, replace
 from functools import partial
 from pathlib import Path
 from textwrap import TextWrapper
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import visible, visible_lines
@@ -27,13 +27,11 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 T = TypeVar("T")
-_WIDE: Final = 200  # columns where there is no terminal
-_FIELDS: Final = ("task", "sample", "agent", "reward")
-_ANSWERS: Final = (
-    *("answer", "output_text", "response", "output", "completion", "prediction", "pred"),
-)
-_HEAD: Final = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
-_WORST: Final = 5  # tasks that a line names
+_WIDE = 200  # columns where there is no terminal
+_FIELDS = ("task", "sample", "agent", "reward")
+_ANSWERS = ("answer", "output_text", "response", "output", "completion", "prediction", "pred")
+_HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
+_WORST = 5  # tasks that a line names
 
 
 @record
@@ -96,10 +94,8 @@ def _reports_of(paths: Sequence[str]) -> list[Path]:
     files = [path / "report.json" if path.is_dir() else path for path in map(Path, paths)]
     reports = [f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()]
     if reports and len(reports) < len(paths):
-        raise EvalMetricsError(
-            "some of these runs are reports, and some are rollouts",
-            hint="compare files of rollouts with each other, or reports with each other",
-        )
+        hint = "compare files of rollouts with each other, or reports with each other"
+        raise EvalMetricsError("some of these runs are reports, and some are rollouts", hint=hint)
     return reports
 
 
@@ -204,12 +200,7 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
 
 
 def _compare(given: Namespace) -> list[Difference]:
-    """Hold two or more runs against the first one, through the gate that benchmarks go through.
-
-    Runs are files or globs of rollouts, folders of them, or all of them ``report.json`` files or
-    folders that hold one. They share the level of a false alarm. Raises EvalMetricsError for a run
-    that can't be read.
-    """
+    """Hold two or more runs against the first one, through the gate that benchmarks go through."""
     reports = _reports_of(given.runs)
     of: Any = _of_reports if reports else _of_rollouts
     first, *rest = reports or map(_rollouts_at, given.runs)
@@ -397,7 +388,7 @@ def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip() + "\n"
 
 
-_PAGE: Final = """<!doctype html>
+_PAGE = """<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
 <title>Runs compared</title>
 <style>

@@ -23,14 +23,13 @@ from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryErr
 from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
 from pytest_evalmetrics.metrics.metric import (
-    VECTORISED,
     BoundMetric,
     UndefinedMetricError,
     call,
     is_number,
-    offers,
+    vectorised,
 )
-from pytest_evalmetrics.metrics.samples import SampleSource, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
 
@@ -40,7 +39,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
     from pytest_evalmetrics.metrics.metric import TaskParts
-    from pytest_evalmetrics.metrics.samples import Sample
 
 ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
 KeyMetrics = Callable[[Mapping[str, Any]], Any]
@@ -62,14 +60,12 @@ def reduce_agent(
     expected: int | NDArray[np.int64] | None = None,
     compute_metrics: ComputeMetrics | None = None,
     key_metrics: KeyMetrics | None = None,
-    level: float = 0.95,
     notes: list[str] | None = None,
 ) -> AgentResult:
     """Compute all metrics of one agent, whose rollouts `table` holds.
 
     `expected` are the rollouts that each task should have: one number, or shape (tasks,); None is
-    as many as it has. `level` is the confidence of the intervals; `notes` takes what a reader
-    should know, such as groups that have no reward.
+    as many as it has. `notes` takes what a reader should know, such as groups that have no reward.
 
     The result's `estimates` hold the listed metrics, the first hundred of ``breakdown:``, the key
     metrics, those with a threshold, and those of ``plan.also``, by canonical name; one that is
@@ -83,7 +79,7 @@ def reduce_agent(
     unscored = np.bincount(table.task[absent], minlength=len(table.tasks))
     table = with_missing_rewards(table, spec)
     groups = GroupEntries(table, agent, unscored, expected)
-    reduction = _Reduction(plan, table, level)
+    reduction = _Reduction(plan, table)
     for at, text in enumerate(spec.metrics):
         reduction.default_keys.append(reduction.estimate(text, "metrics", at).name)
     reduction.break_down([] if notes is None else notes)
@@ -118,7 +114,7 @@ def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval |
     levels = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
     intervals: dict[str, Interval | None] = dict.fromkeys(levels)
     if levels:
-        reduction = _Reduction(plan, with_missing_rewards(table, plan.spec), 0.95)
+        reduction = _Reduction(plan, with_missing_rewards(table, plan.spec))
         for name, level in levels.items():
             with suppress(EvalMetricsError):  # a hook's number
                 intervals[name] = reduction.measured(reduction.bind(name), level).interval
@@ -128,10 +124,9 @@ def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval |
 class _Reduction:
     """The numbers of one agent that have been computed so far."""
 
-    def __init__(self, plan: Plan, table: RolloutTable, level: float) -> None:
+    def __init__(self, plan: Plan, table: RolloutTable) -> None:
         self.plan, self.spec, self.located = plan, plan.spec, plan.located
         self.table = table
-        self.level = level
         self.source = SampleSource(table, self.spec.reward, self.spec.cluster)
         self.metrics: dict[str, Any] = pooled_statistics(table)
         self.statistics = tuple(self.metrics)
@@ -232,9 +227,8 @@ class _Reduction:
             tasks, rollouts, why = len(self.table.tasks), len(self.table), "computed by a hook"
             return Estimate(text, self.hooked[text], tasks, rollouts, reason=why, by_hook=True)
         if text in self.metrics and not is_number(self.metrics[text]):
-            raise MetricError(
-                f"{text!r} is computed by a hook and is no number: it is only reported"
-            )
+            why = "is computed by a hook and is no number: it is only reported"
+            raise MetricError(f"{text!r} {why}")
         try:
             metric = self.bind(text)
         except RegistryError as error:
@@ -244,7 +238,7 @@ class _Reduction:
             raise
         return self.estimates.get(str(metric)) or self.measured(metric)
 
-    def measured(self, metric: BoundMetric, level: float | None = None) -> Estimate:
+    def measured(self, metric: BoundMetric, level: float = 0.95) -> Estimate:
         sample, declared = self.source.sample(metric), range_of(self.spec, metric.name)
         values, ends = sample.rewards.values, None
         if declared.why:
@@ -252,7 +246,7 @@ class _Reduction:
         elif sample.score and len(values) and values.min() >= 0 and values.max() <= 1:
             ends = 0.0, 1.0
         value = self.metrics.get(str(metric))
-        return estimate(metric, sample, level=level or self.level, value=value, ends=ends)
+        return estimate(metric, sample, level=level, value=value, ends=ends)
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # its score's name may hold brackets and slashes
@@ -281,17 +275,14 @@ def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) 
     added: dict[str, Any] = {}
     for metrics in call(_COMPUTE, "its call", hook, hook, _rows_by_task(table)):
         if not isinstance(metrics, Mapping):
-            raise MetricError(
-                f"{_COMPUTE} returned {type(metrics).__name__}, where a mapping or None is expected"
-            )
+            kind = type(metrics).__name__
+            raise MetricError(f"{_COMPUTE} returned {kind}, where a mapping or None is expected")
         for name, value in metrics.items():
             if not isinstance(name, str):
                 raise MetricError(f"{_COMPUTE} gave a name that is no text: {name!r}")
             if name in taken or name in added:
-                raise MetricError(
-                    f"{_COMPUTE} gave {name!r}, which there is already",
-                    hint="give it another name: a metric has one meaning",
-                )
+                hint = "give it another name: a metric has one meaning"
+                raise MetricError(f"{_COMPUTE} gave {name!r}, which there is already", hint=hint)
             added[name] = _plain(name, value)
     return added
 
@@ -306,19 +297,16 @@ def _plain(name: str, value: Any) -> Any:
         return int(value)
     if isinstance(value, Real):
         if not math.isfinite(value):
-            raise MetricError(
-                f"{_COMPUTE} gave {name!r} = {float(value)}, where a finite number is expected",
-                hint="leave out what is not defined, or raise an exception that says why",
-            )
+            gave = f"{_COMPUTE} gave {name!r} = {float(value)}"
+            hint = "leave out what is not defined, or raise an exception that says why"
+            raise MetricError(f"{gave}, where a finite number is expected", hint=hint)
         return float(value)
     if isinstance(value, Mapping):
         return {str(key): _plain(f"{name}.{key}", item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(f"{name}[{at}]", item) for at, item in enumerate(value)]
-    raise MetricError(
-        f"{_COMPUTE} gave {name!r} as {type(value).__name__}, which JSON can't hold",
-        hint="give numbers, text, lists and mappings",
-    )
+    message = f"{_COMPUTE} gave {name!r} as {type(value).__name__}, which JSON can't hold"
+    raise MetricError(message, hint="give numbers, text, lists and mappings")
 
 
 def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, float | None] | None:
@@ -330,24 +318,20 @@ def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, flo
     if isinstance(answer, Sequence) and all(isinstance(name, str) for name in answer):
         return dict.fromkeys(answer)
     if not isinstance(answer, Mapping):
-        raise MetricError(
-            f"{_CHOOSE} returned {type(answer).__name__}, where a mapping or names are expected"
-        )
+        kind = type(answer).__name__
+        raise MetricError(f"{_CHOOSE} returned {kind}, where a mapping or names are expected")
     keys: dict[str, float | None] = {}
     for name, value in answer.items():
+        gave = f"{_CHOOSE} gave {name!r} = {value!r}"
         if name not in agent_metrics:
             if not is_number(value) or not math.isfinite(value):
-                raise MetricError(
-                    f"{_CHOOSE} gave {name!r} = {value!r}, where a finite number is expected"
-                )
+                raise MetricError(f"{gave}, where a finite number is expected")
             keys[str(name)] = float(value)
         elif value == agent_metrics[name]:
             keys[name] = None
         else:
-            raise MetricError(
-                f"{_CHOOSE} gave {name!r} = {value!r}, which is {agent_metrics[name]!r}",
-                hint="give a number that is made anew a name of its own",
-            )
+            hint = "give a number that is made anew a name of its own"
+            raise MetricError(f"{gave}, which is {agent_metrics[name]!r}", hint=hint)
     return keys
 
 
@@ -441,7 +425,7 @@ class _Observed(msgspec.Struct, frozen=True):
                 return self._of_quantile(self.rewards.values, quantile)
         if n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
-        if not offers(self.metric.target, *VECTORISED) and len(self.rewards.values) > _MOST_SAMPLES:
+        if not vectorised(self.metric.target) and len(self.rewards.values) > _MOST_SAMPLES:
             return (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"

@@ -8,24 +8,20 @@ in place.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import chain, repeat
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import TaskRewards
+from pytest_evalmetrics.data import RolloutTable, TaskRewards
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from numpy.typing import NDArray
-
-    from pytest_evalmetrics.data import RolloutTable
 
     Floats = NDArray[np.float64]
 
@@ -72,7 +68,7 @@ class PooledStatistic:
         """Pool all rollouts; the std of a single one is not defined."""
         if self.name == "std" and len(rewards.values) == 1:
             return math.nan
-        return statistics_of(rewards.values)[STATISTICS.index(self.name)]
+        return float(_of_rows(rewards.values[None])[STATISTICS.index(self.name)][0])
 
 
 def statistic_metric(name: str) -> PooledMean | PooledStatistic:
@@ -90,13 +86,9 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
     return {name: value for name, value in named if value is not None}
 
 
-def statistics_of(column: Floats) -> list[float]:
-    """Compute mean, max, min, median and std (0 of one row) of a column, NaN where missing."""
-    return [float(values[0]) for values in _of_rows(column[None])]
-
-
 def _of_rows(block: Floats) -> tuple[Floats, ...]:
-    """Compute the same for each row of a block, shape (m, n), n > 0; NaN for one without values."""
+    """Compute mean, max, min, median and std (0 if n is 1) of each row of a block, shape (m, n)."""
+    # n is above 0; a row without values has NaN
     absent, width = np.isnan(block), block.shape[1]
     gaps = bool(absent.any())
     n: Any = width - absent.sum(axis=1) if gaps else np.full(len(block), width)
@@ -151,10 +143,8 @@ class _Statistics:
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]
         for name, values in zip(self.names, ordered, strict=True):
             if np.isinf(values).any():
-                raise MetricError(
-                    f"{name} is too large for a floating-point number",
-                    hint=f"look for a broken value of {name.partition('/')[2]!r} in the rollouts",
-                )
+                hint = f"look for a broken value of {name.partition('/')[2]!r} in the rollouts"
+                raise MetricError(f"{name} is too large for a floating-point number", hint=hint)
         return ordered
 
 

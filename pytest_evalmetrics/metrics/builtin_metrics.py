@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 import numpy as np
 
 from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.ext import MetricOptions
+from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics.base_statistics import task_sums
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n
 from pytest_evalmetrics.sums import total
@@ -16,8 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
-
-    from pytest_evalmetrics.ext import TaskRewards
 
     Floats = NDArray[np.float64]
 

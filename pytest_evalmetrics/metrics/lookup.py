@@ -11,24 +11,16 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, RolloutTable
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
-from pytest_evalmetrics.metrics.metric import (
-    VECTORISED,
-    BoundMetric,
-    MetricOptions,
-    call,
-    offers,
-    place_of,
-)
+from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, place_of, vectorised
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
 
@@ -85,13 +77,11 @@ class Names(msgspec.Struct, eq=False):
         with suppress(RegistryError):
             taken = metrics.find(name)
         if taken is not None:
-            raise RegistryError(
-                f"{name!r} is the name of a metric already: {origin(taken.target)}",
-                hint="give the one that is defined here another name",
-            )
+            message = f"{name!r} is the name of a metric already: {origin(taken.target)}"
+            raise RegistryError(message, hint="give the one that is defined here another name")
         arguments = getattr(keys, "arguments", None)
         if arguments is None:
-            return row_metrics.metric_of(keys, self.options)
+            return row_metrics.CLASSES[type(keys)](keys, self.options)
         entry = metrics.find(keys.type)
         arguments = (*entry.numbers.items(), *arguments.items())
         return _make(entry.target, arguments, self.options, name)
@@ -100,10 +90,8 @@ class Names(msgspec.Struct, eq=False):
         bound = self._targets.get(canonical)
         other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
-            raise RegistryError(
-                f"{written!r} calls itself {canonical!r}, and so does {origin(other)}",
-                hint="give it another `name`",
-            )
+            message = f"{written!r} calls itself {canonical!r}, and so does {origin(other)}"
+            raise RegistryError(message, hint="give it another `name`")
         if other is None and metrics.is_builtin(canonical) and Scope.active:
             note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
             Scope.active.notes[note] = None
@@ -125,7 +113,7 @@ def _make(
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options
         target = call(label, "__init__", target, target, **keywords)
-    if offers(target, *VECTORISED) and not hasattr(target, "compute"):
+    if vectorised(target) and not hasattr(target, "compute"):
         return target
     function = getattr(target, "compute", None) or target
     if not callable(function):
@@ -138,10 +126,8 @@ def _make(
             signature.bind([])
         except TypeError:
             name = getattr(function, "__name__", type(function).__name__)
-            raise not_a_metric(
-                f"can't be called with the rewards alone: it is {name}{signature}, "
-                "expected compute(self, task_rewards)"
-            ) from None
+            why = f"can't be called with the rewards alone: it is {name}{signature}, expected "
+            raise not_a_metric(f"{why}compute(self, task_rewards)") from None
     return target
 
 

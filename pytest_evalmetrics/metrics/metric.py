@@ -137,12 +137,14 @@ class Metric(Protocol):
         ...
 
 
-VECTORISED = ("task_parts", "task_values", "compute_array", "weighted")  # forms that take arrays
-
-
 def offers(metric: object, *methods: str) -> bool:
     """Whether a metric has any of these methods."""
     return any(getattr(metric, method, None) is not None for method in methods)
+
+
+def vectorised(metric: object) -> bool:
+    """Whether a metric has a form that takes arrays."""
+    return offers(metric, "task_parts", "task_values", "compute_array", "weighted")
 
 
 class TaskParts(msgspec.Struct, frozen=True, dict=True):
@@ -243,10 +245,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
             shown = f"{shown[:_LINE]}..."
         if not isinstance(result, float):
             shown += f" ({type(result).__name__})"
-        raise self._wrong(
-            f"returned {shown}, where a finite number is expected",
-            "where the metric is not defined, raise an exception that says why",
-        )
+        hint = "where the metric is not defined, raise an exception that says why"
+        raise self._wrong(f"returned {shown}, where a finite number is expected", hint)
 
     def _wrong(self, what: str, hint: str) -> MetricError:
         file, line = place_of(self.target)
@@ -294,10 +294,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         self._check_defined(rewards, tasks)
         value, parts = self._measured(rewards)
         if self.bounded and not -_SLACK <= value <= 1 + _SLACK:
-            raise self._wrong(
-                f"says that it is a rate in [0, 1], and is {value:.12g}",
-                "set `bounded = False` in its class, or return a rate",
-            )
+            hint = "set `bounded = False` in its class, or return a rate"
+            raise self._wrong(f"says that it is a rate in [0, 1], and is {value:.12g}", hint)
         return value, parts
 
     def value(self, rewards: TaskRewards, tasks: Sequence[object] | None = None) -> float:
@@ -363,12 +361,9 @@ def call(
         return function(*args, **kwargs)
     except Exception as error:
         file, line = _where_raised(error, target)
-        raise MetricError(
-            f"{label} failed in {doing}: {type(error).__name__}: {error}",
-            file=file,
-            line=line,
-            hint="a metric that fails is never skipped: fix it, or remove it from the benchmark",
-        ) from error
+        message = f"{label} failed in {doing}: {type(error).__name__}: {error}"
+        hint = "a metric that fails is never skipped: fix it, or remove it from the benchmark"
+        raise MetricError(message, file=file, line=line, hint=hint) from error
 
 
 def is_number(value: object) -> TypeGuard[float]:

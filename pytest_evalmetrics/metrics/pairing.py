@@ -22,7 +22,7 @@ from pytest_evalmetrics.data import (
     TaskRows,
 )
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.metrics.metric import offers
+from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, offers
 from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
 from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of
@@ -34,7 +34,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
-    from pytest_evalmetrics.metrics.metric import BoundMetric, Combine, TaskParts
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -119,10 +118,6 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
     baseline: RolloutTable
     expected: NDArray[np.int64]  # rollouts that each task of the run should have
 
-    def metric(self, text: str) -> BoundMetric:
-        """Look up a metric by its name."""
-        return self.plan.names.bind(text)
-
     def pair(self, metric: BoundMetric) -> PairedMetric:
         """Pair a metric over the tasks of both sides; with no task left the values are NaN."""
         # A task without a value on one side, as with too few rollouts, is among the excluded.
@@ -167,11 +162,6 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
 
         None where there are rollouts. Both sides are taken as independent (Welch 1947).
-
-        Raises
-        ------
-        MetricError
-            If an aggregate has no standard error, or the baseline holds rollouts.
         """
         score = metric.name.score or self.plan.spec.reward
         wanted = STATED_ERROR + score, STATED_COUNT + score
@@ -307,7 +297,7 @@ def _difference(
     metric: BoundMetric,
     sides: Sequence[TaskRewards],
     of_tasks: Sequence[Floats | None],
-    combine: Combine | None,
+    combine: Callable[[Floats], float] | None,
 ) -> Callable[[Places, Places], float]:
     """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
     if combine is not None:

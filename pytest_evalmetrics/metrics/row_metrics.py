@@ -19,16 +19,10 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import TaskRows
     from pytest_evalmetrics.metrics.metric import MetricOptions
-    from pytest_evalmetrics.spec.metric_keys import MetricKeys
 
     Floats = NDArray[Any]
 
 _TRUE = ("1", "true")  # positive where nothing says otherwise
-
-
-def metric_of(keys: MetricKeys, options: MetricOptions) -> Any:
-    """Make what computes a metric that is defined so."""
-    return _CLASSES[type(keys)](keys, options)
 
 
 def _nonzero(divisor: Any) -> Any:
@@ -420,7 +414,8 @@ class _PassWithin(_OverRows):
         return np.where(rows.counts > 0, _sums(rows, solved.astype(np.float64)) > 0, np.nan)
 
 
-_CLASSES: dict[type, Callable[[Any, MetricOptions], Any]] = {
+# what computes a metric, by the class of its keys
+CLASSES: dict[type, Callable[[Any, MetricOptions], Any]] = {
     metric_keys.AgreementKeys: _LabelAgreement,
     metric_keys.ProbabilityKeys: _Forecast,
     metric_keys.ShareKeys: _Share,

@@ -12,7 +12,7 @@ import numpy as np
 from pytest_evalmetrics.data import MISSING, TaskRewards, TaskRows, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import listed, many
-from pytest_evalmetrics.metrics.metric import call
+from pytest_evalmetrics.metrics.metric import BoundMetric, call
 
 if TYPE_CHECKING:
     from collections.abc import Collection
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.data import Category, RolloutTable, TaskId
-    from pytest_evalmetrics.metrics.metric import BoundMetric
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 _LISTED = 10
@@ -62,9 +61,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         name = metric.name
         own = metric.reads_columns or metric.reads_rows
         if own and name.score is not None:
-            raise MetricError(
-                f"{metric.label}: {name.metric} is of no score: leave /{name.score} out"
-            )
+            why = f"{name.metric} is of no score: leave /{name.score} out"
+            raise MetricError(f"{metric.label}: {why}")
         score = "" if own else name.score or self.reward
         key = (name.metric if own else None, score, name.field, name.value)
         if self._last is None or self._last[0] != key:  # metrics of one column come in a row
@@ -79,10 +77,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         if field is not None and value is not None:
             labelled = self.rows_by_label(field)
             if value not in labelled:
-                raise MetricError(
-                    f"no rollout has {field} = {value!r}: "
-                    + did_you_mean(value, labelled, what=f"values of {field}")
-                )
+                guess = did_you_mean(value, labelled, what=f"values of {field}")
+                raise MetricError(f"no rollout has {field} = {value!r}: {guess}")
             task = self.table.task[labelled[value]]
             starts = np.flatnonzero(np.diff(task, prepend=-1))
             tasks = tuple(self.table.tasks[i] for i in task[starts].tolist())
@@ -103,18 +99,15 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         """Return the numbers that a metric reduces, shape (rows,), NaN where missing."""
         if not metric.reads_columns:
             if score not in self.table.scores:
-                raise MetricError(
-                    f"{metric.label}: no rollout has a score named {score!r}: "
-                    + did_you_mean(score, self.table.scores, what="scores there are")
-                )
+                guess = did_you_mean(score, self.table.scores, what="scores there are")
+                lacks = f"no rollout has a score named {score!r}"
+                raise MetricError(f"{metric.label}: {lacks}: {guess}")
             return self.table.scores[score]
         column: NDArray[np.float64] | None = metric.target.column(self.table.scores)
         if column is None:
             accepted = getattr(metric.target, "accepted", "")
-            raise MetricError(
-                f"{metric.label}: no rollout says what it needs",
-                hint=f"it reads the columns {accepted}" if accepted else None,
-            )
+            hint = f"it reads the columns {accepted}" if accepted else None
+            raise MetricError(f"{metric.label}: no rollout says what it needs", hint=hint)
         return column
 
     def _rows(self, metric: BoundMetric) -> TaskRows:
@@ -138,17 +131,18 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
                 category = None
             as_label = scores is None if label_columns is None else name in label_columns
             if as_label and category is not None:
-                coded[name] = category.codes.astype(np.int64), list(map(_spelt, category.labels))
+                # a number is spelt one way, whether a file says 1 or 1.0
+                spelt = [f"{float(x):.12g}" if is_numeric(x) else x for x in category.labels]
+                coded[name] = category.codes.astype(np.int64), spelt
             elif as_label and scores is not None:
                 coded[name] = _labels_of(scores)
             elif scores is not None:
                 numbers[name] = scores
             else:
                 there = [*self.table.scores, *(self.table.categories if as_label else ())]
-                raise MetricError(
-                    f"{metric.label}: no rollout has {'a label' if as_label else 'a number'} "
-                    f"{name!r}: " + did_you_mean(name, there, what="columns there are")
-                )
+                guess = did_you_mean(name, there, what="columns there are")
+                lacks = f"no rollout has {'a label' if as_label else 'a number'} {name!r}"
+                raise MetricError(f"{metric.label}: {lacks}: {guess}")
         labels = in_order({x for _, names in coded.values() for x in names} - {MISSING})
         code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
         columns: dict[str, NDArray[Any]] = {**numbers}
@@ -170,10 +164,8 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
     def _category(self, field: str, what: str) -> Category:
         category = self.table.categories.get(field)
         if category is None or self.table.lacking((field,)).all():
-            raise MetricError(
-                f"{what} {field!r}: no rollout has that field",
-                hint="name a field of the rows, such as difficulty or metadata.difficulty",
-            )
+            hint = "name a field of the rows, such as difficulty or metadata.difficulty"
+            raise MetricError(f"{what} {field!r}: no rollout has that field", hint=hint)
         return category
 
     @cached_property
@@ -218,8 +210,3 @@ def _labels_of(scores: NDArray[np.float64]) -> tuple[NDArray[np.int64], list[str
     values, codes = np.unique(np.where(absent, 0.0, scores), return_inverse=True)
     labels = [*(f"{value:.12g}" for value in values.tolist()), MISSING]
     return np.where(absent, len(values), codes), labels
-
-
-def _spelt(label: str) -> str:
-    """Spell a number one way, whether a file says 1 or 1.0."""
-    return f"{float(label):.12g}" if is_numeric(label) else label

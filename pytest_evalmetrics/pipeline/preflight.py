@@ -12,13 +12,12 @@ from pytest_evalmetrics import errors, gates, metrics, registry
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
-from pytest_evalmetrics.spec import metric_names
+from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.data import RolloutTable, Row
-    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
     Path = tuple[str | int, ...]
 

@@ -346,7 +346,7 @@ class BaselineComparison:
         spec, flips = self.benchmark.spec, None
         if not any(change.touches_reward(spec.reward) for change in self.ruler_changes):
             with suppress(EvalMetricsError):  # the baseline holds no rewards
-                pair = pairing.pair(pairing.metric("mean_reward"))
+                pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
                 flips = gates.flips_of(pair, spec.pass_threshold)
         if flips is not None and (text := str(flips)):
             self.changes.append(f"{agent}: {text}" if agent else text)
@@ -372,7 +372,7 @@ class BaselineComparison:
     ) -> Check | gates.Gated:
         """Pair one metric; a check where that is not possible, or not allowed."""
         estimate, reference, spec = run.result.estimates[text], self.reference, self.benchmark.spec
-        target = None if estimate.by_hook else pairing.metric(text).target
+        target = None if estimate.by_hook else pairing.plan.names.bind(text).target
         changes = self.ruler_changes or (self.settled if estimate.by_hook else ())
         touching = [c for c in changes if c.touches(estimate, target, reward=spec.reward)]
         refuse = partial(self._inconclusive, estimate.name, run.shown, estimate=estimate)
@@ -390,7 +390,7 @@ class BaselineComparison:
         if estimate.by_hook:
             return self._by_value(run, text, value)
         try:
-            metric = pairing.metric(text)
+            metric = pairing.plan.names.bind(text)
             if not metric.unbiased:  # more rollouts would change its value
                 pairing = runs[-1]
             gated = gated_metric(self.benchmark, text, pairing, runs)
@@ -413,9 +413,8 @@ class BaselineComparison:
     def _by_value(self, run: AgentRun, text: str, value: float | None) -> Check:
         """Hold a number without rollouts against that of the baseline, or of the history."""
         estimate, spec = run.result.estimates[text], self.benchmark.spec
-        own, anchors = self.settings.metrics.get(text), self.reference.anchors
-        evidence = dict[str, Any]()
-        direction = self.settings.direction or (None if own is None else own.direction)
+        anchors, evidence = self.reference.anchors, dict[str, Any]()
+        direction = self.settings.gate_of(text).direction
         direction = direction or metric_names.direction_of(spec, text, of_reward=False)
         if estimate.by_hook and direction is None:
             reason = f"nothing says which way is better for {text}, which a hook computes"
@@ -509,7 +508,7 @@ def gated_metric(
     pairings: Sequence[metrics.Pairing] = (),
 ) -> gates.Gated:
     """Pair a metric with its baseline, whose runs `pairings` hold one by one."""
-    metric = pairing.metric(text)
+    metric = pairing.plan.names.bind(text)
     pair, runs = pairing.pair(metric), None
     if len(pairings) > 1:
         pairs = [each.pair(metric) for each in pairings]

@@ -16,7 +16,7 @@ def pairing(plan, baseline, current, expected=0):
 
 def paired(plan, name, baseline, current):
     both = pairing(plan, baseline, current)
-    return both.pair(both.metric(name))
+    return both.pair(both.plan.names.bind(name))
 
 
 def test_common_tasks_are_paired_by_their_ids(planned, table):
@@ -50,8 +50,8 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, ta
     found = paired(plan, "mean_reward", baseline, current)
     assert (found.value_baseline, found.value_current) == (0.75, 0.25)
     both = pairing(plan, baseline, current)
-    assert both.missing(both.metric("mean_reward")) == 0.0
-    assert both.pair_at_worst(both.metric("mean_reward"), higher_is_better=True) is None
+    assert both.missing(both.plan.names.bind("mean_reward")) == 0.0
+    assert both.pair_at_worst(both.plan.names.bind("mean_reward"), higher_is_better=True) is None
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ def test_what_is_missing_in_a_breakdown_is_missing(planned, table):
     labels = {"level": ["hard", "hard", "easy", "easy", "hard", "hard"]}
     run = table([[1, None], [1, None], [0, 1]], labels=labels)
     both = pairing(planned(), table([[1, 1], [1, 1], [1, None]]), run, expected=3)
-    hard = both.metric("mean_reward[level=hard]")
+    hard = both.plan.names.bind("mean_reward[level=hard]")
     # of the run three of six: a task whose rollouts are all hard lacks its third one too
     assert both.missing(hard) == 0.5
     worst = both.pair_at_worst(hard, higher_is_better=True)
@@ -119,7 +119,7 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
 def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, table):
     # where less spread is better, a missing reward of the run is at that end which spreads more
     both = pairing(planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2)
-    metric = both.metric("std/reward")
+    metric = both.plan.names.bind("std/reward")
     for higher_is_better, worst in ((False, np.std([1, 1, 1, 0], ddof=1)), (True, 0)):
         found = both.pair_at_worst(metric, higher_is_better=higher_is_better)
         assert found.value_current == pytest.approx(worst)
@@ -137,7 +137,7 @@ def test_a_missing_rollout_at_its_worst_fails_in_the_run_and_passes_in_the_basel
     planned, table, rewards, threshold, worst
 ):
     both = pairing(planned(pass_threshold=threshold), table(rewards), table(rewards))
-    found = both.pair_at_worst(both.metric("pass@1"), higher_is_better=True)
+    found = both.pair_at_worst(both.plan.names.bind("pass@1"), higher_is_better=True)
     assert (found.value_current, found.value_baseline) == worst
 
 

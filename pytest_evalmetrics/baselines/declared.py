@@ -41,11 +41,6 @@ def folder_of(file: Path) -> Path:
     return file.parent.joinpath(FOLDER, file.stem)
 
 
-def baseline_file(file: Path, benchmark: str) -> Path:
-    """Return the file of a benchmark's baseline."""
-    return folder_of(file) / f"{file_name(benchmark)}.json"
-
-
 def shown_below(path: Path, root: Path) -> str:
     """Call a file as messages do: relative to pytest's root folder, where it is below it."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)

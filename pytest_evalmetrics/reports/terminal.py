@@ -154,10 +154,7 @@ def section(
     report: Mapping[str, Any], written: Sequence[str], *, verbosity: int
 ) -> list[tuple[str, str | None]]:
     """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
-    lines = [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
-    if written:
-        lines.append((visible("artifacts: " + ", ".join(written)), None))
-    return lines
+    return [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
 
 
 def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) -> Lines:
@@ -184,6 +181,8 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
     yield from ((f"note: {note}", None) for note in _blind_gates(entries))
     if verbosity >= 0 and len(entries) >= _MANY and (chance := wording.false_alarms(entries)):
         yield f"note: {chance}", None
+    if written:
+        yield f"artifacts: {', '.join(written)}", None
 
 
 def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:

@@ -34,6 +34,7 @@ _LONGEST = 100
 # Windows' names of devices
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
+_KEY = pytest.StashKey["Declared"]()
 
 
 def folder_of(file: Path) -> Path:
@@ -179,9 +180,6 @@ class Declared:
                     stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
-
-
-_KEY = pytest.StashKey[Declared]()
 
 
 def _names(folder: Path) -> list[str]:

@@ -283,9 +283,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "presence_penalty": ("a number", types.is_number),
     "stop": (
         "a text or a list of texts",
-        lambda v: (
-            isinstance(v, str) or (isinstance(v, list) and all(isinstance(s, str) for s in v))
-        ),
+        lambda v: all(isinstance(text, str) for text in (v if isinstance(v, list) else [v])),
     ),
 }
 

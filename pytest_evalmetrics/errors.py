@@ -163,10 +163,7 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
 
 
 def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:
-    """Guess which of the `known` names was meant: ``did you mean 'x'? known: a, b, c``.
-
-    `what` heads the list.
-    """
+    """Guess which name was meant: ``did you mean 'x'? known: a, b, c``, with `what` for known."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
     names = sorted(str(k) for k in known)

@@ -77,12 +77,12 @@ def explained(name: str) -> str:
     for kind, (things, _) in _KINDS.items():
         try:
             entry = things.find(name) if kind != "metrics" else _find_metric(name)
-        except RegistryError as error:
+        except (MetricError, RegistryError) as error:
             if ":" in name or name in things.names():
                 broken.append(str(error))
             continue
         # a reference names a thing of any kind: what it offers says which it is
-        if entry is not None and (not entry.reference or _kind_of(entry.target) == kind):
+        if not entry.reference or _kind_of(entry.target) == kind:
             parts.append("\n".join(_explain(kind, things, name, entry)))
     if parts:
         return "\n\n".join(parts)
@@ -101,12 +101,8 @@ def _kind_of(target: Any) -> str:
     return next((kind for kind, (_, offers) in _KINDS.items() if offers & names), "metrics")
 
 
-def _find_metric(name: str) -> Found | None:
-    metrics = registry.metrics
-    try:
-        metric = parse(name)
-    except MetricError:
-        return None
+def _find_metric(name: str) -> Found:
+    metrics, metric = registry.metrics, parse(name)
     if metric.is_statistic:
         return registry.Found(f"{metric.metric}/...", Names.statistic(metric.metric, "").target)
     family = metrics.family(metric.metric)

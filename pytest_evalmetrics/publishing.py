@@ -105,15 +105,14 @@ class RunResults:
             hint = "fix it in the conftest.py or the plugin that defines it"
             self._errors.append(ArtifactError(message, hint=hint))
         if self._keeps_all:  # half of what there was is no report
-            chosen = reporter_names(config)
             run = FinishedRun(
                 kept=self._artifacts,
                 report=report,
                 root=config.rootpath,
                 origin=lambda: self._origin,
-                chosen=bool(chosen),
+                names=reporter_names(config),
             )
-            paths, unwritten = write_reports(run, folder.prefix, chosen)
+            paths, unwritten = write_reports(run, folder.prefix)
             self._warnings.update(names.notes)
             self._errors += unwritten
         with self._errors_noted():

@@ -210,9 +210,7 @@ class EvaluationSession:
     ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
         """Attach the results of an item's benchmarks to the report of the item."""
         report = yield
-        payloads = item.stash.get(PAYLOADS, None)
-        if payloads is not None:
-            _attach(item, call, report, payloads)
+        _attach(item, call, report)
         if self._unreported is not None:
             vars(report)[_SELECTION], self._unreported = self._unreported, None
         return report
@@ -382,12 +380,10 @@ def session_of(config: pytest.Config) -> EvaluationSession:
 # -- reports ---------------------------------------------------------------------------------
 
 
-def _attach(
-    item: pytest.Item,
-    call: pytest.CallInfo[None],
-    report: pytest.TestReport,
-    payloads: list[Payload],
-) -> None:
+def _attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+    payloads: list[Payload] | None = item.stash.get(PAYLOADS, None)
+    if payloads is None:
+        return
     for payload in payloads:
         entry = payload["entry"]
         # a mark of the test; a benchmark file says it itself, but not of every failure

@@ -34,16 +34,12 @@ _LONGEST = 100
 # Windows' names of devices
 _RESERVED = re.compile(r"(con|prn|aux|nul|com[0-9]|lpt[0-9])(\..*)?", re.IGNORECASE)
 _FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
+_KEY = pytest.StashKey["Declared"]()
 
 
 def folder_of(file: Path) -> Path:
     """Return the folder of a benchmark file's baselines: one of its own beside it."""
     return file.parent.joinpath(FOLDER, file.stem)
-
-
-def baseline_file(file: Path, benchmark: str) -> Path:
-    """Return the file of a benchmark's baseline."""
-    return folder_of(file) / f"{file_name(benchmark)}.json"
 
 
 def shown_below(path: Path, root: Path) -> str:
@@ -184,9 +180,6 @@ class Declared:
                     stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
-
-
-_KEY = pytest.StashKey[Declared]()
 
 
 def _names(folder: Path) -> list[str]:

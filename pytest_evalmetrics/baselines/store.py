@@ -36,7 +36,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.baselines.document import BaselineDocument
 
-_SELECTIONS = ("keyword", "markexpr", "deselect", "lf", "stepwise")
+# options with which nothing may look unused: syrupy would delete it, or only some tests run
+_NO_ORPHANS = ("update_snapshots", "keyword", "markexpr", "deselect", "lf", "stepwise")
 
 
 class Store:
@@ -46,7 +47,7 @@ class Store:
         name, config = name or item.name, item.config
         self._session = getattr(config, "_syrupy", None)
         self._option = option = config.option
-        self.path = declared.baseline_file(item.path, name)
+        self.path = declared.folder_of(item.path) / f"{declared.file_name(name)}.json"
         self.shown = declared.shown_below(self.path, config.rootpath)
         self.rows_path = self.path.with_name(f"{self.path.stem}.rows.jsonl.gz")
         self.keeps_runs = 1
@@ -141,8 +142,7 @@ class Store:
         new = document.stamped(new)
         has_reason = "reason" in new["provenance"]
         if old is not None and not has_reason and _but_when(old) == _but_when(new):
-            since = {key: old["provenance"].get(key) for key in _WHEN if key in old["provenance"]}
-            new["provenance"] = {**since, **_but_when(new)["provenance"]}
+            new["provenance"] = old["provenance"]
         text = document.render(new)
         try:
             self._keep_rows(old, new, rows)
@@ -232,12 +232,9 @@ def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, l
     return changes
 
 
-_WHEN = ("recorded", "reason")
-
-
 def _but_when(doc: BaselineDocument) -> dict[str, Any]:
-    provenance = {k: v for k, v in doc["provenance"].items() if k not in _WHEN}
-    return {**doc, "provenance": provenance}
+    recorded = doc["provenance"].items()
+    return {**doc, "provenance": {k: v for k, v in recorded if k not in ("recorded", "reason")}}
 
 
 @dataclass(frozen=True)
@@ -295,8 +292,6 @@ class BaselineExtension(SingleFileSnapshotExtension):
         item = test_location.item
         if not hasattr(item, "config") or not _is_whole(item.session):
             return orphans
-        if item.config.option.update_snapshots:  # syrupy would delete them
-            return orphans
         folder = Path(self.discovery_dirname(test_location=test_location))
         for orphan in Declared.of(item.config).orphans(folder):
             collection = SnapshotCollection(location=str(orphan))
@@ -335,7 +330,7 @@ def _is_whole(session: pytest.Session) -> bool:
     """Whether complete files are run to their end: a partial run can't tell what is an orphan."""
     option = session.config.option
     return (
-        not any(getattr(option, name, None) for name in _SELECTIONS)
+        not any(getattr(option, name, None) for name in _NO_ORPHANS)
         and not any("::" in str(arg) for arg in session.config.args)
         and session.exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
     )

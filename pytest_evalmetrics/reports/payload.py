@@ -9,7 +9,6 @@ import tempfile
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import msgspec
@@ -56,9 +55,9 @@ class Payload(TypedDict):
 def payload_of(
     result: BenchmarkResult,
     task_scores: Mapping[str, Mapping[str, Any]],
-    row_scores: RowScores | None = None,
-    pictures: Mapping[str, Mapping[str, Any]] = MappingProxyType({}),
-    folder: Path | None = None,
+    row_scores: RowScores | None,
+    pictures: Mapping[str, Mapping[str, Any]],
+    folder: Path | None,
 ) -> Payload:
     """Turn a result into builtins and texts; `folder` is the one that processes share."""
     agents = tuple(replace(agent, aggregate={}) for agent in result.agents)

@@ -33,13 +33,7 @@ _PERMISSIONS: Final = "\n  -> give the job the permissions that docs/guides/gith
 
 
 def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = "") -> str:
-    """Write one comment about all reports of a workflow's run.
-
-    `reports` has each job's ``report.json`` by the artifact's name, None for one that can't be
-    read. By the HTML comment `marker` a later run finds this one. `page_url` is empty where
-    report.html is not published. The Markdown has at most 65,536 characters, failures first, and
-    says if something is left out.
-    """
+    """Write one comment about the reports of a workflow's run, each by its artifact's name."""
     parts = []
     for name, report in sorted(reports.items()):
         try:
@@ -57,6 +51,7 @@ def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_ur
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
     end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page_url})" if page_url else "")
     most = (_MOST - _ROOM - _length(end)) // len(parts) - _length(marker)
+    # a later run finds the comment by this marker
     return "\n".join([marker, *(_cut(part, most) for part in parts)]) + end
 
 

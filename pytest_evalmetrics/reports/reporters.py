@@ -41,13 +41,7 @@ def report_document(
     *,
     deselected: Iterable[str],
 ) -> dict[str, Any]:
-    """Put the entries of all benchmarks together as ``report.json``.
-
-    Of `entries` there is one per evaluated benchmark; `not_evaluated` were collected and never
-    judged (a crash, ``-x``, an interrupt), `deselected` are left out by the run's selection.
-    `history` has the last runs of each benchmark, the oldest first and this one last; `skipped`
-    says why each of those was skipped.
-    """
+    """Put the entries of all benchmarks together as ``report.json``, which `schema` describes."""
     benchmarks = sorted(entries, key=lambda entry: entry["id"])
     lost = sorted(not_evaluated)
     verdicts = [Verdict(entry["verdict"]) for entry in benchmarks if not entry["xfail"]]
@@ -74,8 +68,8 @@ class FinishedRun:
     kept: Artifacts
     report: Mapping[str, Any]
     root: Path  # the report names benchmark files relative to it
-    origin: Callable[[], Mapping[str, str | None]] = dict  # when it ran, on what commit
-    chosen: bool = False  # whether the user names the reporters: each writes then
+    origin: Callable[[], Mapping[str, str | None]]  # when it ran, on what commit
+    names: Sequence[str] | None  # of the reporters that the user chose: each of them writes
 
     def array(self, kind: str) -> Iterator[bytes]:
         """Yield the texts of all benchmarks as one JSON array."""
@@ -94,7 +88,7 @@ def _aggregate_metrics(run: FinishedRun) -> Files:
 
 def _group_level_metrics(run: FinishedRun) -> Files:
     """Write the entries per task of benchmarks with more than 100,000 of them."""
-    if run.chosen or run.kept.ids("groups"):
+    if run.names or run.kept.ids("groups"):
         yield GROUPS_FILE, run.array("groups")
 
 
@@ -116,7 +110,7 @@ def _page(run: FinishedRun) -> Files:
 def _row_scores(run: FinishedRun) -> Files:
     """Write the scores and the requests of each row, of benchmarks with scorers."""
     scored = run.kept.ids("row_scores")
-    if run.chosen or scored:
+    if run.names or scored:
         pieces = (run.kept.pieces(item_id, "row_scores") for item_id in scored)
         yield "row_scores.jsonl", chain.from_iterable(pieces)
 
@@ -135,7 +129,7 @@ def _rollouts(run: FinishedRun) -> Files:
 
 def _code_quality(run: FinishedRun) -> Files:
     """Write what failed, for GitLab's Code Quality; by default only where GITLAB_CI is set."""
-    if run.chosen or os.environ.get("GITLAB_CI"):
+    if run.names or os.environ.get("GITLAB_CI"):
         yield "gl-code-quality-report.json", [code_quality(run.report, run.root)]
 
 
@@ -214,14 +208,12 @@ def chosen_reporters(names: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
 
 
-def write_reports(
-    run: FinishedRun, prefix: str, names: Sequence[str] | None
-) -> tuple[list[Path], list[EvalMetricsError]]:
-    """Let every reporter of `names` write below `prefix`; return the files, and faults."""
+def write_reports(run: FinishedRun, prefix: str) -> tuple[list[Path], list[EvalMetricsError]]:
+    """Let each reporter write below `prefix`; return the files, and faults."""
     paths: list[Path] = []
     errors: list[EvalMetricsError] = []
     with run.kept:
-        for name in names or chosen_reporters(None):
+        for name in run.names or chosen_reporters(None):
             try:
                 target = reporters.find(name).target
                 paths += _written(target, run, prefix)

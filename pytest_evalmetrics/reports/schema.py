@@ -15,7 +15,6 @@ from pytest_evalmetrics.reports.reporters import REPORT_SCHEMA_VERSION
 from pytest_evalmetrics.results import BenchmarkResult, Verdict
 
 _TEXT, _NUMBER, _WHOLE = ({"type": kind} for kind in ("string", "number", "integer"))
-_MAYBE = {"type": ["string", "null"]}
 _VERDICTS = [str(verdict) for verdict in Verdict]
 
 
@@ -73,9 +72,7 @@ def _run() -> dict[str, Any]:
         "schema_version": {"const": 1},
         "benchmark": _TEXT,
         "time": _TEXT,
-        "commit": _MAYBE,
-        "branch": _MAYBE,
-        "url": _MAYBE,
+        **{key: {"type": ["string", "null"]} for key in ("commit", "branch", "url")},
         "verdict": {"enum": _VERDICTS},
         "usable": {"type": "boolean"},
         "starts": {"type": "boolean"},

@@ -29,18 +29,13 @@ _COMPARED = (
     *("verdict", "agent", "metric", "baseline", "now", "change", "95% interval"),
     *("p", "tasks", "worse", "better", "direction", "expected"),
 )
-_ANNOUNCED = {
-    Verdict.FAIL: "failed",
-    Verdict.INCONCLUSIVE: "could not be judged",
-    Verdict.WARN: "passed with a warning",
-    Verdict.PASS: "passed",
-}
 
 
 def failure_text(result: BenchmarkResult) -> str:
     """Explain a benchmark that failed, for the reader of a CI log."""
     checks = msgspec.to_builtins(result.checks)
-    parts = [visible(f"{result.name} {_ANNOUNCED[result.verdict]}")]
+    outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
+    parts = [visible(f"{result.name} {outcome}")]
     if result.failed_rows:  # the reason for missing rewards below
         parts += ["", *wording.failed_row_groups(result.failed_rows)]
     parts += _tables(checks)
@@ -159,10 +154,7 @@ def section(
     report: Mapping[str, Any], written: Sequence[str], *, verbosity: int
 ) -> list[tuple[str, str | None]]:
     """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
-    lines = [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
-    if written:
-        lines.append((visible("artifacts: " + ", ".join(written)), None))
-    return lines
+    return [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
 
 
 def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) -> Lines:
@@ -189,6 +181,8 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
     yield from ((f"note: {note}", None) for note in _blind_gates(entries))
     if verbosity >= 0 and len(entries) >= _MANY and (chance := wording.false_alarms(entries)):
         yield f"note: {chance}", None
+    if written:
+        yield f"artifacts: {', '.join(written)}", None
 
 
 def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:

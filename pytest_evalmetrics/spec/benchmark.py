@@ -283,12 +283,9 @@ class BenchmarkSpec:
 
     @property
     def gated(self) -> tuple[str, ...]:
-        """The metrics that a baseline gates.
-
-        The key metrics that the benchmark names, else its listed metrics, and those that have
-        settings of their own. A ``mean/*`` that is a key metric only by default is told and
-        not gated: where each recorded number can fail the build, chance soon does.
-        """
+        """The metrics that a baseline gates: the named key metrics, else the listed ones."""
+        # not a ``mean/*`` that is a key metric only by default: where each recorded number can
+        # fail the build, chance soon does
         own = self.baseline.metrics if self.baseline is not None else ()
         return tuple(dict.fromkeys((*(self.key_metrics or self.metrics), *own)))
 

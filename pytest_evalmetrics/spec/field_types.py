@@ -12,16 +12,8 @@ from importlib import import_module
 from typing import Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
 
-from pydantic import (
-    AfterValidator,
-    BeforeValidator,
-    Field,
-    GetCoreSchemaHandler,
-    GetJsonSchemaHandler,
-    TypeAdapter,
-    ValidationError,
-    WithJsonSchema,
-)
+import pydantic
+from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from pytest_evalmetrics.records import record
@@ -121,7 +113,7 @@ def open_mapping(key: str, **schema: Any) -> Any:
         "required": [key],
         "additionalProperties": True,
     }
-    return Annotated[Any, WithJsonSchema(whole)]
+    return Annotated[Any, pydantic.WithJsonSchema(whole)]
 
 
 def refuse(message: str) -> PydanticCustomError:
@@ -245,16 +237,11 @@ def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Count
 
 
 CountField = Annotated[Count, Checked(count, lambda: CountForm)]
-
-
 FUNCTION: Final = r"[A-Za-z_][A-Za-z0-9_.]*:[A-Za-z_][A-Za-z0-9_.]*"
-
-
 FunctionName = Annotated[Name, matching(FUNCTION, "package.module:function")]
 
 
 # -- of endpoints --------------------------------------------------------------------------
-
 
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
@@ -277,7 +264,7 @@ def _from_environment(value: Any) -> Any:
     return _VARIABLE.sub(variable, value)
 
 
-FromEnvironment = BeforeValidator(_from_environment)
+FromEnvironment = pydantic.BeforeValidator(_from_environment)
 
 
 def _url(value: str) -> str:
@@ -334,7 +321,7 @@ def _check_templates(value: Any, *, body: bool = False) -> Any:
         for at, message in faults_of(value, body=body)
     ]
     if faults:
-        raise ValidationError.from_exception_data("body", faults)
+        raise pydantic.ValidationError.from_exception_data("body", faults)
     return value
 
 

@@ -56,12 +56,8 @@ class Threshold:
         return str(self) if self.bound == "point" else f"{self.end} {self}"
 
     def __str__(self) -> str:
-        parts = []
-        if self.min is not None:
-            parts.append(f">= {self.min:.12g}")
-        if self.max is not None:
-            parts.append(f"<= {self.max:.12g}")
-        return " and ".join(parts)
+        sides = ((">=", self.min), ("<=", self.max))
+        return " and ".join(f"{sign} {end:.12g}" for sign, end in sides if end is not None)
 
 
 _COMPARISON = r"\s*(>=|<=)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*"
@@ -182,7 +178,6 @@ class ExpectSpec:
 
 
 # -- baseline ------------------------------------------------------------------------------
-
 
 RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
 RULES: tuple[str, ...] = get_args(RuleName)

@@ -76,7 +76,6 @@ def parse(text: str) -> MetricName:
 
 # -- range, direction and rollouts needed, as the benchmark file states them ----------------
 
-
 _OF_K: Final = re.compile(r"(?:pass@|pass\^|max@|pass_[0-9]+_of_)([0-9]{1,9})")
 _RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+|pass_[0-9]+_of_[0-9]+")
 # of their score
@@ -213,9 +212,7 @@ def _declared(spec: BenchmarkSpec, score: str) -> Direction | None:
 
 # -- which way is better, from the words of a name -----------------------------------------
 
-
 Direction = Literal["higher", "lower"]
-
 
 # The words below are the table in docs/gates.md.
 

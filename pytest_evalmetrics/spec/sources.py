@@ -130,10 +130,8 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         described = self.shaped or self.format or self.fields != FieldMap()
         if described or other is None or other.join:
             return self
-        return replace(self, **{name: getattr(other, name) for name in _FORM})
-
-
-_FORM = ("format", "fields", "rows", "keyed", "lists", "where", "pivot", "map")
+        form = ("format", "fields", "rows", "keyed", "lists", "where", "pivot", "map")
+        return replace(self, **{name: getattr(other, name) for name in form})
 
 
 def _in_long_form(value: Any) -> Any:
@@ -266,7 +264,6 @@ NumSamples = Annotated[int, types.Checked(_samples, lambda: types.AtLeastOne | E
 
 # -- params, and what they share with model -----------------------------------------------
 
-
 _OTHER_KEYS = {  # of a request -> the key of a benchmark that sets it
     "model": "name",
     "messages": "prompt_template",
@@ -276,8 +273,6 @@ _OTHER_KEYS = {  # of a request -> the key of a benchmark that sets it
     "tools": "tools",
     "response_format": "response_format",
 }
-
-
 _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "temperature": ("a number from 0", lambda v: types.is_number(v) and v >= 0),
     "top_p": ("a number from 0 to 1", lambda v: types.is_number(v) and 0 <= v <= 1),
@@ -288,9 +283,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "presence_penalty": ("a number", types.is_number),
     "stop": (
         "a text or a list of texts",
-        lambda v: (
-            isinstance(v, str) or (isinstance(v, list) and all(isinstance(s, str) for s in v))
-        ),
+        lambda v: all(isinstance(text, str) for text in (v if isinstance(v, list) else [v])),
     ),
 }
 

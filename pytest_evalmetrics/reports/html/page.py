@@ -9,7 +9,6 @@ import re
 import shutil
 from datetime import UTC, datetime
 from importlib import resources
-from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import quote
 
@@ -322,9 +321,7 @@ _SCRIPTS = (
 
 
 def page(
-    report: Mapping[str, Any],
-    kept: Artifacts,
-    origin: Mapping[str, str | None] = MappingProxyType({}),
+    report: Mapping[str, Any], kept: Artifacts, origin: Mapping[str, str | None]
 ) -> Iterator[bytes]:
     """Write the page, one benchmark at a time; `origin` says when it ran, and on which commit."""
     entries = {entry["id"]: entry for entry in in_order(report["benchmarks"])}

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    # the baseline, and each task's place in it: -1 for a new one, None where all are alike
+    Compared = tuple[RolloutTable, Ints | None]
 
 # -- numbers ---------------------------------------------------------------------------------
 
@@ -213,7 +215,7 @@ def picture_of(
     *,
     reward: str,
     lower: frozenset[str] = frozenset(),
-    compared: tuple[RolloutTable, Ints | None] | None = None,
+    compared: Compared | None = None,
     rows: RowScores | None = None,
     chosen: Ints | None = None,
     against: str = "",
@@ -221,9 +223,8 @@ def picture_of(
     """Describe one agent's tasks for the page.
 
     `lower` names the scores of which less is better, `reward` the one that tasks are compared by.
-    `compared` is the baseline, and each task's place in it: -1 for a new one, None where all are
-    alike. `chosen` gives the row of the files that each row stands for: an online run answers a
-    row several times, and perhaps not all of them.
+    `chosen` gives the row of the files that each row stands for: an online run answers a row
+    several times, and perhaps not all of them.
     """
     with np.errstate(all="ignore"):  # an overflowing sum is shown as no number
         picture = _Picture(table, reward, lower, compared)
@@ -258,11 +259,7 @@ class _Picture:
     """One agent's tasks on both sides: the run's, then those that only the baseline has."""
 
     def __init__(
-        self,
-        table: RolloutTable,
-        reward: str,
-        lower: frozenset[str],
-        compared: tuple[RolloutTable, Ints | None] | None,
+        self, table: RolloutTable, reward: str, lower: frozenset[str], compared: Compared | None
     ) -> None:
         n = len(table.tasks)
         baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)

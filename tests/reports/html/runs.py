@@ -228,7 +228,7 @@ def judged(folder):
     agreement = {"alpha": 0.82, "level": "interval", "judges": 3, "rows": 50, "reason": ""}
     entry["agents"][0]["scores"][0]["agreement"] = agreement
     with Artifacts() as kept:
-        left.write_bytes(b"".join(pieces_of(report, kept)))
+        left.write_bytes(b"".join(pieces_of(report, kept, {})))
     return left
 
 

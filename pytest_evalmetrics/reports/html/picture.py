@@ -52,9 +52,10 @@ def means(table: RolloutTable, score: str) -> Floats:
 
 def _levels(values: Floats, most: int) -> Floats | None:
     """Return the distinct values; None where they are many, which a sample mostly shows."""
-    levels = np.unique(values[:_SAMPLE])
+    levels = np.unique(values[:_SAMPLE], return_counts=True)[0]  # see `TaskRewards.blocks`
     if len(levels) <= most:
-        levels = np.union1d(levels, values[~np.isin(values, levels)])
+        rest = values[~np.isin(values, levels)]
+        levels = np.unique(np.concatenate((levels, rest)), return_counts=True)[0]
     return levels if len(levels) <= most else None
 
 

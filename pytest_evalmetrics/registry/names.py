@@ -185,7 +185,7 @@ class Registry:
         if entry is None and _REFERENCE.fullmatch(name):
             return Found(name, _imported(self.kind, name), reference=True)
         for point in self._entry_points:
-            if point == name or numbers_in(point, name) is not None:
+            if numbers_in(point, name) is not None:
                 self._load_entry_point(point)
                 entry = self._registered(name)
         if entry is not None:
@@ -222,25 +222,19 @@ class Registry:
 
     def _registered(self, name: str) -> _Entry | None:
         """Find the nearest registration; a name itself comes before its family."""
-        matches = [
-            (entry.level, entry.name == name, entry)
-            for entry in self._here(name)
-            if entry.name == name or numbers_in(entry.name, name) is not None
-        ]
+        matches = [e for e in self._here(name) if numbers_in(e.name, name) is not None]
         if not matches:
             return None
-        if len(matches) == 1:
-            return matches[0][2]
-        best = max(matches, key=lambda match: match[:2])[2]
-        for level, _, other in matches:
+        best = max(matches, key=lambda entry: (entry.level, entry.name == name))
+        for other in matches:
             if other.folder and other.folder not in _chain(best.folder):
                 raise RegistryError(
                     f"the {self.kind} {name!r} is registered twice in this run: in {other.place} "
                     f"and in {best.place}",
                     hint="give one of them another name",
                 )
-            if Scope.active and level < best.level and not same(other.target, best.target):
-                replaced = other.place if level == 0 else f"that of {other.place}"
+            if Scope.active and other.level < best.level and not same(other.target, best.target):
+                replaced = other.place if other.level == 0 else f"that of {other.place}"
                 note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
                 Scope.active.notes[note + replaced] = None
         return best
@@ -250,7 +244,7 @@ class Registry:
             if entry.level != new.level or entry.folder != new.folder:
                 continue
             pair = entry.name, new.name  # pass@1 is one of pass@{k}
-            if not (entry.name == new.name or numbers_in(*pair) or numbers_in(*reversed(pair))):
+            if numbers_in(*pair) is None and numbers_in(*reversed(pair)) is None:
                 continue
             twin = same(entry.target, new.target)
             # the file was imported once more, perhaps under another module name
@@ -336,7 +330,9 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
-    """Return ``{"k": 3}`` for ``pass@3`` of the family ``pass@{k}``; None if it is not of it."""
+    """Return ``{"k": 3}`` for ``pass@3`` of ``pass@{k}``; None for a name that it doesn't mean."""
+    if pattern == name:
+        return {}
     if "{" not in pattern:
         return None
     parts = enumerate(_PLACE.split(pattern))

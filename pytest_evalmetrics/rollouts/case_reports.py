@@ -143,9 +143,7 @@ def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
 
 # -- deepeval --------------------------------------------------------------------------------
 
-_SETTINGS: Final = (
-    *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
-)
+_SETTINGS: Final = ("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model")
 _is_case_number = re.compile(r"test_case_\d+").match  # the name of a case that was given none
 
 

@@ -43,7 +43,6 @@ class LmEval(ToolLoader):
                 f"{source.shown}: each document was answered {repeats} times and scored once, "
                 "which makes it one rollout"
             )
-        scores = {score for rollout in documents.values() for score in rollout.scores}
         keys = ("configs", "versions", "n-samples", "results")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)
@@ -51,7 +50,7 @@ class LmEval(ToolLoader):
         if name is not None:
             settings = {"version": stated.get("versions")}
             settings |= {key: foreign.lookup(stated, f"configs.{key}") for key in _MEASURES}
-            builder.measured(f"lm_eval task {name}", scores, settings)
+            builder.measured(f"lm_eval task {name}", builder.scores, settings)
 
     def _documents(
         self, source: Source, name: str | None, model: Any
@@ -115,8 +114,7 @@ def _aggregates(
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
             names.append(_column(metric, filter_))
-            error = foreign.number(entries.get(stderr))
-            scores |= foreign.aggregate(names[-1], value, error, samples)
+            scores |= foreign.aggregate(names[-1], value, entries.get(stderr), samples)
         yield Rollout(
             record={"task": task},
             name=f"{source.shown}: {task}",

@@ -15,8 +15,7 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
-from pytest_evalmetrics.spec.sources import PivotSpec
+from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence

@@ -21,13 +21,11 @@ from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
 from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
 from pytest_evalmetrics.rollouts.source import Source, SourceRow, find_files, open_source, short
-from pytest_evalmetrics.spec import FieldMap
+from pytest_evalmetrics.spec.sources import FieldMap, JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from pytest_evalmetrics.spec.sources import JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 _BATCH: Final = 512  # rows of a chunk
 _LISTED: Final = 8  # values in a message

@@ -17,18 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, TaskId, content_hash, join_versions
-from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, join_versions
+from pytest_evalmetrics.ext import DataError, RolloutFile, Source, TaskId, content_hash, open_source
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import (
-    RolloutFile,
-    Source,
-    open_source,
-    score_paths,
-    shortened,
-    shown_json,
-)
+from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 

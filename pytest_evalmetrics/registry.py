@@ -59,8 +59,8 @@ class _Entry(msgspec.Struct, frozen=True):
     @property
     def origin(self) -> str:
         """The target and the place; two classes of one file may have one name."""
-        whole = origin(self.target)
-        return f"{whole.partition(' (')[0]} ({self.file}:{self.line})" if self.file else whole
+        defined = origin(self.target)
+        return f"{defined.partition(' (')[0]} ({self.file}:{self.line})" if self.file else defined
 
     @property
     def place(self) -> str:
@@ -110,20 +110,18 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The names of one kind of thing, such as ``metric``.
 
-    `group` is the entry-point group of third-party packages; `builtins` the module whose import
-    registers the built-in ones, or a function that returns that of a name, or all; `reserved` are
-    built-in names without a registration, which can't be replaced.
+    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. `builtins` is
+    the module whose import registers the built-in ones, or a function that returns that of a name,
+    or all; `reserved` are built-in names without a registration, which can't be replaced.
     """
 
     def __init__(
         self,
         kind: str,
-        group: str,
         builtins: str | Callable[[str | None], Mapping[str, Any]] = "",
         reserved: Sequence[str] = (),
     ) -> None:
         self.kind = kind
-        self.group = group
         self._builtins = builtins
         self._reserved = reserved
         self._entries: list[_Entry] = []
@@ -267,7 +265,8 @@ class Registry:
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         points: dict[str, list[EntryPoint]] = {}
-        for point in _all_entry_points(tuple(sys.path)).select(group=self.group):
+        group = f"pytest_evalmetrics.{self.kind.replace(' ', '_')}s"
+        for point in _all_entry_points(tuple(sys.path)).select(group=group):
             points.setdefault(point.name, []).append(point)
         return points
 
@@ -347,9 +346,7 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
 
 # -- the kinds of names --------------------------------------------------------------------
 
-metrics = Registry(
-    "metric", "pytest_evalmetrics.metrics", "pytest_evalmetrics.metrics.builtin_metrics"
-)
+metrics = Registry("metric", "pytest_evalmetrics.metrics.builtin_metrics")
 register_metric = metrics.register
 
 
@@ -358,7 +355,7 @@ def _loaders_of_formats(name: str | None) -> Mapping[str, Any]:
     return {each.name: each.load() for each in formats if name in (None, each.name)}
 
 
-loaders = Registry("loader", "pytest_evalmetrics.loaders", _loaders_of_formats)
+loaders = Registry("loader", _loaders_of_formats)
 register_loader = loaders.register
 
 
@@ -368,22 +365,19 @@ def _types_of_scorers(name: str | None) -> Mapping[str, Any]:
     return builtin_types(name)
 
 
-scorers = Registry("scorer", "pytest_evalmetrics.scorers", _types_of_scorers)
+scorers = Registry("scorer", _types_of_scorers)
 register_scorer = scorers.register
 
-reporters = Registry(
-    "reporter", "pytest_evalmetrics.reporters", "pytest_evalmetrics.reports.reporters"
-)
+reporters = Registry("reporter", "pytest_evalmetrics.reports.reporters")
 register_reporter = reporters.register
 
 gate_rules = Registry(
     "gate rule",
-    "pytest_evalmetrics.gate_rules",
     reserved=("exact", "absolute", "relative", "statistical", "practical", "noninferior"),
 )
 register_gate_rule = gate_rules.register
 
-targets = Registry("target", "pytest_evalmetrics.targets", "pytest_evalmetrics.generators")
+targets = Registry("target", "pytest_evalmetrics.generators")
 
 
 # -- where a thing is defined --------------------------------------------------------------
@@ -405,9 +399,9 @@ def _defined(target: Any) -> Any:
     return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(first: Any, second: Any) -> bool:
     """Check whether two things are one: a module imported anew makes the same class again."""
-    return one is other or _identity(one) == _identity(other)
+    return first is second or _identity(first) == _identity(second)
 
 
 def _identity(target: Any) -> tuple[Any, ...]:

@@ -74,9 +74,9 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             continue
         name = node.get("name")
         if name is not None and isinstance(name.value, str):
-            other = first.setdefault(name.value, name)
-            if other is not name:
-                lines = f"on lines {other.line} and {name.line}"
+            namesake = first.setdefault(name.value, name)
+            if namesake is not name:
+                lines = f"on lines {namesake.line} and {name.line}"
                 message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
                 problems.append(name._replace(path=(*node.path, "name")).problem(message))
         benchmarks.append(node if defaults is None else node.over(defaults))

@@ -52,9 +52,9 @@ def schema_of_benchmark() -> dict[str, Any]:
 
 def schema_of_file() -> dict[str, Any]:
     """Return the schema of a benchmark file (JSON Schema, draft 2020-12)."""
-    whole = deepcopy(schema_of_benchmark())
-    defs: dict[str, Any] = whole.pop("$defs")
-    defs[_WHOLE] = whole
+    schema = deepcopy(schema_of_benchmark())
+    defs: dict[str, Any] = schema.pop("$defs")
+    defs[_WHOLE] = schema
     partials: dict[str, Any] = {}
     partial, named = _add_partial(_WHOLE, defs, partials), "Named" + _WHOLE
     defs.update(partials)
@@ -103,7 +103,7 @@ def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -
         if "$ref" in node:
             copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
         for key in ("anyOf", "oneOf", "allOf"):
-            forms = [made for form in node.get(key, ()) if (made := optional(form))]
+            forms = [part for form in node.get(key, ()) if (part := optional(form))]
             if forms:
                 copy[key] = forms
             else:  # the alternatives differed in required keys only
@@ -155,9 +155,9 @@ def allowed_values(schema: Mapping[str, Any]) -> list[Any]:
 
 def keys_of_scorer(kind: str) -> list[str] | None:
     """Describe each key of a type of scorer, a line each; None if it is not built in."""
-    whole = schema_of_benchmark()
-    defs = whole["$defs"]
-    for definition in alternatives(whole["properties"]["scorers"]["items"], defs):
+    schema = schema_of_benchmark()
+    defs = schema["$defs"]
+    for definition in alternatives(schema["properties"]["scorers"]["items"], defs):
         if kind in allowed_values(definition.get("properties", {}).get("type", {})):
             return list(_keys(definition, defs, 0))
     return None

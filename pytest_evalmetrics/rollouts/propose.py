@@ -183,12 +183,12 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
     agent = next((path for path in agents if _distinct(columns[path]) <= _FEW), None)
     reward, words = _reward(columns, {task, sample, agent}, lines)
     question = next(iter(by_name(columns, _QUESTION)), None)
-    is_found = reward is not None and "." not in reward and not words and spec.keyed is None
+    is_default = reward is not None and "." not in reward and not words and spec.keyed is None
     fields = FieldMap(
         task=None if spec.keyed else task,
         sample=sample,
         agent=agent,
-        reward=None if is_found else reward,
+        reward=None if is_default else reward,
         content=None if question in (None, task) else (question,),
     )
     lines += [_reason("agent", [agent], "by its name")] if agent else []

@@ -353,7 +353,7 @@ class _Rows:
         for row in rows:
             by = {path: _single(row, path, *key, "by") for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            whole = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
+            merged = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
             name = _text(_single(row, pivot.name, *key, "name"))
@@ -365,7 +365,7 @@ class _Rows:
                 raise _error(row.at, key, message, hint)
             if name in by:
                 raise _error(row.at, key, f"{short(name)} is also a field of by:")
-            whole.value[name] = lookup(row.value, pivot.value)
+            merged.value[name] = lookup(row.value, pivot.value)
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
             raise _no_path(pivot.value, rows, self._source.shown, *key, "value")
         return list(groups.values())

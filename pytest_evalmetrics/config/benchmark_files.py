@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from pydantic import ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
-from pytest_evalmetrics.config.yaml_reader import YamlNode, read_yaml
+from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_yaml
 from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.field_types import validated
@@ -18,8 +18,6 @@ from pytest_evalmetrics.spec.gate_keys import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
-
-    from pytest_evalmetrics.config.yaml_reader import NodePath
 
 _ONE, _MANY, _DEFAULTS = "benchmark", "benchmarks", "defaults"
 
@@ -76,9 +74,9 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             continue
         name = node.get("name")
         if name is not None and isinstance(name.value, str):
-            other = first.setdefault(name.value, name)
-            if other is not name:
-                lines = f"on lines {other.line} and {name.line}"
+            namesake = first.setdefault(name.value, name)
+            if namesake is not name:
+                lines = f"on lines {namesake.line} and {name.line}"
                 message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
                 problems.append(name._replace(path=(*node.path, "name")).problem(message))
         benchmarks.append(node if defaults is None else node.over(defaults))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import sys
 from copy import deepcopy
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -43,6 +44,7 @@ class _Generator(GenerateJsonSchema):
         return generated
 
 
+@cache
 def schema_of_benchmark() -> dict[str, Any]:
     """Return the schema of one benchmark, with everything it refers to under ``$defs``."""
     return adapter(BenchmarkSpec).json_schema(schema_generator=_Generator)
@@ -50,9 +52,9 @@ def schema_of_benchmark() -> dict[str, Any]:
 
 def schema_of_file() -> dict[str, Any]:
     """Return the schema of a benchmark file (JSON Schema, draft 2020-12)."""
-    whole = schema_of_benchmark()
-    defs: dict[str, Any] = whole.pop("$defs", {})
-    defs[_WHOLE] = whole
+    schema = deepcopy(schema_of_benchmark())
+    defs: dict[str, Any] = schema.pop("$defs")
+    defs[_WHOLE] = schema
     partials: dict[str, Any] = {}
     partial, named = _add_partial(_WHOLE, defs, partials), "Named" + _WHOLE
     defs.update(partials)
@@ -101,7 +103,7 @@ def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -
         if "$ref" in node:
             copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
         for key in ("anyOf", "oneOf", "allOf"):
-            forms = [made for form in node.get(key, ()) if (made := optional(form))]
+            forms = [part for form in node.get(key, ()) if (part := optional(form))]
             if forms:
                 copy[key] = forms
             else:  # the alternatives differed in required keys only
@@ -146,13 +148,17 @@ def alternatives(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any
             yield from alternatives(form, defs)
 
 
+def allowed_values(schema: Mapping[str, Any]) -> list[Any]:
+    """List the only values that `schema` allows; empty if it is not so limited."""
+    return [schema["const"]] if "const" in schema else schema.get("enum", [])
+
+
 def keys_of_scorer(kind: str) -> list[str] | None:
     """Describe each key of a type of scorer, a line each; None if it is not built in."""
-    whole = schema_of_benchmark()
-    defs = whole["$defs"]
-    for definition in alternatives(whole["properties"]["scorers"]["items"], defs):
-        allowed = definition.get("properties", {}).get("type", {})
-        if kind in (allowed.get("const"), *allowed.get("enum", ())):
+    schema = schema_of_benchmark()
+    defs = schema["$defs"]
+    for definition in alternatives(schema["properties"]["scorers"]["items"], defs):
+        if kind in allowed_values(definition.get("properties", {}).get("type", {})):
             return list(_keys(definition, defs, 0))
     return None
 
@@ -170,34 +176,30 @@ def _keys(definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int) ->
         else:
             note = f"default {str(default).lower() if isinstance(default, bool) else default}"
         words = f": {schema['description']}" if schema.get("description") else ""
-        yield f"{'  ' * depth}{name} ({_type(schema, defs)}, {note}){words}"
-        for below in _mappings(schema, defs):
+        types, mappings = _types(schema, defs)
+        yield f"{'  ' * depth}{name} ({types}, {note}){words}"
+        for below in mappings:
             yield from _keys(below, defs, depth + 1)
 
 
-def _type(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> str:
+def _types(schema: Any, defs: Mapping[str, Any]) -> tuple[str, list[Mapping[str, Any]]]:
+    """Name the types of a value, and list the mappings with keys of their own in it."""
     names: list[str] = []
+    mappings: list[Mapping[str, Any]] = []
     for option in alternatives(schema, defs):
-        if "const" in option:
-            names.append(str(option["const"]))
-        elif "enum" in option:
-            names += [str(value) for value in option["enum"]]
+        if option.get("properties"):
+            mappings.append(option)
+        if values := allowed_values(option):
+            names += map(str, values)
         elif option.get("type") == "array" and isinstance(option.get("items"), dict):
-            names.append(f"list of {_type(option['items'], defs)}")
+            types, inner = _types(option["items"], defs)
+            names.append(f"list of {types}")
+            mappings += inner
         else:
             kinds = option.get("type", "anything")
             for kind in kinds if isinstance(kinds, list) else [kinds]:
                 names.append(_JSON_TYPES.get(kind, str(kind)))
-    return " or ".join(name for name in dict.fromkeys(names) if name != "null") or "null"
-
-
-def _mappings(schema: Mapping[str, Any], defs: Mapping[str, Any]) -> Iterator[Mapping[str, Any]]:
-    """Yield the mappings with own keys that a value may be, or that a list of it may hold."""
-    for option in alternatives(schema, defs):
-        if option.get("properties"):
-            yield option
-        elif option.get("type") == "array" and isinstance(option.get("items"), dict):
-            yield from _mappings(option["items"], defs)
+    return " or ".join(name for name in dict.fromkeys(names) if name != "null") or "null", mappings
 
 
 if __name__ == "__main__":

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.spec import Count, ParamsSpec, metric_names
+from pytest_evalmetrics.spec import BenchmarkSpec, Count, GateSpec, ParamsSpec, metric_names
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, OVER_REFERENCE, PPI_MEAN
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
-
-    from pytest_evalmetrics.spec import BenchmarkSpec, GateSpec
-    from pytest_evalmetrics.spec.metric_names import MetricName, Range
 
 # the path within the benchmark, and what is wrong there
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
@@ -127,7 +124,7 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 # -- gates that can't fail, or can't be judged ---------------------------------------------
 
 
-def _parsed(text: str) -> MetricName | None:
+def _parsed(text: str) -> metric_names.MetricName | None:
     try:
         return metric_names.parse(text)
     except MetricError:  # reported where it is looked up, or a hook's
@@ -173,7 +170,7 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Refuse a drop that no run can show, once for each key that says one."""
     baseline = spec.baseline
-    faults: dict[tuple[str, ...], list[tuple[str, float, Range]]] = {}
+    faults: dict[tuple[str, ...], list[tuple[str, float, metric_names.Range]]] = {}
     for text in () if baseline is None else spec.gated:
         name = _parsed(text)
         if name is None or baseline is None:
@@ -197,7 +194,9 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         yield path, message
 
 
-def _is_impossible(spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: Range) -> bool:
+def _is_impossible(
+    spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: metric_names.Range
+) -> bool:
     drop: float = getattr(gate, key)
     rule = gate.rule or "practical"
     if key == "max_drop" and rule == "relative":  # all of the baseline, or more
@@ -207,7 +206,7 @@ def _is_impossible(spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, lim
     return judged and drop >= limits.width
 
 
-def _percent_meant(value: float, limits: Range, *, bare: bool = False) -> str:
+def _percent_meant(value: float, limits: metric_names.Range, *, bare: bool = False) -> str:
     if not (limits.low >= 0 and limits.high <= 1 and 1 <= value <= 100):  # noqa: PLR2004 - percent
         return ""
     share = f"{value / 100:.12g} or " if bare else ""

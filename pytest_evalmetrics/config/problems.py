@@ -5,10 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from functools import cache
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from pytest_evalmetrics.config.benchmark_schema import alternatives, schema_of_benchmark
+from pytest_evalmetrics.config import benchmark_schema
 from pytest_evalmetrics.config.yaml_reader import YamlNode, read_scalar, shorten, show_path
 from pytest_evalmetrics.errors import Problem, did_you_mean
 
@@ -16,8 +15,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from yaml import MarkedYAMLError
-
-    from pytest_evalmetrics.config.yaml_reader import NodePath
 
 DEFAULTS = "defaults"
 _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
@@ -42,7 +39,7 @@ class _Fault(NamedTuple):
         return self.trail[-1]
 
     @property
-    def at(self) -> NodePath:
+    def at(self) -> tuple[str | int, ...]:
         return tuple(part for part, _ in self.steps)
 
 
@@ -132,9 +129,6 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 # -- the keys that a mapping may have, from the JSON Schema ----------------------------------
 
 
-_schema = cache(schema_of_benchmark)
-
-
 def _keys_with(key: str) -> list[str]:
     """Name the keys of a benchmark below which an unknown key of its own would be known."""
     anything = YamlNode({}, 1, ())
@@ -146,14 +140,15 @@ def _keys_with(key: str) -> list[str]:
 
 
 def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
-    schema = _schema()
+    schema = benchmark_schema.schema_of_benchmark()
     defs = schema.get("$defs", {})
-    here = list(alternatives(schema, defs))
+    here = list(benchmark_schema.alternatives(schema, defs))
     for part, node in steps:
         below: list[dict[str, Any]] = []
         for option in here:
             rest = option.get("items" if isinstance(part, int) else "additionalProperties")
-            below += alternatives(option.get("properties", {}).get(part, rest), defs)
+            inner = option.get("properties", {}).get(part, rest)
+            below += benchmark_schema.alternatives(inner, defs)
         here = [option for option in below if _fits(option, node)] or below
     return {key for option in here for key in option.get("properties", {})}
 
@@ -162,10 +157,8 @@ def _fits(option: dict[str, Any], node: YamlNode) -> bool:
     """Check an alternative by the keys that allow certain values only, such as ``type``."""
     if not isinstance(node.value, dict):
         return True
-    allowed = {
-        key: [schema["const"]] if "const" in schema else schema.get("enum")
-        for key, schema in option.get("properties", {}).items()
-    }
+    properties = option.get("properties", {}).items()
+    allowed = {key: benchmark_schema.allowed_values(schema) for key, schema in properties}
     return all(child.value in allowed[key] for key, child in node.value.items() if allowed.get(key))
 
 

@@ -6,7 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
+from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS, PROMPTFOO_ROW
 
 if TYPE_CHECKING:
@@ -29,7 +29,7 @@ class Promptfoo(ToolLoader):
     with the prompt where there are several. Scores are success, score and the named ones.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         results: Mapping[str, Any] = {}
         version = None
         if source.keys >= PROMPTFOO_ROW:
@@ -83,9 +83,7 @@ class Promptfoo(ToolLoader):
             builder.compare(f"{key} in its stats", stats.get(key), count)
 
 
-def _measure_assertions(
-    row: Mapping[str, Any], version: Any, builder: foreign.ChunkBuilder
-) -> None:
+def _measure_assertions(row: Mapping[str, Any], version: Any, builder: ChunkBuilder) -> None:
     test = foreign.mapping(row.get("testCase"))
     options = foreign.mapping(test.get("options"))
     scores = ("success", "score", *foreign.mapping(row.get("namedScores")))
@@ -115,7 +113,7 @@ def _scores_of_row(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, A
     if not any(part.get("pass") is False for part in parts if part not in broken):
         lost.add("success")
     kept = {name: None if name in lost else value for name, value in scores.items()}
-    return kept, Ungraded("the grader failed", broken[0].get("reason") or row.get("error"))
+    return kept, foreign.Ungraded("the grader failed", broken[0].get("reason") or row.get("error"))
 
 
 def _prompt(row: Mapping[str, Any]) -> str:
@@ -143,9 +141,7 @@ def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
 
 # -- deepeval --------------------------------------------------------------------------------
 
-_SETTINGS: Final = (
-    *("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model"),
-)
+_SETTINGS: Final = ("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model")
 _is_case_number = re.compile(r"test_case_\d+").match  # the name of a case that was given none
 
 
@@ -156,7 +152,7 @@ class DeepEval(ToolLoader):
     is missing where a metric could not be judged and no other one failed.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         run = Document.of(source, "a test run of deepeval")
         cases = [
             (f"{source.shown}, {kind}[{n}]", case)
@@ -187,8 +183,8 @@ class DeepEval(ToolLoader):
 
 
 def _judged_by_metrics(
-    case: Mapping[str, Any], builder: foreign.ChunkBuilder
-) -> tuple[dict[str, Any], Ungraded | None]:
+    case: Mapping[str, Any], builder: ChunkBuilder
+) -> tuple[dict[str, Any], foreign.Ungraded | None]:
     """Read a case's scores, and the first of its metrics that could not be judged."""
     scores: dict[str, Any] = {"success": case.get("success")}
     error = None
@@ -203,7 +199,7 @@ def _judged_by_metrics(
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken:
-            error = error or Ungraded(f"{name} was not judged", metric.get("error"))
+            error = error or foreign.Ungraded(f"{name} was not judged", metric.get("error"))
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False
@@ -227,7 +223,7 @@ class PydanticEvals(ToolLoader):
     whose task raised is missing, and so are the scores of an evaluator that raised.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         report = Document.of(source, "a report of pydantic-evals")
         builder.positional = True
         for kind in ("cases", "failures"):
@@ -263,7 +259,7 @@ class PydanticEvals(ToolLoader):
 
 
 def _judged_by_evaluators(
-    case: Mapping[str, Any], builder: foreign.ChunkBuilder
+    case: Mapping[str, Any], builder: ChunkBuilder
 ) -> tuple[dict[str, Any], tuple[str, str] | None]:
     """Read a case's scores, and the exception of its task or of an evaluator."""
     scores: dict[str, Any] = {}
@@ -282,7 +278,9 @@ def _judged_by_evaluators(
     for failure in foreign.objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
         message = foreign.first(failure, "error_message", "error_type")
-        return {**scores, name: scores.get(name)}, Ungraded(f"{name} was not judged", message)
+        return {**scores, name: scores.get(name)}, foreign.Ungraded(
+            f"{name} was not judged", message
+        )
     return scores, None
 
 

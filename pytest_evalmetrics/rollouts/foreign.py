@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from collections import Counter, defaultdict
+from collections import Counter
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -17,18 +17,11 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, TaskId, content_hash, join_versions
-from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, join_versions
+from pytest_evalmetrics.ext import DataError, RolloutFile, Source, TaskId, content_hash, open_source
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
-from pytest_evalmetrics.rollouts.source import (
-    RolloutFile,
-    Source,
-    open_source,
-    score_paths,
-    shortened,
-    shown_json,
-)
+from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
@@ -150,11 +143,9 @@ def error_of(text: str) -> tuple[str, str]:
     return (match[1] if match else "error"), text
 
 
-def aggregate(
-    name: str, value: Any, error: float | None, samples: float | None
-) -> dict[str, float | None]:
+def aggregate(name: str, value: Any, error: Any, samples: float | None) -> dict[str, Any]:
     """Name a score that is an aggregate, with its standard error and its number of samples."""
-    return {name: value, STATED_ERROR + name: error, STATED_COUNT + name: samples}
+    return {name: value, STATED_ERROR + name: number(error), STATED_COUNT + name: samples}
 
 
 def brief(content: Any) -> str:
@@ -166,11 +157,10 @@ def brief(content: Any) -> str:
 
 def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
     """Add to the names of tasks what they hold where several have one name."""
-    keys: dict[str, set[str]] = defaultdict(set)
-    for name, content in zip(names, contents, strict=True):
-        keys[name].add(json.dumps(content, sort_keys=True, default=str))
+    texts = [json.dumps(content, sort_keys=True, default=str) for content in contents]
+    counts = Counter(name for name, _ in set(zip(names, texts, strict=True)))
     return [
-        name if len(keys[name]) == 1 else f"{name} [{brief(content)}]"
+        name if counts[name] == 1 else f"{name} [{brief(content)}]"
         for name, content in zip(names, contents, strict=True)
     ]
 
@@ -289,13 +279,10 @@ class ChunkBuilder:
         if theirs is None or not computed:
             return
         tolerance = 0 if isinstance(computed[0], int) else _TOLERANCE
-        if not any(
-            math.isclose(ours, theirs, rel_tol=tolerance, abs_tol=tolerance) for ours in computed
-        ):
-            self.notes.append(
-                f"{where or self._source.shown}: {claim} is {theirs:.9g}, and the rollouts give "
-                f"{computed[0]:.9g}"
-            )
+        agree = [math.isclose(n, theirs, rel_tol=tolerance, abs_tol=tolerance) for n in computed]
+        if not any(agree):
+            file, ours = where or self._source.shown, computed[0]
+            self.notes.append(f"{file}: {claim} is {theirs:.9g}, and the rollouts give {ours:.9g}")
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
@@ -24,7 +24,7 @@ _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 class Harbor(ToolLoader):
     """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         file = RolloutFile(source.path, source.shown)
         results = list(_walk(file, _DEPTH)) if source.is_folder else [_result(file)]
         trials = [_trial(result, name) for kind, result, name in results if kind == "trial"]
@@ -157,9 +157,7 @@ def _agent(name: Any, model: Any) -> str | None:
     return f"{name}__{model}" if model else name
 
 
-def _compare(
-    job: Document, name: str, trials: Sequence[Rollout], builder: foreign.ChunkBuilder
-) -> None:
+def _compare(job: Document, name: str, trials: Sequence[Rollout], builder: ChunkBuilder) -> None:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
     builder.compare("n_total_trials", job.get("n_total_trials"), len(trials), where=name)
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)

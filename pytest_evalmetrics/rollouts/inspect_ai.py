@@ -16,7 +16,7 @@ import msgspec
 
 from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -52,7 +52,7 @@ class InspectAi(ToolLoader):
         super().__init__(request)
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         if not source.is_zip:
             log = Document.of(source, _WHAT)
             yield from self._of_log(builder, log, log.items("samples"), source)
@@ -85,7 +85,7 @@ class InspectAi(ToolLoader):
 
     def _of_log(
         self,
-        builder: foreign.ChunkBuilder,
+        builder: ChunkBuilder,
         log: Document,
         samples: Iterable[Mapping[str, Any]] | None,
         source: Source,
@@ -197,12 +197,12 @@ def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
 
 def _question(sample: Mapping[str, Any]) -> Any:
     """Reduce a sample to its question and target, as far as a summary has them."""
-    asked, target = sample.get("input"), sample.get("target")
-    if asked is None:
+    prompt, target = sample.get("input"), sample.get("target")
+    if prompt is None:
         return None
-    texts = [asked]
-    if isinstance(asked, list):
-        contents = [m.get("content") if isinstance(m, dict) else m for m in question_of(asked)]
+    texts = [prompt]
+    if isinstance(prompt, list):
+        contents = [m.get("content") if isinstance(m, dict) else m for m in question_of(prompt)]
         parts = chain.from_iterable(c if isinstance(c, list) else [c] for c in contents)
         texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     text = "\n".join(part for part in texts if isinstance(part, str))
@@ -301,9 +301,7 @@ def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
     return [1 - math.comb(n - c, k) / math.comb(n, k) for n, c in passes if n >= k]
 
 
-def _compare(
-    rollouts: Iterable[Rollout], results: Mapping[str, Any], builder: foreign.ChunkBuilder
-) -> None:
+def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: ChunkBuilder) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
     values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for rollout in rollouts:

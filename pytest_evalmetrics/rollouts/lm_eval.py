@@ -7,7 +7,7 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
 
 if TYPE_CHECKING:
@@ -28,7 +28,7 @@ class LmEval(ToolLoader):
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         if any(source.keys >= keys for keys in LM_EVAL_RESULTS):
             yield from _aggregates(builder, Document.of(source, _WHAT), source)
             return
@@ -43,7 +43,6 @@ class LmEval(ToolLoader):
                 f"{source.shown}: each document was answered {repeats} times and scored once, "
                 "which makes it one rollout"
             )
-        scores = {score for rollout in documents.values() for score in rollout.scores}
         keys = ("configs", "versions", "n-samples", "results")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)
@@ -51,7 +50,7 @@ class LmEval(ToolLoader):
         if name is not None:
             settings = {"version": stated.get("versions")}
             settings |= {key: foreign.lookup(stated, f"configs.{key}") for key in _MEASURES}
-            builder.measured(f"lm_eval task {name}", scores, settings)
+            builder.measured(f"lm_eval task {name}", builder.scores, settings)
 
     def _documents(
         self, source: Source, name: str | None, model: Any
@@ -95,9 +94,7 @@ class LmEval(ToolLoader):
         return documents, repeats
 
 
-def _aggregates(
-    builder: foreign.ChunkBuilder, results: Document, source: Source
-) -> Iterator[Rollout]:
+def _aggregates(builder: ChunkBuilder, results: Document, source: Source) -> Iterator[Rollout]:
     """Take each task of a file of results as one rollout, with its standard errors."""
     groups, counts = results.object("group_subtasks"), results.object("n-samples")
     left_out = []
@@ -115,8 +112,7 @@ def _aggregates(
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
             names.append(_column(metric, filter_))
-            error = foreign.number(entries.get(stderr))
-            scores |= foreign.aggregate(names[-1], value, error, samples)
+            scores |= foreign.aggregate(names[-1], value, entries.get(stderr), samples)
         yield Rollout(
             record={"task": task},
             name=f"{source.shown}: {task}",
@@ -149,7 +145,7 @@ def _compare(
     documents: Mapping[TaskId, Rollout],
     stated: Mapping[str, Any],
     file: str,
-    builder: foreign.ChunkBuilder,
+    builder: ChunkBuilder,
 ) -> None:
     """Compare the counts and the means of the results with those of the documents."""
     count = foreign.lookup(stated, "n-samples.effective")

@@ -15,8 +15,7 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
-from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
-from pytest_evalmetrics.spec.sources import PivotSpec
+from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -184,12 +183,12 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
     agent = next((path for path in agents if _distinct(columns[path]) <= _FEW), None)
     reward, words = _reward(columns, {task, sample, agent}, lines)
     question = next(iter(by_name(columns, _QUESTION)), None)
-    is_found = reward is not None and "." not in reward and not words and spec.keyed is None
+    is_default = reward is not None and "." not in reward and not words and spec.keyed is None
     fields = FieldMap(
         task=None if spec.keyed else task,
         sample=sample,
         agent=agent,
-        reward=None if is_found else reward,
+        reward=None if is_default else reward,
         content=None if question in (None, task) else (question,),
     )
     lines += [_reason("agent", [agent], "by its name")] if agent else []

@@ -21,13 +21,11 @@ from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
 from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
 from pytest_evalmetrics.rollouts.source import Source, SourceRow, find_files, open_source, short
-from pytest_evalmetrics.spec import FieldMap
+from pytest_evalmetrics.spec.sources import FieldMap, JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
-
-    from pytest_evalmetrics.spec.sources import JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
 
 _BATCH: Final = 512  # rows of a chunk
 _LISTED: Final = 8  # values in a message
@@ -355,7 +353,7 @@ class _Rows:
         for row in rows:
             by = {path: _single(row, path, *key, "by") for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            whole = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
+            merged = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
             name = _text(_single(row, pivot.name, *key, "name"))
@@ -367,7 +365,7 @@ class _Rows:
                 raise _error(row.at, key, message, hint)
             if name in by:
                 raise _error(row.at, key, f"{short(name)} is also a field of by:")
-            whole.value[name] = lookup(row.value, pivot.value)
+            merged.value[name] = lookup(row.value, pivot.value)
         if rows and all(lookup(row.value, pivot.value) is None for row in rows):
             raise _no_path(pivot.value, rows, self._source.shown, *key, "value")
         return list(groups.values())

@@ -219,13 +219,31 @@ def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
     tasks = [
         task for task in objects(settings.get("tasks")) if isinstance(task.get("metrics"), list)
     ]
+    stated: Any = settings.get("accuracy_threshold")
     if tasks:
         comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
         return {"benchmarks": [_given(_lm_eval(task, settings)) for task in tasks]}, comments
-    if is_number(settings.get("accuracy_threshold")):
-        benchmark, comments = _gsm8k(settings)
+    if is_number(stated):  # https://github.com/vllm-project/vllm, tests/evals/gsm8k
+        comments = {"rollouts": "a row per question, with its task and reward"}
+        comments["mean_reward"] = f"{stated} - {_TOL}"
+        benchmark = {
+            "name": "gsm8k",
+            "description": str(settings.get("model_name", "")),
+            "rollouts": "results/gsm8k.jsonl",
+            "metrics": ["mean_reward"],
+            "expect": _expect(settings.get("num_questions")),
+            "thresholds": {"mean_reward": {"min": round(float(stated) - _TOL, 6)}},
+        }
     elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
-        benchmark, comments = _promptfoo(settings)
+        comments = {"rollouts": "promptfoo eval -o results.json"}
+        comments["thresholds"] = "all tests have to pass, as there; the others are its assertions'"
+        benchmark = {
+            "name": str(settings.get("description") or "promptfoo"),
+            "rollouts": "results.json",
+            "reward": "success",
+            "metrics": ["mean_reward"],
+            "thresholds": {"mean_reward": ">= 1", **_bounds_of_assertions(settings)},
+        }
     else:
         return {}, {}
     return {"benchmark": _given(benchmark)}, comments
@@ -254,36 +272,12 @@ def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
     }
 
 
-def _gsm8k(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
-    """https://github.com/vllm-project/vllm, tests/evals/gsm8k."""
-    stated = settings["accuracy_threshold"]
-    benchmark = {
-        "name": "gsm8k",
-        "description": str(settings.get("model_name", "")),
-        "rollouts": "results/gsm8k.jsonl",
-        "metrics": ["mean_reward"],
-        "expect": _expect(settings.get("num_questions")),
-        "thresholds": {"mean_reward": {"min": round(float(stated) - _TOL, 6)}},
-    }
-    comments = {"rollouts": "a row per question, with its task and reward"}
-    return benchmark, {**comments, "mean_reward": f"{stated} - {_TOL}"}
-
-
-def _promptfoo(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, str]]:
+def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
     """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
-    bounds: dict[str, float] = {}
+    bounds: dict[str, dict[str, float]] = {}
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
         for each in objects(test.get("assert")):
-            key = f"mean/{each.get('metric')}"
             if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
-                bounds[key] = max(each["threshold"], bounds.get(key, each["threshold"]))
-    benchmark = {
-        "name": str(settings.get("description") or "promptfoo"),
-        "rollouts": "results.json",
-        "reward": "success",
-        "metrics": ["mean_reward"],
-        "thresholds": {"mean_reward": ">= 1", **{key: {"min": b} for key, b in bounds.items()}},
-    }
-    comments = {"rollouts": "promptfoo eval -o results.json"}
-    comments["thresholds"] = "all tests have to pass, as there; the others are its assertions'"
-    return benchmark, comments
+                bound = bounds.setdefault(f"mean/{each['metric']}", {"min": each["threshold"]})
+                bound["min"] = max(each["threshold"], bound["min"])
+    return bounds

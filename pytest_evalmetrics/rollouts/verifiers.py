@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import Source, content_hash, question_of
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import Document, Rollout, ToolLoader, Ungraded
+from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +28,7 @@ class Verifiers(ToolLoader):
     not known to have been graded.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         metadata = Document.beside(source, _METADATA, "the metadata of verifiers").whole()
         rewards: list[float] = []
         questions: dict[str, int] = {}
@@ -119,7 +119,7 @@ class VerifiersTraces(ToolLoader):
     and each metric is a score as well.
     """
 
-    def _rollouts(self, source: Source, builder: foreign.ChunkBuilder) -> Iterator[Rollout]:
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         rollouts = [
             rollout
             for place, row in foreign.rows_of(source)
@@ -133,7 +133,7 @@ class VerifiersTraces(ToolLoader):
             yield rollout
 
     def _episode(
-        self, row: Mapping[str, Any], place: int, source: Source, builder: foreign.ChunkBuilder
+        self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
     ) -> Iterator[Rollout]:
         task = foreign.first(row, "task.key", "task.hash", "task.data.idx", "task.data.id")
         if type(task) not in (int, str):
@@ -152,7 +152,7 @@ class VerifiersTraces(ToolLoader):
                 builder.measured(f"verifiers {name}", ("reward", name), weight)
             error = _last_error(trace) or _last_error(row)
             if error is None and scores["reward"] is None:
-                error = Ungraded("not scored", trace.get("stop_condition"))
+                error = foreign.Ungraded("not scored", trace.get("stop_condition"))
             yield Rollout(
                 record=self._kept({**row, **trace}),
                 name=source.at(place),

@@ -9,7 +9,7 @@ from pytest_evalmetrics.registry import Registry
 @pytest.fixture
 def things():
     """Make a registry with nothing in it."""
-    return Registry("thing", "tests.no_such_group", "string")
+    return Registry("thing", "string")
 
 
 @pytest.fixture
@@ -22,11 +22,11 @@ def installed(tmp_path, monkeypatch):
         info = tmp_path / f"{package}-1.0.dist-info"
         info.mkdir()
         (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[tests.things]\n{entry_points}")
+        (info / "entry_points.txt").write_text(f"[pytest_evalmetrics.things]\n{entry_points}")
         for name, text in sources.items():
             (tmp_path / f"{name}.py").write_text(text)
             modules.append(name)
-        return Registry("thing", "tests.things", "string")
+        return Registry("thing", "string")
 
     yield install
     for name in modules:

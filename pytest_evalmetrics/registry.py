@@ -1,31 +1,35 @@
-"""The registered names of one kind: metrics, scorers, loaders ...
+"""The names that a benchmark file may use, and what they stand for.
 
-A name registered in a conftest.py holds below the folder of that file, as a fixture does; any
-other holds everywhere. The deepest wins, and anybody's wins over a built-in one.
+A thing is registered by a decorator, by an entry point (loaded by name at first use), or named
+as ``package.module:attribute``. A name may be a family, such as ``pass@{k}``, whose thing is called
+with the numbers in the name. A name registered in a conftest.py holds below the folder of that
+file, as a fixture does; any other holds everywhere. The deepest wins, and anybody's wins over a
+built-in one.
 """
 
 from __future__ import annotations
 
+import ast
 import importlib
 import importlib.metadata
 import inspect
 import os
 import re
 import sys
+from contextlib import suppress
 from functools import cached_property, lru_cache
+from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import msgspec
 
 from pytest_evalmetrics.errors import RegistryError, did_you_mean
-from pytest_evalmetrics.registry.origins import is_ours, module_of, origin, same
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
     from importlib.metadata import EntryPoint
-    from types import FrameType
-    from typing import Self
+    from types import CodeType, FrameType
 
 T = TypeVar("T")
 _REFERENCE = re.compile(r"[A-Za-z_][\w.]*:[A-Za-z_][\w.]*")
@@ -55,8 +59,8 @@ class _Entry(msgspec.Struct, frozen=True):
     @property
     def origin(self) -> str:
         """The target and the place; two classes of one file may have one name."""
-        whole = origin(self.target)
-        return f"{whole.partition(' (')[0]} ({self.file}:{self.line})" if self.file else whole
+        defined = origin(self.target)
+        return f"{defined.partition(' (')[0]} ({self.file}:{self.line})" if self.file else defined
 
     @property
     def place(self) -> str:
@@ -106,20 +110,18 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The names of one kind of thing, such as ``metric``.
 
-    `group` is the entry-point group of third-party packages; `builtins` the module whose import
-    registers the built-in ones, or a function that returns that of a name, or all; `reserved` are
-    built-in names without a registration, which can't be replaced.
+    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. `builtins` is
+    the module whose import registers the built-in ones, or a function that returns that of a name,
+    or all; `reserved` are built-in names without a registration, which can't be replaced.
     """
 
     def __init__(
         self,
         kind: str,
-        group: str,
         builtins: str | Callable[[str | None], Mapping[str, Any]] = "",
         reserved: Sequence[str] = (),
     ) -> None:
         self.kind = kind
-        self.group = group
         self._builtins = builtins
         self._reserved = reserved
         self._entries: list[_Entry] = []
@@ -185,7 +187,7 @@ class Registry:
         if entry is None and _REFERENCE.fullmatch(name):
             return Found(name, _imported(self.kind, name), reference=True)
         for point in self._entry_points:
-            if point == name or numbers_in(point, name) is not None:
+            if numbers_in(point, name) is not None:
                 self._load_entry_point(point)
                 entry = self._registered(name)
         if entry is not None:
@@ -222,25 +224,19 @@ class Registry:
 
     def _registered(self, name: str) -> _Entry | None:
         """Find the nearest registration; a name itself comes before its family."""
-        matches = [
-            (entry.level, entry.name == name, entry)
-            for entry in self._here(name)
-            if entry.name == name or numbers_in(entry.name, name) is not None
-        ]
+        matches = [e for e in self._here(name) if numbers_in(e.name, name) is not None]
         if not matches:
             return None
-        if len(matches) == 1:
-            return matches[0][2]
-        best = max(matches, key=lambda match: match[:2])[2]
-        for level, _, other in matches:
+        best = max(matches, key=lambda entry: (entry.level, entry.name == name))
+        for other in matches:
             if other.folder and other.folder not in _chain(best.folder):
                 raise RegistryError(
                     f"the {self.kind} {name!r} is registered twice in this run: in {other.place} "
                     f"and in {best.place}",
                     hint="give one of them another name",
                 )
-            if Scope.active and level < best.level and not same(other.target, best.target):
-                replaced = other.place if level == 0 else f"that of {other.place}"
+            if Scope.active and other.level < best.level and not same(other.target, best.target):
+                replaced = other.place if other.level == 0 else f"that of {other.place}"
                 note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
                 Scope.active.notes[note + replaced] = None
         return best
@@ -250,7 +246,7 @@ class Registry:
             if entry.level != new.level or entry.folder != new.folder:
                 continue
             pair = entry.name, new.name  # pass@1 is one of pass@{k}
-            if not (entry.name == new.name or numbers_in(*pair) or numbers_in(*reversed(pair))):
+            if numbers_in(*pair) is None and numbers_in(*reversed(pair)) is None:
                 continue
             twin = same(entry.target, new.target)
             # the file was imported once more, perhaps under another module name
@@ -269,7 +265,8 @@ class Registry:
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
         points: dict[str, list[EntryPoint]] = {}
-        for point in _all_entry_points(tuple(sys.path)).select(group=self.group):
+        group = f"pytest_evalmetrics.{self.kind.replace(' ', '_')}s"
+        for point in _all_entry_points(tuple(sys.path)).select(group=group):
             points.setdefault(point.name, []).append(point)
         return points
 
@@ -336,10 +333,163 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
-    """Return ``{"k": 3}`` for ``pass@3`` of the family ``pass@{k}``; None if it is not of it."""
+    """Return ``{"k": 3}`` for ``pass@3`` of ``pass@{k}``; None for a name that it doesn't mean."""
+    if pattern == name:
+        return {}
     if "{" not in pattern:
         return None
     parts = enumerate(_PLACE.split(pattern))
     groups = [f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts]
     match = re.fullmatch("".join(groups), name)
     return None if match is None else {key: int(value) for key, value in match.groupdict().items()}
+
+
+# -- the kinds of names --------------------------------------------------------------------
+
+metrics = Registry("metric", "pytest_evalmetrics.metrics.builtin_metrics")
+register_metric = metrics.register
+
+
+def _loaders_of_formats(name: str | None) -> Mapping[str, Any]:
+    formats = importlib.import_module("pytest_evalmetrics.rollouts.formats").FORMATS
+    return {each.name: each.load() for each in formats if name in (None, each.name)}
+
+
+loaders = Registry("loader", _loaders_of_formats)
+register_loader = loaders.register
+
+
+def _types_of_scorers(name: str | None) -> Mapping[str, Any]:
+    from pytest_evalmetrics.spec.scorer_keys import builtin_types  # noqa: PLC0415 - few need it
+
+    return builtin_types(name)
+
+
+scorers = Registry("scorer", _types_of_scorers)
+register_scorer = scorers.register
+
+reporters = Registry("reporter", "pytest_evalmetrics.reports.reporters")
+register_reporter = reporters.register
+
+gate_rules = Registry(
+    "gate rule",
+    reserved=("exact", "absolute", "relative", "statistical", "practical", "noninferior"),
+)
+register_gate_rule = gate_rules.register
+
+targets = Registry("target", "pytest_evalmetrics.generators")
+
+
+# -- where a thing is defined --------------------------------------------------------------
+
+
+def origin(target: Any) -> str:
+    """Return where a thing is defined: ``pkg.module.Class (file:line)``."""
+    thing = _defined(target)
+    places = [f"{code.co_filename}:{code.co_firstlineno}" for code in _codes(thing)]
+    with suppress(OSError, TypeError):
+        file = inspect.getsourcefile(thing)
+        if not places or places[0].startswith(f"{file}:"):
+            places = [f"{file}:{inspect.getsourcelines(thing)[1]}"]
+    return f"{thing.__module__}.{thing.__qualname__}{f' ({places[0]})' if places else ''}"
+
+
+def _defined(target: Any) -> Any:
+    """Return a class or function itself, and of an instance its class."""
+    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+
+
+def same(first: Any, second: Any) -> bool:
+    """Check whether two things are one: a module imported anew makes the same class again."""
+    return first is second or _identity(first) == _identity(second)
+
+
+def _identity(target: Any) -> tuple[Any, ...]:
+    codes = _codes(target)
+    try:
+        file = codes[0].co_filename if codes else inspect.getsourcefile(target)
+    except TypeError:  # an instance: what it holds can't be compared
+        return (id(target),)
+    return (getattr(target, "__qualname__", None), file, *[c.co_firstlineno for c in codes])
+
+
+def _codes(target: Any) -> list[CodeType]:
+    """List the code of a function, or of a class's own methods, which knows its file."""
+    parts = vars(target).values() if inspect.isclass(target) else (target,)
+    functions = [part for part in parts if inspect.isfunction(part)]
+    return [part.__code__ for part in functions if part.__module__ == target.__module__]
+
+
+def module_of(target: Any) -> str:
+    """Return the module in which a thing is defined."""
+    return str(_defined(target).__module__)
+
+
+def is_ours(target: Any) -> bool:
+    """Check whether a thing is part of this package."""
+    return module_of(target).startswith("pytest_evalmetrics.")
+
+
+def source_hash(target: Any) -> str:
+    """Hash the source of a function or class, with what it uses of its module, if there is one."""
+    # Comments, formatting and docstrings don't count; imports count by name.
+    thing = inspect.unwrap(_defined(target))
+    try:
+        file = inspect.getsourcefile(thing)
+        stamp = Path(file).stat().st_mtime_ns if file else 0
+    except (OSError, TypeError):
+        return ""
+    return _hash_of(file, stamp, thing.__qualname__.partition(".")[0]) if file else ""
+
+
+@lru_cache(maxsize=256)
+def _hash_of(file: str, _changed: int, name: str) -> str:
+    try:
+        body = ast.parse(Path(file).read_bytes()).body
+    except (OSError, SyntaxError, ValueError):
+        return ""
+    defining: dict[str, list[ast.stmt]] = {}
+    for statement in body:
+        for defined in _names_defined(statement):
+            defining.setdefault(defined, []).append(statement)
+    used, names = set[ast.stmt](), [name]
+    for each in names:  # grows by the names that are used
+        for statement in defining.pop(each, ()):
+            used.add(statement)
+            names += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
+    if not used:
+        return ""
+    dumped = "\n".join(_dumped(statement) for statement in body if statement in used)
+    return blake2b(dumped.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+
+
+def _names_defined(node: ast.AST) -> set[str]:
+    """Name what a statement of a module defines, in an ``if`` or ``try`` too."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    return {name for child in ast.iter_child_nodes(node) for name in _names_defined(child)}
+
+
+def _dumped(node: Any) -> str:
+    """Write a syntax tree without docstrings, the same by every version of Python."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        body = node.body
+        first = body[0].value if isinstance(body[0], ast.Expr) else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            fields["body"] = body[1:]
+    parts = [
+        f"{name}={_dumped(value)}"
+        for name, value in fields.items()
+        # an empty list is there or not, depending on the version
+        if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
+    ]
+    return f"{type(node).__name__}({','.join(parts)})"

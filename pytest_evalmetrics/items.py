@@ -341,7 +341,7 @@ def _calls_planned(
     item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
-    from pytest_evalmetrics.pipeline.ruler import pinned_benchmark  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
     from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
     from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
 

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.scoring import Scored, Scoring
     from pytest_evalmetrics.transport import Budget
 
@@ -84,7 +85,7 @@ class Evaluation:
         self._scoring: Scoring | None = None
         self._scored: Scored | None = None
         self._kept: bytes | None = None  # the rows that the baseline keeps
-        self._labels: ruler.Labels | None = None
+        self._labels: Labels | None = None
         self._single: gates.SingleTasks | None = None
         self._quarantined: frozenset[str] = frozenset()  # ids of tasks
         self._comparison: regressions.BaselineComparison | None = None
@@ -167,8 +168,10 @@ class Evaluation:
     def _loaded(self) -> tuple[metrics.Plan, RolloutTable]:
         """Load the tasks that are evaluated, with their scores; plan what is computed of them."""
         spec = self.benchmark.spec
+        if spec.labels is not None or spec.reference is not None:
+            from pytest_evalmetrics.pipeline import judges  # noqa: PLC0415 - rare
         if spec.labels is not None:
-            self._labels = ruler.human_labels(self.benchmark, spec.labels)
+            self._labels = judges.human_labels(self.benchmark, spec.labels)
         if spec.runs:
             self._scoring = self._scoring_of(self.benchmark)
             self.benchmark = self._scoring.benchmark
@@ -183,7 +186,7 @@ class Evaluation:
                 self._notes.extend(f"the reference: {note}" for note in scored.notes)
                 return scored.table
 
-            table = ruler.with_reference(self.benchmark, table, spec.reference, score)
+            table = judges.with_reference(self.benchmark, table, spec.reference, score)
         if any(name.startswith(STATED_ERROR) for name in table.scores):
             self._leave_out_metrics_of_rollouts()
             plan = regressions.plan_of(self.benchmark)
@@ -397,7 +400,9 @@ class Evaluation:
                 notes=notes,
             )
             if self._labels is not None:
-                result, note = ruler.with_corrected_mean(result, part, benchmark.spec, self._labels)
+                from pytest_evalmetrics.pipeline.judges import with_corrected_mean  # noqa: PLC0415
+
+                result, note = with_corrected_mean(result, part, benchmark.spec, self._labels)
                 notes.append(f"{shown}: {note}" if shown else note)
             return result
 

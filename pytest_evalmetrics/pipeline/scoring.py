@@ -18,8 +18,8 @@ from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline import benchmark_rows
+from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
-from pytest_evalmetrics.pipeline.ruler import Judges
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK

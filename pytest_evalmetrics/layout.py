@@ -66,7 +66,7 @@ def capped(lines: Sequence[str], most: int, rest: str, count: int | None = None)
     return [*lines[:most], *([rest.format(more)] if more > 0 else [])]
 
 
-def listed(names: Sequence[object], most: int, count: int | None = None) -> str:
+def listed(names: Sequence[object], most: int = 10, count: int | None = None) -> str:
     """Write the first names, and how many more there are of `count`: ``a, b and 3 more``."""
     more = (len(names) if count is None else count) - most
     return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")

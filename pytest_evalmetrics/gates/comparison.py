@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import PairedMetric, TaskRows
+from pytest_evalmetrics.data import PairedMetric, TaskRewards, TaskRows
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
 from pytest_evalmetrics.gates.run_noise import Runs, with_run_noise
@@ -21,14 +22,9 @@ from pytest_evalmetrics.sums import mean_of
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from pytest_evalmetrics.data import TaskRewards
     from pytest_evalmetrics.gates.decisions import Rule
     from pytest_evalmetrics.results import Estimate
-
-    Floats = NDArray[np.float64]
-    Codes = NDArray[np.int64]
+    from pytest_evalmetrics.stats.basics import Floats, Ints
 
 LEVEL = 0.95
 _POWER = 0.8
@@ -66,19 +62,15 @@ class Comparison(msgspec.Struct, kw_only=True):
     # each task's share of the drop: `damage`, or the jackknife's pseudo-values; None for a
     # metric that is that of one task alone
     influence: Floats | None = None
-    clusters: Codes | None = None  # each task's, from 0; None where tasks are independent
+    clusters: Ints | None = None  # each task's, from 0; None where tasks are independent
     units: int  # independent ones: tasks, or clusters
     span: float = math.nan  # the most that a task's value can move: 1 for rates, else what is seen
     drop: float = math.nan  # mean damage, in the metric's unit; NaN without tasks
-    low: float = math.nan  # its two-sided 95 % interval; NaN where there is none
-    high: float = math.nan
-    se: float = math.nan
-    df: float = math.nan
-    p: float = math.nan  # one-sided, of no damage at all; NaN where nothing can be tested
+    # the one-sided test of no damage at all, and the drop's interval; p is NaN where nothing can be
+    # tested, and the mid-p where all signs are taken
+    result: stats.StatResult = stats.StatResult("", math.nan)
     # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
     p_rollouts: float = math.nan
-    test: str = ""  # the test behind `p`; empty where there is none
-    exact: bool = False  # whether `p` is of all signs
     blind: str = ""  # why no drop of any size could be significant; empty where one could
     by_rollouts: bool = False  # judged by rollouts alone: too few units for anything else
     mde: float = math.nan  # the smallest drop that the test sees with 80 % power; NaN where unknown
@@ -113,14 +105,14 @@ class Comparison(msgspec.Struct, kw_only=True):
     @property
     def improved(self) -> bool:
         """Whether an improvement is significant at the one-sided level of the interval."""
-        tail = (1 - LEVEL) / 2
+        tail, result = (1 - LEVEL) / 2, self.result
         if not self.drop < 0:
             return False
-        if self.exact:
-            return 1 - self.p < tail
-        if math.isnan(self.high):  # all tasks moved alike
-            return self.se == 0 and 0.5**self.units < tail
-        return self.high < 0
+        if not math.isnan(result.mid_p):
+            return 1 - result.p < tail
+        if math.isnan(result.high):  # all tasks moved alike
+            return result.se == 0 and 0.5**self.units < tail
+        return result.high < 0
 
     def test_drop(self) -> None:
         """Test the drop, see `compare`."""
@@ -141,50 +133,49 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.untested = str(error)
         except EvalMetricsError as error:  # a metric that is not defined on other tasks
             self.untested = f"on resampled tasks it is not defined: {error.message}"
-        if self.se == 0 and stated is None:
+        se = self.result.se
+        if se == 0 and stated is None:
             self.unseen = stats.zero_flip_bound(self.units, rule.alpha)
-        if self.se > 0 and stated is None and not (self.blind or pair.extreme):
+        if se > 0 and stated is None and not (self.blind or pair.extreme):
             self.mde = self._swapped_drop() if self.draws else self._detectable_drop()
-        if self.gated.runs is not None and not math.isnan(self.p):
+        if self.gated.runs is not None and not math.isnan(self.result.p):
             self._add_run_noise(self.gated.runs, rule.alpha)
 
     def _add_run_noise(self, runs: Runs, alpha: float) -> None:
-        noise = with_run_noise(runs, drop=self.drop, p=self.p, se=self.se, alpha=alpha, level=LEVEL)
-        self.run_sd, self.p, self.mde = noise.sd, noise.p, self.mde * noise.wider
+        p, se = self.result.p, self.result.se
+        noise = with_run_noise(runs, self.drop, p, se, alpha=alpha, level=LEVEL)
+        self.run_sd, self.mde = noise.sd, self.mde * noise.wider
+        self.result = structs.replace(self.result, p=noise.p)
         if not math.isnan(noise.half):
-            self._spread(noise.half)
-            self.exact, self.se = False, self.se * noise.wider
+            wider = structs.replace(self.result, mid_p=math.nan, se=se * noise.wider)
+            self.result = wider.around(self.drop, noise.half)
 
     def _test_all_tasks(self) -> None:
         pair, rule = self.pair, self.gated.rule
         self.influence = self.damage
         if pair.difference is None:
-            result = stats.mean_test(self.damage, self.clusters, LEVEL)
+            self.result = stats.mean_test(self.damage, self.clusters, LEVEL)
         elif pair.rewards_baseline.same_as(pair.rewards_current):
-            self.p, self.test, self.se = 1.0, "swapped sides", 0.0
-            return
+            self.result = stats.StatResult("swapped sides", 1.0, se=0.0)
         else:
-            result, self.influence, self.draws = swap_test(
+            self.result, self.influence, self.draws = swap_test(
                 pair, rule, level=LEVEL, seed=self.seed, clusters=self.clusters
             )
-        self.p, self.test, self.exact = result.p, result.name, not math.isnan(result.mid_p)
-        self.low, self.high, self.se, self.df = result.low, result.high, result.se, result.df
         if self.draws:
-            self.df = self.units - 1
-            self._spread(stats.t_ppf(0.5 + LEVEL / 2, max(self.df, 1)) * self.se)
+            df = self.units - 1
+            half = stats.t_ppf(0.5 + LEVEL / 2, max(df, 1)) * self.result.se
+            self.result = structs.replace(self.result, df=df).around(self.drop, half)
             rest = self.influence - self.influence.mean()
             self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
             self.influence = None  # its sum is no stand-in for the metric
 
     def _test_aggregates(self, se: float, df: float) -> None:
         """Test a drop of aggregates by the standard errors that they came with."""
-        self.test, self.se, self.df = "Welch's t of the stated standard errors, unpaired", se, df
-        self.p = stats.t_sf(self.drop / se, df) if se > 0 else float(self.drop <= 0)
+        p = stats.t_sf(self.drop / se, df) if se > 0 else float(self.drop <= 0)
+        name = "Welch's t of the stated standard errors, unpaired"
+        half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
+        self.result = stats.StatResult(name, p, df=df, se=se).around(self.drop, half)
         self.mde = stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
-        self._spread(stats.t_ppf(0.5 + LEVEL / 2, df) * se)
-
-    def _spread(self, half: float) -> None:
-        self.low, self.high = self.drop - half, self.drop + half
 
     def _test_by_relabelling(self) -> None:
         """Test by rollouts where sides are unequal, or where there are too few units."""
@@ -194,7 +185,8 @@ class Comparison(msgspec.Struct, kw_only=True):
         if 0.5**self.units >= alpha:
             self.blind = too_few(self.units, "cluster" if clustered else "task", alpha)
             if clustered:  # mid-p may fall below what can be reached
-                self.p = max(self.p, 0.5**self.units)
+                least = max(self.result.p, 0.5**self.units)
+                self.result = structs.replace(self.result, p=least)
         few = not clustered and bool(self.blind)
         if not (few or clustered) and pair.bounded and pair.baseline is not None:
             # does the baseline leave enough tasks room to fall?
@@ -205,15 +197,16 @@ class Comparison(msgspec.Struct, kw_only=True):
         full, mid = _relabelled(pair, sign, self.seed, self.influence)
         # alone it decides by the full p: of few rollouts half of what was seen is much
         self.p_rollouts = full if few else mid
-        self.by_rollouts = few and (bool(self.blind) or unequal or self.p_rollouts < self.p)
-        if self.by_rollouts or (unequal and self.p_rollouts > self.p):
-            self.p, self.test, self.exact = self.p_rollouts, "relabelled rollouts", False
+        p, name = self.p_rollouts, "relabelled rollouts"
+        self.by_rollouts = few and (bool(self.blind) or unequal or p < self.result.p)
+        if self.by_rollouts or (unequal and p > self.result.p):
+            self.result = structs.replace(self.result, p=p, name=name, mid_p=math.nan)
 
     def _test_one_task(self) -> None:
         alpha = self.gated.rule.alpha
-        self.p, least, worst = extreme_test(self.pair, self.gated.rule.sign)
-        self.p_rollouts = self.p
-        self.test, self.by_rollouts = "relabelled rollouts of each task", True
+        self.p_rollouts, least, worst = extreme_test(self.pair, self.gated.rule.sign)
+        self.result = stats.StatResult("relabelled rollouts of each task", self.p_rollouts)
+        self.by_rollouts = True
         self.proven = tuple(self.pair.tasks[i] for i in worst)
         if least >= alpha:
             k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
@@ -231,12 +224,13 @@ class Comparison(msgspec.Struct, kw_only=True):
         (Miller 2024, arXiv 2411.00640, section 5).
         """
         pair, clusters, sign = self.pair, self.clusters, self.gated.rule.sign
-        factor = stats.mde_factor(self.df if self.df > 0 else math.inf, self.gated.rule.alpha)
+        df = self.result.df if self.result.df > 0 else math.inf
+        factor = stats.mde_factor(df, self.gated.rule.alpha)
         sides = pair.rewards_baseline.values, pair.rewards_current.values
         low, high = min(v.min() for v in sides), max(v.max() for v in sides)
         two_valued = low < high and all(((v == low) | (v == high)).all() for v in sides)
         if not two_valued or pair.baseline is None or pair.difference is not None:
-            return factor * self.se
+            return factor * self.result.se
         ends = (low, high) if sign > 0 else (high, low)
         rewards, counts = pair.rewards_current, pair.rewards_current.counts
         passes = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
@@ -277,18 +271,19 @@ class Comparison(msgspec.Struct, kw_only=True):
         error with it; NaN where that outruns the drop, or where few tasks carry the metric, as they
         do a high percentile.
         """
-        rule, current = self.gated.rule, self.pair.value_current
-        t_fail, t_power = (stats.t_ppf(p, max(self.df, 1)) for p in (1 - rule.alpha, _POWER))
+        rule, current, se = self.gated.rule, self.pair.value_current, self.result.se
+        df = max(self.result.df, 1)
+        t_fail, t_power = (stats.t_ppf(p, df) for p in (1 - rule.alpha, _POWER))
         grows = rule.sign < 0 and not self.pair.bounded and current > 0
         if grows and self.carriers < _CARRIERS:
             return math.nan
         drop, last = 0.0, math.inf
         for _ in range(_STEPS):
             times = 1 + drop / current if grows else 1.0
-            critical = self.se * (1 + times) / 2
+            critical = se * (1 + times) / 2
             if not grows:
-                critical = math.hypot(self.se, drop / math.sqrt(self.units))
-            last, drop = drop, t_fail * critical + t_power * self.se * math.sqrt((1 + times**2) / 2)
+                critical = math.hypot(se, drop / math.sqrt(self.units))
+            last, drop = drop, t_fail * critical + t_power * se * math.sqrt((1 + times**2) / 2)
         return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
 
 
@@ -354,7 +349,7 @@ def _relabelled(
     return result.p, result.mid_p
 
 
-def _statistic(pair: PairedMetric, like: TaskRewards) -> Callable[[Floats, Codes], Floats] | None:
+def _statistic(pair: PairedMetric, like: TaskRewards) -> Callable[[Floats, Ints], Floats] | None:
     """Return what values tasks of other rewards, and where these begin; None for their mean."""
     values = pair.task_values
     return None if values is None else lambda v, o: values(replace(like, values=v, offsets=o))
@@ -386,7 +381,7 @@ def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) ->
     return float(f"{drop:.6g}")  # further digits depend on the processor, not on the rollouts
 
 
-def _binomial(trials: Codes, width: int, chance: float) -> Floats:
+def _binomial(trials: Ints, width: int, chance: float) -> Floats:
     """Return P(X = j), shape (kinds, width)."""
     j = np.arange(width)
     logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, width + 1)))))

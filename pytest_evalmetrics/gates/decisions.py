@@ -11,14 +11,13 @@ from msgspec import structs
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError, raised_words
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.results import Check, Estimate, Verdict
 
 if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.results import Estimate
 
 Direction = Literal["higher", "lower"]
 
@@ -183,12 +182,11 @@ def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
     elif rule.tests:
         decision = _significant(comparison, rule, p)
     elif rule.name == "noninferior":
-        upper = math.nan
+        upper, result = math.nan, comparison.result
         if comparison.unseen is not None:  # all tasks moved alike: what others might do is not seen
             upper = comparison.drop + comparison.unseen * comparison.span
-        elif comparison.se > 0:
-            quantile = stats.t_ppf(1 - rule.alpha, max(comparison.df, 1))
-            upper = comparison.drop + quantile * comparison.se
+        elif result.se > 0:
+            upper = comparison.drop + stats.t_ppf(1 - rule.alpha, max(result.df, 1)) * result.se
         decision = _noninferior(comparison.drop, upper, rule, "", comparison.untested)
     else:
         pair = comparison.pair
@@ -207,7 +205,7 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
         baseline=pair.value_baseline,
         current=pair.value_current,
         drop=comparison.drop,
-        interval=(comparison.low, comparison.high),
+        interval=(comparison.result.low, comparison.result.high),
         p=p,
         differences=comparison.damage,
         **{name: getattr(rule, name) for name in ("direction", "max_drop", "alpha", "warn_alpha")},
@@ -313,16 +311,15 @@ def check_value(
             decision = Decision(Verdict.FAIL, reason=changed)
     evidence = {"baseline": known, "current": value, "drop": drop, **rule.evidence()}
     evidence |= {"why": decision.why, "improved": False}
-    verdict, reason, hint = decision.verdict, decision.reason, rule.hint(decision, accept)
     return Check(
         "baseline",
         name,
-        verdict,
+        decision.verdict,
         agent,
         value=value,
         bound=str(rule),
-        reason=reason,
-        hint=hint,
+        reason=decision.reason,
+        hint=rule.hint(decision, accept),
         estimate=estimate,
         line=line,
         evidence=evidence,

@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.results import Check, Verdict
-from pytest_evalmetrics.spec import Count
+from pytest_evalmetrics.results import AgentResult, Check, Estimate, Interval, Verdict
+from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
 from pytest_evalmetrics.spec.metric_names import is_rate, parse, range_of
 
 if TYPE_CHECKING:
@@ -21,11 +22,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.gates.sequential import Look
-    from pytest_evalmetrics.results import AgentResult, Estimate, Interval
-    from pytest_evalmetrics.spec import Benchmark, ExpectSpec, Threshold
 
 _DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
-_SHOWN = 10  # tasks that a message names
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
@@ -113,7 +111,7 @@ class Completeness:
             value = self.most
             reason = f"{of_many(len(more), len(counts), 'task', 'has')} more than "
             reason += f"{many(wanted.min, 'rollout')}: "
-            reason += listed([f"task {names[i]} has {counts[i]}" for i in more], _SHOWN)
+            reason += listed([f"task {names[i]} has {counts[i]}" for i in more])
             hint = "look for another run's rollouts in the files; or set num_samples"
         elif few:
             than = "rollouts than the others"
@@ -121,7 +119,7 @@ class Completeness:
                 than = f"than {many(wanted.min, 'rollout')}"
             each = [f"task {names[i]} has {counts[i]} of {wanted.min}" for i in few]
             reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: "
-            reason += listed(each, _SHOWN)
+            reason += listed(each)
             allow = "expect: {max_missing: 2%}, or expect: {rollouts: any}"
             hint = "" if allowed else f"complete the run; or allow it: {allow}"
         path = ("expect", "rollouts") if stated else ("num_samples",)
@@ -163,7 +161,7 @@ class Completeness:
                 columns = ", ".join(self.spec.row_columns)
                 what = f"not all of {columns}" if ", " in columns else f"no {columns}"
             tasks = [self.table.tasks[i] for i in np.unique(self.table.task[self.lacking]).tolist()]
-            parts.append(f"{has} {what} (task {listed(tasks, _SHOWN)})")
+            parts.append(f"{has} {what} (task {listed(tasks)})")
         return " and ".join(parts)
 
     def _check(self, name: str, value: float, bound: str, path: Sequence[str], **why: str) -> Check:
@@ -254,8 +252,7 @@ def check_thresholds(
         interval = intervals.get(name, estimate.interval)
         check = check_threshold(estimate, threshold, agent, line, interval)
         if look is not None:
-            ends = (threshold.min, threshold.max)
-            sure = look.settles(estimate.value, estimate.interval, *ends)
+            sure = look.settles(estimate.value, estimate.interval, threshold.min, threshold.max)
             check = replace(check, evidence={"look": look.evidence(settled=sure)})
         yield check
 
@@ -278,11 +275,12 @@ def check_threshold(
 ) -> Check:
     """Compare an estimate, or an end of `interval`, with a threshold; INCONCLUSIVE if undefined."""
     value, subject, hint = estimate.value, estimate.name, ""
-    verdict, undefined = Verdict.INCONCLUSIVE, math.isnan(value)
-    if undefined:
+    check = partial(Check, "threshold", estimate.name, agent=agent, line=line)
+    if math.isnan(value):
         reason = f"{subject} is undefined: {estimate.reason}"
-    elif threshold.bound != "point" and interval is None:
-        reason = f"{subject} has no interval: {estimate.reason}"
+        return check(Verdict.INCONCLUSIVE, bound=str(threshold), reason=reason)
+    if threshold.bound != "point" and interval is None:
+        verdict, reason = Verdict.INCONCLUSIVE, f"{subject} has no interval: {estimate.reason}"
         hint = "drop `bound:`, or gate a metric that has an interval"
     else:
         if interval is not None and threshold.bound != "point":
@@ -292,22 +290,8 @@ def check_threshold(
         verdict = Verdict.FAIL if reason else Verdict.PASS
         if reason and estimate.of_tasks:
             reason += f" (of {', '.join(estimate.of_tasks)})"
-    name, bound = estimate.name, threshold.described
-    if undefined:
-        bound = str(threshold)
-        return Check("threshold", name, verdict, agent, bound=bound, reason=reason, line=line)
-    return Check(
-        "threshold",
-        name,
-        verdict,
-        agent,
-        value=value,
-        bound=bound,
-        reason=reason,
-        hint=hint,
-        estimate=estimate,
-        line=line,
-    )
+    bound = threshold.described
+    return check(verdict, value=value, bound=bound, reason=reason, hint=hint, estimate=estimate)
 
 
 def _broken(subject: str, value: float, threshold: Threshold) -> str:

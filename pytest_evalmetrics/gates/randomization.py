@@ -25,9 +25,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import PairedMetric
     from pytest_evalmetrics.gates.decisions import Rule
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from pytest_evalmetrics.stats.basics import Floats, Ints
 
 _ONE_BY_ONE = 512  # tasks that are left out and swapped one by one; else in random groups
 _GROUPS, _LARGE_GROUPS = 200, 64

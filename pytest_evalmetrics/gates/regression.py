@@ -24,17 +24,13 @@ from pytest_evalmetrics.results import Check, Verdict
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from numpy.typing import NDArray
-
     from pytest_evalmetrics.data import TaskRewards
     from pytest_evalmetrics.gates.sequential import Look, StopBounds
-
-    Floats = NDArray[np.float64]
+    from pytest_evalmetrics.stats.basics import Floats
 
 _MAX_MISSING = 0.05  # the share of missing rewards above which no verdict is given
 _SLACK = 1e-9
 _UNFIT = ("no_pairs", "coverage", "missing")  # there is no comparison to report
-_SHOWN = 10  # tasks that a message names
 _WORST = 10  # tasks of the largest damage in the evidence
 _LISTED = 100  # tasks that a report lists
 # products of so many numbers are left to one thread: others would spin for longer than they help
@@ -90,11 +86,8 @@ def check_regression(
             "min_coverage": min_coverage,
             "why": decision.why,
         }
-        if look is not None and bound is not None and not math.isnan(comparison.p):
-            p_least = min(comparison.p, worst.p)
-            evidence["look"] = look.of_gate(
-                bound, decision, p=comparison.p, p_least=p_least, se=comparison.se
-            )
+        if look is not None and bound is not None and not math.isnan(comparison.result.p):
+            evidence["look"] = look.of_gate(bound, decision, comparison.result, worst.result.p)
         check = Check(
             "baseline",
             metric.pair.name,
@@ -162,9 +155,9 @@ def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
         what = f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
         what += f"{100 * min_coverage:.4g} %"
         if pair.removed:
-            what += f"; gone: {listed(pair.removed, _SHOWN)}"
+            what += f"; gone: {listed(pair.removed)}"
         if left_out:
-            what += f"; without a value on one side: {listed(left_out, _SHOWN)}"
+            what += f"; without a value on one side: {listed(left_out)}"
     elif gated.missing > _MAX_MISSING:
         why, what = "missing", f"{100 * gated.missing:.3g} % of its rewards are missing"
     else:
@@ -189,16 +182,16 @@ def _change(comparison: Comparison, p: float) -> str:
         went = "went"
     text = f"{pair.name} {went} from {baseline:.4g} to {current:.4g}: "
     text += f"{'a loss' if drop >= 0 else 'a gain'} of {abs(drop):.4g}"
-    if math.isfinite(comparison.low):
-        ends = (comparison.low, comparison.high)
-        low, high = ends if drop >= 0 else (-ends[1], -ends[0])
+    if math.isfinite(comparison.result.low):
+        low, high = comparison.result.low, comparison.result.high
+        low, high = (low, high) if drop >= 0 else (-high, -low)
         text += f" [{low:.4g}, {high:.4g}]"
     text += "" if math.isnan(p) else f", p = {p:.2g}"
-    how = f"{comparison.test}, " if comparison.test else ""
+    how = f"{comparison.result.name}, " if comparison.result.name else ""
     worse, better = comparison.worse_and_better
     text += f" ({how}{many(len(comparison.damage), 'task')}), {worse} worse and {better} better"
     if comparison.proven:
-        text += f"; worse by their rollouts: {listed(comparison.proven, _SHOWN)}"
+        text += f"; worse by their rollouts: {listed(comparison.proven)}"
     if (runs := comparison.gated.runs) is not None:
         text += f"; {many(len(runs.values), 'run')} of the baseline, "
         text += f"sd {comparison.run_sd:.2g} between them beyond their tasks"
@@ -216,7 +209,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
         (pair.added, "only in this run"),
     ):
         if tasks:
-            yield f"{many(len(tasks), 'task', 'is')} {what}: {listed(tasks, _SHOWN)}"
+            yield f"{many(len(tasks), 'task', 'is')} {what}: {listed(tasks)}"
     if comparison.gated.rule.tests and comparison.blind:
         yield f"this gate is blind: {comparison.blind}"
     if comparison.unseen is not None and not worse + better:
@@ -235,19 +228,19 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
     smallest drop seen with 80 % power; ``unseen_flips``, where no task differs, the share that may.
     ``run_sd`` is the noise between the baseline's ``runs`` beyond their tasks, unknown of one run.
     """
-    pair, runs = comparison.pair, comparison.gated.runs
+    pair, runs, result = comparison.pair, comparison.gated.runs, comparison.result
     worse, better = comparison.worse_and_better
     sides = {"baseline": pair.rewards_baseline, "current": pair.rewards_current}
     evidence: dict[str, Any] = {
         "baseline": pair.value_baseline,
         "current": pair.value_current,
         "drop": comparison.drop,
-        "drop_low": comparison.low,
-        "drop_high": comparison.high,
+        "drop_low": result.low,
+        "drop_high": result.high,
         "level": LEVEL,
-        "se": comparison.se,
-        "p": comparison.p,
-        "test": comparison.test,
+        "se": result.se,
+        "p": result.p,
+        "test": result.name,
         "p_rollouts": comparison.p_rollouts,
         "blind": comparison.blind or None,
         "proven_tasks": [str(task) for task in comparison.proven[:_LISTED]],
@@ -311,7 +304,7 @@ def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
     """Adjust p values by step-down minimum p (Westfall and Young 1993, algorithm 2.8)."""
     # A metric without damage by task (a swapped median, the worst task) counts as independent,
     # and so do those of different agents.
-    p = [float(comparison.p) for comparison in comparisons]
+    p = [float(comparison.result.p) for comparison in comparisons]
     tested = [i for i, f in enumerate(comparisons) if f.gated.rule.tests and not math.isnan(p[i])]
     if len(tested) < 2:  # noqa: PLR2004 - nothing to adjust for
         return p
@@ -338,7 +331,7 @@ def _any_below(p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Flo
     for several in by_group.values():
         count = len(several)
         bound = 1 - (1 - p) ** count
-        if count > 1 and all(number in ranks for number in several):
+        if count > 1:
             least = np.minimum.reduce([ranks[number] for number in several])
             level = max(p, _SURE / len(least))
             ratio = float((least <= level).sum()) / (level * len(least))
@@ -362,18 +355,18 @@ def _distinct_numbers(
             if f.gated.gate_id == group and f.influence is not None and not f.by_rollouts
         ]
         scaled = _unit_damages([comparisons[i] for i in linear])
+        if scaled is None:
+            continue
         firsts: list[int] = []  # of each number, by place in `linear`
         for at, i in enumerate(linear):
-            first = at
-            if scaled is not None:
-                alike = (f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE)
-                first = next(alike, at)
-                if not math.isclose(comparisons[linear[first]].p, comparisons[i].p, rel_tol=1e-6):
-                    first = at
+            first = next((f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE), at)
+            p_of_first = comparisons[linear[first]].result.p
+            if not math.isclose(p_of_first, comparisons[i].result.p, rel_tol=1e-6):
+                first = at
             numbers[i] = group, linear[first]
             if first == at:
                 firsts.append(at)
-        if scaled is not None and len(firsts) > 1:
+        if len(firsts) > 1:
             of_firsts = [numbers[linear[first]] for first in firsts]
             ranks |= zip(of_firsts, _ranks(scaled[firsts], group), strict=True)
     return numbers, ranks

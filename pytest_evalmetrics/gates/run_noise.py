@@ -18,21 +18,21 @@ that they mostly lend the gate their tasks.
 from __future__ import annotations
 
 import math
+from functools import partial
 from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.stats import normal_ppf, normal_sf, t_sf
+from pytest_evalmetrics.stats import bisected, normal_ppf, normal_sf, t_sf
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from pytest_evalmetrics.stats.basics import Floats
 
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
-_STEPS = 60
 
 
 class Runs(msgspec.Struct, frozen=True):
@@ -53,7 +53,7 @@ class RunNoise(msgspec.Struct, frozen=True):
 
 
 def with_run_noise(
-    runs: Runs, *, drop: float, p: float, se: float, alpha: float, level: float
+    runs: Runs, drop: float, p: float, se: float, *, alpha: float, level: float
 ) -> RunNoise:
     """Add noise between runs to a test whose `p` and `se` are of the drop over tasks alone."""
     m = len(runs.values)
@@ -67,45 +67,33 @@ def with_run_noise(
         only = t_sf(drop / math.sqrt(scatter * further), m - 1)
         return RunNoise(sd, max(p, only), math.nan, 1.0)
     sd = math.sqrt(max(scatter - one_run**2, 0.0))
-    weights = _posterior(scatter / one_run**2, m)
+    variance = 1 + TAU**2  # of a run's value, in the unit of the square of `one_run`
+    log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / one_run**2 / variance)
+    weights = prior_of(_NO_NOISE.get(m, 0.4)) * np.exp(log_likelihood - log_likelihood.max())
+    weights /= weights.sum()
     tau = (TAU * one_run) ** 2 * further
     if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
         by_tasks = drop / -normal_ppf(p)
         p = tail_of(drop, np.sqrt(by_tasks**2 + tau), weights)
     sds = np.sqrt(se**2 + tau)
-    wider = _quantile(alpha, sds, weights) / (-normal_ppf(alpha) * se)
-    half = _quantile((1 - level) / 2, sds, weights)
+    chance = partial(tail_of, sds=sds, weights=weights)
+    exceeded, half = (  # by noise alone, with these chances
+        bisected(chance, tail, 0.0, 10 * float(sds[-1])) for tail in (alpha, (1 - level) / 2)
+    )
+    wider = exceeded / (-normal_ppf(alpha) * se)
     return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))
 
 
-def prior_of(none: float) -> NDArray[np.float64]:
+def prior_of(none: float) -> Floats:
     """Return the prior weight of each of `TAU`, of which no noise has `none`."""
-    prior: NDArray[np.float64] = np.gradient(TAU) / (1 + (TAU / _SCALE) ** 2)
+    prior: Floats = np.gradient(TAU) / (1 + (TAU / _SCALE) ** 2)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()
     prior[0] = none
     return prior
 
 
-def _posterior(ratio: float, m: int) -> NDArray[np.float64]:
-    """Weigh each tau by the prior and by the scatter of m runs, in units of s^2."""
-    variance = 1 + TAU**2
-    log = -(m - 1) / 2 * (np.log(variance) + ratio / variance)
-    weights: NDArray[np.float64] = prior_of(_NO_NOISE.get(m, 0.4)) * np.exp(log - log.max())
-    weights /= weights.sum()
-    return weights
-
-
-def tail_of(drop: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
+def tail_of(drop: float, sds: Floats, weights: Floats) -> float:
     """Return the chance of such a drop or more, averaged over standard deviations."""
     tails = [normal_sf(drop / sd) for sd in sds.tolist()]
     return float(weights @ np.array(tails))
-
-
-def _quantile(tail: float, sds: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """Return the drop that is exceeded with the chance `tail` by noise alone."""
-    low, high = 0.0, float(sds[-1]) * 10
-    for _ in range(_STEPS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if tail_of(middle, sds, weights) > tail else (low, middle)
-    return high

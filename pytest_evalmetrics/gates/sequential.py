@@ -10,15 +10,13 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.results import Interval, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import NDArray
+    from collections.abc import Sequence
 
     from pytest_evalmetrics.gates.decisions import Decision
-    from pytest_evalmetrics.results import Interval
+    from pytest_evalmetrics.stats.basics import Floats
 
 _LOOKS = 4
 _BETA = 0.05  # the share of true drops that stopping may miss where the last look would find 95 %
@@ -27,7 +25,6 @@ _THRESHOLD_ALPHA = 0.01
 _FOR_GOOD = ("no_pairs", "coverage")  # reasons that more rollouts can't remove
 _FAR = 8.0  # standard errors, beyond which there is nothing
 _NODES = 241
-_HALVINGS = 40
 
 _sf = np.vectorize(stats.normal_sf, otypes=[float])
 
@@ -81,13 +78,14 @@ class Look(msgspec.Struct, frozen=True):
         return "pass" if low >= least and high <= most else ""
 
     def of_gate(
-        self, bounds: StopBounds, decision: Decision, *, p: float, p_least: float, se: float
+        self, bounds: StopBounds, decision: Decision, result: stats.StatResult, p_worst: float
     ) -> dict[str, Any]:
         """Return what a look shows: whether the gate is sure, and the drop without its bias."""
+        p, se = result.p, result.se
         information, futile = bounds.fractions[self.at], stats.normal_sf(bounds.futility[self.at])
         fails = decision.verdict is Verdict.FAIL or decision.why in _FOR_GOOD
         settled = "fail" if fails else ""
-        if not decision.verdict.fails and p_least > futile:
+        if not decision.verdict.fails and min(p, p_worst) > futile:
             settled = "pass"
         evidence = self.evidence(settled=settled)
         evidence |= {"information": information, "futile_p": float(f"{futile:.6g}")}
@@ -128,7 +126,8 @@ def bounds_of(fractions: tuple[float, ...], alpha: float) -> StopBounds:
     walk = _Walk(stats.normal_ppf(1 - alpha) + stats.normal_ppf(1 - _BETA))
     before, lows = 0.0, list[float]()
     for t, high, share in zip(fractions[:-1], highs, spent, strict=False):
-        low = _root(partial(walk.above, t=t), walk.mass - (_BETA * share - before))
+        staying = walk.mass - (_BETA * share - before)
+        low = stats.bisected(partial(walk.above, t=t), staying, -_FAR, _FAR)
         lows.append(min(low, high))
         walk.go_on(lows[-1], high, t)
         before = _BETA * share
@@ -144,7 +143,7 @@ def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple
     """
     walk, before, highs = _Walk(0.0), 0.0, list[float]()
     for t, total in zip(fractions, spent, strict=True):
-        highs.append(_root(partial(walk.above, t=t), total - before))
+        highs.append(stats.bisected(partial(walk.above, t=t), total - before, -_FAR, _FAR))
         walk.go_on(-_FAR, highs[-1], t)
         before = total
     return tuple(highs)
@@ -175,9 +174,9 @@ def adjusted(bounds: StopBounds, at: int, z: float) -> tuple[float, float, float
             walk.go_on(low, high, t)
         return total + walk.above(z, now)
 
+    far = abs(z) / math.sqrt(now) + _FAR
     middle, low, high = (
-        _root(lambda drift: -tail(drift), -p, far=abs(z) / math.sqrt(now) + _FAR)
-        for p in (0.5, 0.025, 0.975)
+        stats.bisected(lambda drift: -tail(drift), -p, -far, far) for p in (0.5, 0.025, 0.975)
     )
     return middle, low, high
 
@@ -189,7 +188,7 @@ class _Walk:
         self._drift, self._t = drift, 0.0
         self._x, self._mass = np.zeros(1), np.ones(1)
 
-    def _mean(self, t: float) -> NDArray[np.float64]:
+    def _mean(self, t: float) -> Floats:
         return self._x + self._drift * (t - self._t)
 
     @property
@@ -210,12 +209,3 @@ class _Walk:
         gaps = (x[:, None] - self._mean(t)) / sd
         density = np.exp(-0.5 * gaps**2) @ self._mass / (sd * math.sqrt(2 * math.pi))
         self._x, self._mass, self._t = x, weights * density, t
-
-
-def _root(falling: Callable[[float], float], goal: float, far: float = _FAR) -> float:
-    """Find where a falling function has a value."""
-    low, high = -far, far
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (middle, high) if falling(middle) > goal else (low, middle)
-    return (low + high) / 2

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import Drift, PairedMetric, RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
-_SHOWN = 10  # tasks that a message names
 _SLACK = 1e-9
 _LISTED = 100  # tasks that a report lists
 
@@ -36,7 +36,7 @@ class Flips(msgspec.Struct, frozen=True):
         for tasks, way in ((self.broken, "all to none"), (self.mended, "none to all")):
             if tasks:
                 went = f"{many(len(tasks), 'task')} went from {way} of the rollouts passing"
-                parts.append(f"{went}: {listed(tasks, _SHOWN)}")
+                parts.append(f"{went}: {listed(tasks)}")
         return "; ".join(parts)
 
 
@@ -55,31 +55,21 @@ def flips_of(pair: PairedMetric, threshold: float) -> Flips:
 
 def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: int) -> Check:
     """Compare the tasks that broke with ``max_broken``; None is what can't be compared."""
+    line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
+    check = partial(Check, "baseline", "max_broken", agent=agent, bound=bound, line=line)
     if flips is None:
-        verdict, broken = Verdict.INCONCLUSIVE, None
         reason = "max_broken can't be judged: the rewards of the baseline's tasks are not "
         reason += "comparable with those of this run"
         hint = "record a new baseline with --snapshot-update"
-    else:
-        broken, reason, hint = len(flips.broken), "", ""
-        verdict = Verdict.FAIL if broken > most else Verdict.PASS
-        if broken:
-            reason = f"{many(broken, 'task')} passed all rollouts in the baseline and now "
-            reason += f"{'passes' if broken == 1 else 'pass'} none: {listed(flips.broken, _SHOWN)}"
-        if verdict is Verdict.FAIL:
-            hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
-    line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
-    return Check(
-        "baseline",
-        "max_broken",
-        verdict,
-        agent,
-        value=broken,
-        bound=bound,
-        reason=reason,
-        hint=hint,
-        line=line,
-    )
+        return check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+    broken, reason = len(flips.broken), ""
+    if broken:
+        reason = f"{many(broken, 'task')} passed all rollouts in the baseline and now "
+        reason += f"{'passes' if broken == 1 else 'pass'} none: {listed(flips.broken)}"
+    if broken <= most:
+        return check(Verdict.PASS, value=broken, reason=reason)
+    hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
+    return check(Verdict.FAIL, value=broken, reason=reason, hint=hint)
 
 
 class SingleTasks(msgspec.Struct, frozen=True):
@@ -150,23 +140,15 @@ class SingleTasks(msgspec.Struct, frozen=True):
                     failing.append(f"{task} ({outcome})")
         if not self.must_pass:
             return
-        verdict, reason, hint, passing_tasks = Verdict.PASS, "", "", asked - len(failing)
-        if failing:
-            verdict, hint = Verdict.FAIL, "fix what broke them"
-            reason = f"{of_many(len(failing), asked, 'task')} that must pass "
-            reason += f"{'does' if len(failing) == 1 else 'do'} not: {listed(failing, _SHOWN)}"
         line, bound = benchmark.line_of("must_pass"), f"== {asked}"
-        yield Check(
-            "task",
-            "must_pass",
-            verdict,
-            agent,
-            value=passing_tasks,
-            bound=bound,
-            reason=reason,
-            hint=hint,
-            line=line,
-        )
+        check = partial(Check, "task", "must_pass", agent=agent, bound=bound, line=line)
+        if not failing:
+            yield check(Verdict.PASS, value=asked)
+            return
+        reason = f"{of_many(len(failing), asked, 'task')} that must pass "
+        reason += f"{'does' if len(failing) == 1 else 'do'} not: {listed(failing)}"
+        hint = "fix what broke them"
+        yield check(Verdict.FAIL, value=asked - len(failing), reason=reason, hint=hint)
 
 
 def check_task_list(
@@ -193,16 +175,14 @@ def check_task_list(
     evidence: dict[str, Any] = {"task_list": True, "expected": drift.expected}
     for key, tasks in lists.items():
         evidence[key] = {"count": len(tasks), "tasks": [str(task) for task in tasks[:_LISTED]]}
-    bound = f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}"
-    reason = "; ".join(parts)
     return Check(
         "baseline",
         "tasks",
         verdict,
         agent,
         value=kept,
-        bound=bound,
-        reason=reason,
+        bound=f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}",
+        reason="; ".join(parts),
         hint=hint,
         line=line,
         evidence=evidence,
@@ -214,18 +194,18 @@ def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
     lost, edited, moved, new = map(len, (drift.lost, drift.edited, drift.moved, drift.new))
     if lost:
         are = "is" if lost == 1 else "are"
-        yield f"{lost} {of} {are} not in this run: {listed(drift.lost, _SHOWN)}"
+        yield f"{lost} {of} {are} not in this run: {listed(drift.lost)}"
     if edited:
         yield (
             f"{edited} {of} {'has' if edited == 1 else 'have'} other content under the same id, "
-            f"which makes other tasks of them: {listed(drift.edited, _SHOWN)}"
+            f"which makes other tasks of them: {listed(drift.edited)}"
         )
     if moved:
         are = "is" if moved == 1 else "are"
-        moves = listed([f"{old} -> {new}" for old, new in drift.moved], _SHOWN)
+        moves = listed([f"{old} -> {new}" for old, new in drift.moved])
         yield f"{many(moved, 'task')} moved to another id and {are} paired by content: {moves}"
     if new:
-        values = listed(_with_values(drift.new, table, reward), _SHOWN)
+        values = listed(_with_values(drift.new, table, reward))
         yield f"{many(new, 'new task')} not in the baseline: {values}"
 
 

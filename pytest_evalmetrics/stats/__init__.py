@@ -6,13 +6,14 @@ are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm
 ...) is in `textbook`.
 """
 
-from pytest_evalmetrics.stats.basics import FEWEST as FEWEST
 from pytest_evalmetrics.stats.basics import StatResult as StatResult
 from pytest_evalmetrics.stats.basics import StatsError as StatsError
-from pytest_evalmetrics.stats.basics import normal_ppf as normal_ppf
-from pytest_evalmetrics.stats.basics import normal_sf as normal_sf
-from pytest_evalmetrics.stats.basics import t_ppf as t_ppf
-from pytest_evalmetrics.stats.basics import t_sf as t_sf
+from pytest_evalmetrics.stats.distributions import bisected as bisected
+from pytest_evalmetrics.stats.distributions import normal_ppf as normal_ppf
+from pytest_evalmetrics.stats.distributions import normal_sf as normal_sf
+from pytest_evalmetrics.stats.distributions import t_ppf as t_ppf
+from pytest_evalmetrics.stats.distributions import t_sf as t_sf
+from pytest_evalmetrics.stats.means import FEWEST as FEWEST
 from pytest_evalmetrics.stats.means import mde_factor as mde_factor
 from pytest_evalmetrics.stats.means import mean_se as mean_se
 from pytest_evalmetrics.stats.means import mean_test as mean_test

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import t_ppf, t_sf
+from pytest_evalmetrics.stats.distributions import t_ppf, t_sf
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

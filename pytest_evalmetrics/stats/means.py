@@ -12,26 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.stats.basics import (
-    FEWEST,
-    NO_BOUNDS,
-    Bounds,
-    StatResult,
-    StatsError,
-    nonzero,
-    t_ppf,
-    t_sf,
-    vector,
-)
+from pytest_evalmetrics.stats.basics import Bounds, StatResult, StatsError, nonzero, vector
+from pytest_evalmetrics.stats.distributions import t_ppf, t_sf
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from pytest_evalmetrics.stats.basics import Alternative
+    from pytest_evalmetrics.stats.basics import Alternative, Floats, Ints
 
-    Floats = NDArray[np.float64]
-
+FEWEST = 2  # independent units that have a spread
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
@@ -97,7 +87,7 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     return total(diagonal) ** 2 / summed
 
 
-def _sums(values: Floats, codes: NDArray[np.int64]) -> Floats:
+def _sums(values: Floats, codes: Ints) -> Floats:
     return np.bincount(codes, weights=values).astype(np.float64, copy=False)
 
 
@@ -113,9 +103,7 @@ def _unless_rounding(rest: Floats, scale: float) -> Floats:
 
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
-    if not estimate.se > 0:
-        return NO_BOUNDS
-    half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se
+    half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se if estimate.se > 0 else math.nan
     return Bounds(estimate.mean - half, estimate.mean + half)
 
 
@@ -218,7 +206,7 @@ def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> S
     return StatResult("exact sign flip", p, mid_p)
 
 
-def mean_test(d: ArrayLike, clusters: NDArray[np.int64] | None, level: float) -> StatResult:
+def mean_test(d: ArrayLike, clusters: Ints | None, level: float) -> StatResult:
     """Test one-sided for a mean above 0: by all signs where few units differ, else by `paired_t`.
 
     All signs are taken of fewer than 20 differences, or of 25 clusters, whose sizes skew t for

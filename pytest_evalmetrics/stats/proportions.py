@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, binom_sf, normal_ppf, vector
+from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
+from pytest_evalmetrics.stats.distributions import binom_sf, normal_ppf
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    Floats = NDArray[np.float64]
+    from pytest_evalmetrics.stats.basics import Floats
 
 _EXACT = 1024  # up to this n the binomials are whole numbers, above it products
 

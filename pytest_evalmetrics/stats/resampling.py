@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step, normal_sf
+from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step
+from pytest_evalmetrics.stats.distributions import normal_sf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from pytest_evalmetrics.stats.basics import Floats, Ints
+
     Side = tuple[Floats, Ints]  # rewards, and where each task's begin and the last ends
     Sides = tuple[Side, Side]  # of the baseline and of the run
 

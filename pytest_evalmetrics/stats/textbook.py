@@ -7,29 +7,18 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from pytest_evalmetrics.stats.basics import (
-    Bounds,
-    StatResult,
-    beta_parts,
-    binom_sf,
-    nonzero,
-    normal_ppf,
-    vector,
-)
+from pytest_evalmetrics.stats.basics import Bounds, StatResult, nonzero, vector
+from pytest_evalmetrics.stats.distributions import beta_parts, binom_sf, bisected, normal_ppf
 from pytest_evalmetrics.stats.means import ratio_mean, signflip_exact
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from pytest_evalmetrics.stats.basics import Alternative
+    from pytest_evalmetrics.stats.basics import Alternative, Floats
 
 
 def _beta_quantile(p: float, a: float, b: float) -> float:
-    low, high = 0.0, 1.0
-    while low < (middle := (low + high) / 2) < high:
-        reached = beta_parts(middle, 1 - middle, a, b)[0] >= p
-        low, high = (low, middle) if reached else (middle, high)
-    return high
+    return bisected(lambda x: -beta_parts(x, 1 - x, a, b)[0], -p, 0.0, 1.0, halvings=200)
 
 
 def beta_interval(k: float, n: float, level: float = 0.95) -> Bounds:
@@ -134,21 +123,21 @@ def wilcoxon_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> S
     return signflip_exact(np.sign(moved) * ranks[place], alternative=alternative)
 
 
-def holm(p: ArrayLike) -> NDArray[np.float64]:
+def holm(p: ArrayLike) -> Floats:
     """Return Holm's adjusted p values (1979), in the order given, shape (m,)."""
     values, back = _sorted(p)
     adjusted = np.maximum.accumulate(values * np.arange(values.size, 0, -1))
     return np.minimum(adjusted, 1)[back]
 
 
-def benjamini_hochberg(p: ArrayLike) -> NDArray[np.float64]:
+def benjamini_hochberg(p: ArrayLike) -> Floats:
     """Return the adjusted p values of Benjamini and Hochberg 1995, in the order given."""
     values, back = _sorted(p)
     scaled = values * values.size / np.arange(1, values.size + 1)
     return np.minimum(np.minimum.accumulate(scaled[::-1])[::-1], 1)[back]
 
 
-def _sorted(p: ArrayLike) -> tuple[NDArray[np.float64], NDArray[np.intp]]:
+def _sorted(p: ArrayLike) -> tuple[Floats, NDArray[np.intp]]:
     """Return p values ascending, and the places that put them back in order."""
     values = vector(p, "p")
     order = np.argsort(values, kind="stable")

@@ -18,8 +18,8 @@ def test_where_lower_is_better_a_rise_is_damage():
     fall = compared(pair)
     rise = compared(pair, direction="lower")
     assert rise.drop == -fall.drop
-    assert (rise.low, rise.high) == (-fall.high, -fall.low)
-    assert rise.p == pytest.approx(1 - fall.p, rel=1e-12)
+    assert (rise.result.low, rise.result.high) == (-fall.result.high, -fall.result.low)
+    assert rise.result.p == pytest.approx(1 - fall.result.p, rel=1e-12)
     assert rise.improved
     assert not fall.improved
 
@@ -28,11 +28,12 @@ def test_clusters_are_what_is_independent():
     pair = run(4, 240, 4, loss=0.2)
     clusters = np.random.default_rng(0).integers(0, 30, 240)
     found, known = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
-    assert found.test == "clustered paired t"
-    assert found.se == pytest.approx(known.se, rel=1e-12)
-    assert found.p == pytest.approx(oracle.t.sf(found.drop / found.se, known.df), rel=1e-9)
-    half = oracle.t.ppf(0.975, known.df) * found.se
-    assert (found.low, found.high) == pytest.approx((found.drop - half, found.drop + half))
+    drop, result = found.drop, found.result
+    assert result.name == "clustered paired t"
+    assert result.se == pytest.approx(known.se, rel=1e-12)
+    assert result.p == pytest.approx(oracle.t.sf(drop / result.se, known.df), rel=1e-9)
+    half = oracle.t.ppf(0.975, known.df) * result.se
+    assert (result.low, result.high) == pytest.approx((drop - half, drop + half))
     assert (len(found.damage), found.units) == (240, 30)
 
 
@@ -52,13 +53,13 @@ def test_few_flips_of_several_rollouts_against_all_their_signs():
     for pair in (lattice, make_pair(roots, [[2.0]] * 7, bounded=False)):
         found = compared(pair)
         moved = damages(pair)[damages(pair) != 0]
-        assert found.test == "exact sign flip"
-        assert found.p == pytest.approx(every_sign(moved), rel=1e-12)
+        assert found.result.name == "exact sign flip"
+        assert found.result.p == pytest.approx(every_sign(moved), rel=1e-12)
 
 
 def test_twenty_flips_are_enough_for_students_t():
-    assert compared(flips(12, 7, 100)).test == "exact sign flip"
-    assert compared(flips(12, 8, 100)).test == "paired t"
+    assert compared(flips(12, 7, 100)).result.name == "exact sign flip"
+    assert compared(flips(12, 8, 100)).result.name == "paired t"
 
 
 def test_with_unequal_rollouts_the_larger_of_two_p_values_counts():
@@ -66,9 +67,9 @@ def test_with_unequal_rollouts_the_larger_of_two_p_values_counts():
     found = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
     flips_p = oracle.binom(4, 0.5).pmf(4) / 2
     assert found.p_rollouts == pytest.approx(9**-4 / 2, rel=1e-6)  # each the one of nine
-    assert (found.p, found.test) == (pytest.approx(flips_p), "exact sign flip")
+    assert (found.result.p, found.result.name) == (pytest.approx(flips_p), "exact sign flip")
     both = compared(make_pair([[1] * 7 + [0]] * 30 + [[1] * 8] * 30, [[0]] * 9 + [[1]] * 51))
-    assert both.p >= both.p_rollouts > 0
+    assert both.result.p >= both.p_rollouts > 0
 
 
 def test_unequal_rollouts_weigh_each_task_the_same():
@@ -77,16 +78,16 @@ def test_unequal_rollouts_weigh_each_task_the_same():
     d = np.array([0, 0.5, -0.25] * 10)
     assert found.drop == pytest.approx(d.mean(), rel=1e-12)
     ours = oracle.ttest_1samp(d, 0, alternative="greater").pvalue
-    assert found.p == pytest.approx(max(ours, found.p_rollouts))
+    assert found.result.p == pytest.approx(max(ours, found.p_rollouts))
 
 
 def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all():
     one = compared(make_pair([[1, 1]], [[1, 0, 0]]))
     exact = oracle.hypergeom(5, 3, 2)  # of 5 rollouts 3 passed; the baseline has 2 of them
-    assert one.p == pytest.approx(exact.sf(1))
+    assert one.result.p == pytest.approx(exact.sf(1))
     assert one.blind == "1 task: no drop of any size can reach p < 0.01; 7 are needed"
     clusters = np.zeros(40, dtype=int)
-    assert compared(flips(30, 0, 10), clusters=clusters).p >= 0.5
+    assert compared(flips(30, 0, 10), clusters=clusters).result.p >= 0.5
 
 
 @pytest.mark.parametrize(

@@ -2,9 +2,10 @@ import math
 
 import numpy as np
 import pytest
-from gates.making import checked, make_pair, rule, run
+from gates.making import checked, compared, make_pair, rule, run
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 from scipy import stats as oracle
 
 from pytest_evalmetrics.ext import Estimate, Verdict
@@ -20,16 +21,12 @@ UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01  # the end of a drop of 0.05 of 100
 def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     """A comparison of 100 tasks with these numbers."""
     pair = make_pair([[0.0]], [[0.0]], value_baseline=baseline, value_current=baseline - drop)
+    result = compared(pair).result
     known = {
         "gated": Gated(pair, rule()),
         "damage": np.array([drop]),
-        "df": 99,
         "drop": drop,
-        "low": drop - 2 * se,
-        "high": drop + 2 * se,
-        "se": se,
-        "p": 0.001,
-        "test": "paired t",
+        "result": structs.replace(result, p=0.001, df=99, se=se).around(drop, 2 * se),
         "units": 100,
         "mde": 3.2 * se,
         "span": 1.0,

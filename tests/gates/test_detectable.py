@@ -35,7 +35,7 @@ def test_the_worst_task_is_corrected_for_the_tasks_that_could_be_as_significant(
         value_baseline=2 / 3, value_current=0.0,
     )  # fmt: skip
     p = 1 / comb(8, 4)
-    assert compared(pair).p == pytest.approx(1 - (1 - p) ** 3, rel=1e-9)
+    assert compared(pair).result.p == pytest.approx(1 - (1 - p) ** 3, rel=1e-9)
 
 
 def test_the_sides_of_clusters_are_swapped_together():
@@ -51,8 +51,8 @@ def test_the_sides_of_clusters_are_swapped_together():
     seen, drops = drops[0], np.array(drops)
     mid_p = np.mean(drops > seen + 1e-9) + np.mean(np.abs(drops - seen) <= 1e-9) / 2
     found = compared(make_combined(before, after), clusters=clusters)
-    assert (found.test, found.units, found.draws) == ("swapped sides", 7, 128)
-    assert found.p == pytest.approx(mid_p, rel=1e-9)
+    assert (found.result.name, found.units, found.draws) == ("swapped sides", 7, 128)
+    assert found.result.p == pytest.approx(mid_p, rel=1e-9)
 
 
 def relabelled(before, after, reduce):
@@ -92,5 +92,5 @@ def test_rollouts_of_few_tasks_are_relabelled_by_the_metric_itself(center, toler
     )  # fmt: skip
     p = relabelled(before, after, reduce)
     found = compared(pair)
-    assert found.test == "relabelled rollouts"
+    assert found.result.name == "relabelled rollouts"
     assert found.p_rollouts == pytest.approx(p, abs=tolerance)

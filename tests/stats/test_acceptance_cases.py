@@ -9,7 +9,7 @@ import pytest
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.stats import textbook
-from pytest_evalmetrics.stats.basics import binom_sf
+from pytest_evalmetrics.stats.distributions import binom_sf
 
 CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 

@@ -8,8 +8,7 @@ from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as oracle
 
-from pytest_evalmetrics.stats import StatsError
-from pytest_evalmetrics.stats import basics as distributions
+from pytest_evalmetrics.stats import StatsError, distributions
 from pytest_evalmetrics.stats.textbook import beta_interval
 
 REL = 5e-12

@@ -236,14 +236,13 @@ class Comparison(msgspec.Struct, kw_only=True):
         passes = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
         most = int(counts.max()) + 1
         passes += counts * most
-        kinds = np.unique(passes)
+        kinds, times = np.unique(passes, return_counts=True)
         kind = np.searchsorted(kinds, passes)
         sizes, ups = kinds // most, kinds % most
         upto = np.minimum(np.arange(most), ups[:, None])
         # with 0, 1, ... of its good rollouts left, shape (kinds, most)
         held = stats.two_valued(sizes[:, None], upto, ends, _statistic(pair, rewards))
         n = len(counts)
-        times = np.bincount(kind).astype(np.float64)
         before = np.bincount(kind, weights=pair.baseline)
         squares, mean = float(pair.baseline @ pair.baseline), float(pair.baseline.mean())
 

@@ -76,7 +76,7 @@ def nonzero(values: Floats) -> Floats:
 def lattice_step(d: ArrayLike) -> float | None:
     """Return the largest step that all of `d` are multiples of; None where there is none."""
     # Each difference over the smallest is a fraction with a small denominator.
-    sizes = np.unique(np.abs(nonzero(vector(d, "d"))))
+    sizes = np.unique(np.abs(nonzero(vector(d, "d"))), return_counts=True)[0]
     if not sizes.size:
         return None
     smallest, largest = float(sizes[0]), float(sizes[-1])

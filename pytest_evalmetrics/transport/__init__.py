@@ -17,9 +17,6 @@ from pytest_evalmetrics.transport.endpoints import Work as Work
 from pytest_evalmetrics.transport.endpoints import written_body as written_body
 from pytest_evalmetrics.transport.journal import Journal as Journal
 from pytest_evalmetrics.transport.journal import JournalMode as JournalMode
-from pytest_evalmetrics.transport.journal_store import clear_journal as clear_journal
-from pytest_evalmetrics.transport.journal_store import export_journal as export_journal
-from pytest_evalmetrics.transport.journal_store import import_journal as import_journal
 from pytest_evalmetrics.transport.secrets import redact as redact
 from pytest_evalmetrics.transport.usage import Budget as Budget
 from pytest_evalmetrics.transport.usage import Forecast as Forecast

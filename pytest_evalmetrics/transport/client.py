@@ -66,9 +66,7 @@ class Transport:
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the end of the run, each once."""
-        own = (
-            "an endpoint repeats its key in its answers: they are used, but not kept in the journal"
-        )
+        own = "an endpoint repeats its key in answers: they are used, but not kept in the journal"
         return (*[own] * self._key_repeated, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -96,13 +94,13 @@ class Transport:
         return redact(text, self._secrets)
 
     async def call(
-        self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
+        self, call: Call, check: Callable[[Any], None], meter: Meter | None = None
     ) -> Answer:
         """Answer a call, from the journal if it is there; a CallError where that fails."""
         if call.endpoint.secret is not None:
             self._secrets[call.endpoint.secret] = None
         send = partial(self._exchange.send, call.endpoint, call.payload)
-        return await self._answered(call, send, check or _accept, meter or Meter())
+        return await self._answered(call, send, check, meter or Meter())
 
     async def perform(
         self, work: Work, make: Callable[[], Awaitable[str]], meter: Meter | None = None
@@ -116,7 +114,7 @@ class Transport:
             except RowError as error:
                 raise CallError(error.kind, error.message, attempts=1, hint=error.hint) from error
 
-        return await self._answered(work, send, _accept, meter or Meter())
+        return await self._answered(work, send, lambda _: None, meter or Meter())
 
     async def _answered(
         self,
@@ -221,14 +219,9 @@ class Transport:
             hint=hint,
         )
         if attempts:
-            self._journal.put(
-                key, KeptFailure(error.kind, message, hint, error.status, attempts, refused)
-            )
+            kept = KeptFailure(error.kind, message, hint, error.status, attempts, refused)
+            self._journal.put(key, kept)
         return error
-
-
-def _accept(body: Any) -> None:
-    """Check nothing of an answer."""
 
 
 # -- the event loop --------------------------------------------------------------------------
@@ -241,16 +234,18 @@ class _LoopThread:
     """Runs coroutines to their end, from any thread but its own."""
 
     def __init__(self) -> None:
-        self._loop: asyncio.AbstractEventLoop | None = None
-        self._thread: threading.Thread | None = None
         self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(self._resolvers)
+        self._thread = threading.Thread(target=self._work, name="evalmetrics-loop", daemon=True)
+        self._thread.start()
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it."""
         if self._thread is threading.current_thread():
             coroutine.close()
             raise RuntimeError("run() was called on the loop's own thread: await instead")
-        loop = self._loop or self._start()
+        loop = self._loop
         # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
         # the loop's thread would wait for it for ever.
         ended: SimpleQueue[asyncio.Task[_T] | None] = SimpleQueue()
@@ -280,30 +275,21 @@ class _LoopThread:
 
     def close(self) -> None:
         """Cancel all that still runs, and end the thread."""
-        if self._loop is None or self._thread is None:
+        if self._loop.is_closed():
             return
         self.run(_cancel_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._resolvers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
         self._loop.close()
-        self._loop = None
 
-    def _start(self) -> asyncio.AbstractEventLoop:
-        self._loop = loop = asyncio.new_event_loop()
-        loop.set_default_executor(self._resolvers)
-
-        def work() -> None:
-            while True:
-                # a task's sys.exit() ends that task, and not the loop: the thread that waits
-                # for the task would wait for ever
-                with suppress(SystemExit, KeyboardInterrupt):
-                    loop.run_forever()
-                    return
-
-        self._thread = threading.Thread(target=work, name="evalmetrics-loop", daemon=True)
-        self._thread.start()
-        return loop
+    def _work(self) -> None:
+        while True:
+            # a task's sys.exit() ends that task, and not the loop: the thread that waits for the
+            # task would wait for ever
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+                return
 
 
 async def _cancel_all() -> None:
@@ -320,19 +306,18 @@ def was_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-_Item = TypeVar("_Item")
 _BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
 
 
 async def run_bounded(
-    call: Callable[[_Item], Awaitable[None]], items: Iterable[_Item], parallelism: int
+    call: Callable[[_T], Awaitable[None]], items: Iterable[_T], parallelism: int
 ) -> None:
     """Call for each item, in order, at most `parallelism` at once; no more are pulled or tasks."""
     if parallelism < 1:
         raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
     left = _pulled(items)
 
-    async def work(begun: _Item) -> None:
+    async def work(begun: _T) -> None:
         try:
             for done, item in enumerate(itertools.chain((begun,), left)):
                 await call(item)
@@ -359,5 +344,5 @@ async def run_bounded(
         left.close()
 
 
-def _pulled(items: Iterable[_Item]) -> Generator[_Item]:
+def _pulled(items: Iterable[_T]) -> Generator[_T]:
     yield from items  # whose origin, such as a file, is closed with this generator

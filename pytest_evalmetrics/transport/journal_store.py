@@ -85,7 +85,7 @@ class JournalStore:
                 raise _no_journal(path)
             if (version := self._pragma("user_version")) > _VERSION:
                 raise JournalError(
-                    f"the journal {path} has version {version}, and {_VERSION} is known here: "
+                    f"the journal {path} is of version {version}, and {_VERSION} is known here: "
                     "nothing was called, because its answers would be paid for again",
                     hint="update pytest-evalmetrics, or name another file: --evalmetrics-journal",
                 )

@@ -111,22 +111,19 @@ class ModelGenerator:
         context = {**row, "item": row, "sample": {}}
         more = {key: render(context) for key, render in self._more.items()}
         request = self._model.request(self._prompt(context), **more)
-        replies: list[Reply | RowError] = []
 
-        def check(answer: Any) -> None:
+        def read(body: Any) -> tuple[Reply, RowError | None]:
             try:
-                replies.append(read_reply(answer, self._model.end_token))
+                return read_reply(body, self._model.end_token), None
             except RowError as error:
                 if error.kind not in _ON_PURPOSE:
                     raise
-                replies.append(error)
+                finish = "length" if error.kind == "cut-off" else ""
+                return Reply("", finish_reason=finish, tokens=tokens_of(body)), error
 
-        body = await calls.post(self._model.endpoint, request, kind="generate/1", check=check)
-        reply, price, failure = replies[-1], self._model.price, None
-        if isinstance(reply, RowError):
-            failure, finish = reply, "length" if reply.kind == "cut-off" else ""
-            reply = Reply("", finish_reason=finish, tokens=tokens_of(body))
-        tokens = reply.tokens
+        body = await calls.post(self._model.endpoint, request, kind="generate/1", check=read)
+        reply, failure = read(body)
+        tokens, price = reply.tokens, self._model.price
         cost = math.nan if tokens is None or price is None else price.of(tokens)
         return Generated(reply, body, calls.latency_s, cost, failure=failure)
 
@@ -200,8 +197,7 @@ def _target(reference: str) -> Any:
             raise RegistryError(
                 f"the target {reference!r} can't be called with a row: "
                 f"{reference.rpartition(':')[2]}{inspect.signature(target)}",
-                hint="write def answer(row): ...; a second argument named sample gets the "
-                "attempt's number",
+                hint="write def answer(row): ...; or (row, sample), with the attempt's number",
             ) from None
     return target
 

@@ -67,11 +67,9 @@ class RunFolder:
         died = earlier.get("state") == "running"
         if self._evaluates and died and _lives(earlier):
             raise ArtifactError(
-                f"another run writes here: process {earlier['process']}, since "
-                f"{earlier['started']}",
+                f"another run writes here: {_writer(earlier)}",
                 file=str(self._file),
-                hint="let it end first, or give one of them a folder of its own: "
-                "--evalmetrics-output PREFIX",
+                hint="let it end, or give one of them its own folder: --evalmetrics-output PREFIX",
             )
         with suppress(OSError):  # a folder that can't be written is reported at the end
             aside = self._put_aside(earlier)
@@ -82,8 +80,7 @@ class RunFolder:
         self._guard_exit()
         remove_stale(Path(tempfile.gettempdir()))
         remove_stale(self._file.parent)
-        which = f"process {earlier.get('process')}, started {earlier.get('started')}"
-        return [f"note: the run before this one did not finish: {which}"] * died
+        return [f"note: the run before this one did not finish: {_writer(earlier)}"] * died
 
     def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
         """Record the verdict and the files of this run; `complete` says that none is missing."""
@@ -91,7 +88,7 @@ class RunFolder:
         now = _read(self._file)
         if now.get("run", self._state["run"]) != self._state["run"]:
             raise ArtifactError(
-                f"another run has written here meanwhile: process {now.get('process')}",
+                f"another run has written here meanwhile: {_writer(now)}",
                 file=str(self._file),
                 hint="give each run a folder of its own: --evalmetrics-output PREFIX",
             )
@@ -181,17 +178,11 @@ def finished_report(path: Path, shown: str) -> Path:
             aside = Path(f"{prefix}previous", path.name)
             return finished_report(aside, shown) if aside.is_file() else path
         done = "has not finished" if _lives(state) else "died before it finished"
-        problem = (
-            f"the run that writes this report {done}: it was started {state.get('started')}, as "
-            f"process {state.get('process')}"
-        )
+        problem = f"the run that writes this report {done}: {_writer(state)}"
     elif state.get("state") == "unfinished":
         problem = "the run that wrote this report could not write all of its files"
     elif path.is_file() and state.get("artifacts", {}).get(path.name) not in (None, _digest(path)):
-        problem = (
-            f"this report is not the one that the run {state['run']} wrote: its digest differs "
-            "from the one in its run.json"
-        )
+        problem = f"this report is not the one that the run {state['run']} wrote: the bytes differ"
         hint = "restore it, or take the whole folder of one finished run"
     else:
         return path
@@ -256,6 +247,10 @@ def _read(file: Path) -> dict[str, Any]:
     except (OSError, ValueError):
         return {}
     return state if isinstance(state, dict) and "run" in state else {}
+
+
+def _writer(state: Mapping[str, Any]) -> str:
+    return f"process {state.get('process')}, started {state.get('started')}"
 
 
 def _digest(path: Path) -> str:

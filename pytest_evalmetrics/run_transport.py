@@ -19,7 +19,7 @@ from pytest_evalmetrics import settings, transport
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.settings import journal_path, journal_url
-from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
+from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport, journal_store
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -122,8 +122,9 @@ class ItemRuntime:
 
     def usage(self) -> dict[str, Any]:
         """Return the usage of the benchmark's calls in this run."""
-        usage = self._transport and self._transport.usage.by_label().get(self._label)
-        return structs.asdict(usage) if usage else {}
+        client = self._transport
+        usage = transport.Usage() if client is None else client.usage.of(self._label)
+        return structs.asdict(usage) if usage.calls or usage.failed else {}
 
     def warnings(self) -> list[str]:
         """Return the warnings of the run."""
@@ -164,9 +165,9 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
             copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
             if system.exists(path):
                 system.get_file(path, str(copy))
-                count = transport.import_journal(journal, copy)
+                count = journal_store.import_journal(journal, copy)
             if writes and journal.is_file():
-                count = transport.export_journal(journal, copy)
+                count = journal_store.export_journal(journal, copy)
                 if parent := path.rpartition("/")[0]:
                     system.makedirs(parent, exist_ok=True)
                 partial_copy = f"{path}.{uuid4().hex}"
@@ -186,10 +187,10 @@ def prepare_asked(config: pytest.Config) -> list[str]:
     lines, journal = [], journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
-            count = transport.clear_journal(journal)
+            count = journal_store.clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
         if (source := config.getoption("evalmetrics_journal_import")) is not None:
-            count = transport.import_journal(journal, config.invocation_params.dir / source)
+            count = journal_store.import_journal(journal, config.invocation_params.dir / source)
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
         if url := journal_url(config):
             count = _shared(config, url, writes=False)
@@ -206,6 +207,6 @@ def export_asked(config: pytest.Config) -> list[str]:
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")
     if (target := config.getoption("evalmetrics_journal_export")) is not None:
-        count = transport.export_journal(journal_path(config), base / target)
+        count = journal_store.export_journal(journal_path(config), base / target)
         lines.append(f"journal: {many(count, 'answer')} exported to {target}")
     return lines

@@ -45,15 +45,12 @@ class Engine(Protocol):
         self, files: Sequence[RolloutFile], format_: str | None, request: Request
     ) -> RolloutTable | None:
         """Read rollouts, see `rollouts.Reader`."""
-        ...
 
     def prepare(self) -> None:
         """Get ready in the main thread for `score`; raise EngineError where nothing can work."""
-        ...
 
     async def score(self, work: Workload) -> None:
         """Score rows, those first answered that are to be; EvalMetricsError where none can be."""
-        ...
 
 
 async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:

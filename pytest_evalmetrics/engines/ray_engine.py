@@ -14,7 +14,6 @@ from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 from pathlib import Path
-from socket import gethostname
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
@@ -22,6 +21,7 @@ from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
 from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import RolloutFile, Source, is_large, open_source, shortened
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
+from pytest_evalmetrics.transport import needs_extra
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -167,8 +167,7 @@ class RayEngine:
             raise EngineError(
                 f"the head of the Ray cluster ({host}:{port}) is gone: it refuses connections",
                 hint="start the cluster again (`ray start --head`) and run again: answers that "
-                "were paid for are in the journal; --evalmetrics-engine local does without a "
-                "cluster",
+                "were paid for are in the journal; --evalmetrics-engine local does without",
             )
 
     def cpus(self) -> int:
@@ -213,11 +212,8 @@ class RayEngine:
         address = self._address or os.environ.get("RAY_ADDRESS") or ""
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray's own
-            try:
+            with needs_extra("ray", "the engine ray"):
                 import ray  # noqa: PLC0415 - an extra, and a second to import
-            except ImportError as error:
-                reason = f"the engine ray needs {error.name or error}, which is not installed"
-                raise EngineError(reason, hint="pip install 'pytest-evalmetrics[ray]'") from None
             if ray.is_initialized():  # by the user's own code: it is theirs to end
                 return ray
             host, _, port = address.rpartition(":")
@@ -257,7 +253,8 @@ def read_piece(what: Source | RolloutFile, format_: str | None, request: Request
                 return None
         if source.url is None and not source.path.exists():
             hint = "place the rollouts where all nodes see them under the same path, or behind URLs"
-            message = f"the node {gethostname()} of the Ray cluster has no file {source.path}"
+            node = socket.gethostname()
+            message = f"the node {node} of the Ray cluster has no file {source.path}"
             raise EngineError(message, file=source.shown, hint=hint)
         return replace(source, path=shown), ShardReader(request).read(source)
     except EvalMetricsError as error:  # a value: Ray would make another class of it

@@ -26,7 +26,7 @@ from pytest_evalmetrics.scorers import Calls, Explained, Row, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Iterator, Sequence
+    from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
     from types import ModuleType
 
     from pytest_evalmetrics.engines.ray_engine import RayEngine
@@ -59,7 +59,7 @@ async def score_on(engine: RayEngine, work: Workload, root: Path) -> None:
 
 async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Future[None]) -> None:
     # scorers that call endpoints await them in this process, as in a local run
-    own = [n for n, each in enumerate(work.scorers) if each.foreign and not each.calls]
+    own = {n: each for n, each in enumerate(work.scorers) if each.foreign and not each.calls}
     generator = None if work.answering is None else work.answering.generator
     target = generator if isinstance(generator, TargetGenerator) else None
     if not own and target is None:
@@ -77,8 +77,7 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
     async with aclosing(pool):
         far = {
             id(scorer): replace(scorer, target=_FarScorer(pool, n), calls=True)
-            for n, scorer in enumerate(work.scorers)
-            if n in own
+            for n, scorer in own.items()
         }
         if target is not None:
             target.call = partial(pool.do, None)
@@ -109,7 +108,7 @@ class _FarScorer:
 # -- what workers need ----------------------------------------------------------------------
 
 
-def _pack(engine: RayEngine, work: Workload, own: Sequence[int], root: Path) -> tuple[bytes, str]:
+def _pack(engine: RayEngine, work: Workload, own: Iterable[int], root: Path) -> tuple[bytes, str]:
     """Pickle what a worker needs, without secrets; also say why the project's code is left out."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [

@@ -233,7 +233,7 @@ class Scoring:
         return board
 
     def _usage(self) -> transport.Usage:
-        return self._transport().usage.by_label().get(self._label, transport.Usage())
+        return self._transport().usage.of(self._label)
 
     def _transport(self) -> transport.Transport:
         client: transport.Transport = self._runtime.transport()

@@ -7,6 +7,8 @@ from __future__ import annotations
 
 from pytest_evalmetrics.transport.client import Meter as Meter
 from pytest_evalmetrics.transport.client import Transport as Transport
+from pytest_evalmetrics.transport.client import run_bounded as run_bounded
+from pytest_evalmetrics.transport.client import was_cancelled as was_cancelled
 from pytest_evalmetrics.transport.endpoints import Call as Call
 from pytest_evalmetrics.transport.endpoints import Endpoint as Endpoint
 from pytest_evalmetrics.transport.endpoints import Occurrences as Occurrences
@@ -15,11 +17,6 @@ from pytest_evalmetrics.transport.endpoints import Work as Work
 from pytest_evalmetrics.transport.endpoints import written_body as written_body
 from pytest_evalmetrics.transport.journal import Journal as Journal
 from pytest_evalmetrics.transport.journal import JournalMode as JournalMode
-from pytest_evalmetrics.transport.journal_store import clear_journal as clear_journal
-from pytest_evalmetrics.transport.journal_store import export_journal as export_journal
-from pytest_evalmetrics.transport.journal_store import import_journal as import_journal
-from pytest_evalmetrics.transport.loop import run_bounded as run_bounded
-from pytest_evalmetrics.transport.loop import was_cancelled as was_cancelled
 from pytest_evalmetrics.transport.secrets import redact as redact
 from pytest_evalmetrics.transport.usage import Budget as Budget
 from pytest_evalmetrics.transport.usage import Forecast as Forecast

@@ -1,11 +1,15 @@
-"""The client of a run: every call is paid for once."""
+"""The client of a run: every call is paid for once, on an event loop in a thread of its own."""
 
 from __future__ import annotations
 
 import asyncio
+import itertools
+import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from queue import Empty, SimpleQueue
 from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -14,13 +18,12 @@ from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import KeptFailure
-from pytest_evalmetrics.transport.loop import LoopThread
 from pytest_evalmetrics.transport.secrets import Secret, redact
 from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, SendFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Hashable, Iterable
+    from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable
 
     from pytest_evalmetrics.transport.endpoints import Call, Work
 
@@ -58,14 +61,12 @@ class Transport:
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
-        self._loop = LoopThread()
+        self._loop = _LoopThread()
 
     @property
     def warnings(self) -> tuple[str, ...]:
         """Warnings for the end of the run, each once."""
-        own = (
-            "an endpoint repeats its key in its answers: they are used, but not kept in the journal"
-        )
+        own = "an endpoint repeats its key in answers: they are used, but not kept in the journal"
         return (*[own] * self._key_repeated, *self._journal.warnings)
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
@@ -93,7 +94,7 @@ class Transport:
         return redact(text, self._secrets)
 
     async def call(
-        self, call: Call, check: Callable[[Any], None] | None = None, meter: Meter | None = None
+        self, call: Call, check: Callable[[Any], None], meter: Meter | None = None
     ) -> Answer:
         """Answer a call, from the journal if it is there; a CallError where that fails."""
         if call.endpoint.secret is not None:
@@ -113,13 +114,13 @@ class Transport:
             except RowError as error:
                 raise CallError(error.kind, error.message, attempts=1, hint=error.hint) from error
 
-        return await self._answered(work, send, None, meter or Meter())
+        return await self._answered(work, send, lambda _: None, meter or Meter())
 
     async def _answered(
         self,
         call: Call | Work,
         send: Callable[[], Awaitable[PaidAnswer]],
-        check: Callable[[Any], None] | None,
+        check: Callable[[Any], None],
         meter: Meter,
     ) -> Answer:
         key, sent, tokens, is_sending = b"", None, None, False
@@ -132,8 +133,7 @@ class Transport:
                 sent = await send()
                 body = wire.parse_json(sent.body)
                 tokens = tokens_of(body)
-                if check is not None:
-                    check(body)
+                check(body)
                 answer = Answer(body, sent.latency_s, sent.attempts, from_journal=False)
         except RowError as error:
             attempts = 0
@@ -157,7 +157,7 @@ class Transport:
         return answer
 
     async def _kept(
-        self, key: bytes, call: Call | Work, check: Callable[[Any], None] | None
+        self, key: bytes, call: Call | Work, check: Callable[[Any], None]
     ) -> Answer | None:
         """Look up a call once no other process makes it; without an answer it is for this one."""
         journal, kept = self._journal, None
@@ -165,7 +165,8 @@ class Transport:
             is_ours, kept = journal.claim(key), journal.get(key)
             if isinstance(kept, PaidAnswer):
                 try:
-                    body = _checked(kept.body, check)
+                    body = wire.parse_json(kept.body)
+                    check(body)
                 except RowError:  # by now it counts as a failure: asked again
                     if journal.replays:
                         raise
@@ -179,7 +180,7 @@ class Transport:
             if isinstance(kept, KeptFailure):
                 if kept.body is not None:
                     with suppress(RowError):
-                        _checked(kept.body, check)  # the caller sees the refused answer
+                        check(wire.parse_json(kept.body))  # the caller sees the refused answer
                 fault: dict[str, Any] = {"status": kept.status, "attempts": kept.attempts}
                 raise CallError(kept.kind, kept.message, hint=kept.hint, **fault)
             message = f"the journal has no answer to this call: {call.shown}"
@@ -218,14 +219,130 @@ class Transport:
             hint=hint,
         )
         if attempts:
-            self._journal.put(
-                key, KeptFailure(error.kind, message, hint, error.status, attempts, refused)
-            )
+            kept = KeptFailure(error.kind, message, hint, error.status, attempts, refused)
+            self._journal.put(key, kept)
         return error
 
 
-def _checked(text: str, check: Callable[[Any], None] | None) -> Any:
-    body = wire.parse_json(text)
-    if check is not None:
-        check(body)
-    return body
+# -- the event loop --------------------------------------------------------------------------
+
+_POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
+_GRACE_S = 5.0  # for cancelled coroutines to end
+
+
+class _LoopThread:
+    """Runs coroutines to their end, from any thread but its own."""
+
+    def __init__(self) -> None:
+        self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
+        self._loop = asyncio.new_event_loop()
+        self._loop.set_default_executor(self._resolvers)
+        self._thread = threading.Thread(target=self._work, name="evalmetrics-loop", daemon=True)
+        self._thread.start()
+
+    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it."""
+        if self._thread is threading.current_thread():
+            coroutine.close()
+            raise RuntimeError("run() was called on the loop's own thread: await instead")
+        loop = self._loop
+        # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
+        # the loop's thread would wait for it for ever.
+        ended: SimpleQueue[asyncio.Task[_T] | None] = SimpleQueue()
+        tasks: list[asyncio.Task[_T]] = []
+
+        def start() -> None:
+            tasks.append(loop.create_task(coroutine))
+            tasks[0].add_done_callback(ended.put)
+
+        def cancel() -> None:
+            if not (tasks and tasks[0].cancel()):
+                ended.put(None)  # the loop never began, or has ended
+
+        task: asyncio.Task[_T] | None = None
+        try:
+            loop.call_soon_threadsafe(start)
+            while task is None:
+                with suppress(Empty):
+                    task = ended.get(timeout=_POLL_S)
+        except BaseException:
+            loop.call_soon_threadsafe(cancel)
+            with suppress(Empty):
+                ended.get(timeout=_GRACE_S)
+                coroutine.close()  # where it never began
+            raise
+        return task.result()
+
+    def close(self) -> None:
+        """Cancel all that still runs, and end the thread."""
+        if self._loop.is_closed():
+            return
+        self.run(_cancel_all())
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
+        self._loop.close()
+
+    def _work(self) -> None:
+        while True:
+            # a task's sys.exit() ends that task, and not the loop: the thread that waits for the
+            # task would wait for ever
+            with suppress(SystemExit, KeyboardInterrupt):
+                self._loop.run_forever()
+                return
+
+
+async def _cancel_all() -> None:
+    others = asyncio.all_tasks() - {asyncio.current_task()}
+    for task in others:
+        task.cancel()
+    await asyncio.gather(*others, return_exceptions=True)
+    await asyncio.get_running_loop().shutdown_asyncgens()
+
+
+def was_cancelled() -> bool:
+    """Whether this task was cancelled from outside, not by what it awaits."""
+    task = asyncio.current_task()
+    return task is not None and task.cancelling() > 0
+
+
+_BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
+
+
+async def run_bounded(
+    call: Callable[[_T], Awaitable[None]], items: Iterable[_T], parallelism: int
+) -> None:
+    """Call for each item, in order, at most `parallelism` at once; no more are pulled or tasks."""
+    if parallelism < 1:
+        raise ValueError(f"parallelism is {parallelism}, expected 1 or more")
+    left = _pulled(items)
+
+    async def work(begun: _T) -> None:
+        try:
+            for done, item in enumerate(itertools.chain((begun,), left)):
+                await call(item)
+                # Where nothing has to be waited for, those that were pulled with the first one
+                # go before: items begin in their order, in which equal calls are counted. Never
+                # between an item's pull and its begin, for the same reason.
+                if done % _BREATHE == 0:
+                    await asyncio.sleep(0)
+        except BaseException:
+            left.close()  # the group cancels the others a moment later: they pull nothing more
+            raise
+
+    try:
+        async with asyncio.TaskGroup() as group:
+            # as many tasks as there are items to begin with, and never more
+            for item in itertools.islice(left, parallelism):
+                group.create_task(work(item))
+    except BaseExceptionGroup as errors:
+        error: BaseException = errors
+        while isinstance(error, BaseExceptionGroup):
+            error = error.exceptions[0]  # as if it had been raised alone
+        raise error from None
+    finally:
+        left.close()
+
+
+def _pulled(items: Iterable[_T]) -> Generator[_T]:
+    yield from items  # whose origin, such as a file, is closed with this generator

@@ -182,8 +182,7 @@ class RetryingSender:
             try:
                 return await self._send(endpoint, payload)
             except SendFailure as failure:
-                if failure.kind in _NEVER_THERE:
-                    failure.fatal = True
+                failure.fatal = failure.fatal or failure.kind in _NEVER_THERE
                 if failure.fatal:
                     ended = failure
                     del self._first[of]  # another benchmark may ask for something that is there
@@ -261,10 +260,7 @@ class RetryingSender:
             hint = f"{_LATER}; or wait longer with params: {{max_wait: {wait_s:.0f}}}"
             message += f" and asked to wait {duration(wait_s)}, over the {longest:g} s of max_wait"
         elif status in (401, 403) and secret is not None:
-            hint = (
-                f"the key came from the environment variable {secret.variable} "
-                f"(secret {secret.name!r})"
-            )
+            hint = f"the key is that of the variable {secret.variable} (secret {secret.name!r})"
         return SendFailure(
             f"http-{status}",
             message,

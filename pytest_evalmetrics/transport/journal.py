@@ -176,14 +176,13 @@ class Journal:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             store = self._open_to_write()
+            self._is_writable, self._started = True, self._wall()
         except (sqlite3.Error, OSError) as error:
             try:
                 store = JournalStore(self.path, readonly=True)  # reading may still work
             except (JournalError, sqlite3.Error):  # it was never made, e.g. on a full disk
                 raise error from None
             self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
-        else:
-            self._is_writable, self._started = True, self._wall()
         return store
 
     def _open_to_write(self) -> JournalStore:
@@ -218,8 +217,7 @@ class Journal:
                 ) from None
             self._warn(
                 f"can't {what}: {error}",
-                "this run goes on without it, and its answers are not kept; "
-                "delete the file if it is damaged",
+                "this run goes on without it, and keeps no answers; delete it if it is damaged",
             )
             return None
 

@@ -8,7 +8,7 @@ import os
 import sqlite3
 import tempfile
 import zlib
-from contextlib import closing, contextmanager, nullcontext, suppress
+from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -77,32 +77,25 @@ class JournalStore:
                 if path.stat().st_mode & 0o077:
                     path.chmod(0o600)
         self._db = _open_readonly(path) if readonly else _connect(path)
-        try:
+        with ExitStack() as refused:
+            refused.callback(self._db.close)
             # the process that makes the tables also writes the rest in the same transaction
             (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
-            if readonly or tables:
-                self._accept(path)
+            if (readonly or tables) and self._pragma("application_id") != _APPLICATION:
+                raise _no_journal(path)
+            if (version := self._pragma("user_version")) > _VERSION:
+                raise JournalError(
+                    f"the journal {path} is of version {version}, and {_VERSION} is known here: "
+                    "nothing was called, because its answers would be paid for again",
+                    hint="update pytest-evalmetrics, or name another file: --evalmetrics-journal",
+                )
             if check and path.stat().st_size <= _CHECKED:
                 state = self._pragma("quick_check(1)")
                 if state != "ok":
-                    raise sqlite3.DatabaseError(f"it is malformed: {state}")  # noqa: TRY301 - closed
+                    raise sqlite3.DatabaseError(f"it is malformed: {state}")
             if not readonly:
                 self._prepare()
-        except BaseException:
-            self._db.close()
-            raise
-
-    def _accept(self, path: Path) -> None:
-        """Refuse other programs' files, and journals of a later version."""
-        if self._pragma("application_id") != _APPLICATION:
-            raise _no_journal(path)
-        if (version := self._pragma("user_version")) > _VERSION:
-            raise JournalError(
-                f"the journal {path} is of version {version}, and this pytest-evalmetrics knows "
-                f"{_VERSION}: nothing was called, because its answers would be paid for again",
-                hint="update pytest-evalmetrics, or name another journal with "
-                "--evalmetrics-journal",
-            )
+            refused.pop_all()
 
     def _prepare(self) -> None:
         """Set the connection up; make the tables, or bring them to this version."""

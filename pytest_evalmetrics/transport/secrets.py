@@ -124,8 +124,6 @@ class Secret:
     def __repr__(self) -> str:
         return f"Secret({self.name!r}, {HIDDEN})"
 
-    __str__ = __repr__
-
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Secret) and (self.name, self._value) == (other.name, other._value)
 
@@ -156,8 +154,7 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
         if value:
             if not (value.isascii() and value.isprintable()):
                 raise SecretError(
-                    f"the environment variable {variable} holds a character that can't stand "
-                    "in an HTTP header",
+                    f"the environment variable {variable} holds a character that can't be sent",
                     hint=f"set {variable} to the key alone, in printable ASCII",
                 )
             return Secret(name, variable, value)

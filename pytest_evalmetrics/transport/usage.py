@@ -7,7 +7,7 @@ import math
 import sqlite3
 import time
 from collections import Counter, defaultdict, deque
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -117,16 +117,11 @@ class UsageTally:
         total = math.fsum(math.nan if cost is None else cost for cost in costs)
         return total if costs and not math.isnan(total) else None
 
-    def by_label(self) -> dict[str, Usage]:
-        """Return the sums, per label."""
-
-        def known(cost: float | None) -> float | None:
-            return None if cost is None or math.isnan(cost) else cost
-
-        return {
-            label: structs.replace(usage, cost=known(usage.cost), cost_now=known(usage.cost_now))
-            for label, usage in self._usage.items()
-        }
+    def of(self, label: str) -> Usage:
+        """Return the sums of a label."""
+        usage = self._usage.get(label, Usage())
+        unknown = {n: None for n in ("cost", "cost_now") if math.isnan(getattr(usage, n) or 0.0)}
+        return structs.replace(usage, **unknown)
 
 
 class Budget:
@@ -147,11 +142,10 @@ class Budget:
         if path is not None:
             path.parent.mkdir(mode=0o700, exist_ok=True)
             options: Any = {"isolation_level": None, "check_same_thread": False}
-            self._db = sqlite3.connect(path, timeout=30, **options)
-            self._db.execute("PRAGMA synchronous = OFF")
-            columns = "run PRIMARY KEY, requests, tokens, cost"
-            self._db.execute(f"CREATE TABLE IF NOT EXISTS spent ({columns})")
-            self._db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
+            self._db = db = sqlite3.connect(path, timeout=30, **options)
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute("CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)")
+            db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
 
     def spent(self) -> dict[str, float]:
         """Return what is used so far, by the names of the limits."""
@@ -318,8 +312,6 @@ class Progress:
             yield
         finally:
             task.cancel()
-            with suppress(asyncio.CancelledError):
-                await task
             if self._report is not None and self._reported > self._start:
                 self._report(self.text)  # the last state, if any was reported
 

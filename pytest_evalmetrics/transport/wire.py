@@ -220,10 +220,9 @@ def own_words(text: str, hide: Callable[[str], str]) -> str:
         words: Any = json.loads(text)
         while isinstance(words, dict):  # {"error": {"message": ...}} and the like
             keys = ("error", "message", "detail", "title")
-            key = next((key for key in keys if words.get(key)), None)
-            if key is None:
+            if (inner := next(filter(None, map(words.get, keys)), None)) is None:
                 break
-            words = words[key]
+            words = inner
         words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
     except (ValueError, RecursionError):
         words = text[:_LOOKED_AT]

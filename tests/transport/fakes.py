@@ -130,7 +130,7 @@ class Client:
         payload = written_body({"a": 1} if body is None else body)
         endpoint = Endpoint(url, **settings)
         call = Call(endpoint, payload, occurrence=occurrence, label="test")
-        return self.transport.call(call, check)
+        return self.transport.call(call, check or (lambda _: None))
 
     def ask(self, body=None, **more):
         return self.run(self.call(body, **more))
@@ -155,7 +155,7 @@ class Client:
 
     @property
     def usage(self):
-        return self.transport.usage.by_label()["test"]
+        return self.transport.usage.of("test")
 
 
 def answers_in(path):

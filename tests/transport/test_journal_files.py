@@ -5,7 +5,7 @@ import pytest
 from transport.fakes import Client, answers_in, ok, raw, select, status
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport import clear_journal, export_journal, import_journal
+from pytest_evalmetrics.transport.journal_store import clear_journal, export_journal, import_journal
 
 
 @pytest.fixture

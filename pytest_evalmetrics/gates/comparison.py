@@ -159,7 +159,7 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.result = stats.StatResult("swapped sides", 1.0, se=0.0)
         else:
             self.result, self.influence, self.draws = swap_test(
-                pair, rule, level=LEVEL, seed=self.seed, clusters=self.clusters
+                pair, rule, self.damage, level=LEVEL, seed=self.seed, clusters=self.clusters
             )
         if self.draws:
             df = self.units - 1
@@ -319,6 +319,8 @@ def compare(gated: Gated) -> Comparison:
     comparison = Comparison(gated=gated, damage=damage, clusters=clusters, units=units)
     comparison.untested, comparison.span = untested, _span(pair)
     comparison.test_drop()
+    if pair.bounded and comparison.mde > comparison.span:  # no rate falls that far
+        comparison.mde = math.nan
     return comparison
 
 

@@ -49,6 +49,7 @@ _DRAWS = 999
 _NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
+_FEW_OFF = 6  # tasks of a rate that are not at its end: what others may be, t does not know
 _NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 
@@ -350,6 +351,7 @@ def estimate(
     ================================================  ==================================
     a rate whose every task is at 0 or 1              Wilson over tasks
     a mean over tasks                                 Student t over tasks, df = n - 1
+    a rate most of whose tasks are at 0, or at 1      the wider of both, ends of each
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
     a rate without any spread                         Wilson with value * n successes
@@ -446,6 +448,10 @@ class _Observed(msgspec.Struct, frozen=True):
         if not mean.se > 0:
             return _NO_SPREAD
         low, high = stats.t_interval(mean, self.level)
+        off = min(np.count_nonzero(values < 1), np.count_nonzero(values > 0))
+        if bounded and off < min(_FEW_OFF, len(values) / 2):
+            wider = stats.wilson(mean.mean * mean.units, mean.units, self.level)
+            low, high = min(low, wider.low), max(high, wider.high)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)

@@ -163,8 +163,14 @@ class Comparison(msgspec.Struct, kw_only=True):
             )
         if self.draws:
             df = self.units - 1
-            half = stats.t_ppf(0.5 + LEVEL / 2, max(df, 1)) * self.result.se
+            tail, p = (1 - LEVEL) / 2, self.result.p
+            half = stats.t_ppf(1 - tail, max(df, 1)) * self.result.se
+            if p < tail and half > self.drop > 0:  # swaps spread a large drop of a median further
+                half = self.drop * stats.normal_ppf(tail) / stats.normal_ppf(p)
             self.result = structs.replace(self.result, df=df).around(self.drop, half)
+            if pair.bounded:
+                low, high = max(self.result.low, -1.0), min(self.result.high, 1.0)
+                self.result = structs.replace(self.result, low=low, high=high)
             rest = self.influence - self.influence.mean()
             self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
             self.influence = None  # its sum is no stand-in for the metric

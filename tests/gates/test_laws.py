@@ -129,6 +129,7 @@ def test_swapped_sides_of_a_median_against_all_swaps():
 def test_a_median_that_falls_from_1_to_0_in_all_tasks_fails(tasks):
     check = checked(make_combined([1.0] * tasks, [0.0] * tasks))
     assert check.verdict is FAIL
+    assert 0 < check.evidence["drop_low"] < check.evidence["drop_high"] == 1
     assert check.evidence["mde"] is None or check.evidence["mde"] <= 1
 
 

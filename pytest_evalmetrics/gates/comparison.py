@@ -164,7 +164,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         if self.draws:
             df = self.units - 1
             tail, p = (1 - LEVEL) / 2, self.result.p
-            half = stats.t_ppf(1 - tail, max(df, 1)) * self.result.se
+            half = stats.t_ppf(1 - tail, max(df, 1)) * (self.result.se or math.nan)
             if p < tail and half > self.drop > 0:  # swaps spread a large drop of a median further
                 half = self.drop * stats.normal_ppf(tail) / stats.normal_ppf(p)
             self.result = structs.replace(self.result, df=df).around(self.drop, half)

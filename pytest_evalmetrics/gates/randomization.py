@@ -91,7 +91,7 @@ def swap_test(
             break
     # of no change, as swaps have it, without what the damage itself adds
     spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
-    se = float(f"{math.sqrt(max(spread, 0.0)):.6g}")
+    se = float(f"{math.sqrt(spread) if spread > 0 else linear.se:.6g}")
     return stats.StatResult("swapped sides", p, se=se), damage, len(damages)
 
 

@@ -149,7 +149,7 @@ def _metric_power(
     if parts is not None:
         mde, needed = _visible(metric, rewards, k, factor, rule)
     else:
-        mde = factor * _redrawn(metric, rewards, k)
+        mde = factor * (_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
     return replace(power, mde=mde, needed=needed)
 

@@ -149,7 +149,7 @@ def _metric_power(
     if parts is not None:
         mde, needed = _visible(metric, rewards, k, factor, rule)
     else:
-        mde = factor * _redrawn(metric, rewards, k)
+        mde = factor * (_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
     return replace(power, mde=mde, needed=needed)
 
@@ -380,7 +380,8 @@ def _settled(check: Check) -> str:
     if (look := check.evidence.get("look")) is not None:
         return look["settled"] or ""
     by_rule = "rule" in check.evidence
-    if check.gate == "threshold" or check.evidence.get("why") in ("blind", "require_mde", "run"):
+    why = check.evidence.get("why")  # of what more rollouts may yet change
+    if check.gate == "threshold" or why in ("blind", "require_mde", "run", "unequal"):
         return ""
     if check.verdict is Verdict.INCONCLUSIVE:
         return "fail"

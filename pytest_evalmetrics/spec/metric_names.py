@@ -254,18 +254,24 @@ _HIGHER: Final = _set("""
     politeness professionalism valid validity parsable parseable parsed compiled executable
     robustness reliability resistance recovery savings saved saving remaining likelihood
     loglikelihood logprob improvement progress acceptance accepted approval approved good better
+    skill
 """)
 _SCORE: Final = _set("score point")  # more is better, unless a word says of what: toxicity_score
 _NOT: Final = _set("no non not without")
 _TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
-_OPEN: Final = _set("detection detector handling awareness")  # of an error: good, or how many?
-_LOWER_PHRASES: Final = _set("""
+_KEPT: Final = _set("saved saving savings accepted")  # of what is spent
+# of an error: good, or how many?
+_OPEN: Final = _set("detection detector handling awareness defense tolerance correction found")
+_PHRASES: Final[dict[Direction, frozenset[str]]] = {
+    "lower": _set("""
     noise_sensitivity attack_success exploit_success false_positive false_negative false_alarm
     false_discovery negative_log_likelihood negative_likelihood cross_entropy bits_per_byte time_to
-""")
-_HIGHER_PHRASES: Final = _set("true_positive true_negative on_time log_prob")
+"""),
+    "higher": _set("true_positive true_negative on_time log_prob between_failure"),
+}
 _BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")
-_MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack")
+_MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack injection")
+_YIELDED: Final = _set("success successful succeeded compliance compliant agreement acceptance")
 _JOINED: Final = _set("per of in on at for with by")
 _COUNTED: Final = _set("count usage used total number")  # a token alone may be of a match
 
@@ -278,11 +284,12 @@ def named_direction(name: str) -> Direction | None:
     if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
         benign, harmful = bool(others & _BENIGN), bool(others & _MALICIOUS)
         return None if benign == harmful else "lower" if benign else "higher"
+    if others & _MALICIOUS and others & _YIELDED:  # of an attack, or of what withstands it
+        return None if others & (_OPEN | _TURNS | _HIGHER - _YIELDED) else "lower"
     text = "_".join(["", *words, ""])
-    if any(f"_{phrase}_" in text for phrase in _LOWER_PHRASES):
-        return "lower"
-    if any(f"_{phrase}_" in text for phrase in _HIGHER_PHRASES):
-        return "higher"
+    for direction, phrases in _PHRASES.items():
+        if any(f"_{phrase}_" in text for phrase in phrases):
+            return direction
     for at, word in enumerate(words):
         if word in _JOINED and at:  # cost_per_success is a cost, loss_of_accuracy a loss
             rest = words[at + 1 :]
@@ -306,14 +313,17 @@ def _decided(words: list[str]) -> Direction | None:
         word = words[at]
         if word in _OPEN:
             return None
+        if word == "remaining" and (_LOWER - _SPENT) & set(words):
+            continue
         if word in _HIGHER:
-            return "lower" if _NOT & set(words) else "higher"
+            return "lower" if _NOT & set(words) or words[at - 1 : at] == ["false"] else "higher"
         if word == "token" and at < len(words) - 1 and not _COUNTED & set(words):
             continue  # token_something
         if word in _LOWER:
             if word in _SPENT and _SCORE & set(words):
                 return None  # a latency_score may be either
-            return "higher" if _TURNS & set(words) else "lower"
+            turns = _TURNS | _KEPT if word in _SPENT else _TURNS
+            return "higher" if turns & set(words) else "lower"
     return "higher" if _SCORE & set(words) else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
@@ -15,7 +16,7 @@ from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import ConfigError, EvalMetricsError
 from pytest_evalmetrics.layout import visible, visible_lines
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Verdict
@@ -70,7 +71,7 @@ def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> 
 
     values = {"rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
-    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha"))}
+    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha", "direction"))}
     place: dict[str, Any] = {"file": Path.cwd() / "compare", "line": 1, "shown": given.command}
     benchmark = benchmark_in_python(values, name="run", what="command", **place)
     return replace(benchmark, in_python=False)
@@ -142,7 +143,11 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
             proposal = propose(str(path), Path.cwd())
         if proposal is None:
             raise
-    return read(proposal.keys)
+    given.guesses[path.name] = "; ".join(proposal.reasons)
+    keys = proposal.keys
+    if proposal.reward is not None and not proposal.spec.map:
+        keys["fields"] = {**keys["fields"], "reward": proposal.reward}
+    return read(keys)
 
 
 # -- the first worse run ---------------------------------------------------------------------
@@ -451,15 +456,24 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         if given.command == "culprit":
             lines, is_worse = _culprit(given)
+            _write_guesses(given)
             sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
             return int(is_worse)
         differences = _compare(given)
     except EvalMetricsError as error:
-        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(str(error))}\n")
+        options = "\n  here --direction and the other options say so"
+        words = f"{error}{options if isinstance(error, ConfigError) else ''}"
+        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(words)}\n")
         return 2
+    _write_guesses(given)
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
     return int(any(d.verdict.fails for d in differences))
+
+
+def _write_guesses(given: Namespace) -> None:
+    for name, guess in given.guesses.items():
+        sys.stderr.write(f"evalmetrics {given.command}: {visible(f'{name} is read so: {guess}')}\n")
 
 
 def _parsed(argv: Sequence[str] | None) -> Namespace:
@@ -470,6 +484,8 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
     for key in _FIELDS:
         shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
+    words = "which way is better, where no name says so"
+    shared.add_argument("--direction", choices=("higher", "lower"), help=words)
     shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
     shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
     parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
@@ -486,9 +502,11 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
-    given = parser.parse_args(argv)
+    given = parser.parse_args(argv, Namespace(guesses={}))
     if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
         both.error("name two runs or more")
+    if getattr(given, "margin", None) is not None and not 0 < given.margin < math.inf:
+        both.error(f"--margin: expected a number above 0, found {given.margin:g}")
     return given
 
 

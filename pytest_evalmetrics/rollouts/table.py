@@ -15,6 +15,7 @@ from pytest_evalmetrics.data import Category, RolloutTable, SourceFile, TaskId
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import Source, score_paths
+from pytest_evalmetrics.spec.metric_names import named_direction
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -262,6 +263,13 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
+            if named_direction(name) == "lower":
+                raise DataError(
+                    f"the only score is {name!r}, and of a reward more is better",
+                    file=self._sources[0][0].shown,
+                    hint=f"write `reward: {name}` beside rollouts, and with a baseline which way "
+                    "is better",
+                )
             if name in self._fractional:
                 self._fractional.add("reward")
             for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):

@@ -96,10 +96,11 @@ class TableBuilder:
     def add(self, source: Source, chunk: Chunk, before: int = 0) -> None:
         """Add the next rows of a file, whose places count from so many lines before them."""
         rows = len(chunk.places)
+        columns = self._numbers_of(chunk)
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes((chunk.places + before).astype(np.int64).tobytes())
+        self._place.frombytes((np.asarray(chunk.places) + before).astype(np.int64).tobytes())
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
@@ -110,8 +111,6 @@ class TableBuilder:
             _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=data.MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
         self._add_remarks(source, chunk, before)
-        columns = {(name, False): column for name, column in chunk.scores.items()}
-        columns |= {(name, True): column for name, column in chunk.usage.items()}
         for key, numbers in columns.items():
             if key not in self._columns:
                 self._columns[key] = array("d", _absent(self._rows))
@@ -131,6 +130,20 @@ class TableBuilder:
             owner = _AGENT if agent is None else agent
             self._identify((owner, task), content, versioned=chunk.versioned)
         self._must_fit()
+
+    def _numbers_of(self, chunk: Chunk) -> dict[tuple[str, bool], NDArray[np.float64]]:
+        """Return its columns of numbers, if all of its columns have as many rows as it has."""
+        columns = {(name, False): np.asarray(c, np.float64) for name, c in chunk.scores.items()}
+        columns |= {(name, True): np.asarray(c, np.float64) for name, c in chunk.usage.items()}
+        lengths = {"sample": len(chunk.sample), "agent": len(chunk.agent)}
+        lengths |= {} if self._request.by_position else {"task": len(chunk.task)}
+        lengths |= {name: len(column) for name, column in chunk.labels.items()}
+        lengths |= {name: len(column) for (name, _), column in columns.items()}
+        for name, length in lengths.items():
+            if length != len(chunk.places):
+                rows = many(len(chunk.places), "place")
+                raise ValueError(f"a chunk has {rows}, and {length} of {name}")
+        return columns
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         for bad in chunk.not_finite:
@@ -510,7 +523,10 @@ def _encode(
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
     code_of = {
-        value: codes.setdefault(absent if value is None else value, len(codes))
+        value: codes.setdefault(
+            absent if value is None else value.item() if isinstance(value, np.generic) else value,
+            len(codes),
+        )
         for value in dict.fromkeys(values)
     }
     column.extend(map(code_of.__getitem__, values))

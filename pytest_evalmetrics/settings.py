@@ -206,8 +206,8 @@ def _as_written(option: str) -> str:
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
-    """Check for options that evaluate no benchmark: --collect-only, --setup-only, our own."""
-    options = ("collectonly", "setuponly", *PRINTING)
+    """Check for options that evaluate no benchmark: --collect-only, --fixtures, our own."""
+    options = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test", *PRINTING)
     return any(config.getoption(option, default=False) for option in options)
 
 

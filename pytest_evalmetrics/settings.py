@@ -25,6 +25,7 @@ _JOURNAL_OPTIONS = {
 }
 _NEEDS = {  # an option -> the one that it needs
     "--evalmetrics-reason": "--snapshot-update",
+    "--evalmetrics-add-run": "--snapshot-update",
     "--evalmetrics-runs": "--evalmetrics-calibrate",
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",
     "--evalmetrics-label": "--evalmetrics-inspect",

@@ -93,7 +93,7 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     return gates.Rule(
         name=str(keys.rule or "practical"),
         own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
-        direction=direction_of(benchmark, name),
+        direction=judged_direction(benchmark, name),
         alpha=keys.alpha or 0.01,
         warn_alpha=keys.warn_alpha or 0.05,
         max_drop=default_drop if keys.max_drop is None else keys.max_drop,
@@ -101,7 +101,7 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     )
 
 
-def direction_of(benchmark: Benchmark, name: str) -> metric_names.Direction:
+def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
     """Return which way is better for one of its metrics."""
     declared = settings_of(benchmark).gate_of(name).direction
     return declared or metric_names.direction_of(benchmark.spec, name) or "higher"

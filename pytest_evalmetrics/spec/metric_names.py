@@ -205,7 +205,7 @@ def _field_of(spec: BenchmarkSpec, score: str) -> str:
     rows = spec.rollouts or spec.dataset
     if rows is None or score != "reward" or score in getattr(rows, "map", ()):
         return score
-    return rows.fields.reward or score
+    return rows.fields.reward or rows.fields.scores.get(score) or score
 
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:

@@ -66,10 +66,13 @@ REFUSED = {  # keys from line 3 on, and what is said
         "5: nothing says which way is better for mean_reward: write `baseline: {metrics: "
         "{mean_reward: {direction: higher}}}`, or lower where less is better"
     ),
-    "metrics: [mean_reward]\nbaseline: true\nrollouts: {path: a, fields: {reward: all.toxicity}}": (
-        "4: nothing says which way is better for mean_reward: write `baseline: {metrics: "
-        "{mean_reward: {direction: higher}}}`, or lower where less is better"
-    ),
+    **{
+        f"metrics: [mean_reward]\nbaseline: true\nrollouts: {{path: a, fields: {fields}}}": (
+            "4: nothing says which way is better for mean_reward: write `baseline: {metrics: "
+            "{mean_reward: {direction: higher}}}`, or lower where less is better"
+        )
+        for fields in ("{reward: all.toxicity}", "{scores: {reward: wer}}")
+    },
     # a declared range is a range
     f"thresholds: {{mean/open_ended: '>= -2'}}\n{SCORERS}": (
         "3: mean/open_ended is of open_ended, which is a score from 0: min -2 can never fail"

@@ -11,7 +11,6 @@ import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -130,7 +129,7 @@ def _rollouts_at(path: str) -> Path:
 
 
 def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]) -> T:
-    """Read a run with the keys of `rollouts:` that options name, or else those that fit it."""
+    """Read runs with the keys of `rollouts:` that options name, or else that fit the first run."""
     if named := _named(given, _FIELDS):
         return read({"fields": named})
     try:
@@ -146,7 +145,7 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
     given.guesses[path.name] = "; ".join(proposal.reasons)
     keys = proposal.keys
     if proposal.reward is not None and not proposal.spec.map:
-        keys["fields"] = {**keys["fields"], "reward": proposal.reward}
+        keys["fields"] = {**keys.get("fields", {}), "reward": proposal.reward}
     return read(keys)
 
 
@@ -190,12 +189,13 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
                 title = f"{name} {agent}" if len(tables) > 1 else name
                 series.setdefault(title, {})[at] = table
 
-    def load(path: Path, shape: Mapping[str, Any]) -> RolloutTable:
-        spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
-        return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
+    def load(shape: Mapping[str, Any]) -> list[RolloutTable]:
+        specs = [_benchmark(given, {"path": str(path), **shape}, {}).spec for path in files]
+        here = Path.cwd()
+        return [rollouts.load(s.rows, here, scores=metrics.plan(s).scores) for s in specs]
 
-    for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        table = _as_named_or_guessed(path, given, partial(load, path))
+    files = [] if reports else [*map(_rollouts_at, paths)]
+    for at, table in enumerate(_as_named_or_guessed(files[0], given, load) if files else ()):
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
     return series

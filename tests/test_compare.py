@@ -186,6 +186,7 @@ def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):
         (["before.jsonl", "after.jsonl"], [], "sample: try, which tells the rows of a task apart"),
         (["slips.jsonl", "before.jsonl"], [], "--direction"),
         (["main", "main"], [], "this is no report of a run"),
+        (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
@@ -193,6 +194,9 @@ def test_what_cannot_be_compared_is_said_in_a_line(runs, capsys, names, more, ex
     (runs / "main").mkdir()
     (runs / "main" / "report.json").write_text("{}")
     (runs / "empty.jsonl").write_text("")
+    (runs / "bare").mkdir()
+    save(runs / "bare" / "x.jsonl", BEFORE)
+    (runs / "bare" / "meta.json").write_text('{"meta": 1}')
     (runs / "slips.jsonl").write_text('{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n')
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()

@@ -142,7 +142,10 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
             proposal = propose(str(path), Path.cwd())
         if proposal is None:
             raise
-    given.guesses[path.name] = "; ".join(proposal.reasons)
+    guess = visible(f"{path.name} is read so: {'; '.join(proposal.reasons)}")
+    if guess != given.guess:  # which all candidates share
+        given.guess = guess
+        sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
     keys = proposal.keys
     if proposal.reward is not None and not proposal.spec.map:
         keys["fields"] = {**keys.get("fields", {}), "reward": proposal.reward}
@@ -456,24 +459,17 @@ def main(argv: Sequence[str] | None = None) -> int:
             return 0
         if given.command == "culprit":
             lines, is_worse = _culprit(given)
-            _write_guesses(given)
             sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
             return int(is_worse)
         differences = _compare(given)
     except EvalMetricsError as error:
-        options = "\n  here --direction and the other options say so"
-        words = f"{error}{options if isinstance(error, ConfigError) else ''}"
-        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(words)}\n")
+        words = "  here --direction and the other options say so\n"
+        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(str(error))}\n")
+        sys.stderr.write(words if isinstance(error, ConfigError) else "")
         return 2
-    _write_guesses(given)
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
     return int(any(d.verdict.fails for d in differences))
-
-
-def _write_guesses(given: Namespace) -> None:
-    for name, guess in given.guesses.items():
-        sys.stderr.write(f"evalmetrics {given.command}: {visible(f'{name} is read so: {guess}')}\n")
 
 
 def _parsed(argv: Sequence[str] | None) -> Namespace:
@@ -502,7 +498,7 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
-    given = parser.parse_args(argv, Namespace(guesses={}))
+    given = parser.parse_args(argv, Namespace(guess=""))
     if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
         both.error("name two runs or more")
     if getattr(given, "margin", None) is not None and not 0 < given.margin < math.inf:

@@ -15,7 +15,7 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
-from pytest_evalmetrics.spec.metric_names import named_direction
+from pytest_evalmetrics.spec.metric_names import less_is_better
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -306,18 +306,11 @@ def _reward(
     return paths[0], words.get(paths[0], {})
 
 
-def less_is_better(name: str) -> bool:
-    """Whether the name of a score says so; then it is the reward only where nothing else is."""
-    return named_direction(name) == "lower"
-
-
 def _worth(path: str, value: Any) -> float | None:
     """Return the reward that a word stands for; where `error` says yes it is 0."""
-    word = _word(value)
-    points = _WORDS[word]
-    if points is None or word not in ("yes", "no", "true", "false") or not less_is_better(path):
-        return points
-    return 1 - points
+    is_no = _word(value) in ("no", "false")
+    turned = (is_no or _word(value) in ("yes", "true")) and less_is_better(path)
+    return int(is_no) if turned else _WORDS[_word(value)]
 
 
 def _word(value: Any) -> str:

@@ -19,18 +19,12 @@ from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.rollouts.foreign import USAGE, objects
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.propose import (
-    REWARDS,
-    Proposal,
-    by_name,
-    less_is_better,
-    may_be_reward,
-    propose,
-)
+from pytest_evalmetrics.rollouts.propose import REWARDS, Proposal, by_name, may_be_reward, propose
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.field_types import is_number
+from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping

@@ -15,7 +15,7 @@ from pytest_evalmetrics.data import Category, RolloutTable, SourceFile, TaskId
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import Source, score_paths
-from pytest_evalmetrics.spec.metric_names import named_direction
+from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -135,14 +135,12 @@ class TableBuilder:
         """Return its columns of numbers, if all of its columns have as many rows as it has."""
         columns = {(name, False): np.asarray(c, np.float64) for name, c in chunk.scores.items()}
         columns |= {(name, True): np.asarray(c, np.float64) for name, c in chunk.usage.items()}
-        lengths = {"sample": len(chunk.sample), "agent": len(chunk.agent)}
-        lengths |= {} if self._request.by_position else {"task": len(chunk.task)}
-        lengths |= {name: len(column) for name, column in chunk.labels.items()}
-        lengths |= {name: len(column) for (name, _), column in columns.items()}
-        for name, length in lengths.items():
-            if length != len(chunk.places):
-                rows = many(len(chunk.places), "place")
-                raise ValueError(f"a chunk has {rows}, and {length} of {name}")
+        own = {"sample": chunk.sample, "agent": chunk.agent, **chunk.labels}
+        own |= {} if self._request.by_position else {"task": chunk.task}
+        rows = len(chunk.places)
+        for name, column in [*own.items(), *((name, c) for (name, _), c in columns.items())]:
+            if len(column) != rows:
+                raise ValueError(f"a chunk has {many(rows, 'place')}, and {len(column)} of {name}")
         return columns
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
@@ -276,13 +274,10 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
-            if named_direction(name) == "lower":
-                raise DataError(
-                    f"the only score is {name!r}, and of a reward more is better",
-                    file=self._sources[0][0].shown,
-                    hint=f"write `reward: {name}` beside rollouts, and with a baseline which way "
-                    "is better",
-                )
+            if less_is_better(name):
+                message = f"the only score is {name!r}, and of a reward more is better"
+                hint = f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
+                raise DataError(message, file=self._sources[0][0].shown, hint=hint)
             if name in self._fractional:
                 self._fractional.add("reward")
             for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):
@@ -518,15 +513,16 @@ def _absent(rows: int) -> bytes:
     return np.full(rows, math.nan).tobytes()
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _encode(
     codes: dict[Any, int], values: Sequence[Any], column: array[int], *, absent: Any = None
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
     code_of = {
-        value: codes.setdefault(
-            absent if value is None else value.item() if isinstance(value, np.generic) else value,
-            len(codes),
-        )
+        value: codes.setdefault(absent if value is None else _plain(value), len(codes))
         for value in dict.fromkeys(values)
     }
     column.extend(map(code_of.__getitem__, values))

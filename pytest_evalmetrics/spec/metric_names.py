@@ -196,8 +196,8 @@ def direction_of(  # noqa: PLR0911 - a table
     if declared == "lower":
         return None if rate else "lower"
     # a reward named wer contradicts itself: the benchmark has to say which it is
-    lower = named_direction(_field_of(spec, spec.reward)) == "lower"
-    return None if not declared and lower else "higher"
+    contradicts = less_is_better(_field_of(spec, spec.reward))
+    return None if not declared and contradicts else "higher"
 
 
 def _field_of(spec: BenchmarkSpec, score: str) -> str:
@@ -300,6 +300,11 @@ def named_direction(name: str) -> Direction | None:
                 return "higher"  # a speed
             return _decided(words[:at]) or _decided(rest)
     return _decided(words)
+
+
+def less_is_better(name: str) -> bool:
+    """Whether the name of a score says that less of it is better."""
+    return named_direction(name) == "lower"
 
 
 @lru_cache(maxsize=1024)

@@ -271,6 +271,10 @@ class Mine:
     def score(self, row):
         return {"one": 1, "two": 2}
 
+@register_scorer("f1")
+class F1(Mine):
+    pass
+
 @register_scorer("nameless")
 class Nameless:
     def score(self, row):
@@ -282,6 +286,7 @@ UNMADE = {
     "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
     "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
     "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
+    "taken": ("f1", "", "5: the scorer 'f1' is built in, and *conftest.py:*has the same name"),
 }
 
 

@@ -60,6 +60,8 @@ class BenchmarkFile(pytest.File):
             raise self.CollectError(visible_lines(str(error))) from None
         Declared.of(self.config).add(self.path, [benchmark.spec for benchmark in benchmarks])
         items = [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
+        if self.config.getoption("lf", default=False):  # which takes those that passed out of them
+            session_of(self.config).record(items)
         if any(map(_keeps_baseline, items)):  # then syrupy looks for orphans
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy

@@ -90,6 +90,21 @@ def test_equivalence_is_that_of_statsmodels(compared, margin):
     assert found.verdict == "PASS"
 
 
+def test_a_score_of_which_less_is_better(runs, capsys):
+    for name, rewards in (("old", 1 - BEFORE), ("new", 1 - AFTER)):
+        text = (save(runs / f"{name}.jsonl", rewards), (runs / f"{name}.jsonl").read_text())[1]
+        (runs / f"{name}.jsonl").write_text(text.replace('"ok"', '"wer"'))
+    asked = ("old.jsonl", "new.jsonl", "--task", "id", "--sample", "try", "--reward", "wer")
+    for command, status in (("compare", 1), ("culprit", 1)):
+        assert main([command, *asked]) == 2
+        assert "nothing says which way is better" in capsys.readouterr().err
+        assert main([command, *asked, "--direction", "lower"]) == status
+        assert main([command, *asked, "--direction", "higher"]) == 0
+    for margin in ("nan", "-1", "0"):
+        with pytest.raises(SystemExit):
+            main(["compare", *asked, "--margin", margin])
+
+
 def test_several_candidates_share_the_level_of_a_false_alarm(runs, compared):
     rewards = BEFORE.copy()
     rewards[:10] = rewards[:10] * 0.6
@@ -167,8 +182,11 @@ def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):
         (["before.jsonl", "gone.jsonl"], ASKED, "there is no file or folder gone.jsonl"),
         (["before.jsonl", "main"], ASKED, "some are rollouts"),
         (["before.jsonl", "after.jsonl"], [*ASKED, "--metric", "pas@1"], "did you mean"),
-        (["before.jsonl", "after.jsonl"], [], "--task, --sample, --agent and --reward name"),
+        (["before.jsonl", "after.jsonl"], ["--task", "id"], "--task, --sample, --agent and --rew"),
+        (["before.jsonl", "after.jsonl"], [], "sample: try, which tells the rows of a task apart"),
+        (["slips.jsonl", "before.jsonl"], [], "--direction"),
         (["main", "main"], [], "this is no report of a run"),
+        (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
@@ -176,6 +194,10 @@ def test_what_cannot_be_compared_is_said_in_a_line(runs, capsys, names, more, ex
     (runs / "main").mkdir()
     (runs / "main" / "report.json").write_text("{}")
     (runs / "empty.jsonl").write_text("")
+    (runs / "bare").mkdir()
+    save(runs / "bare" / "x.jsonl", BEFORE)
+    (runs / "bare" / "meta.json").write_text('{"meta": 1}')
+    (runs / "slips.jsonl").write_text('{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n')
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()
     assert expected in out + err

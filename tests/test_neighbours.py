@@ -61,7 +61,19 @@ def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
 def test_without_a_terminal(project):
     project.rollouts([[0.0]])
     project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    project.write(
+        "test_x.py",
+        "def test_x(evalmetrics): evalmetrics.check([0.0], thresholds={'mean_reward': '>= 0.5'})",
+    )
     result = project.run("-p", "no:terminal")
     assert result.ret == 1
     assert "Error" not in result.stderr.str()
-    assert project.report()["verdict"] == "FAIL"
+    assert [b["verdict"] for b in project.report()["benchmarks"]] == ["FAIL", "FAIL"]
+
+
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test"])
+def test_information_of_pytest_gives_no_verdict(project, option):
+    project.rollouts([[1.0]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    assert project.run(option).ret == 0
+    assert not (project.path / "evalmetrics" / "report.json").exists()

@@ -271,6 +271,14 @@ class Mine:
     def score(self, row):
         return {"one": 1, "two": 2}
 
+@register_scorer("f1")
+class F1(Mine):
+    pass
+
+@register_scorer("slips")
+class Slips(Mine):
+    scores = ("error_rate",)
+
 @register_scorer("nameless")
 class Nameless:
     def score(self, row):
@@ -282,6 +290,8 @@ UNMADE = {
     "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
     "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
     "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
+    "way": ("slips", "baseline: true", "6: nothing says which way is better for mean_reward*"),
+    "taken": ("f1", "", "5: the scorer 'f1' is built in, and *conftest.py:*has the same name"),
 }
 
 

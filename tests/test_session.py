@@ -177,13 +177,16 @@ def test_a_selection_says_what_it_leaves_out(some, how):
 
 
 def test_files_that_last_failed_passes_over_are_told(some):
-    some.write("bad.bench.yaml", GOOD.replace(">= 0", ">= 2"))
+    bad = GOOD.replace(">= 0", ">= 2")
+    fine = "{name: fine, thresholds: {mean_reward: '>= 0'}}"
+    some.write("bad.bench.yaml", bad.replace("{name: two}", f"{{name: two}}, {fine}"))
     args = ("-p", "cacheprovider")
     assert some.pytester.runpytest_subprocess(*args).ret == 1
     result = some.pytester.runpytest_subprocess(*args, "--lf")
     result.assert_outcomes(failed=2)
-    result.stdout.fnmatch_lines(["note: deselected, and not evaluated: good.bench.yaml"])
-    assert some.report()["deselected"] == ["good.bench.yaml"]
+    left_out = ["bad.bench.yaml::fine", "good.bench.yaml"]
+    result.stdout.fnmatch_lines([f"note: deselected, and not evaluated: {', '.join(left_out)}"])
+    assert some.report()["deselected"] == left_out
 
 
 def test_a_run_that_a_plugin_ends_early_is_not_green(some):

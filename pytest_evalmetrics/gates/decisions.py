@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
@@ -18,8 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.gates.comparison import Comparison
-
-Direction = Literal["higher", "lower"]
+    from pytest_evalmetrics.spec.metric_names import Direction
 
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit

@@ -502,7 +502,7 @@ class Evaluation:
         names = [f"mean/{score}"]
         if score == self.benchmark.spec.reward:  # the score of metrics that name none
             names = [n for n in self.benchmark.spec.gated if "/" not in n] or names
-        return regressions.rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
+        return regressions.judged_direction(self.benchmark, names[0]) == "lower"
 
     def _fail(self, error: errors.EvalMetricsError) -> None:
         check = partial(Check, "data", "evaluation", Verdict.INCONCLUSIVE)

@@ -93,12 +93,18 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     return gates.Rule(
         name=str(keys.rule or "practical"),
         own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
-        direction=keys.direction or metric_names.direction_of(benchmark.spec, name) or "higher",
+        direction=judged_direction(benchmark, name),
         alpha=keys.alpha or 0.01,
         warn_alpha=keys.warn_alpha or 0.05,
         max_drop=default_drop if keys.max_drop is None else keys.max_drop,
         require_mde=keys.require_mde,
     )
+
+
+def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
+    """Return which way is better for one of its metrics."""
+    declared = settings_of(benchmark).gate_of(name).direction
+    return declared or metric_names.direction_of(benchmark.spec, name) or "higher"
 
 
 def _own_rule(spec: OwnRule) -> gates.GateRule:
@@ -407,7 +413,8 @@ class BaselineComparison:
             )
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             reason = f"{text} {lost}: {error.message}"
-            return refuse(reason, reference.renew, "metrics", text, value=estimate.value)
+            own = isinstance(error, RegistryError) and error.hint
+            return refuse(reason, own or reference.renew, "metrics", text, value=estimate.value)
         sides = gated.worst or gated.pair
         then, now = (len(r.values) for r in (sides.rewards_baseline, sides.rewards_current))
         if metric.name.metric == "sum" and then != now:

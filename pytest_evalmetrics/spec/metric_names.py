@@ -196,11 +196,20 @@ def direction_of(  # noqa: PLR0911 - a table
     if declared == "lower":
         return None if rate else "lower"
     # a reward named wer contradicts itself: the benchmark has to say which it is
-    return None if not declared and named_direction(spec.reward) == "lower" else "higher"
+    contradicts = less_is_better(_field_of(spec, spec.reward))
+    return None if not declared and contradicts else "higher"
+
+
+def _field_of(spec: BenchmarkSpec, score: str) -> str:
+    """Name a score as its rows do: `reward: metrics.wer`, unless `map:` gives it other values."""
+    rows = spec.rollouts or spec.dataset
+    if rows is None or score != "reward" or score in getattr(rows, "map", ()):
+        return score
+    return rows.fields.reward or rows.fields.scores.get(score) or score
 
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
-    direction = _declared(spec, score) or named_direction(score)
+    direction = _declared(spec, score) or named_direction(_field_of(spec, score))
     more = (getattr(s, "more_is_better", False) for s in spec.scorers if score in s.score_names)
     return "higher" if direction is None and (score == spec.reward or any(more)) else direction
 
@@ -298,6 +307,11 @@ def named_direction(name: str) -> Direction | None:
                 return "higher"  # a speed
             return _decided(words[:at]) or _decided(rest)
     return _decided(words)
+
+
+def less_is_better(name: str) -> bool:
+    """Whether the name of a score says that less of it is better."""
+    return named_direction(name) == "lower"
 
 
 @lru_cache(maxsize=1024)

@@ -19,7 +19,11 @@ from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Pro
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
-from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
+from pytest_evalmetrics.pipeline.preflight import (
+    constant_notes,
+    metric_problems,
+    template_problems,
+)
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
@@ -125,6 +129,8 @@ class Scoring:
         self._board = board = self._score_chosen()
         generator, failures = self._generator, tuple(board.failures(self.scorers))
         notes = [*failed_row_notes(failures), *self.chosen.notes]
+        if len(self.chosen.rows) > 1:
+            notes += constant_notes(self.benchmark.spec)
         notes += [note for scorer in self.scorers for note in scorer.notes]
         names, table, given = self._names, board.table(), None
         if generator is not None:

@@ -275,7 +275,8 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     for item in _benchmarks(session)[int(given["workerid"][2:]) :: given["workercount"]]:
         asked = as_asked(config, item.benchmark)
         spec = asked.spec
-        if spec.runs and isinstance(spec.num_samples, Rounds) and spec.skip is False:
+        in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
+        if spec.runs and in_rounds and spec.skip is False:
             evaluation = _evaluation(item, asked, item.nodeid, benchmarks=benchmarks)
             turns.append((evaluation, names_for(item, asked.file)))
     if len(turns) > 1 and (budget := budget_of(config)) is not None:

@@ -333,7 +333,7 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
     benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
     assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     looks = sequential.looks_between(rounds.least, rounds.most)
-    if benchmark.spec.runs and evaluation.runtime.asks_anew:
+    if benchmark.spec.runs and (benchmark.spec.forgets or evaluation.runtime.asks_anew):
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
         spec, look = benchmark.spec, sequential.Look(looks, at)
@@ -355,6 +355,8 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
     note = f"stopped at the last look, look {looks} of {looks}: no gate was sure before"
     if looks == 1:
         note = "all, because without the journal every round would pay again for those before"
+        if evaluation.benchmark.spec.forgets:
+            note += "; it keeps a target's answers only if the target has a version"
     elif rollouts < most:
         note = f"stopped early, at look {look.at + 1} of {looks}: "
         note += f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "

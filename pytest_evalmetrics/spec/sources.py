@@ -303,7 +303,20 @@ InferenceField = Annotated[
     AfterValidator(_inference),
     doc("temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"),
 ]
-SystemPrompt = Annotated[str | None, doc("the first message, of the role system")]
+
+
+def _plain(value: str | None) -> str | None:
+    if value is not None and "{{" in value:
+        raise refuse(
+            "it is sent as written: a template of the role system is a message of the "
+            "prompt_template, {messages: [{role: system, content: ...}, ...]}"
+        )
+    return value
+
+
+SystemPrompt = Annotated[
+    str | None, AfterValidator(_plain), doc("the first message, of the role system; no template")
+]
 
 
 @keys

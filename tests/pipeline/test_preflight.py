@@ -38,6 +38,8 @@ def write(project, text, name="a.bench.yaml"):
     project.write(name, text.replace("URL", project.url))  # type: ignore[attr-defined]
 
 
+JUDGED = """\
+llm-judge, model: {url: URL, name: j}, scores: [{name: x}], prompt_template: "{{ scores.y }}"}"""
 FAULTS = {
     "k": (ONLINE, "[mean_reward]", "[pass@8]", ":8:13: *pass@8 needs 8 rollouts*"),
     "recorded k": (REMOTE, "[mean_reward]", "[pass@8]", ":7:13: *pass@8*task*"),
@@ -58,6 +60,20 @@ FAULTS = {
         ":7:33: *'output_txt'*'output_text'*",
     ),
     "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first + 1*rows.j*"),
+    "braces": (ONLINE, "{{ question }}", "Q { question }", ":5:3: *{ question } is sent as it is*"),
+    "body's braces": (
+        REMOTE,
+        "{{ item.reference }}",
+        "{item.reference}",
+        ":5:*: *as it is written*",
+    ),
+    "system": (ONLINE, "name: m}", 'name: m, system_prompt: "{{ level }}"}', ":4:*: *as written*"),
+    "judge": (
+        ONLINE,
+        'exact-match, reference: "{{ item.reference }}"}',
+        JUDGED,
+        ":7:*: *'y'*",
+    ),
     "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
     "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
     "value": (

@@ -236,8 +236,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         category = table.categories[field]
         within = category.codes == category.labels.index(value)
         held = np.bincount(table.task[within], minlength=len(rows))
-        # missing rollouts of a task belong to this breakdown if all that are present do
-        return np.where(held == rows, wanted, held)[held > 0]
+        # missing rollouts of a task, or of no label, belong to this breakdown if all others do
+        labelled = within | ~table.lacking((field,))
+        of_others = np.bincount(table.task[labelled], minlength=len(rows))
+        return np.where(held == of_others, wanted, held)[held > 0]
 
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> PairedMetric:
         at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)

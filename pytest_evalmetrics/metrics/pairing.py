@@ -47,7 +47,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     now, then = current.contents, baseline.contents
     drift = Drift(
         len(baseline.tasks),
-        blind=(current.positional or baseline.positional) and (now is None or then is None),
+        blind=(current.positional or baseline.positional) and not (_apart(now) and _apart(then)),
         unknown=now is not None and then is None,
     )
     matched = places >= 0
@@ -86,6 +86,11 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
         if tasks[old] in taken:
             tasks[old] += " (as recorded)"
     return replace(baseline, tasks=tuple(tasks)), drift
+
+
+def _apart(contents: NDArray[np.bytes_] | None) -> bool:
+    """Check whether contents are known and tell most tasks apart."""
+    return contents is not None and 2 * len(np.unique(contents)) > len(contents)
 
 
 def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:

@@ -168,9 +168,15 @@ def test_tasks_of_the_same_content_keep_their_ids(quick):
     assert (found["worse"], found["better"]) == (0, 0)
 
 
-def test_positions_without_content_are_paired_with_a_warning(quick):
-    quick.rollouts([[1.0], [0.0], [1.0]])
-    quick.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl}")
+@pytest.mark.parametrize("fields", ["", ", fields: {content: same}"])
+def test_positions_without_content_are_paired_with_a_warning(quick, fields):
+    rows = [{"_ng_task_index": i, "reward": i % 2, "same": "Go on."} for i in range(3)]
+    quick.rows("runs.jsonl", rows)
+    bench(
+        quick,
+        f"rollouts: {{path: runs.jsonl{fields}}}\nmetrics: [mean_reward]\n"
+        "baseline: {rollouts: runs.jsonl}",
+    )
     result = quick.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])

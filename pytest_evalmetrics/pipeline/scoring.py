@@ -12,7 +12,7 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pytest_evalmetrics import generators, results, scorers, transport
+from pytest_evalmetrics import gates, generators, results, scorers, transport
 from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
@@ -40,7 +40,8 @@ if TYPE_CHECKING:
 
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
-_NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
+_UNRECORDED = "not-in-journal"
+_NEVER_IGNORED = frozenset({_USED_UP, _UNRECORDED, "bad-request"})
 _ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 _COUNT = "limit the requests or the seconds instead, or let the endpoint give its usage"
@@ -151,6 +152,7 @@ class Scoring:
                 self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
         limits = self._limits
         spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
+        spent += _unrecorded(self.benchmark, board)
         judges, gated, agreed = self._judges.check(self._score_others)
         more = (self.chosen, judges, (*gated, *spent), bool(spent))
         return Scored(rows, failures, (*notes, *agreed), table, *more)
@@ -306,6 +308,18 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
     return transport.Budget(
         {k: (most, words) for k, (most, words) in limits.items() if most is not None}
     )
+
+
+def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
+    """Report what a replay could not answer, where rows may have no reward."""
+    meaning, allowed = gates.missing_policy(benchmark.spec.expect)
+    failed = board.failed.values()
+    lost = sum(any(f.kind == _UNRECORDED for f in of_row.values()) for of_row in failed)
+    if lost and (allowed or isinstance(meaning, float)):
+        total = len(board.rows)
+        reason = f"the journal has no answer for {of_many(lost, total, 'rollout')}"
+        outcome = (results.Verdict.INCONCLUSIVE, "", total - lost, f"== {total}")
+        yield results.Check("expect", "replay", *outcome, reason, "run once without replay")
 
 
 class _CallLimits:

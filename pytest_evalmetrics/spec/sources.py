@@ -25,6 +25,11 @@ class FieldMap:
     ] = None
     scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
 
+    def __post_init__(self) -> None:
+        """Require one path of the reward."""
+        if self.reward is not None and self.scores.get("reward", self.reward) != self.reward:
+            raise refuse("the reward has two paths, reward: and scores: reward: remove one")
+
 
 def _plain_values(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]

@@ -2,8 +2,8 @@
 
 import gzip
 import json
-
-import pytest
+from importlib import import_module
+from pathlib import Path
 
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
@@ -79,8 +79,8 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project):
 
 def gym(text):
     message = {"type": "message", "role": "assistant", "content": [{"text": text}]}
-    called = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
-    return {"output": [{"type": "reasoning", "summary": []}, called, message]}
+    call = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
+    return {"output": [{"type": "reasoning", "summary": []}, call, message]}
 
 
 LAYOUTS = [
@@ -90,22 +90,27 @@ LAYOUTS = [
     ({"answer": "42", "target": 7}, "reference", "7"),
     ({"response": "x", "answer": "42"}, "reference", "42"),
     ({"response": "x" * 9_000}, "text", "x" * 4_000 + " …"),
-    # what was asked alone is no answer
-    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, "", ""),
+    # a question alone is no answer
+    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, None, None),
 ]
 
 
-@pytest.mark.parametrize(("row", "key", "text"), LAYOUTS)
-def test_texts_of_many_layouts(project, row, key, text):
-    for name, reward in (("old.jsonl", 1.0), ("runs.jsonl", 0.0)):
-        project.rows(name, [{"id": f"q{t}", "try": 0, "reward": reward} | row for t in range(12)])
-    bench(project, OTHER)
-    assert project.run().ret == 1
-    if key:
-        flip = entry(project)["flips"][0]
-        assert (flip["now"][0] if key == "text" else flip)[key] == text
-    else:
-        assert "flips" not in entry(project)
+def test_texts_of_many_layouts(project):
+    text = "defaults: {metrics: [pass@1]}\nbenchmarks:\n"
+    for n, (row, *_) in enumerate(LAYOUTS):
+        for name, reward in ((f"old{n}", 1.0), (f"new{n}", 0.0)):
+            ids = [{"id": f"q{t}", "try": 0, "reward": reward} for t in range(12)]
+            project.rows(f"{name}.jsonl", [each | row for each in ids])
+        old, new = (f"{{path: {side}{n}.jsonl, {FIELDS}}}" for side in ("old", "new"))
+        text += f"  - {{name: b{n}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
+    project.write("math.bench.yaml", text)
+    project.run().assert_outcomes(failed=len(LAYOUTS))
+    for (_, key, expected), benchmark in zip(LAYOUTS, project.report()["benchmarks"], strict=True):
+        if key is None:
+            assert "flips" not in benchmark
+        else:
+            flip = benchmark["flips"][0]
+            assert (flip["now"][0] if key == "text" else flip)[key] == expected
 
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):
@@ -176,19 +181,17 @@ def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
     ]
 
 
-def test_what_cannot_be_read_again_is_left_out(project):
+def test_files_that_changed_meanwhile_show_no_answers(project, monkeypatch):
     save(project, "old.jsonl", OLD)
     save(project, "runs.jsonl", NEW)
     bench(project, OTHER)
-    project.write(
-        "conftest.py",
-        "import pathlib, pytest_evalmetrics.pipeline.benchmark_rows as rows\n"
-        "real = rows.records\n"
-        "def records(*args):\n"
-        "    pathlib.Path('old.jsonl').unlink(missing_ok=True)\n"
-        "    return real(*args)\n"
-        "rows.records = records\n",
-    )
-    result = project.run()
-    assert result.ret == 1
+    inner = "pytest_evalmetrics.pipeline.benchmark_rows"
+    records = import_module(inner).records
+
+    def records_without_old(*args):
+        Path("old.jsonl").unlink(missing_ok=True)
+        return records(*args)
+
+    monkeypatch.setattr(f"{inner}.records", records_without_old)
+    assert project.run().ret == 1
     assert "flips" not in entry(project)

@@ -30,12 +30,12 @@ benchmark:
 @pytest.fixture
 def paid(project, judge_server):
     project.rows("rows.jsonl", ROWS)
-    project.url = judge_server.url()  # type: ignore[attr-defined]
+    project.url = judge_server.url()
     return project
 
 
 def write(project, text, name="a.bench.yaml"):
-    project.write(name, text.replace("URL", project.url))  # type: ignore[attr-defined]
+    project.write(name, text.replace("URL", project.url))
 
 
 FAULTS = {

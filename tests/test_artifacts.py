@@ -5,8 +5,14 @@ import sys
 
 import jsonschema
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 PICTURED = 400  # benchmarks that pass with a picture of their tasks
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
 
 
 @pytest.fixture(autouse=True)
@@ -33,8 +39,7 @@ def test_entries_of_very_many_tasks_have_a_file_of_their_own(project):
         "x.bench.yaml",
         "benchmarks: [{name: many, rollouts: many.jsonl}, {name: few, rollouts: runs.jsonl}]",
     )
-    run = project.run("-n", "2")
-    run.assert_outcomes(passed=2)
+    project.run("-n", "1").assert_outcomes(passed=2)
     few, many = project.aggregate()
     (large,) = json.loads((project.path / "evalmetrics/group_level_metrics.json").read_text())
     assert (len(few["group_level_metrics"]), "group_level_metrics_in" in few) == (2, False)
@@ -98,7 +103,7 @@ SKIPPED = [
 ]
 
 
-def test_what_was_skipped_is_told_with_its_reason(skipping):
+def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
     result = skipping.run()
     alone = _bytes(skipping)
     report = skipping.report()
@@ -166,6 +171,6 @@ def test_a_worker_that_dies_leaves_a_true_report(project):
         "import os\n\ndef pytest_evalmetrics_compute_metrics(benchmark, tasks):\n"
         "    if benchmark.name == 'b3':\n        os._exit(7)\n",
     )
-    assert project.run("-n", "2").ret == 1
+    assert project.run("-n", "1").ret == 1
     assert project.report()["not_evaluated"] == ["a.bench.yaml::b3"]
     assert len(project.report()["benchmarks"]) == 5

@@ -9,8 +9,14 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
 
 
 def copied(project, name):
@@ -18,7 +24,7 @@ def copied(project, name):
 
 
 @pytest.mark.parametrize(
-    ("name", "outcomes", "told"),
+    ("name", "outcomes", "lines"),
     [
         (
             "digits",
@@ -49,7 +55,7 @@ def copied(project, name):
         ),
     ],
 )
-def test_an_example_is_what_its_commands_write_and_passes(project, name, outcomes, told):
+def test_an_example_is_as_its_commands_write_it_and_passes(project, name, outcomes, lines):
     target = copied(project, name)
     files = [*target.glob("__baselines__/*/*.json")]
     if name == "agent_tools":
@@ -65,7 +71,7 @@ def test_an_example_is_what_its_commands_write_and_passes(project, name, outcome
     assert {file: file.read_bytes() for file in files} == before
     result = project.run(f"examples/{name}")
     result.assert_outcomes(**outcomes)
-    result.stdout.fnmatch_lines(told)
+    result.stdout.fnmatch_lines(lines)
     if name == "online":
         assert (project.path / "evalmetrics/rollouts.jsonl").read_text().count("\n") == 48
 

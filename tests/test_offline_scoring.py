@@ -2,6 +2,14 @@
 
 import json
 
+import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
+
 
 def bench(project, scorers, text, source="dataset: data.jsonl"):
     lines = "".join(f"    - {line}\n" for line in scorers.splitlines())
@@ -16,8 +24,8 @@ def row_scores(project):
 
 def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
-    said = {"content": "Paris", "tool_calls": calls}
-    project.rows("data.jsonl", [{"reference": "Rome", "response": said, "calls": calls}])
+    response = {"content": "Paris", "tool_calls": calls}
+    project.rows("data.jsonl", [{"reference": "Rome", "response": response, "calls": calls}])
     compare = 'operation: contains, left_template: "a b", right_template'
     number = 'operation: "==", left_template: "1", right_template'
     bench(
@@ -96,9 +104,8 @@ def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project):
     scorer = f'type: exact-match, reference: {right}, candidate: "{{{{ response.output }}}}"'
     bench(project, f"{{{scorer}}}", "expect: {max_missing: 50%}", "rollouts: out.json")
     project.run().assert_outcomes(passed=1)
-    found = {row["task"]: (row["scores"], row["errors"]) for row in row_scores(project)}
-    assert found["right"][0]["exact-match"] == 1
-    assert found["wrong"][0]["exact-match"] == 0
-    assert found["down"][0]["exact-match"] is None
-    ((error),) = found["down"][1]
+    scored = {row["task"]: row for row in row_scores(project)}
+    scores = {task: row["scores"]["exact-match"] for task, row in scored.items()}
+    assert scores == {"right": 1, "wrong": 0, "down": None}
+    (error,) = scored["down"]["errors"]
     assert (error["kind"], error["reason"]) == ("error", "model down")

@@ -55,13 +55,26 @@ def test_a_test_file_that_checks_nothing_is_not_reported(some):
     assert outcome(some) == ("PASS", [])
 
 
-def test_tests_that_a_dead_worker_leaves(some):
-    some.write("test_a.py", "def test_first(): ...")
-    some.write("test_b.py", "import os\ndef test_dies(evalmetrics): os._exit(0)")
-    some.write("test_c.py", "def test_checks(evalmetrics): evalmetrics.check([1])")
-    files = ("good.bench.yaml", "test_a.py", "test_b.py", "test_c.py")
-    assert some.run("-n", "1", "--max-worker-restart", "0", *files).ret == 1
-    assert outcome(some) == ("INCONCLUSIVE", ["test_b.py::test_dies", "test_c.py::test_checks"])
+DIES = """
+import os
+
+def pytest_evalmetrics_compute_metrics(benchmark):
+    if benchmark.name == "dies":
+        os._exit(0)
+"""
+
+
+@pytest.mark.parametrize(("restarts", "lost"), [(0, ["test_x.py::test_checks"]), (1, [])])
+def test_what_a_dead_worker_leaves(some, restarts, lost):
+    some.write("conftest.py", DIES)
+    some.write("dies.bench.yaml", GOOD.replace("{name: one}, {name: two}", "{name: dies}"))
+    some.write(
+        "test_x.py", "def test_x(): ...\ndef test_checks(evalmetrics): evalmetrics.check([1])"
+    )
+    files = ("good.bench.yaml", "dies.bench.yaml", "test_x.py")
+    assert some.run("-n", "1", "--max-worker-restart", str(restarts), *files).ret == 1
+    assert outcome(some) == ("INCONCLUSIVE", ["dies.bench.yaml::dies", *lost])
+    assert len(some.report()["benchmarks"]) == 2 + restarts
 
 
 HALF = """

@@ -139,19 +139,13 @@ def service():
     service.server.server_close()
 
 
-def common(paths, folder):
-    """The least folder that holds all that is uploaded: where an artifact's files begin."""
-    whole = [folder / path for path in paths]
-    return Path(os.path.commonpath([p if p.is_dir() else p.parent for p in whole]))
-
-
 class Github:
     """A runner that executes one job's steps."""
 
     def __init__(self, service, folder, tmp_path, event, run=1, **github):
         self.service, self.folder, self.run_id = service, folder, run
         self.temp = tmp_path / f"temp{run}"
-        self.temp.mkdir()
+        self.temp.mkdir(parents=True)
         self.page = self.temp / "step-summary.md"
         payload = {"repository": {"default_branch": "main"}, **github.pop("payload", {})}
         (self.temp / "event.json").write_text(json.dumps(payload))
@@ -232,15 +226,14 @@ class Github:
         self.__dict__.setdefault("cached", []).append((path, key))
 
     def upload(self, name, path, **_):
-        paths = path.split()
-        root = common(paths, self.folder)
+        sources = [self.folder / each for each in path.split()]
+        # where an artifact's files begin: the least folder that holds all that is uploaded
+        root = os.path.commonpath([p if p.is_dir() else p.parent for p in sources])
         kept = self.temp / "kept" / name
-        for each in paths:
-            source = self.folder / each
+        for source in sources:
             if not source.exists():
                 return
-            target = kept / source.relative_to(root)
-            shutil.copytree(source, target, dirs_exist_ok=True)
+            shutil.copytree(source, kept / source.relative_to(root), dirs_exist_ok=True)
         self.service.artifacts.setdefault(self.run_id, {})[name] = kept
 
     def download(self, path, name=None, pattern=None, **options):
@@ -327,12 +320,6 @@ def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, 
     assert "https://example.org/runs/3" in ours["body"]
     assert commented(service, tmp_path, 3) == 0  # a run that did not even begin
     assert "The run left no report" in ours["body"]
-
-
-@pytest.fixture(autouse=True)
-def folders(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
 
 
 def test_no_comment_on_what_is_not_the_newest_commit(tmp_path, service):

@@ -262,6 +262,5 @@ def test_of_a_benchmark_that_each_worker_evaluates_the_worst_result_counts(some)
 
 
 def test_pytest_may_lack_what_is_not_needed(some):
-    result = some.run("-p", "no:setuponly", "-p", "no:setupplan", "-p", "no:skipping")
-    result.assert_outcomes(passed=2)
-    assert some.report()["verdict"] == "PASS"
+    some.run("-pno:setuponly", "-pno:setupplan", "-pno:skipping").assert_outcomes(passed=2)
+    assert outcome(some) == ("PASS", [])

@@ -96,10 +96,7 @@ OURS = [
             "  a rate in [[]0, 1]",
         ],
     ),
-    (
-        "pass@k",
-        ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the name"],
-    ),
+    ("pass@k", ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the *"]),
     ("max@k/accuracy", ["max@k/accuracy: metric (the family max@{k})"]),
     ("pass^{k}", ["pass^{k}: metric", "*C(c, k) / C(n, k)*"]),
     ("mean/reward", ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"]),

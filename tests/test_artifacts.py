@@ -65,9 +65,8 @@ def skipping(project):
     )
     project.write(
         "conftest.py",
-        "import pytest\n\ndef pytest_collection_modifyitems(items):\n    for item in items:\n"
-        "        if item.name == 'hooked':\n"
-        "            item.add_marker(pytest.mark.skip('by a hook'))\n",
+        "import pytest\n\ndef pytest_itemcollected(item):\n    if item.name == 'hooked':\n"
+        "        item.add_marker(pytest.mark.skip('by a hook'))\n",
     )
     project.write(
         "test_x.py",
@@ -122,14 +121,11 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
     project.rollouts([[0.0], [0.0], [0.0]], name="bad.jsonl")
     names = [f"b{n:03}" for n in range(PICTURED + 10)]
     failing = [names[0], names[PICTURED + 2], names[PICTURED + 5]]
-    project.write(
-        "many.bench.yaml",
-        "defaults: {metrics: [mean_reward], thresholds: {mean_reward: '>= 0.1'}}\nbenchmarks:\n"
-        + "".join(
-            f"  - {{name: {name}, rollouts: {'bad' if name in failing else 'good'}.jsonl}}\n"
-            for name in names
-        ),
-    )
+    text = "defaults: {metrics: [mean_reward], thresholds: {mean_reward: '>= 0.1'}}\nbenchmarks:\n"
+    for name in names:
+        file = "bad.jsonl" if name in failing else "good.jsonl"
+        text += f"  - {{name: {name}, rollouts: {file}}}\n"
+    project.write("many.bench.yaml", text)
     project.run()
     expected = _bytes(project)
     page = expected[-1].decode()
@@ -137,8 +133,7 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
     shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
     assert shown == [*failing, *(name for name in names[:PICTURED] if name not in failing)]
     assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(shown)
-    order = "def pytest_collection_modifyitems(items): items.reverse()\n"
-    project.write("conftest.py", order)
+    project.write("conftest.py", "def pytest_collection_modifyitems(items): items.reverse()\n")
     project.run("-n", "1")
     assert _bytes(project) == expected
     project.run("-k", "b40 or b000")  # the first of the selected ones

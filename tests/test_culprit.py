@@ -53,11 +53,8 @@ def test_the_first_worse_run_is_found_with_its_confidence(project, runs):
 
 def test_reports_of_commits_give_the_commit(project, runs):
     def git(*args):
-        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        done = subprocess.run(
-            ["git", *who, *args], cwd=project.path, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *args]
+        return subprocess.check_output(command, cwd=project.path, text=True).strip()
 
     git("init", "-q")
     project.bench("metrics: [mean_reward]\nexpect: {tasks: 200}")

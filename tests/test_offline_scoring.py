@@ -26,19 +26,20 @@ def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
     response = {"content": "Paris", "tool_calls": calls}
     project.rows("data.jsonl", [{"reference": "Rome", "response": response, "calls": calls}])
-    compare = 'operation: contains, left_template: "a b", right_template'
-    number = 'operation: "==", left_template: "1", right_template'
+    contains = 'operation: contains, left_template: "a b", right_template'
+    equals = 'operation: "==", left_template: "1", right_template'
+    scorers = {  # by type: keys of the one without a name, and of the one with a name
+        "exact-match": ("", 'name: same, reference: "paris."'),
+        "string-check": (f"{contains}: x", f"name: has_b, {contains}: b"),
+        "number-check": (f'{equals}: "2"', f'name: one, {equals}: "1"'),
+        "f1": ("", 'name: f1_same, reference: "paris."'),
+        "bleu": ("", 'name: again, references: "Paris"'),
+        "rouge": ("", 'name: other, reference: "Paris"'),
+        "tool-calling": ('reference: "[]"', 'name: mine, reference: "{{ calls }}"'),
+    }
     bench(
         project,
-        'type: exact-match\n{type: exact-match, name: same, reference: "paris."}\n'
-        f"{{type: string-check, {compare}: x}}\n"
-        f"{{type: string-check, name: has_b, {compare}: b}}\n"
-        f'{{type: number-check, {number}: "2"}}\n{{type: number-check, name: one, {number}: "1"}}\n'
-        'type: f1\n{type: f1, name: f1_same, reference: "paris."}\n'
-        'type: bleu\n{type: bleu, name: again, references: "Paris"}\n'
-        'type: rouge\n{type: rouge, name: other, reference: "Paris"}\n'
-        '{type: tool-calling, reference: "[]"}\n'
-        '{type: tool-calling, name: mine, reference: "{{ calls }}"}',
+        "\n".join(f"{{type: {t}, {keys}}}" for t, both in scorers.items() for keys in both),
         "reward: same\nmetrics: [mean_reward/exact-match, pass@1/string-check]\n"
         "thresholds: {mean_reward/exact-match: '<= 0', pass@1/string-check: '<= 0'}",
     )

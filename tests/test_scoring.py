@@ -90,7 +90,7 @@ def scored(pytester, _endpoint):
 
 def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
     modes = ["nan", "html", "500", "close", None, "html", None]
-    scored.data(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
+    scored.data(*({"score": 1, "mode": mode} for mode in [*modes, *["html"] * 20]), {"other": 1})
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
     result = scored.run()
     result.assert_outcomes(failed=1)
@@ -98,24 +98,32 @@ def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
         [
             "scored failed",
             "",
-            "6 of 8 rows have no accuracy:",
-            "  2 (html), such as data.jsonl:2: POST http*HTML page*",
+            "26 of 28 rows have no accuracy:",
+            "  22 (html), such as data.jsonl:2: POST http*HTML page*",
             "  1 (closed), at data.jsonl:4: *closed the connection*",
             "  1 (http-500), at data.jsonl:3: *out of memory*",
             "  1 (not-finite), at data.jsonl:1:*NaN*",
-            "  1 (template), at data.jsonl:8: *no attribute 'score'; *columns: other*",
+            "  1 (template), at data.jsonl:28: *no attribute 'score'; *columns: other*",
             "",
             "verdict *",
-            "FAIL*6 of 8 rows have no accuracy (html: 2, *; 6 rollouts have no finite accuracy*",
-            "FAILED a.bench.yaml::scored - 6 of 8 rows have no accuracy (html: 2, *",
+            "FAIL*26 of 28 rows have no accuracy (html: 22, *; 26 rollouts have no finite acc*",
+            "FAILED a.bench.yaml::scored - 26 of 28 rows have no accuracy (html: 22, *",
         ]
     )
     summary = (scored.path / "evalmetrics/summary.md").read_text()
-    assert "<summary>❌ scored: 6 of 8 rows have no accuracy (html: 2, closed: 1" in summary
+    assert "<summary>❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1" in summary
     rows = scored.row_scores()
-    assert [row["scores"]["accuracy"] for row in rows] == [None] * 4 + [1, None, 1, None]
+    assert [row["scores"]["accuracy"] for row in rows[:7]] == [None] * 4 + [1, None, 1]
     (error,) = rows[2]["errors"]
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
+    ((failed,),) = (entry["failed_rows"] for entry in scored.report()["benchmarks"])
+    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 26)
+    kinds = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
+    assert list(failed["kinds"].items()) == list(kinds.items())
+    assert [row["index"] for row in failed["first"]] == [0, 1, 2, 3, 5, *range(7, 22)]
+    second = failed["first"][1]
+    assert (second["row"], second["kind"]) == ("data.jsonl:2", "html")
+    assert "HTML page" in second["reason"]
     scored.data({"score": 1})
     scored.bench("params: {max_retries: 0}", path="/moved")
     message = "*307*a redirect to *elsewhere; redirects are no*"
@@ -345,19 +353,6 @@ def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
     assert scored.artifacts() == first
     scored.run("--evalmetrics-no-journal")
     assert scored.artifacts()[1] == first[1]
-
-
-def test_the_report_names_the_first_rows_that_failed(scored):
-    scored.data(*({"score": 1, "mode": "html" if n % 2 else "500"} for n in range(50)), {"a": 1})
-    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 2%}")
-    scored.run().assert_outcomes(failed=1)
-    ((failed,),) = (entry["failed_rows"] for entry in scored.report()["benchmarks"])
-    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 51)
-    assert list(failed["kinds"].items()) == [("html", 25), ("http-500", 25), ("template", 1)]
-    assert [row["index"] for row in failed["first"]] == list(range(20))
-    second = failed["first"][1]
-    assert (second["row"], second["kind"]) == ("data.jsonl:2", "html")
-    assert "HTML page" in second["reason"]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit of the size of files")

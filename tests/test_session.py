@@ -25,7 +25,7 @@ def summary_of(project):
 
 
 def outcome(project):
-    """The verdict, and what was not evaluated; the summary says the same."""
+    """Return the verdict, which the summary shows too, and what was not evaluated."""
     report = project.report()
     assert f"Benchmarks: {report['verdict']}" in summary_of(project)
     return report["verdict"], report["not_evaluated"]

@@ -77,7 +77,7 @@ def row(**item):
 
 
 def run(work, path=None, of=None):
-    """Do something with a row's calls; give what came out, and the calls."""
+    """Do something with a row's calls; return its result, and the calls."""
     with closing(Transport(None if path is None else Journal(path))) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
@@ -95,6 +95,6 @@ def scorer_of(terms=TERMS, **keys):
     return scorer
 
 
-def judged(scorer, found, path=None):
+def judged(scorer, scored, path=None):
     """Score one row."""
-    return run(lambda calls: scorer.score_with(found, calls), path, found)[0]
+    return run(lambda calls: scorer.score_with(scored, calls), path, scored)[0]

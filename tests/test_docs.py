@@ -23,10 +23,10 @@ register_scorer("has_citation")(lambda item: 1.0)
 def blocks(language):
     """Each block of a language, by the page and its number there."""
     return {
-        f"{page.relative_to(ROOT)}-{number}": found["text"]
+        f"{page.relative_to(ROOT)}-{number}": block["text"]
         for page in PAGES
-        for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found["language"] == language
+        for number, block in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
+        if block["language"] == language
     }
 
 

@@ -38,9 +38,9 @@ class Block:
 
 
 def blocks(text):
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("text"))
-        yield Block(found["mark"] or "", found["text"], line)
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("text"))
+        yield Block(match["mark"] or "", match["text"], line)
 
 
 def run(block, folder):
@@ -70,7 +70,7 @@ def run(block, folder):
 
 def shown(line, printed):
     pattern = re.sub(r"([\[?*])", r"[\1]", line.strip()).replace("...", "*")
-    return any(fnmatchcase(found.strip(), pattern) for found in printed.splitlines())
+    return any(fnmatchcase(each.strip(), pattern) for each in printed.splitlines())
 
 
 def do(page, folder, name):

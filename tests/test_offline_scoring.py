@@ -69,8 +69,8 @@ def test_rows_of_one_id_are_not_taken_for_attempts_unasked(project):
         """
 defaults: {scorers: [{type: exact-match}], thresholds: {mean_reward: ">= 0.5"}}
 benchmarks:
-  - {name: unsaid, dataset: data.jsonl}
-  - {name: said, dataset: data.jsonl, num_samples: 2}
+  - {name: unclear, dataset: data.jsonl}
+  - {name: samples, dataset: data.jsonl, num_samples: 2}
   - {name: any, dataset: data.jsonl, expect: {rollouts: any}}
   - {name: apart, dataset: {path: data.jsonl, fields: {task: turn}}}
   - {name: recorded, rollouts: {path: data.jsonl, fields: {task: id}}}
@@ -82,8 +82,8 @@ benchmarks:
             "PASS *::any * 2 tasks, 4 rollouts",
             "PASS *::apart * 4 tasks, 4 rollouts",
             "PASS *::recorded * 2 tasks, 4 rollouts",
-            "PASS *::said * 2 tasks, 4 rollouts",
-            "INCONCLUSIVE *::unsaid *",
+            "PASS *::samples * 2 tasks, 4 rollouts",
+            "INCONCLUSIVE *::unclear *",
         ]
     )
 

@@ -1,4 +1,4 @@
-"""What is wrong is found before anything is paid for, and by a check that calls nothing."""
+"""Mistakes are reported before anything is paid for, and by a check that calls nothing."""
 
 import pytest
 

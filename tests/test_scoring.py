@@ -14,21 +14,16 @@ from pathlib import Path
 import pytest
 from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 from forked import Run
-from judge_process import ServerProcess
+from transport.conftest import Server
 
 
-class Endpoint(ServerProcess):
+class Endpoint(Server):
     """A process of scorers/endpoint.py, whose requests are counted from `forget` on."""
 
-    def __init__(self):
-        super().__init__("endpoint.py")
-        self.earlier = 0
+    script = Path(__file__).parent / "scorers" / "endpoint.py"
 
     def forget(self):
         self.earlier = self.seen()["posts"]
-
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
 
     @property
     def posts(self):
@@ -55,7 +50,7 @@ class Scored(Quick):
     def bench(self, text="", *, path="/score", scorer="", more="", name="a.bench.yaml"):
         remote = f"""\
     - type: remote
-      url: {self.endpoint.url(path)}
+      url: {self.endpoint.at(path)}
       body:
         score: "{{{{ item.score }}}}"
         mode: "{{{{ item.mode | default(none) }}}}"
@@ -178,7 +173,7 @@ def test_a_replay_reports_failed_rows_as_the_run_did(scored):
     scored.bench("metrics: mean_reward\nparams: {max_retries: 1}")
     nat = (
         "    - {type: nemo-agent-toolkit-remote, evaluator_name: e, max_retries: 0, "
-        f"url: {scored.endpoint.url('/evaluate/item')}}}\n"
+        f"url: {scored.endpoint.at('/evaluate/item')}}}\n"
     )
     scored.bench("metrics: mean_reward", scorer=nat, name="b.bench.yaml")
     scored.run("--evalmetrics-journal-export", "j.jsonl.gz").assert_outcomes(failed=2)
@@ -322,7 +317,7 @@ def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
     )
     scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward", more="api_key_secret: my-key")
     scored.write("conftest.py", EXPLAINS)
-    explains = f"    - {{type: explains, url: '{scored.endpoint.url('/score')}'}}\n"
+    explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
     scored.bench("metrics: mean_reward", scorer=explains, name="b.bench.yaml")
     scored.run().assert_outcomes(passed=2)
     requests = [row["requests"] for row in scored.row_scores()][:5]

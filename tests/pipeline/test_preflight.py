@@ -92,6 +92,9 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
     write(paid, "benchmark:\n  name: b\n  rolouts: x.jsonl\n", "b.bench.yaml")
     write(paid, "benchmark: {name: c, rollouts: none.jsonl}\n", "c.bench.yaml")
     write(paid, ONLINE, "d.bench.yaml")
+    write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n", "e.bench.yaml")
+    paid.rollouts([[1.0], [1.0, 0.0]])
+    paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
     result = paid.run("--evalmetrics-check", "-q")
     result.stdout.fnmatch_lines(
         [
@@ -103,7 +106,9 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
             "b.bench.yaml:1:1: *'rollouts' is missing",
             "b.bench.yaml:3:3: *'rolouts'*",
             "c.bench.yaml:1:*none.jsonl*",
-            "* problems in 3 of 4 benchmark files",
+            "e.bench.yaml:10:12: benchmark.expect.tasks: *164*",
+            "math.bench.yaml:4:12: benchmark.expect.rollouts: *",
+            "10 problems in 5 of 6 benchmark files",
         ]
     )
     assert (result.ret, judge_server.posts) == (1, 0)
@@ -140,17 +145,3 @@ def test_names_that_a_row_need_not_have_and_what_a_hook_computes(paid):
     write(paid, ONLINE.replace("{mean_reward:", "{own:"))
     result = paid.run("--evalmetrics-check")
     assert result.ret == 0, result.stdout.str()
-
-
-def test_a_check_counts_tasks(paid):
-    write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n")
-    paid.rollouts([[1.0], [1.0, 0.0]])
-    paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
-    result = paid.run("--evalmetrics-check")
-    result.stdout.fnmatch_lines(
-        [
-            "a.bench.yaml:10:12: benchmark.expect.tasks: *164*",
-            "math.bench.yaml:4:12: benchmark.expect.rollouts: *",
-            "2 problems in 2 of 2 benchmark files",
-        ]
-    )

@@ -73,7 +73,7 @@ def test_judge_is_replayed_from_the_journal_or_asks_whom_the_environment_names(
     record = module_from_spec(spec)
     spec.loader.exec_module(record)
     server = ThreadingHTTPServer(("127.0.0.1", 0), record.Judge)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("JUDGE_URL", f"http://127.0.0.1:{server.server_address[1]}/v1")
     try:
         result = project.run("examples/judge")

@@ -13,10 +13,10 @@ def beside(project, monkeypatch):
     """Let a plugin be loaded in the runs of a test; each in a folder of its own."""
 
     def load(package, *args):
-        found = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
-        if found is None:
+        plugin = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
+        if plugin is None:
             pytest.skip(f"EVALMETRICS_NEIGHBOURS names no folder with {package}")
-        monkeypatch.setenv("PYTHONPATH", str(found.parent.parent))
+        monkeypatch.setenv("PYTHONPATH", str(plugin.parent.parent))
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         plugins = ("-p", "pytest_evalmetrics.plugin", "-p", "syrupy", *args)
         return lambda *more: project.pytester.runpytest_subprocess(*plugins, *more)
@@ -36,7 +36,7 @@ def test_testmon_leaves_no_benchmark_out(project, beside):
     assert project.report()["verdict"] == "FAIL"
 
 
-def test_a_testmon_that_cannot_be_told_is_warned_of(project):
+def test_an_unknown_version_of_testmon_is_warned_of(project):
     project.rollouts([[1.0]])
     project.bench()
     project.write(

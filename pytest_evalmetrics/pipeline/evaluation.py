@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -413,7 +414,9 @@ class Evaluation:
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self._recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
-        self._agents.append(self._with_summaries(result, table))
+        # an undefined number is a check's reason, and has no place in the report's JSON
+        defined = {n: e for n, e in result.estimates.items() if not isnan(e.value)}
+        self._agents.append(self._with_summaries(replace(result, estimates=defined), table))
         if self._single is not None:
             self._checks.extend(self._single.checks(benchmark, shown, table))
             rest = regressions.without(table, self._quarantined)

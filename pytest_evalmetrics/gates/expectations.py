@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -215,8 +216,11 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
 
 def unlabelled(benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterator[str]:
     """Report rollouts that belong to no group of a field by which metrics are gated."""
-    names = map(parse, (*benchmark.spec.gated, *benchmark.spec.thresholds))
-    for field in dict.fromkeys(name.field for name in names):
+    fields: dict[str | None, None] = {}
+    for text in (*benchmark.spec.gated, *benchmark.spec.thresholds):
+        with suppress(MetricError):  # a hook's name
+            fields[parse(text).field] = None
+    for field in fields:
         if field and (lacking := int(table.lacking((field,)).sum())):
             of, what = f"{agent}: " if agent else "", of_many(lacking, len(table), "rollout", "has")
             yield f"{of}{what} no {field}, so that no gated metric of its values counts them"

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import Category
@@ -41,6 +42,12 @@ def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward",
         integers=frozenset(integers),
         categories=categories,
     )
+
+
+@pytest.fixture
+def project(pytester):
+    """Run pytest in this process."""
+    return Quick(pytester)
 
 
 @pytest.fixture(scope="session")

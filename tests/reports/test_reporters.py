@@ -122,7 +122,7 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
         "- {name: warns, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}\n"
         "- {name: gone, rollouts: gone.jsonl}\n",
     )
-    project.run()
+    project.run("-Wdefault")
     told = json.loads(found.read_text())
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
     assert all(set(violation) == keys for violation in told)
@@ -141,7 +141,7 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
     assert told[0]["location"] == {"path": path, "lines": {"begin": 3}}
 
     project.rollouts([[0.0]] * 6 + [[1.0]] * 14)
-    project.run("-x")
+    project.run("-x", "-Wdefault")
     first, *_, lost = json.loads(found.read_text())
     assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
     assert first["fingerprint"] == told[0]["fingerprint"]  # of the fault, not of its numbers

@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from gates.making import checked, compared, make_pair, rule, run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats as oracle
@@ -83,6 +83,7 @@ def test_noninferior_where_nothing_differs_rests_on_the_flips_that_may_be_unseen
     assert checked(one, rule("noninferior", max_drop=0.5)).verdict is INCONCLUSIVE
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.floats(-1000, 1000), st.floats(-1000, 1000)), min_size=1, max_size=30),
     st.floats(0, 0.9),
@@ -145,6 +146,7 @@ def test_small_units_are_judged_by_their_own_size():
     assert checked(size, rule("exact")).verdict is PASS  # a billionth of it
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.5]))
 def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
     pair = run(seed, 30, 2, loss)

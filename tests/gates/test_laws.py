@@ -4,7 +4,7 @@ import sys
 
 import numpy as np
 import pytest
-from gates.making import checked, flips, make_combined, make_pair, rule
+from gates.making import checked, flips, make_pair, rule
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
@@ -34,37 +34,22 @@ def run_of(rewards, after, lost):
     ]
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses(), st.floats(0, 1))
-def test_a_larger_loss_is_never_judged_more_mildly(made, part):
-    rewards, after, lost = made
-    small = checked(make_pair(rewards, run_of(rewards, after, [part * s for s in lost])))
-    large = checked(make_pair(rewards, run_of(rewards, after, lost)))
-    assert SEVERITY[large.verdict] >= SEVERITY[small.verdict]
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses())
-def test_a_total_collapse_is_never_judged_more_mildly_than_another_loss(made):
-    rewards, after, lost = made
-    collapse = [[0.0] * after for _ in rewards]
-    kept = [
-        int(sum(task) / len(task) * (1 - share) * after)
-        for task, share in zip(rewards, lost, strict=True)
-    ]
-    loss = [[1.0] * k + [0.0] * (after - k) for k in kept]  # a reward of .001 is tied with no other
-    all_lost, some_lost = (checked(make_pair(rewards, after)) for after in (collapse, loss))
-    assert SEVERITY[all_lost.verdict] >= SEVERITY[some_lost.verdict]
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses(), st.booleans())
-def test_a_run_that_is_no_worse_on_any_task_never_fails(made, clustered):
+@settings(max_examples=50)
+@given(losses(), st.floats(0, 1), st.booleans())
+def test_verdicts_follow_the_loss(made, part, clustered):
     rewards, after, lost = made
     means = [sum(task) / len(task) for task in rewards]
-    run = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
+    none = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
     clusters = np.arange(len(rewards)) // 3 if clustered else None
-    assert checked(make_pair(rewards, run), clusters=clusters).verdict is PASS
+    assert checked(make_pair(rewards, none), clusters=clusters).verdict is PASS
+    # a larger loss is never judged more mildly; nor is a total collapse, among rewards of 0 and 1
+    kept = [int(m * (1 - share) * after) for m, share in zip(means, lost, strict=True)]
+    for less, more in (
+        (run_of(rewards, after, [part * s for s in lost]), run_of(rewards, after, lost)),
+        ([[1.0] * k + [0.0] * (after - k) for k in kept], [[0.0] * after for _ in rewards]),
+    ):
+        milder, harder = (checked(make_pair(rewards, run)).verdict for run in (less, more))
+        assert SEVERITY[harder] >= SEVERITY[milder]
 
 
 @pytest.mark.parametrize("tasks", range(1, 12))
@@ -110,20 +95,6 @@ def test_few_tasks_that_had_anything_to_lose_are_judged_by_their_rollouts():
     assert single.verdict is PASS  # three of 33 single rollouts are noise
 
 
-def test_swapped_sides_of_a_median_against_all_swaps():
-    rng = np.random.default_rng(4)
-    before, after = rng.random(9), rng.random(9) * 0.8
-    check = checked(make_combined(before, after))
-    seen, reached = np.median(before) - np.median(after), 0.0
-    for choice in range(2**9):
-        swapped = np.array([choice >> i & 1 for i in range(9)], dtype=bool)
-        drop = np.median(np.where(swapped, after, before))
-        drop -= np.median(np.where(swapped, before, after))
-        reached += 1.0 if drop > seen + 1e-12 else 0.5 * (abs(drop - seen) <= 1e-12)
-    assert check.evidence["test"] == "swapped sides"
-    assert check.evidence["p"] == pytest.approx(reached / 2**9, rel=1e-9)
-
-
 def worst_task(before, after):
     means = [min(sum(t) / len(t) for t in side) for side in (before, after)]
     values = {"value_baseline": means[0], "value_current": means[1]}
@@ -149,16 +120,14 @@ def test_a_task_that_got_worse_but_is_not_the_worst_explains_nothing():
     assert check.evidence["proven_tasks"] == []
 
 
-@settings(deadline=None, max_examples=30, derandomize=True)
-@given(st.integers(0, 10_000))
-def test_the_worst_of_tasks_that_did_not_change_seldom_fails(seed):
-    rng = np.random.default_rng(seed)
+def test_the_worst_of_tasks_that_did_not_change_seldom_fails():
+    rng = np.random.default_rng(0)
     red = 0
-    for _ in range(20):
+    for _ in range(200):
         chance = rng.uniform(0.3, 1, (30, 1))
         sides = [(rng.random((30, 8)) < chance).astype(float).tolist() for _ in range(2)]
         red += checked(worst_task(*sides)).verdict is FAIL
-    assert red <= oracle.binom(20, 0.01).ppf(1 - 1e-9)
+    assert red <= oracle.binom(200, 0.01).ppf(0.999)
 
 
 def test_a_run_of_many_benchmarks_shares_its_level():

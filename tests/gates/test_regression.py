@@ -118,7 +118,7 @@ def test_missing_rewards_that_would_turn_the_verdict_make_it_inconclusive():
 
 def test_identical_runs_never_fail():
     rng = np.random.default_rng(0)
-    for seed in range(100):
+    for seed in range(30):
         n = int(rng.integers(1, 80))
         k = rng.integers(1, 6, n)
         rewards = [rng.random(m).round(int(rng.integers(0, 3))).tolist() for m in k]

@@ -37,10 +37,7 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
     lines = {("breakdown", 0): 12}
     with pytest.raises(MetricError) as caught:
         reduced(
-            made,
-            metrics=["pass@2"],
-            breakdown=["level"],
-            line_of=lambda *path: lines.get(path, 1),
+            made, metrics=["pass@2"], breakdown=["level"], line_of=lambda *path: lines.get(path, 1)
         )
     assert "metric 'pass@2[level=e]' needs 2 rollouts of each task, and 1 of 2" in str(caught.value)
     assert "a (1)" in str(caught.value)

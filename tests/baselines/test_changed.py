@@ -118,17 +118,3 @@ benchmarks:
     quick.baseline("math.bench/known.json").write_text("{")
     # what can't be read is no expected failure of a gate
     quick.run().assert_outcomes(passed=2, skipped=1, failed=1)
-
-
-def test_a_group_of_tasks_that_was_not_there(recorded):
-    changed = rows({"a": [1.0, 0.0, 1.0, 1.0]})
-    changed[3]["difficulty"] = "brutal"
-    recorded.rows("runs.jsonl", changed)
-    recorded.bench(
-        "metrics: ['mean_reward[difficulty=brutal]']\nexpect: {tasks: '>= 1'}\nbaseline: true"
-    )
-    result = recorded.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *mean_reward[[]difficulty=brutal]*", "  -> *"])
-    assert recorded.run(UPDATE).ret == 0
-    assert recorded.run().ret == 0

@@ -87,7 +87,7 @@ def as_table(made, table):
 
 
 @given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, made):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_records(made)

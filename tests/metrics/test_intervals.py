@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as scipy_stats
 from statsmodels.regression.linear_model import OLS
@@ -107,10 +107,10 @@ def test_the_median_lies_between_two_order_statistics(n):
 @pytest.mark.parametrize(
     "draw",
     [
-        lambda rng: rng.normal(size=(2000, 11)),
-        lambda rng: rng.exponential(size=(2000, 30)),
-        lambda rng: rng.integers(0, 4, size=(2000, 9)) / 4,  # ties: 0.375 is in the middle
-        lambda rng: (rng.random((2000, 40)) < 0.5) * 1.0,
+        lambda rng: rng.normal(size=(800, 11)),
+        lambda rng: rng.exponential(size=(800, 30)),
+        lambda rng: rng.integers(0, 4, size=(800, 9)) / 4,  # ties: 0.375 is in the middle
+        lambda rng: (rng.random((800, 40)) < 0.5) * 1.0,
     ],
 )
 def test_the_medians_interval_covers_as_often_as_it_says(draw):
@@ -120,7 +120,7 @@ def test_the_medians_interval_covers_as_often_as_it_says(draw):
     bounds = [quantile_interval(world, 0.5) for world in worlds]
     assert all(low < high for low, high in bounds)
     covered = np.mean([low <= lowest and highest <= high for low, high in bounds])
-    assert covered >= 0.935  # 2000 worlds: three standard errors below 95 %
+    assert covered >= 0.927  # 800 worlds: three standard errors below 95 %
 
 
 def test_a_median_of_ties_reaches_to_the_next_values():
@@ -197,6 +197,7 @@ def test_too_much_to_resample_is_said():
     assert len(calls) == 2
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.integers(0, 1).map(float), min_size=2, max_size=5), min_size=1),
     st.sampled_from(["pass@1", "pass@2", "pass^2", "pass_rate"]),
@@ -212,6 +213,7 @@ def test_a_rates_interval_holds_it_and_lies_in_0_to_1(tasks, name, level):
     assert found.interval.low < found.interval.high
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.lists(st.floats(-5, 5), min_size=1, max_size=4), min_size=2),
     st.sampled_from(["mean_reward", "max@2", "mean/reward"]),

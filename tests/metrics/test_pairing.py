@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
@@ -169,6 +169,7 @@ IDS = st.one_of(
 )
 
 
+@settings(max_examples=50)
 @given(IDS, IDS, st.booleans())
 def test_each_task_is_found_where_its_text_is(tasks, among, ascending):
     if ascending:

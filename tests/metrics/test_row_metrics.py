@@ -164,7 +164,7 @@ def test_wins_ties_and_shares(measured):
 
 def test_ratings_solve_the_equations_of_bradley_and_terry(measured):
     players = ["p", "q", "r", "s"]
-    pairs = [RNG.choice(players, 2, replace=False).tolist() for _ in range(300)]
+    pairs = [RNG.choice(players, 2, replace=False).tolist() for _ in range(100)]
     winner = [RNG.choice([*pair, "tie"], p=[0.5, 0.3, 0.2]) for pair in pairs]
     columns = {"a": [p[0] for p in pairs], "b": [p[1] for p in pairs], "w": list(map(str, winner))}
     keys = {"type": "elo", "a": "a", "b": "b", "winner": "w"}
@@ -272,9 +272,9 @@ baseline: true
 """
 
 
-def _rows(wrong, slow=1.0):
+def _rows(wrong, slow=1.0, tasks=60):
     rng = np.random.default_rng(7)
-    for task in range(120):
+    for task in range(tasks):
         label = str(rng.choice(["cat", "dog", "eel"]))
         answer = label if rng.random() > wrong else "cat"
         latency = float(np.round(rng.exponential() * slow, 3))
@@ -303,8 +303,8 @@ def test_a_regression_against_a_committed_baseline(project):
     worse.assert_outcomes(failed=1)
     worse.stdout.fnmatch_lines(
         [
-            "FAIL  *: macro_f1 fell from * to *: a loss of * (swapped sides, 120 tasks)*",
-            "FAIL  *: p95/latency_s rose from * to *: a loss of * (swapped sides, 120 tasks)*",
+            "FAIL  *: macro_f1 fell from * to *: a loss of * (swapped sides, 60 tasks)*",
+            "FAIL  *: p95/latency_s rose from * to *: a loss of * (swapped sides, 60 tasks)*",
         ]
     )
     del rows[3]["answer"]
@@ -333,7 +333,7 @@ class Agreeing:
 
 def test_your_own_metric_over_rows(project):
     project.write("conftest.py", AGREEING)
-    project.rows("runs.jsonl", _rows(0.2))
+    project.rows("runs.jsonl", _rows(0.0, tasks=15))
     project.bench(
         "metrics:\n- agreeing\n- slack: {type: agreeing, slack: 1}\n"
         "baseline: {metrics: {slack: {direction: higher}}}"
@@ -341,10 +341,10 @@ def test_your_own_metric_over_rows(project):
     project.run("--snapshot-update").assert_outcomes(passed=1)
     metrics = project.aggregate()[0]["agent_metrics"]
     assert metrics["slack"] == metrics["agreeing"] + 1
-    project.rows("runs.jsonl", _rows(0.6))
+    project.rows("runs.jsonl", _rows(1.0, tasks=15))
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 120 tasks)*"])
+    result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 15 tasks)*"])
 
 
 def test_wrong_keys_are_told_with_their_lines(project):

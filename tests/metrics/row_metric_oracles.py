@@ -68,7 +68,7 @@ def ranking(rng):
 def main():
     """Write the file beside this one."""
     rng = np.random.default_rng(21)
-    made = [make(rng) for make in (agreement, foretold, ranking) for _ in range(6)]
+    made = [make(rng) for make in (agreement, foretold, ranking) for _ in range(2)]
     doc = {"made_with": f"scikit-learn {sklearn.__version__}", "cases": made}
     lines = ",\n".join(json.dumps(case) for case in made)
     text = f'{{"made_with": {json.dumps(doc["made_with"])}, "cases": [\n{lines}\n]}}\n'

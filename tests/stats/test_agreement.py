@@ -6,7 +6,7 @@ import warnings
 import krippendorff
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
@@ -30,6 +30,7 @@ def test_the_worked_example():
 _RATING = st.sampled_from([0.0, 0.5, 1.0, 2.0, NAN])
 
 
+@settings(max_examples=40)
 @given(
     st.integers(2, 4).flatmap(
         lambda raters: st.lists(
@@ -55,6 +56,7 @@ def test_alpha_is_that_of_krippendorff(units, level):
 _PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
 
 
+@settings(max_examples=40)
 @given(_PAIRS)
 def test_kappa_is_that_of_statsmodels(pairs):
     a, b = (np.array(x) for x in zip(*pairs, strict=True))

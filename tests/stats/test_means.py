@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.regression.linear_model import OLS, WLS
@@ -63,6 +63,7 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), rel=1e-9)
 
 
+@settings(max_examples=40)
 @given(values, st.integers(1, 4))
 def test_rollouts_copied_within_a_cluster_add_nothing(x, times):
     # and clusters of one task are no clusters

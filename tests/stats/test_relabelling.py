@@ -41,7 +41,7 @@ def every_deal(before, after, value=np.mean):
 passes = st.lists(st.sampled_from([0.0, 1.0]), min_size=1, max_size=4)
 
 
-@settings(deadline=None, derandomize=True)
+@settings(max_examples=40)
 @given(st.lists(st.tuples(passes, passes), min_size=1, max_size=5))
 def test_passes_against_every_deal(tasks):
     before, after = zip(*tasks, strict=True)
@@ -52,7 +52,7 @@ def test_passes_against_every_deal(tasks):
     assert (found.p, found.mid_p) == pytest.approx(every_deal(before, after), abs=1e-9)
 
 
-@settings(deadline=None, derandomize=True, max_examples=25)
+@settings(max_examples=25)
 @given(st.integers(0, 10_000))
 def test_any_rewards_against_every_deal(seed):
     rng = np.random.default_rng(seed)

@@ -6,7 +6,7 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.stats.multitest import multipletests
@@ -34,6 +34,7 @@ def enumerated(values, side):
     return (beyond + at) / len(sums), (beyond + at / 2) / len(sums)
 
 
+@settings(max_examples=40)
 @given(small, st.sampled_from([1, 3, 4, 7, 16]), st.sampled_from(SIDES))
 def test_against_every_sign(steps, k, side):
     found = signflip_exact([step / k for step in steps], alternative=side)
@@ -92,6 +93,7 @@ def test_wilcoxon_against_scipy(side):
     assert wilcoxon_exact(d, alternative=side).p == pytest.approx(theirs.pvalue, rel=1e-10)
 
 
+@settings(max_examples=40)
 @given(small, st.sampled_from(SIDES))
 def test_wilcoxon_with_ties_against_every_sign(steps, side):
     moved = [step for step in steps if step]
@@ -112,6 +114,7 @@ def _frozen():
 
 
 @pytest.mark.usefixtures("_frozen")
+@settings(max_examples=40)
 @given(p_values)
 def test_adjusting_against_statsmodels_never_helps_and_keeps_the_order(p):
     for ours, method in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):

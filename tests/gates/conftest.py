@@ -1,9 +1,4 @@
 """Projects are run in this process."""
 
-import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
+from baselines.conftest import _loaded  # noqa: F401 - a fixture of this folder too
+from baselines.conftest import quick as project  # noqa: F401 - this one too

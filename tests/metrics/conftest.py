@@ -4,7 +4,8 @@ import json
 
 import numpy as np
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
+from baselines.conftest import _loaded  # noqa: F401 - a fixture of this folder too
+from baselines.conftest import quick as project  # noqa: F401 - this one too
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import Category
@@ -42,12 +43,6 @@ def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward",
         integers=frozenset(integers),
         categories=categories,
     )
-
-
-@pytest.fixture
-def project(pytester):
-    """Run pytest in this process."""
-    return Quick(pytester)
 
 
 @pytest.fixture(scope="session")

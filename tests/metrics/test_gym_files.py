@@ -6,14 +6,11 @@ from dataclasses import replace
 import pytest
 
 AGGREGATES = [
-    "asr_with_pc/example_rollouts",
-    "blackjack/example_rollouts",
-    "circle_count/example_rollouts",
-    "claude_code_agent/example_math_rollouts",
-    "litmus_agent/example_rollouts",
-    "structeval/example_rollouts",
+    "asr_with_pc/example_rollouts", "blackjack/example_rollouts",
+    "circle_count/example_rollouts", "claude_code_agent/example_math_rollouts",
+    "litmus_agent/example_rollouts", "structeval/example_rollouts",
     "structeval/structeval_nonrenderable_example_rollouts",
-]
+]  # fmt: skip
 PROFILES = [
     "asr_with_pc/example_rollouts",
     "circle_click/example_rollouts",

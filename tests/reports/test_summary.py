@@ -24,28 +24,14 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
 
 def _entry(name, reason, verdict="FAIL"):
     check = {
-        "gate": "threshold",
-        "name": name,
-        "verdict": verdict,
-        "agent": "",
-        "value": 0.5,
-        "bound": ">= 1",
-        "reason": reason,
-        "hint": "",
-        "estimate": None,
-        "line": 3,
+        "gate": "threshold", "name": name, "verdict": verdict, "agent": "", "value": 0.5,
+        "bound": ">= 1", "reason": reason, "hint": "", "estimate": None, "line": 3,
         "evidence": {},
-    }
+    }  # fmt: skip
     return {
-        "id": f"a::{name}",
-        "name": name,
-        "file": "a,b:c.yaml",
-        "line": 1,
-        "verdict": verdict,
-        "xfail": False,
-        "agents": [],
-        "checks": [check],
-    }
+        "id": f"a::{name}", "name": name, "file": "a,b:c.yaml", "line": 1, "verdict": verdict,
+        "xfail": False, "agents": [], "checks": [check],
+    }  # fmt: skip
 
 
 def _report(*entries):

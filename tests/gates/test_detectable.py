@@ -93,6 +93,6 @@ def test_rollouts_of_few_tasks_are_relabelled_by_the_metric_itself(center, toler
         reduce=lambda rewards: reduce(rewards.to_lists()),
     )  # fmt: skip
     p = relabelled(before, after, reduce)
-    found = compared(pair)
-    assert found.result.name == "relabelled rollouts"
-    assert found.p_rollouts == pytest.approx(p, abs=tolerance)
+    comparison = compared(pair)
+    assert comparison.result.name == "relabelled rollouts"
+    assert comparison.p_rollouts == pytest.approx(p, abs=tolerance)

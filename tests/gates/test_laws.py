@@ -36,8 +36,8 @@ def run_of(rewards, after, lost):
 
 @settings(max_examples=50)
 @given(losses(), st.floats(0, 1), st.booleans())
-def test_verdicts_follow_the_loss(made, part, clustered):
-    rewards, after, lost = made
+def test_verdicts_follow_the_loss(drawn, part, clustered):
+    rewards, after, lost = drawn
     means = [sum(task) / len(task) for task in rewards]
     none = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
     clusters = np.arange(len(rewards)) // 3 if clustered else None

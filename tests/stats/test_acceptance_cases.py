@@ -60,14 +60,14 @@ pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the shared cases ar
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: case["id"])
 def test_a_published_number_is_reproduced(case):
-    got = np.asarray(FUNCTIONS[case["function"]](**case["inputs"]), dtype=float)
+    number = np.asarray(FUNCTIONS[case["function"]](**case["inputs"]), dtype=float)
     if case["expected"] == "nan":
-        assert math.isnan(got)
+        assert math.isnan(number)
         return
     tolerance = case["tolerance"]
     within = tolerance.get("abs", 0) + tolerance.get("rel", 0) * np.abs(case["expected"])
-    assert got.shape == np.shape(case["expected"])
-    assert (np.abs(got - case["expected"]) <= within).all(), (got, case["expected"])
+    assert number.shape == np.shape(case["expected"])
+    assert (np.abs(number - case["expected"]) <= within).all(), (number, case["expected"])
 
 
 def test_every_function_is_covered_by_a_case():

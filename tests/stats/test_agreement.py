@@ -41,16 +41,16 @@ _RATING = st.sampled_from([0.0, 0.5, 1.0, 2.0, NAN])
 )
 def test_alpha_is_that_of_krippendorff(units, level):
     ratings = np.array(units).T
-    found = krippendorff_alpha(ratings, level)
+    agreement = krippendorff_alpha(ratings, level)
     paired = [u[~np.isnan(u)] for u in ratings.T if (~np.isnan(u)).sum() > 1]
     pooled = np.concatenate(paired) if paired else np.array([])
     if len(set(pooled.tolist())) < 2:
-        assert math.isnan(found)
+        assert math.isnan(agreement)
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         expected = krippendorff.alpha(reliability_data=ratings, level_of_measurement=level)
-    assert found == pytest.approx(expected, abs=1e-9)
+    assert agreement == pytest.approx(expected, abs=1e-9)
 
 
 _PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
@@ -63,13 +63,13 @@ def test_kappa_is_that_of_statsmodels(pairs):
     table = np.zeros((4, 4))
     np.add.at(table, (a, b), 1)
     for weights, theirs in (("none", None), ("quadratic", "quadratic")):
-        found = cohen_kappa(a, b, weights)  # type: ignore[arg-type]
+        agreement = cohen_kappa(a, b, weights)  # type: ignore[arg-type]
         if len(set(a) | set(b)) == 1:
-            assert math.isnan(found)
+            assert math.isnan(agreement)
             continue
         with np.errstate(all="ignore"):
             expected = cohens_kappa(table, wt=theirs, return_results=False)
-        assert found == pytest.approx(expected, abs=1e-9)
+        assert agreement == pytest.approx(expected, abs=1e-9)
 
 
 def test_kappas_by_hand():

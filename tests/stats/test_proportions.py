@@ -31,8 +31,7 @@ def test_intervals_against_scipy(share):
     both = ((wilson, "wilson"), (clopper_pearson, "exact"))
     for level, (ours, method) in itertools.product([0.8, 0.95, 0.99], both):
         theirs = oracle.binomtest(*share).proportion_ci(level, method)
-        found = ours(*share, level)
-        assert found == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
+        assert ours(*share, level) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
 
 
 @pytest.mark.parametrize("share", [*SHARES, (0, 0), (2.5, 7), (0.2, 3.6)])
@@ -97,8 +96,10 @@ def test_exact_against_the_binomial_test(b, c):
 def test_chi_squared_against_statsmodels(pair, correction):
     b, c = pair
     theirs = mcnemar([[0, b], [c, 0]], exact=False, correction=correction)
-    found = mcnemar_chi2(b, c, correction=correction)
-    assert (found.statistic, found.p) == pytest.approx((theirs.statistic, theirs.pvalue), rel=1e-9)
+    result = mcnemar_chi2(b, c, correction=correction)
+    assert (result.statistic, result.p) == pytest.approx(
+        (theirs.statistic, theirs.pvalue), rel=1e-9
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.05, 0.3])
@@ -109,8 +110,8 @@ def test_power_against_enumeration(alpha):
         if 0 < b + c <= n and oracle.binomtest(b, b + c).pvalue <= alpha:
             chances = [gain, loss, 1 - gain - loss]
             expected += oracle.multinomial.pmf([b, c, n - b - c], n, chances)
-    found = mcnemar_power(n, gain, loss, alpha=alpha)
-    assert found == pytest.approx(expected, rel=1e-9)
+    power = mcnemar_power(n, gain, loss, alpha=alpha)
+    assert power == pytest.approx(expected, rel=1e-9)
 
 
 def test_power_at_the_edges():

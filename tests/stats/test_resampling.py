@@ -56,10 +56,10 @@ def test_one_index_vector_is_what_a_reducer_sees():
         seen.append(indices)
         return float(SOME[indices].mean())
 
-    found = reducer_draws(reducer, 700, None, DRAWS, rng())
+    draws = reducer_draws(reducer, 700, None, DRAWS, rng())
     assert len(seen) == DRAWS
     assert all(indices.shape == (700,) for indices in seen)
-    assert found.std() == pytest.approx(SOME.std() / np.sqrt(700), rel=WITHIN)
+    assert draws.std() == pytest.approx(SOME.std() / np.sqrt(700), rel=WITHIN)
     again = [reducer_draws(reducer, 700, None, 20, rng(s)).tolist() for s in (5, 5, 6)]
     assert again[0] == again[1] != again[2]
 
@@ -74,9 +74,9 @@ def test_weights_serve_where_index_vectors_are_too_long(clustered):
         assert weights.sum() == 3_000
         return float(weights @ x / weights.sum())
 
-    found = reducer_draws(weighted, 3_000, groups, 1_500, rng(), weighted=weighted)
+    draws = reducer_draws(weighted, 3_000, groups, 1_500, rng(), weighted=weighted)
     unit_means = x.reshape(-1, 3).mean(axis=1) if clustered else x
-    assert found.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
+    assert draws.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
 
 
 def test_a_quantile_is_linear_between_order_statistics():

@@ -37,8 +37,8 @@ def enumerated(values, side):
 @settings(max_examples=40)
 @given(small, st.sampled_from([1, 3, 4, 7, 16]), st.sampled_from(SIDES))
 def test_against_every_sign(steps, k, side):
-    found = signflip_exact([step / k for step in steps], alternative=side)
-    assert (found.p, found.mid_p) == enumerated(steps, side)
+    result = signflip_exact([step / k for step in steps], alternative=side)
+    assert (result.p, result.mid_p) == enumerated(steps, side)
 
 
 @given(st.integers(0, 16), st.integers(0, 16), st.integers(0, 5))
@@ -61,8 +61,8 @@ def test_all_alike_none_at_all_and_those_that_rounding_moves():
     assert (nothing.p, nothing.mid_p) == (1, 0.5)
     assert signflip_exact([]).p == 1
     thirds = np.array([1 / 3 - 1, 2 / 3 - 1 / 3, 1 - 1 / 3, 0.1 + 0.2 - 0.3])
-    found = signflip_exact(thirds)
-    assert (found.p, found.mid_p) == enumerated([-2, 1, 2], "two-sided")
+    result = signflip_exact(thirds)
+    assert (result.p, result.mid_p) == enumerated([-2, 1, 2], "two-sided")
 
 
 @pytest.mark.parametrize(

@@ -90,10 +90,10 @@ class Browser:
 
     def requests(self):
         """What was asked for since the last time."""
-        told = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [
             m["params"]["request"]["url"]
-            for m in told
+            for m in events
             if m["method"] == "Network.requestWillBeSent"
         ]
 

@@ -60,17 +60,6 @@ def test_the_vectorised_form_is_the_definition_in_any_order(data, tasks, options
         assert metric.value(rewards.take(order)) == expected, name
 
 
-@given(st.data(), TASKS)
-@settings(max_examples=25)
-def test_the_order_of_the_rollouts_does_not_matter_unless_by_the_first_k(data, tasks):
-    tasks = [task + [0.5] * 3 if task else task for task in tasks]  # enough of them for k = 3
-    shuffled = [data.draw(st.permutations(task)) for task in tasks]
-    for name in NAMES:
-        metric = bind(name)
-        expected = pytest.approx(metric.value(TaskRewards.from_lists(tasks)), abs=1e-12)
-        assert metric.value(TaskRewards.from_lists(shuffled)) == expected, name
-
-
 @given(TASKS)
 @settings(max_examples=25)
 def test_the_parts_make_the_whole(tasks):

@@ -11,7 +11,6 @@ from pytest_evalmetrics.metrics import BoundMetric, Names
 from pytest_evalmetrics.metrics.aggregate import estimate
 from pytest_evalmetrics.metrics.samples import Sample
 from pytest_evalmetrics.spec.metric_names import MetricName
-from pytest_evalmetrics.stats import quantile_interval
 
 
 def of(name, rewards, options=None, clusters=None, **keywords):
@@ -102,25 +101,6 @@ def test_the_median_lies_between_two_order_statistics(n):
         assert result.value == np.median(values)
         assert result.interval.method == "order statistics"
         assert list(peer.confidence_interval(level)) == ends(result)
-
-
-@pytest.mark.parametrize(
-    "draw",
-    [
-        lambda rng: rng.normal(size=(800, 11)),
-        lambda rng: rng.exponential(size=(800, 30)),
-        lambda rng: rng.integers(0, 4, size=(800, 9)) / 4,  # ties: 0.375 is in the middle
-        lambda rng: (rng.random((800, 40)) < 0.5) * 1.0,
-    ],
-)
-def test_the_medians_interval_covers_as_often_as_it_says(draw):
-    rng = np.random.default_rng(11)
-    worlds = draw(rng)
-    lowest, highest = np.quantile(worlds, 0.499), np.quantile(worlds, 0.501)
-    bounds = [quantile_interval(world, 0.5) for world in worlds]
-    assert all(low < high for low, high in bounds)
-    covered = np.mean([low <= lowest and highest <= high for low, high in bounds])
-    assert covered >= 0.927  # 800 worlds: three standard errors below 95 %
 
 
 def test_a_median_of_ties_reaches_to_the_next_values():

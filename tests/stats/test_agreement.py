@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from statsmodels.stats.inter_rater import cohens_kappa
 
-from pytest_evalmetrics.stats import cohen_kappa, krippendorff_alpha
+from pytest_evalmetrics.stats import StatsError, cohen_kappa, krippendorff_alpha
 
 NAN = math.nan
 # Krippendorff, "Computing Krippendorff's Alpha-Reliability", 2011, section C
@@ -77,6 +77,8 @@ def test_kappas_by_hand():
     a = [1] * 20 + [1] * 5 + [0] * 10 + [0] * 15
     b = [1] * 20 + [0] * 5 + [1] * 10 + [0] * 15
     assert cohen_kappa(a, b) == pytest.approx(0.4)
+    with pytest.raises(StatsError):
+        cohen_kappa([NAN], [1])
     # a rater who always says the same: not a hair below 0, which may be a threshold
     for n, right in ((10, 8), (7, 3), (49, 1)):
         assert cohen_kappa([4.0] * n, [4.0] * right + [2.0] * (n - right)) == 0

@@ -8,13 +8,11 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy import special
 from scipy import stats as oracle
 from statsmodels.stats.contingency_tables import mcnemar
 
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n, wilson, zero_flip_bound
 from pytest_evalmetrics.stats.textbook import (
-    beta_interval,
     clopper_pearson,
     mcnemar_chi2,
     mcnemar_exact,
@@ -34,14 +32,6 @@ def test_intervals_against_scipy(share):
         assert ours(*share, level) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
 
 
-@pytest.mark.parametrize("share", [*SHARES, (0, 0), (2.5, 7), (0.2, 3.6)])
-def test_the_beta_interval_holds_the_middle_of_the_posterior(share):
-    k, n = share
-    low, high = beta_interval(k, n, 0.9)
-    assert special.betainc(1 + k, 1 + n - k, low) == pytest.approx(0.05, rel=1e-7)
-    assert special.betaincc(1 + k, 1 + n - k, high) == pytest.approx(0.05, rel=1e-7)
-
-
 @settings(max_examples=40)
 @given(shares, st.floats(0.01, 0.999))
 def test_wilson_lies_around_the_share_and_mirrors_failures(share, level):
@@ -51,26 +41,6 @@ def test_wilson_lies_around_the_share_and_mirrors_failures(share, level):
     assert low < high
     mirrored = wilson(n - k, n, level)
     assert (low, high) == pytest.approx((1 - mirrored.high, 1 - mirrored.low), abs=1e-12)
-
-
-@settings(max_examples=40)
-@given(st.integers(1, 500).flatmap(lambda n: st.tuples(st.floats(0, n - 0.01), st.just(n))))
-def test_wilson_grows_with_the_successes(share):
-    k, n = share
-    less, more = wilson(k, n), wilson(k + 0.01, n)
-    assert less.low <= more.low
-    assert less.high <= more.high
-
-
-@settings(max_examples=40)
-@given(shares)
-def test_at_the_ends_of_the_exact_interval_the_share_has_its_tail(share):
-    k, n = share
-    low, high = clopper_pearson(k, n)
-    if k:
-        assert oracle.binom.sf(k - 1, n, low) == pytest.approx(0.025, rel=1e-7)
-    if k < n:
-        assert oracle.binom.cdf(k, n, high) == pytest.approx(0.025, rel=1e-6)
 
 
 @pytest.mark.parametrize("n", [1, 20, 10_000])

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats as oracle
 
-from pytest_evalmetrics.stats import quantile7, reducer_draws, seed_of
+from pytest_evalmetrics.stats import StatsError, quantile7, reducer_draws, seed_of
 from pytest_evalmetrics.stats.textbook import bootstrap_ci
 
 SKEWED = np.random.default_rng(17)
@@ -21,6 +21,8 @@ def test_intervals_against_scipy():
         ).confidence_interval
         ours = bootstrap_ci(x, seed=1, method=method, level=0.9)
         assert ours == pytest.approx(tuple(theirs), abs=0.012)
+    with pytest.raises(StatsError):
+        bootstrap_ci([0.1, np.nan], seed=1)
 
 
 def test_the_seed_tells_names_and_keys_apart():

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.stats import signflip_exact
+from pytest_evalmetrics.stats import StatsError, signflip_exact
 from pytest_evalmetrics.stats.basics import lattice_step
 from pytest_evalmetrics.stats.textbook import (
     benjamini_hochberg,
@@ -60,6 +60,9 @@ def test_all_alike_none_at_all_and_those_that_rounding_moves():
     nothing = signflip_exact([0.0] * 12, alternative="greater")
     assert (nothing.p, nothing.mid_p) == (1, 0.5)
     assert signflip_exact([]).p == 1
+    for refused in ([0.5, math.nan], np.arange(1, 34)):  # too many to enumerate
+        with pytest.raises(StatsError):
+            signflip_exact(refused)
     thirds = np.array([1 / 3 - 1, 2 / 3 - 1 / 3, 1 - 1 / 3, 0.1 + 0.2 - 0.3])
     result = signflip_exact(thirds)
     assert (result.p, result.mid_p) == enumerated([-2, 1, 2], "two-sided")

@@ -39,27 +39,12 @@ def measured(reduced, table):
     return measure
 
 
-def _keys(kind):
-    """Return the keys of a metric from an oracle's name for it: ``f1 macro``."""
-    name, _, option = kind.partition(" ")
-    if name.endswith("_at_k"):
-        return {"type": name, "relevance": "relevance", "score": "p"} | (
-            {"k": int(option)} if option else {}
-        )
-    if name in ("auroc", "brier", "log_loss"):
-        return {"type": name, **FORETOLD}
-    more = {"weights": option} if name == "kappa" and option else {}
-    if option in ("macro", "micro", "binary"):
-        more = {"average": option} | ({"positive": "cat"} if option == "binary" else {})
-    return {"type": name, **AGREE, **more}
-
-
-@pytest.mark.parametrize("case", CASES, ids=lambda case: next(iter(case["expected"])))
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["expected"][0][0]["type"])
 def test_against_scikit_learn(measured, case):
-    defined = {f"m{i}": _keys(kind) for i, kind in enumerate(case["expected"])}
+    defined = {f"m{i}": keys for i, (keys, _) in enumerate(case["expected"])}
     estimates = measured(case["columns"], **defined).estimates
-    for name, (kind, value) in zip(defined, case["expected"].items(), strict=True):
-        assert estimates[name].value == pytest.approx(value, abs=1e-9, rel=0), kind
+    for name, (keys, value) in zip(defined, case["expected"], strict=True):
+        assert estimates[name].value == pytest.approx(value, abs=1e-9, rel=0), keys
         interval = estimates[name].interval
         assert interval is None or interval.low <= value + 1e-9
 

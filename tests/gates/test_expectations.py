@@ -30,6 +30,7 @@ FEWER = "12 of 14 tasks have fewer than 2 rollouts: task 2 has 1 of 2, * and 2 m
 COMPLETENESS = [
     # check, rewards, keys, verdict, reason
     ("tasks", THREE, "expect: {tasks: 10}", "FAIL", "7 of 10 tasks are missing: 3 were found"),
+    ("tasks", THREE, "expect: {tasks: 3}", "PASS", ""),
     ("tasks", THREE, "expect: {tasks: '>= 4'}", "FAIL", "*"),
     ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 more than there should be*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 2", "FAIL", "*"),

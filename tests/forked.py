@@ -24,14 +24,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HANDLED = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
-_AT_START = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN", "OMP_", "OPENBLAS_", "LD_")
+_AT_START = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN")
+_READ_AT_START = ("PYTHON", "OMP_", "OPENBLAS_", "LD_")  # as the server does
+_ENVIRON = dict(os.environ)
 _SIZE = 2**20
 
 
 def can_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
     """Check for a run of pytest that a new Python would not run otherwise."""
     module = "".join(command[1:3]) if command[1] == "-m" else command[1]
-    changed = {k for k in env if k.startswith("PYTHON") and env[k] != os.environ.get(k)}
+    changed = {k for k in env if k.startswith(_READ_AT_START) and env[k] != _ENVIRON.get(k)}
     return (
         hasattr(os, "fork")
         and (command[0], module) == (sys.executable, "-mpytest")

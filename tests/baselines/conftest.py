@@ -1,10 +1,7 @@
 """A project whose four benchmarks have recorded baselines."""
 
-import subprocess
-import sys
 from importlib import import_module
 from pkgutil import walk_packages
-from types import SimpleNamespace
 
 import pytest
 from conftest import Project
@@ -97,36 +94,25 @@ class Evals:
         return self.project.run(*args)
 
 
-def _lay_out(evals):
-    evals.rollouts(BEFORE)
-    evals.write("one.bench.yaml", ONE)
-    evals.write("two.bench.yaml", TWO)
-
-
 @pytest.fixture(scope="session")
-def recorded(tmp_path_factory):
-    """Record the baselines once for all tests, for real."""
-    evals = Evals(Quick(SimpleNamespace(path=tmp_path_factory.mktemp("recorded"))))
-    _lay_out(evals)
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--snapshot-update"]
-    done = subprocess.run(
-        command, cwd=evals.project.path, capture_output=True, text=True, check=False
-    )
-    assert done.returncode == 0, done.stdout
-    found = evals.baselines()
-    assert set(found) == set(ALL)
-    return found
+def recorded():
+    """Hold the baselines of the first run for all tests."""
+    return {}
 
 
 @pytest.fixture
 def evals(quick, recorded):
     """The project as it was recorded; its next run would record something else."""
-    found = Evals(quick)
-    _lay_out(found)
+    project = Evals(quick)
+    project.rollouts(BEFORE)
+    project.write("one.bench.yaml", ONE)
+    project.write("two.bench.yaml", TWO)
+    if not recorded:
+        assert project.run("--snapshot-update").ret == 0
+        recorded |= project.baselines()
+        assert set(recorded) == set(ALL)
     for name, content in recorded.items():
-        path = found.folder / "__baselines__" / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content)
-    found.recorded = dict(recorded)
-    found.rollouts(AFTER)
-    return found
+        project.write(f"__baselines__/{name}", content.decode())
+    project.recorded = dict(recorded)
+    project.rollouts(AFTER)
+    return project

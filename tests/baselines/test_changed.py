@@ -35,12 +35,12 @@ def test_a_metric_that_needs_more_than_was_recorded(recorded):
     )
     result = recorded.run()
     result.assert_outcomes(failed=1)
-    for told in (
+    for reason in (
         "can't be compared with the baseline: *cost_per_task*no rollout says what it needs*",
         "can't be compared with the baseline: *no rollout has a score named 'accuracy'*",
         "mean_reward[[]difficulty=brutal]*",
     ):
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}", f"  -> {RECORD}"])
+        result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", f"  -> {RECORD}"])
     assert recorded.checks()["mean_reward"]["verdict"] == "PASS"
     assert recorded.run(UPDATE).ret == 0
     assert recorded.run().ret == 0
@@ -59,8 +59,11 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     recorded.rows("runs.jsonl", rows({"a": both["a"], "c": both["b"]}))
     result = recorded.run()
     result.assert_outcomes(failed=1)
-    for told in ("*the baseline has no agent 'c': it has 'a', 'b'", "*this run has no agent 'b'*"):
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE {told}", f"  -> {RECORD}"])
+    for reason in (
+        "*the baseline has no agent 'c': it has 'a', 'b'",
+        "*this run has no agent 'b'*",
+    ):
+        result.stdout.fnmatch_lines([f"INCONCLUSIVE {reason}", f"  -> {RECORD}"])
     before = recorded.baseline().read_bytes()
     recorded.rows("runs.jsonl", rows({**both, "a": both["a"][:2]}))
     recorded.run(UPDATE).stdout.fnmatch_lines(["*it would drop tasks: a: 1 of the baseline's 3*"])
@@ -118,17 +121,3 @@ benchmarks:
     quick.baseline("math.bench/known.json").write_text("{")
     # what can't be read is no expected failure of a gate
     quick.run().assert_outcomes(passed=2, skipped=1, failed=1)
-
-
-def test_a_group_of_tasks_that_was_not_there(recorded):
-    changed = rows({"a": [1.0, 0.0, 1.0, 1.0]})
-    changed[3]["difficulty"] = "brutal"
-    recorded.rows("runs.jsonl", changed)
-    recorded.bench(
-        "metrics: ['mean_reward[difficulty=brutal]']\nexpect: {tasks: '>= 1'}\nbaseline: true"
-    )
-    result = recorded.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *mean_reward[[]difficulty=brutal]*", "  -> *"])
-    assert recorded.run(UPDATE).ret == 0
-    assert recorded.run().ret == 0

@@ -13,15 +13,14 @@ from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
 
 NUMBERS = st.one_of(
-    st.floats(),
-    st.sampled_from([0.0, -0.0, 1.0, 0.1, 2.0**53, -(2.0**63), 1e300, 5e-324]),
+    st.floats(), st.sampled_from([0.0, -0.0, 1.0, 0.1, 2.0**53, -(2.0**63), 1e300, 5e-324])
 )
 
 
 def made(rollouts, mean):
     estimate = Estimate("mean", mean, 3, 6, None)
-    found = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
-    described = baselines.agent_document(found, rollouts, tuple(rollouts.scores))
+    agent_result = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
+    described = baselines.agent_document(agent_result, rollouts, tuple(rollouts.scores))
     return baselines.render(baselines.document("b", {"a": described}, {"recorded": "now"}))
 
 
@@ -170,8 +169,8 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(quick):
         path.write_bytes(broken[path])
     result = quick.run("-v")
     result.assert_outcomes(failed=len(BROKEN))
-    for kind, (_, told) in BROKEN.items():
-        line = f"INCONCLUSIVE *{kind}.bench/math.json{told}"
+    for kind, (_, reason) in BROKEN.items():
+        line = f"INCONCLUSIVE *{kind}.bench/math.json{reason}"
         result.stdout.fnmatch_lines([line, "  -> *--snapshot-update*"])
     # the thresholds are judged all the same
     checks = [c for b in quick.report()["benchmarks"] for c in b["checks"] if c["name"] == "pass@1"]
@@ -195,7 +194,7 @@ def test_a_folder_in_the_place_of_a_baseline_is_told_and_left_alone(quick):
     for args, doing in (((), "read"), ((UPDATE,), "written")):
         result = quick.run(*args)
         result.assert_outcomes(failed=1)
-        told = f"INCONCLUSIVE *math.json: this baseline can't be {doing}: Is a directory"
-        result.stdout.fnmatch_lines([told, "  -> *"])
+        reason = f"INCONCLUSIVE *math.json: this baseline can't be {doing}: Is a directory"
+        result.stdout.fnmatch_lines([reason, "  -> *"])
     quick.baseline().rmdir()
     assert quick.run(UPDATE).ret == 0

@@ -35,12 +35,11 @@ def test_an_update_leaves_another_run_alone(main, kind):
     assert entry["recorded"] == {}
 
 
-def edit(quick, change):
-    path = quick.path / "main" / "report.json"
-    report = json.loads(path.read_text())
+def edited(quick, change, folder):
+    """Write the changed report to a folder, without the run.json that holds its digest."""
+    report = json.loads((quick.path / "main/report.json").read_text())
     change(report)
-    path.write_text(json.dumps(report))
-    path.with_name("run.json").unlink(missing_ok=True)  # it holds the report's digest
+    quick.write(f"{folder}/main/report.json", json.dumps(report))
 
 
 BAD = {
@@ -69,20 +68,21 @@ BAD = {
 }
 
 
-@pytest.mark.parametrize("kind", BAD)
-def test_a_report_that_does_not_hold_it(main, kind):
-    change, told = BAD[kind]
-    edit(main, change)
-    main.bench(f"{COMMON}baseline: {{report: main/report.json}}")
-    result = main.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}"])
+def test_a_report_that_does_not_hold_it(main):
+    for kind, (change, _) in BAD.items():
+        edited(main, change, kind)
+        main.rollouts(GOOD, f"{kind}/runs.jsonl")
+        main.bench(f"{COMMON}baseline: {{report: main/report.json}}", f"{kind}/a.bench.yaml")
+    result = main.run(*BAD)
+    result.assert_outcomes(failed=len(BAD))
+    for _, reason in BAD.values():
+        result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}"])
 
 
 def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(main):
     other = {"file": "other.bench.yaml", "agents": []}
-    edit(main, lambda report: report["benchmarks"].append(report["benchmarks"][0] | other))
-    main.bench(f"{COMMON}baseline: {{report: main/report.json}}")
+    edited(main, lambda r: r["benchmarks"].append(r["benchmarks"][0] | other), "two")
+    main.bench(f"{COMMON}baseline: {{report: two/main/report.json}}")
     assert main.run().ret == 0
 
 
@@ -100,7 +100,7 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
 
 
 @pytest.mark.parametrize(
-    ("kind", "content", "told"),
+    ("kind", "content", "reason"),
     [
         ("rollouts", "", "*main/[*].jsonl*"),
         ("report", "", "main/report.json: there is no such report to compare with"),
@@ -108,7 +108,7 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
         ("report", "a folder", " main/report.json: *can't be read: Is a directory"),
     ],
 )
-def test_an_earlier_run_that_is_not_there(quick, kind, content, told):
+def test_an_earlier_run_that_is_not_there(quick, kind, content, reason):
     quick.rollouts(GOOD)
     if content == "a folder":
         (quick.path / "main" / "report.json").mkdir(parents=True)
@@ -117,7 +117,7 @@ def test_an_earlier_run_that_is_not_there(quick, kind, content, told):
     quick.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
     result = quick.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{told}", "  -> *"])
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", "  -> *"])
     assert quick.checks()["pass@1"]["verdict"] == "PASS"
 
 
@@ -126,8 +126,8 @@ def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quic
     def rows(rewards):
         return [
             {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}
-            for agent, found in rewards.items()
-            for t, reward in enumerate(found)
+            for agent, of_agent in rewards.items()
+            for t, reward in enumerate(of_agent)
         ]
 
     text = "benchmark: {name: math, rollouts: runs.jsonl, metrics: [pass@1], expect: {tasks: 2}"
@@ -147,3 +147,29 @@ def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quic
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *this run has no agent 'b'*", "  -> *a run that holds*"]
     )
+
+
+# -- another run's files are read in the form of the benchmark's own, unless they say their own --
+
+FIELDS = "fields: {task: q.id, reward: graded.ok}"
+
+
+KEYS = (
+    "baseline: {rollouts: 50.json}",
+    "baseline: {rollouts: [[30.json], [new.json]]}",  # several runs
+    "reference: {rollouts: 20.json}, thresholds: {mean/over_reference: '>= 0.16'}",
+    f"baseline: {{rollouts: {{path: plain.json, {FIELDS}}}}}",  # a form of its own
+)
+
+
+def test_a_baseline_is_read_as_the_run_is(quick):
+    for name, solved in (("new", 30), ("50", 50), ("30", 30), ("20", 20), ("plain", 30)):
+        rows = [{"q": {"id": str(t)}, "graded": {"ok": t < solved}} for t in range(60)]
+        text = json.dumps(rows if name == "plain" else {"results": rows})
+        quick.write(f"{name}.json", text)
+    defaults = f"defaults: {{rollouts: {{path: new.json, rows: results, {FIELDS}}}}}\n"
+    benchmarks = "".join(f"- {{name: b{i}, {keys}}}\n" for i, keys in enumerate(KEYS))
+    quick.write("a.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
+    result = quick.run()
+    assert [each["verdict"] for each in quick.report()["benchmarks"]] == ["FAIL"] + ["PASS"] * 3
+    result.stdout.fnmatch_lines(["*mean_reward fell from 0.8333 to 0.5*20 worse*"])

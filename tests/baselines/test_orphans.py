@@ -1,4 +1,4 @@
-"""Baselines that no benchmark file declares: told as syrupy tells of them, deleted when asked.
+"""Baselines that no benchmark file declares: reported as syrupy does, deleted when asked.
 
 Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or leaves out.
 """
@@ -17,25 +17,26 @@ def same(evals):
     return evals
 
 
-@pytest.mark.parametrize("args", [("evals",), ("-n2", "evals/one.bench.yaml")])
-def test_an_orphan_is_told_and_deleted_by_its_own_option_alone(same, args):
+def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
     orphan = same.orphan()
-    result = same.run(*args)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(
-        ["unused baselines: delete them with --evalmetrics-delete-unused", "*1 snapshot unused*"]
-    )
-    result.stdout.no_fnmatch_line("*Re-run pytest with --snapshot-update*")  # it deletes none
-    assert same.run(UPDATE, *args).ret == 0
-    assert orphan.exists()
-    if "-n2" in args:
-        return
+    for args in (("-n1", "evals/one.bench.yaml"), ("evals",)):
+        result = same.run(*args)
+        assert result.ret == 1
+        result.stdout.fnmatch_lines(
+            [
+                "unused baselines: delete them with --evalmetrics-delete-unused",
+                "*1 snapshot unused*",
+            ]
+        )
+        result.stdout.no_fnmatch_line("*Re-run pytest with --snapshot-update*")  # it deletes none
+    assert same.run(UPDATE, "evals").ret == 0
     for option, done in ((f"{DELETE}=list", "unused baseline: *"), (DELETE, "*baseline deleted")):
         assert orphan.exists()
-        result = same.run(*args, option)
+        result = same.run("evals", option)
         assert result.ret == 0
-        told = "unused: evals/__baselines__/one.bench/gone.json"
-        result.stdout.fnmatch_lines([told, f"1 {done}"])
+        result.stdout.fnmatch_lines(
+            ["unused: evals/__baselines__/one.bench/gone.json", f"1 {done}"]
+        )
     assert not orphan.exists()
     assert same.rewritten() == set()
 
@@ -61,10 +62,10 @@ def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same):
 
 def test_a_file_that_may_be_a_benchmark_file_in_another_setting(same):
     same.orphan("gone.bench/a.json")
-    for name, told in (("gone.bench.md", "1 unused baseline: *"), ("gone.bench.yml", "no *")):
+    for name, last in (("gone.bench.md", "1 unused baseline: *"), ("gone.bench.yml", "no *")):
         same.write(name, "")
         same.run("-o", "evalmetrics_files=*.bench.yaml", f"{DELETE}=list").stdout.fnmatch_lines(
-            [told]
+            [last]
         )
 
 
@@ -87,7 +88,7 @@ def test_a_selection_says_nothing_of_orphans(same):
     assert len(same.baselines()) == 5
 
 
-def test_an_orphan_is_told_whatever_goes_wrong(same):
+def test_an_orphan_is_reported_whatever_goes_wrong(same):
     same.orphan()
     (same.folder / "runs.jsonl").unlink()
     result = same.run()
@@ -95,7 +96,8 @@ def test_an_orphan_is_told_whatever_goes_wrong(same):
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
     # an interrupt keeps its own code: not 2 | 1, an internal error
     same.write("conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n")
-    assert same.project.run_apart().ret == pytest.ExitCode.INTERRUPTED
+    run = same.project.pytester.runpytest_inprocess
+    assert run(no_reraise_ctrlc=True).ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_a_renamed_benchmark_is_guessed(same):

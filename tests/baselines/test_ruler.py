@@ -73,12 +73,12 @@ def test_an_earlier_report_tells_its_ruler_too(scored):
 
 def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
     def judged(model):
-        said = {"url": judge_server.url(), "name": model}
         quick.write(
             "math.bench.yaml",
             "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
             "  dataset: {path: data.jsonl, fields: {task: id}}\n"
-            f"  scorers:\n    - type: llm-judge\n      model: {json.dumps(said)}\n"
+            "  scorers:\n    - type: llm-judge\n"
+            f"      model: {{url: '{judge_server.url()}', name: {model}}}\n"
             "      prompt_template: 'Rate {{ id }}. [[say: {{ say }}]]'\n"
             "      scores: [{name: quality, minimum: 1, maximum: 5}]\n",
         )
@@ -99,12 +99,12 @@ def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
     result = run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*measured now: judge m1 -> m2 (scorer llm-judge)"])
-    asked = judge_server.posts
+    paid = judge_server.posts
     assert run().ret == 0
-    assert judge_server.posts == asked
+    assert judge_server.posts == paid
     answers(2)
     run().stdout.fnmatch_lines(["FAIL *mean_reward fell from 4 to 2: *"])
-    assert judge_server.posts == asked + 30
+    assert judge_server.posts == paid + 30
 
 
 def test_generated_rows_are_kept_with_their_answers(quick, monkeypatch):
@@ -152,10 +152,12 @@ def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick):
     assert quick.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def over(quick, rollouts, text=""):
-    quick.bench(f"{text}metrics: [mean_reward]\nbaseline: true")
-    path = quick.path / "math.bench.yaml"
-    path.write_text(path.read_text().replace("runs.jsonl", rollouts))
+def over(quick, rollouts, reward="reward", name="math"):
+    quick.write(
+        f"{name}.bench.yaml",
+        f"benchmark:\n  name: math\n  rollouts: {rollouts}\n  reward: {reward}\n"
+        "  metrics: [mean_reward]\n  baseline: true\n",
+    )
 
 
 def promptfoo(**of):
@@ -209,9 +211,9 @@ def inspect_ai(**of):
 
 def pydantic_evals(**of):
     source = {"name": "LLMJudge", "arguments": {"rubric": "polite", "model": of["judge"]}}
-    found = {"name": "tone", "value": 1.0, "source": source, "evaluator_version": of["version"]}
+    score = {"name": "tone", "value": 1.0, "source": source, "evaluator_version": of["version"]}
     cases = [
-        {"name": f"t{n}", "inputs": n, "scores": {"tone": found}, "assertions": {}, "labels": {}}
+        {"name": f"t{n}", "inputs": n, "scores": {"tone": score}, "assertions": {}, "labels": {}}
         | {"task_duration": 1.0}
         for n in range(20)
     ]
@@ -224,47 +226,54 @@ def verifiers_traces(**of):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-@pytest.mark.parametrize(
-    ("tool", "reward", "told"),
-    [
-        (
-            promptfoo,
-            "success",
-            [
-                "provider j1 -> j2 (tool promptfoo llm-rubric)",
-                "threshold 0.8 -> 0.4 (tool promptfoo similar)",
-                "version 1 -> 2 (tool promptfoo equals)",
-            ],
-        ),
-        (deepeval, "success", ["evaluationModel j1 -> j2 (tool deepeval Faithful)"]),
-        (deepeval, "Faithful", ["threshold 0.8 -> 0.4 (tool deepeval Faithful)"]),
-        (
-            inspect_ai,
-            "",
-            [
-                "grader model j1 -> j2 (tool inspect_ai qa)",
-                "options partial 0.8 -> 0.4 (tool inspect_ai qa)",
-            ],
-        ),
-        (inspect_ai, "qa", ["task_version 1 -> 2 (tool inspect_ai qa)"]),
-        (pydantic_evals, "", ["arguments model j1 -> j2 (tool pydantic_evals tone)"]),
-        (pydantic_evals, "tone", ["version 1 -> 2 (tool pydantic_evals tone)"]),
-        (verifiers_traces, "", ["weight 0.8 -> 0.4 (tool verifiers ok)"]),
-    ],
-)
-def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick, tool, reward, told):
-    quick.write("runs.json", tool(judge="j1", threshold=0.8, version=1))
-    over(quick, "runs.json", f"reward: {reward}\n" if reward else "")
+TOOLS = [
+    # the writer of its file, the reward, what changed
+    (
+        promptfoo,
+        "success",
+        [
+            "provider j1 -> j2 (tool promptfoo llm-rubric)",
+            "threshold 0.8 -> 0.4 (tool promptfoo similar)",
+            "version 1 -> 2 (tool promptfoo equals)",
+        ],
+    ),
+    (deepeval, "success", ["evaluationModel j1 -> j2 (tool deepeval Faithful)"]),
+    (deepeval, "Faithful", ["threshold 0.8 -> 0.4 (tool deepeval Faithful)"]),
+    (
+        inspect_ai,
+        "reward",
+        [
+            "grader model j1 -> j2 (tool inspect_ai qa)",
+            "options partial 0.8 -> 0.4 (tool inspect_ai qa)",
+        ],
+    ),
+    (inspect_ai, "qa", ["task_version 1 -> 2 (tool inspect_ai qa)"]),
+    (pydantic_evals, "reward", ["arguments model j1 -> j2 (tool pydantic_evals tone)"]),
+    (pydantic_evals, "tone", ["version 1 -> 2 (tool pydantic_evals tone)"]),
+    (verifiers_traces, "reward", ["weight 0.8 -> 0.4 (tool verifiers ok)"]),
+]
+
+
+def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick):
+    def write(**measures):
+        for number, (tool, _, _) in enumerate(TOOLS):
+            quick.write(f"runs{number}.json", tool(**measures))
+
+    for number, (_, reward, _) in enumerate(TOOLS):
+        over(quick, f"runs{number}.json", reward, name=f"tool{number}")
+    write(judge="j1", threshold=0.8, version=1)
     assert quick.run(UPDATE).ret == 0
-    assert "sk-secret" not in json.dumps(baseline(quick))
+    for number in range(len(TOOLS)):
+        assert "sk-secret" not in quick.baseline(f"tool{number}.bench/math.json").read_text()
     assert quick.run().ret == 0
-    quick.write("runs.json", tool(judge="j2", threshold=0.4, version=2))
-    quick.run().assert_outcomes(failed=1)
-    check = quick.checks()["mean_reward"]
-    assert check["verdict"] == "INCONCLUSIVE"
-    assert all(line in check["reason"] for line in told), check["reason"]
-    assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
-    assert "rescore" not in check["hint"]
+    write(judge="j2", threshold=0.4, version=2)
+    quick.run().assert_outcomes(failed=len(TOOLS))
+    for entry, (_, _, changes) in zip(quick.report()["benchmarks"], TOOLS, strict=True):
+        (check,) = [check for check in entry["checks"] if check["name"] == "mean_reward"]
+        assert check["verdict"] == "INCONCLUSIVE"
+        assert all(change in check["reason"] for change in changes), check["reason"]
+        assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
+        assert "rescore" not in check["hint"]
 
 
 @pytest.mark.parametrize(
@@ -316,7 +325,7 @@ def test_the_version_of_a_task_of_lm_eval(quick):
 
 def test_a_test_more_with_its_own_assertion_changes_no_ruler(quick):
     whole = json.loads(promptfoo(judge="j", threshold=0.8, version=1))
-    over(quick, "runs.json", "reward: success\n")
+    over(quick, "runs.json", "success")
     last = whole["results"]["results"].pop()
     quick.write("runs.json", json.dumps(whole))
     assert quick.run(UPDATE).ret == 0

@@ -97,75 +97,81 @@ def table(tasks):
     return "n,meta.question,reward\n" + "".join(rows)
 
 
-OWN = "{path: runs.json, fields: {task: n, content: meta.question}}"
+OWN = "fields: {task: n, content: meta.question}"
 FORMATS = {
-    "promptfoo": (promptfoo, "runs.json\nreward: success"),
-    "inspect_ai": (inspect_ai, "runs.json"),
-    "lm_eval": (lm_eval, "runs.json"),
-    "gym": (gym, "runs.json"),
-    "own JSONL": (generic, OWN),
-    "own CSV": (table, OWN),
+    "promptfoo": (promptfoo, "", "reward: success"),
+    "inspect_ai": (inspect_ai, "", ""),
+    "lm_eval": (lm_eval, "", ""),
+    "gym": (gym, "", ""),
+    "own_jsonl": (generic, OWN, ""),
+    "own_csv": (table, OWN, ""),
 }
 
 
-def bench(quick, text):
+def bench(quick, text, name="math"):
     lines = "".join(f"  {line}\n" for line in text.splitlines())
-    quick.write("math.bench.yaml", f"benchmark:\n  name: math\n{lines}")
+    quick.write(f"{name}.bench.yaml", f"benchmark:\n  name: math\n{lines}")
 
 
-class Run:
-    def __init__(self, quick, name):
+class Runs:
+    """Benchmarks over the same tasks, in files of these formats."""
+
+    def __init__(self, quick, *formats):
         self.quick = quick
-        self._write, rollouts = FORMATS[name]
-        bench(quick, f"rollouts: {rollouts}\nmetrics: [mean_reward]\nbaseline: true")
+        self.formats = formats
+        for name in formats:
+            _, form, keys = FORMATS[name]
+            text = f"rollouts: {{path: {name}.json, {form}}}\n{keys}\n"
+            bench(quick, f"{text}metrics: [mean_reward]\nbaseline: true", name)
 
     def __call__(self, tasks, *args):
-        self.quick.write("runs.json", self._write(tasks))
+        """Write the tasks, run, and return the entries of the benchmarks in the report."""
+        for name in self.formats:
+            self.quick.write(f"{name}.json", FORMATS[name][0](tasks))
         self.result = self.quick.run(*args)
-        (entry,) = self.quick.report()["benchmarks"]
-        return entry
-
-
-@pytest.fixture(params=FORMATS)
-def run(quick, request):
-    recorded = Run(quick, request.param)
-    assert recorded(TASKS, UPDATE)["verdict"] == "PASS"
-    return recorded
+        return self.quick.report()["benchmarks"]
 
 
 def check(entry, name="tasks"):
-    (found,) = [c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name]
-    return dict(found)
+    (check,) = [c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name]
+    return check
 
 
-def test_an_edited_or_renamed_question_is_another_task(run):
+def test_an_edited_or_renamed_question_is_another_task(quick):
+    run = Runs(quick, *FORMATS)
+
+    def verdicts(tasks, *args):
+        return [entry["verdict"] for entry in run(tasks, *args)]
+
+    passing, inconclusive = ["PASS"] * len(FORMATS), ["INCONCLUSIVE"] * len(FORMATS)
+    assert verdicts(TASKS, UPDATE) == passing
     edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
-    entry = run(edited)
-    assert entry["verdict"] == "INCONCLUSIVE"
-    assert check(entry)["evidence"]["edited"]["count"] == 1
-    assert "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
-    every = run([t._replace(question=t.question + "!") for t in TASKS])
-    assert every["verdict"] == "INCONCLUSIVE"
+    for entry in run(edited):
+        assert entry["verdict"] == "INCONCLUSIVE"
+        assert check(entry)["evidence"]["edited"]["count"] == 1
+        assert "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
+    for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
+        assert entry["verdict"] == "INCONCLUSIVE"
+        assert check(entry, "mean_reward")["evidence"]["why"] == "no_pairs"
     renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
     kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
-    assert run([*renamed, *kept])["verdict"] != "PASS"
-    assert check(every, "mean_reward")["evidence"]["why"] == "no_pairs"
-    refused = run(edited, UPDATE)
-    assert refused["verdict"] == "INCONCLUSIVE"
-    run.result.stdout.fnmatch_lines(["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"])
-    assert run(edited, UPDATE, ACCEPT)["verdict"] == "PASS"
-    assert run(edited)["verdict"] == "PASS"
+    assert "PASS" not in verdicts([*renamed, *kept])
+    assert verdicts(edited, UPDATE) == inconclusive
+    refused = ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"]
+    run.result.stdout.fnmatch_lines(refused * len(FORMATS))
+    assert verdicts(edited, UPDATE, ACCEPT) == passing
+    assert verdicts(edited) == passing
 
 
 def test_tasks_of_the_same_content_keep_their_ids(quick):
     twice = [Task("Again?", passes=i == 0) for i in range(3)] + TASKS
-    run = Run(quick, "gym")
-    assert run(twice, UPDATE)["verdict"] == "PASS"
-    entry = run([Task("First?", passes=True), *twice])
+    run = Runs(quick, "gym")
+    assert run(twice, UPDATE)[0]["verdict"] == "PASS"
+    (entry,) = run([Task("First?", passes=True), *twice])
     assert entry["verdict"] == "PASS"
     assert check(entry, "mean_reward")["evidence"]["tasks"] == 33
-    found = check(run(twice), "mean_reward")["evidence"]
-    assert (found["worse"], found["better"]) == (0, 0)
+    evidence = check(run(twice)[0], "mean_reward")["evidence"]
+    assert (evidence["worse"], evidence["better"]) == (0, 0)
 
 
 @pytest.mark.parametrize("fields", ["", ", fields: {content: same}"])
@@ -183,15 +189,15 @@ def test_positions_without_content_are_paired_with_a_warning(quick, fields):
 
 
 def test_a_baseline_from_before_there_was_content(quick):
-    run = Run(quick, "gym")
-    quick.write("runs.json", gym(TASKS))
-    assert quick.run(UPDATE).ret == 0
-    doc = json.loads(quick.baseline().read_text())
+    run = Runs(quick, "gym")
+    run(TASKS, UPDATE)
+    path = quick.baseline("gym.bench/math.json")
+    doc = json.loads(path.read_text())
     (agent,) = doc["agents"].values()
     assert len(agent.pop("content")) == 30
     assert agent.pop("ids") == "positions"
-    quick.baseline().write_text(json.dumps(stamped(doc)))
-    entry = run(TASKS)
+    path.write_text(json.dumps(stamped(doc)))
+    (entry,) = run(TASKS)
     assert check(entry, "mean_reward")["evidence"]["tasks"] == 30
     assert any("the baseline holds no content of its tasks yet" in n for n in entry["notes"])
 
@@ -244,8 +250,9 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
     )
     result = quick.run()
     assert result.ret == 0
-    told = "breakdown: lang = (missing) is left out, because its only rollout has no reward"
-    result.stdout.fnmatch_lines([f"note: *{told}"])
+    result.stdout.fnmatch_lines(
+        ["note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"]
+    )
 
 
 @pytest.mark.parametrize(

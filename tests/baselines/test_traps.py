@@ -33,18 +33,19 @@ def test_a_selection_touches_what_it_selects(evals, args, rewritten):
         assert orphan.exists()
 
 
-@pytest.mark.parametrize("dist", ["loadfile", "each"])
-def test_workers_update_what_is_selected(evals, dist):
-    evals.run(UPDATE, "-n", "2", "--dist", dist, "-k", "math")
-    assert evals.rewritten() == {MATH, OLD}
-
-
 def test_workers_write_what_one_process_writes(evals):
-    evals.run(UPDATE, "-n", "2")
-    theirs = evals.baselines()
+    orphan = evals.orphan("gone.bench/gone.json")
+    evals.run(UPDATE, "-n", "2", "--dist", "loadfile")
+    of_workers = evals.baselines()
     assert evals.rewritten() == set(ALL)
     assert evals.run(UPDATE).ret == 0
-    assert evals.baselines() == theirs  # to the byte, and the time of the recording is theirs
+    assert evals.baselines() == of_workers  # to the byte, and the time of the recording is theirs
+    assert orphan.exists()
+
+
+def test_workers_update_what_is_selected(evals):
+    evals.run(UPDATE, "-n", "2", "--dist", "each", "-k", "math")
+    assert evals.rewritten() == {MATH, OLD}
 
 
 @pytest.mark.parametrize("args", [(), ("-x",), ("-n", "1", "-x")])

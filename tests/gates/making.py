@@ -14,7 +14,7 @@ def make_pair(before, after, /, **changed):
     """Pair the mean reward of tasks; one inner sequence per task."""
     sides = TaskRewards.from_lists(before), TaskRewards.from_lists(after)
     means = [np.array([np.mean(task) for task in side]) for side in (before, after)]
-    known = {
+    defaults = {
         "name": "mean_reward",
         "tasks": tuple(range(len(before))),
         "baseline": means[0],
@@ -25,21 +25,21 @@ def make_pair(before, after, /, **changed):
         "rewards_current": sides[1],
         "bounded": True,
     }
-    return PairedMetric(**(known | changed))
+    return PairedMetric(**(defaults | changed))
 
 
 def make_combined(before, after, /, combine=np.median, **changed):
     """Pair a metric that combines the tasks' values, of one rollout each."""
     one, other = np.array(before, dtype=float), np.array(after, dtype=float)
     both = np.concatenate((one, other))
-    known = {
+    defaults = {
         "name": "median",
         "value_baseline": float(combine(one)),
         "value_current": float(combine(other)),
         "difference": lambda first, second: combine(both[first]) - combine(both[second]),
         "reduce": lambda rewards: float(combine(rewards.values)),
     }
-    return make_pair([[v] for v in one], [[v] for v in other], **(known | changed))
+    return make_pair([[v] for v in one], [[v] for v in other], **(defaults | changed))
 
 
 def flips(worse, better, same):
@@ -61,20 +61,20 @@ def run(seed, tasks, samples, loss=0.0):
 
 
 def rule(name="practical", **changed):
-    known = {"direction": "higher", "alpha": 0.01, "warn_alpha": 0.05, "max_drop": 0.01}
-    return Rule(name=name, **(known | changed))
+    defaults = {"direction": "higher", "alpha": 0.01, "warn_alpha": 0.05, "max_drop": 0.01}
+    return Rule(name=name, **(defaults | changed))
 
 
 def compared(pair, *, clusters=None, **changed):
     return compare(Gated(replace(pair, clusters=clusters), rule(**changed), gate_id="g"))
 
 
-def checked(pair, asked=None, *, min_coverage=0.9, benchmarks=1, **changed):
+def checked(pair, wanted=None, *, min_coverage=0.9, benchmarks=1, **changed):
     """Judge one metric; what changes is the pair's, or of what is gated."""
     own = {f.name for f in fields(pair)}
     pair = replace(pair, **{key: value for key, value in changed.items() if key in own})
     rest = {key: value for key, value in changed.items() if key not in own}
-    gated = Gated(pair, asked or rule(), gate_id="g", **rest)
+    gated = Gated(pair, wanted or rule(), gate_id="g", **rest)
     (check,) = check_regression([gated], min_coverage=min_coverage, benchmarks=benchmarks)
     return check
 
@@ -83,7 +83,7 @@ def several(pairs, rules=None, *, ids=None, clusters=None, **changed):
     """Judge several metrics together; those of one agent have one id."""
     rules, ids = rules or [rule()] * len(pairs), ids or ["g"] * len(pairs)
     gated = [
-        Gated(replace(pair, clusters=clusters), asked, gate_id=gate_id)
-        for pair, asked, gate_id in zip(pairs, rules, ids, strict=True)
+        Gated(replace(pair, clusters=clusters), wanted, gate_id=gate_id)
+        for pair, wanted, gate_id in zip(pairs, rules, ids, strict=True)
     ]
     return check_regression(gated, **changed)

@@ -27,14 +27,14 @@ def test_where_lower_is_better_a_rise_is_damage():
 def test_clusters_are_what_is_independent():
     pair = run(4, 240, 4, loss=0.2)
     clusters = np.random.default_rng(0).integers(0, 30, 240)
-    found, known = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
-    drop, result = found.drop, found.result
+    comparison, known = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
+    drop, result = comparison.drop, comparison.result
     assert result.name == "clustered paired t"
     assert result.se == pytest.approx(known.se, rel=1e-12)
     assert result.p == pytest.approx(oracle.t.sf(drop / result.se, known.df), rel=1e-9)
     half = oracle.t.ppf(0.975, known.df) * result.se
     assert (result.low, result.high) == pytest.approx((drop - half, drop + half))
-    assert (len(found.damage), found.units) == (240, 30)
+    assert (len(comparison.damage), comparison.units) == (240, 30)
 
 
 def every_sign(sums):
@@ -51,10 +51,10 @@ def test_few_flips_of_several_rollouts_against_all_their_signs():
     lattice = make_pair(baseline, current)
     roots = [[math.sqrt(p)] for p in (2, 3, 5, 7, 11, 13, 17)]
     for pair in (lattice, make_pair(roots, [[2.0]] * 7, bounded=False)):
-        found = compared(pair)
+        comparison = compared(pair)
         moved = damages(pair)[damages(pair) != 0]
-        assert found.result.name == "exact sign flip"
-        assert found.result.p == pytest.approx(every_sign(moved), rel=1e-12)
+        assert comparison.result.name == "exact sign flip"
+        assert comparison.result.p == pytest.approx(every_sign(moved), rel=1e-12)
 
 
 def test_twenty_flips_are_enough_for_students_t():
@@ -64,21 +64,24 @@ def test_twenty_flips_are_enough_for_students_t():
 
 def test_with_unequal_rollouts_the_larger_of_two_p_values_counts():
     # 8 rollouts before, one after; a third of the tasks fails once
-    found = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
+    comparison = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
     flips_p = oracle.binom(4, 0.5).pmf(4) / 2
-    assert found.p_rollouts == pytest.approx(9**-4 / 2, rel=1e-6)  # each the one of nine
-    assert (found.result.p, found.result.name) == (pytest.approx(flips_p), "exact sign flip")
+    assert comparison.p_rollouts == pytest.approx(9**-4 / 2, rel=1e-6)  # each the one of nine
+    assert (comparison.result.p, comparison.result.name) == (
+        pytest.approx(flips_p),
+        "exact sign flip",
+    )
     both = compared(make_pair([[1] * 7 + [0]] * 30 + [[1] * 8] * 30, [[0]] * 9 + [[1]] * 51))
     assert both.result.p >= both.p_rollouts > 0
 
 
 def test_unequal_rollouts_weigh_each_task_the_same():
     pair = make_pair([[1] * 8, [1, 0], [0]] * 10, [[1], [0], [1, 0, 0, 0]] * 10)
-    found = compared(pair)
+    comparison = compared(pair)
     d = np.array([0, 0.5, -0.25] * 10)
-    assert found.drop == pytest.approx(d.mean(), rel=1e-12)
+    assert comparison.drop == pytest.approx(d.mean(), rel=1e-12)
     ours = oracle.ttest_1samp(d, 0, alternative="greater").pvalue
-    assert found.result.p == pytest.approx(max(ours, found.p_rollouts))
+    assert comparison.result.p == pytest.approx(max(ours, comparison.p_rollouts))
 
 
 def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all():

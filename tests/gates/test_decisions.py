@@ -3,7 +3,7 @@ import math
 import numpy as np
 import pytest
 from gates.making import checked, compared, flips, make_pair, rule, run
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import structs
 from scipy import stats as oracle
@@ -18,11 +18,11 @@ PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verd
 UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01  # the end of a drop of 0.05 of 100 tasks
 
 
-def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
+def comparison(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     """A comparison of 100 tasks with these numbers."""
     pair = make_pair([[0.0]], [[0.0]], value_baseline=baseline, value_current=baseline - drop)
     result = compared(pair).result
-    known = {
+    baseline_value = {
         "gated": Gated(pair, rule()),
         "damage": np.full(100, drop),
         "drop": drop,
@@ -31,11 +31,11 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
         "mde": 3.2 * se,
         "span": 1.0,
     }
-    return Comparison(**(known | changed))
+    return Comparison(**(baseline_value | changed))
 
 
 @pytest.mark.parametrize(
-    ("asked", "drop", "p", "verdict"),
+    ("wanted", "drop", "p", "verdict"),
     [
         # any drop at all, whatever p; but not what additions round off
         (rule("exact"), 0.001, 0.4, FAIL),
@@ -70,8 +70,8 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
         (rule("noninferior", max_drop=0.02), -0.05, 0.9, PASS),
     ],
 )
-def test_each_rule(asked, drop, p, verdict):
-    assert decide(found(drop), asked, p).verdict is verdict
+def test_each_rule(wanted, drop, p, verdict):
+    assert decide(comparison(drop), wanted, p).verdict is verdict
 
 
 def test_noninferior_where_nothing_differs_rests_on_the_flips_that_may_be_unseen():
@@ -92,6 +92,7 @@ def test_noninferior_where_few_tasks_differ_is_not_as_sure_as_t(worse, better):
     assert checked(pair, rule("noninferior", max_drop=upper - 1e-6)).verdict is INCONCLUSIVE
 
 
+@settings(max_examples=40)
 @given(
     st.lists(st.tuples(st.floats(-1000, 1000), st.floats(-1000, 1000)), min_size=1, max_size=30),
     st.floats(0, 0.9),
@@ -104,27 +105,27 @@ def test_relative_is_a_share_of_the_size_of_the_baseline(tasks, share, direction
     beyond = (drop if direction == "higher" else -drop) - share * abs(np.mean(baseline))
     if abs(beyond) < 1e-6:
         return
-    asked = rule("relative", direction=direction, max_drop=share)
-    assert (checked(make_pair(baseline, current), asked).verdict is FAIL) == (beyond > 0)
+    wanted = rule("relative", direction=direction, max_drop=share)
+    assert (checked(make_pair(baseline, current), wanted).verdict is FAIL) == (beyond > 0)
 
 
 def test_relative_to_a_baseline_of_0_is_any_drop_at_all():
-    asked = rule("relative", direction="lower", max_drop=0.1)
-    assert decide(found(1e-6, baseline=0.0), asked, 0.5).verdict is FAIL
-    asked = rule("relative", max_drop=0.1)
-    assert decide(found(0.0, baseline=-10.0), asked, 0.5).verdict is PASS
+    wanted = rule("relative", direction="lower", max_drop=0.1)
+    assert decide(comparison(1e-6, baseline=0.0), wanted, 0.5).verdict is FAIL
+    wanted = rule("relative", max_drop=0.1)
+    assert decide(comparison(0.0, baseline=-10.0), wanted, 0.5).verdict is PASS
 
 
 def test_require_mde_makes_a_pass_that_means_nothing_red():
     for name in ("practical", "statistical", "absolute", "exact"):
         for mde, verdict in ((None, PASS), (0.06, INCONCLUSIVE), (0.065, PASS)):
-            asked = rule(name, require_mde=mde)
-            decision = decide(found(0.0, se=0.02), asked, 0.5)  # sees 0.064
+            wanted = rule(name, require_mde=mde)
+            decision = decide(comparison(0.0, se=0.02), wanted, 0.5)  # sees 0.064
             assert decision.verdict is verdict
-    assert decide(found(se=0.02), rule(require_mde=0.06), 0.02).verdict is INCONCLUSIVE
-    assert decide(found(0.0, mde=math.nan), rule(require_mde=0.5), 0.5).verdict is INCONCLUSIVE
+    assert decide(comparison(se=0.02), rule(require_mde=0.06), 0.02).verdict is INCONCLUSIVE
+    assert decide(comparison(0.0, mde=math.nan), rule(require_mde=0.5), 0.5).verdict is INCONCLUSIVE
     # it never hides a regression
-    assert decide(found(0.3, se=0.05), rule(require_mde=0.01), 0.001).verdict is FAIL
+    assert decide(comparison(0.3, se=0.05), rule(require_mde=0.01), 0.001).verdict is FAIL
     assert checked(make_pair([[0.9]] * 200, [[0.6]] * 200), rule(require_mde=0.01)).verdict is FAIL
     # where nothing differs, 1 - .01^(1/200) = 0.0228 may go unseen
     alike = make_pair([[1.0]] * 200, [[1.0]] * 200)
@@ -154,6 +155,7 @@ def test_small_units_are_judged_by_their_own_size():
     assert checked(size, rule("exact")).verdict is PASS  # a billionth of it
 
 
+@settings(max_examples=30)
 @given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.5]))
 def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
     pair = run(seed, 30, 2, loss)
@@ -173,7 +175,7 @@ def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
 
 
 @pytest.mark.parametrize(
-    ("known", "asked", "verdict", "reason"),
+    ("baseline_value", "wanted", "verdict", "reason"),
     [
         (0.7, rule("exact"), PASS, ""),
         (0.8, rule("exact"), FAIL, "any_pass fell from 0.8 to 0.7"),
@@ -188,17 +190,17 @@ def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
         (None, rule("exact"), INCONCLUSIVE, "the baseline has no any_pass"),
     ],
 )
-def test_a_hooks_number_is_judged_by_rules_without_a_test(known, asked, verdict, reason):
+def test_a_hooks_number_is_judged_by_rules_without_a_test(baseline_value, wanted, verdict, reason):
     estimate = Estimate("any_pass", 0.7, 10, 40, by_hook=True)
-    check = check_value(estimate, known, asked, agent="", line=3)
+    check = check_value(estimate, baseline_value, wanted, agent="", line=3)
     assert check.verdict is verdict
     assert check.reason.startswith(reason)
     assert bool(check.reason) == bool(check.hint) == verdict.fails
-    assert check.evidence["baseline"] == known
+    assert check.evidence["baseline"] == baseline_value
 
 
 @pytest.mark.parametrize(
-    ("known", "interval", "max_drop", "direction", "verdict"),
+    ("baseline_value", "interval", "max_drop", "direction", "verdict"),
     [
         # the interval's end on the bad side, against the number less max_drop
         (0.72, (0.66, 0.74), 0.06, "higher", PASS),
@@ -212,12 +214,14 @@ def test_a_hooks_number_is_judged_by_rules_without_a_test(known, asked, verdict,
     ],
 )
 def test_noninferior_to_a_history_is_judged_by_the_interval(
-    known, interval, max_drop, direction, verdict
+    baseline_value, interval, max_drop, direction, verdict
 ):
     interval = interval and Interval(*interval, 0.95, "t")
     estimate = Estimate("pass@1", 0.7, 10, 40, interval, "" if interval else "too few tasks")
-    asked = rule("noninferior", max_drop=max_drop, direction=direction)
-    check = check_value(estimate, known, asked, agent="", line=3, against="the best of 7 runs")
+    wanted = rule("noninferior", max_drop=max_drop, direction=direction)
+    check = check_value(
+        estimate, baseline_value, wanted, agent="", line=3, against="the best of 7 runs"
+    )
     assert check.verdict is verdict
     assert bool(check.reason) == bool(check.hint) == verdict.fails
     assert ("too few tasks" in check.reason) == (interval is None)

@@ -1,10 +1,8 @@
-"""As many rollouts as a user believes, and values against their bounds."""
+"""Completeness, and values against their bounds."""
 
-import json
+from fnmatch import fnmatchcase
 
 import pytest
-
-TWO_AND_ONE = [[1, 1], [1]]
 
 
 @pytest.fixture
@@ -12,130 +10,131 @@ def judged(project):
     """Judge a benchmark for each case (its rewards, its keys); return the checks of each."""
 
     def judge(*cases):
-        benchmarks = []
+        lines = ["benchmarks:"]
         for number, (rewards, keys) in enumerate(cases):
-            name = f"case {number:02}"
-            project.rollouts(rewards, f"{name}.jsonl")
-            benchmarks.append({"name": name, "rollouts": f"{name}.jsonl", **keys})
-        project.write("all.bench.yaml", json.dumps({"benchmarks": benchmarks}, indent=1))
+            project.rollouts(rewards, f"case{number:02}.jsonl")
+            lines.append(f"- {{name: case{number:02}, rollouts: case{number:02}.jsonl, {keys}}}")
+        project.write("all.bench.yaml", "\n".join(lines))
         project.run()
         entries = project.report()["benchmarks"]
-        assert [entry["name"] for entry in entries] == [b["name"] for b in benchmarks]
+        assert len(entries) == len(cases)
         return [{check["name"]: check for check in entry["checks"]} for entry in entries]
 
     return judge
 
 
-def test_too_few_or_too_many_tasks_and_rollouts(judged):
-    cases = [
-        # rewards, keys, check, verdict
-        ([[1]] * 3, {"expect": {"tasks": 2}}, "tasks", "FAIL"),
-        ([[1]] * 3, {"expect": {"tasks": ">= 4"}}, "tasks", "FAIL"),
-        (TWO_AND_ONE, {"num_samples": 2}, "rollouts", "FAIL"),
-        (TWO_AND_ONE, {"num_samples": 1}, "rollouts", "FAIL"),  # more than there should be
-        (TWO_AND_ONE, {"expect": {"rollouts": "any"}}, "rollouts", None),
-        (TWO_AND_ONE, {"expect": {"rollouts": ">= 2"}}, "rollouts", "FAIL"),
-        (TWO_AND_ONE, {"num_samples": 2, "expect": {"max_missing": "25%"}}, "rollouts", "PASS"),
-        (TWO_AND_ONE, {"num_samples": 2, "expect": {"max_missing": "24%"}}, "rollouts", "FAIL"),
-    ]
-    for case, checks in zip(cases, judged(*(case[:2] for case in cases)), strict=True):
-        assert checks.get(case[2], {}).get("verdict") == case[3], case
+THREE, TWO_AND_ONE, LATER_FEWER = [[1]] * 3, [[1, 1], [1]], [[1, 1]] * 2 + [[1]] * 12
+ONE_OF_20, TWO_OF_39 = [[None]] + [[1]] * 19, [[None]] * 2 + [[1]] * 37
+NO_REWARD = "one rollout has no finite reward (task 0)*"
+FEWER = "12 of 14 tasks have fewer than 2 rollouts: task 2 has 1 of 2, * and 2 more"
+COMPLETENESS = [
+    # check, rewards, keys, verdict, reason
+    ("tasks", THREE, "expect: {tasks: 10}", "FAIL", "7 of 10 tasks are missing: 3 were found"),
+    ("tasks", THREE, "expect: {tasks: 3}", "PASS", ""),
+    ("tasks", THREE, "expect: {tasks: '>= 4'}", "FAIL", "*"),
+    ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 more than there should be*"),
+    ("rollouts", TWO_AND_ONE, "num_samples: 2", "FAIL", "*"),
+    ("rollouts", TWO_AND_ONE, "num_samples: 1", "FAIL", "*"),  # more than there should be
+    ("rollouts", TWO_AND_ONE, "expect: {rollouts: any}", None, ""),
+    ("rollouts", TWO_AND_ONE, "expect: {rollouts: '>= 2'}", "FAIL", "*"),
+    ("rollouts", TWO_AND_ONE, "num_samples: 2, expect: {max_missing: 25%}", "PASS", "*"),
+    ("rollouts", TWO_AND_ONE, "num_samples: 2, expect: {max_missing: 24%}", "FAIL", "*"),
+    ("rollouts", LATER_FEWER, "num_samples: 2", "FAIL", FEWER),
+    ("missing", ONE_OF_20, "expect: {missing_reward: error, max_missing: 50%}", "FAIL", NO_REWARD),
+    ("missing", ONE_OF_20, "expect: {missing_reward: exclude}", "PASS", NO_REWARD),
+    ("missing", ONE_OF_20, "expect: {missing_reward: exclude, max_missing: 4%}", "FAIL", NO_REWARD),
+    ("missing", ONE_OF_20, "expect: {max_missing: 5%}", "PASS", NO_REWARD),
+    ("missing", ONE_OF_20, "expect: {missing_reward: 0.0}", "PASS", NO_REWARD),
+    ("missing", ONE_OF_20, "expect: {missing_reward: 0.0, max_missing: 4%}", "FAIL", NO_REWARD),
+    # an absent one has no reward to fill in
+    ("missing", TWO_AND_ONE, "num_samples: 2, expect: {missing_reward: 0.0}", "FAIL", "*"),
+    (
+        "missing",
+        TWO_OF_39,
+        "expect: {missing_reward: exclude}",
+        "FAIL",
+        "*5.13 % of 39 rollouts, more than 5 %*",
+    ),
+    (
+        "missing",
+        TWO_AND_ONE,
+        "num_samples: 2, expect: {max_missing: 30%}",
+        "PASS",
+        "one rollout is absent, 25 % of 4 rollouts",
+    ),
+]
 
 
-def test_a_missing_reward_is_never_nothing(judged):
-    cases = [
-        ({"missing_reward": "error", "max_missing": "50%"}, "FAIL"),
-        ({"missing_reward": "exclude"}, "PASS"),  # one in twenty
-        ({"missing_reward": "exclude", "max_missing": "4%"}, "FAIL"),
-        ({"max_missing": "5%"}, "PASS"),
-        ({"missing_reward": 0.0}, "PASS"),
-        ({"missing_reward": 0.0, "max_missing": "4%"}, "FAIL"),
-    ]
-    found = judged(*(([[None]] + [[1]] * 19, {"expect": expect}) for expect, _ in cases))
-    for (expect, verdict), checks in zip(cases, found, strict=True):
-        assert checks["missing"]["verdict"] == verdict, expect
-        assert "one rollout has no finite reward (task 0)" in checks["missing"]["reason"]
-
-
-def test_what_is_missing_is_counted_and_named(judged):
-    tasks, more, rollouts, excluded, absent, filled = judged(
-        ([[1]] * 3, {"expect": {"tasks": 10}}),
-        ([[1]] * 3, {"expect": {"tasks": 1}}),
-        ([[1, 1]] * 2 + [[1]] * 12, {"num_samples": 2}),
-        ([[None]] * 2 + [[1]] * 37, {"expect": {"missing_reward": "exclude"}}),
-        (TWO_AND_ONE, {"num_samples": 2, "expect": {"max_missing": "30%"}}),
-        (TWO_AND_ONE, {"num_samples": 2, "expect": {"missing_reward": 0.0}}),
-    )
-    assert tasks["tasks"]["reason"] == "7 of 10 tasks are missing: 3 were found"
-    assert tasks["tasks"]["hint"]
-    assert "2 more than there should be" in more["tasks"]["reason"]
-    reason = rollouts["rollouts"]["reason"]
-    assert reason.startswith("12 of 14 tasks have fewer than 2 rollouts: task 2 has 1 of 2, ")
-    assert reason.endswith(" and 2 more")
-    assert (excluded["missing"]["verdict"], excluded["missing"]["value"]) == ("FAIL", 2 / 39)
-    assert "5.13 % of 39 rollouts, more than 5 %" in excluded["missing"]["reason"]
-    assert absent["missing"]["value"] == 0.25
-    assert absent["missing"]["reason"] == "one rollout is absent, 25 % of 4 rollouts"
-    assert filled["missing"]["verdict"] == "FAIL"  # an absent one has no reward to fill in
+def test_completeness(judged):
+    checks = judged(*(case[1:3] for case in COMPLETENESS))
+    for (name, *case, verdict, reason), of_case in zip(COMPLETENESS, checks, strict=True):
+        check = of_case.get(name, {"verdict": None, "reason": ""})
+        assert check["verdict"] == verdict, case
+        assert fnmatchcase(check["reason"], reason), case
+    assert checks[0]["tasks"]["hint"]
+    assert [each["missing"]["value"] for each in checks[-2:]] == [2 / 39, 0.25]
 
 
 def test_a_value_against_its_bounds(judged):
     cases = [
         # the mean reward, its bounds, verdict
-        (0.7, {"min": 0.7}, "PASS"),
-        (0.7 - 5e-10, {"min": 0.7}, "PASS"),
-        (0.7 - 2e-9, {"min": 0.7}, "FAIL"),
-        (2000.001, {"max": 2000}, "FAIL"),
-        (2000 + 1e-6, {"max": 2000}, "PASS"),  # a billionth of the bound
-        (0.1, {"min": 0.2, "max": 0.3}, "FAIL"),
-        (0.4, {"min": 0.2, "max": 0.3}, "FAIL"),
-        (-1.1, {"min": -1.0}, "FAIL"),
-        (0.0, {"min": 0.0}, "PASS"),
-        (0.7, {"min": 0.6, "bound": "lower"}, "INCONCLUSIVE"),  # there is no interval
+        (0.7, "{min: 0.7}", "PASS"),
+        (0.7 - 5e-10, "{min: 0.7}", "PASS"),
+        (0.7 - 2e-9, "{min: 0.7}", "FAIL"),
+        (2000.001, "{max: 2000}", "FAIL"),
+        (2000 + 1e-6, "{max: 2000}", "PASS"),  # a billionth of the bound
+        (0.1, "{min: 0.2, max: 0.3}", "FAIL"),
+        (0.4, "{min: 0.2, max: 0.3}", "FAIL"),
+        (-1.1, "{min: -1.0}", "FAIL"),
+        (0.0, "{min: 0.0}", "PASS"),
+        (0.7, "{min: 0.6, bound: lower}", "INCONCLUSIVE"),  # there is no interval
     ]
-    found = judged(*([[[mean]], {"thresholds": {"mean_reward": t}}] for mean, t, _ in cases))
-    checks = [each["mean_reward"] for each in found]
-    for case, check in zip(cases, checks, strict=True):
+    ends = [
+        # the end of the interval, its bound, verdict
+        ("lower", 0.49, "PASS"),
+        ("lower", 0.4902, "FAIL"),
+        ("upper", 0.943, "PASS"),
+        ("upper", 0.944, "FAIL"),
+    ]
+    checks = judged(
+        *(([[mean]], f"thresholds: {{mean_reward: {bounds}}}") for mean, bounds, _ in cases),
+        *(
+            ([[1]] * 8 + [[0]] * 2, f"thresholds: {{pass@1: {{min: {low}, bound: {end}}}}}")
+            for end, low, _ in ends
+        ),
+    )
+    means = [each["mean_reward"] for each in checks[: len(cases)]]
+    for case, check in zip(cases, means, strict=True):
         assert (check["value"], check["verdict"]) == (case[0], case[2]), case
         assert bool(check["reason"]) == (case[2] != "PASS"), case
-    assert checks[2]["reason"] == "mean_reward is 0.699999998, below 0.7"  # it is not rounded
-    assert checks[-1]["reason"].startswith("mean_reward has no interval: a single task says")
-    assert checks[-1]["hint"]
-
-
-def test_an_end_of_the_interval_against_a_bound(judged):
-    cases = [
-        (0.49, "lower", "PASS"),
-        (0.4902, "lower", "FAIL"),
-        (0.943, "upper", "PASS"),
-        (0.944, "upper", "FAIL"),
-    ]
-    rewards = [[1]] * 8 + [[0]] * 2
-    bounds = [{"thresholds": {"pass@1": {"min": low, "bound": end}}} for low, end, _ in cases]
-    ends = {"lower": 0.4901625, "upper": 0.9433178}  # Wilson's, as statsmodels computes them
-    found = judged(*((rewards, keys) for keys in bounds))
-    for (low, end, verdict), checks in zip(cases, found, strict=True):
-        check = checks["pass@1"]
+    assert means[2]["reason"] == "mean_reward is 0.699999998, below 0.7"  # it is not rounded
+    assert means[-1]["reason"].startswith("mean_reward has no interval: a single task says")
+    assert means[-1]["hint"]
+    wilson = {"lower": 0.4901625, "upper": 0.9433178}  # as statsmodels computes them
+    for (end, low, verdict), each in zip(ends, checks[len(cases) :], strict=True):
+        check = each["pass@1"]
         assert (check["verdict"], check["bound"]) == (verdict, f"{end} end >= {low}")
-        assert check["value"] == pytest.approx(ends[end], abs=1e-7)
+        assert check["value"] == pytest.approx(wilson[end], abs=1e-7)
         assert check["reason"].startswith(f"the {end} end of pass@1 is 0.") or verdict == "PASS"
 
 
 # -- thresholds on other scores than the reward ------------------------------------------------
 
 
-def rows(project, *, told, of=200, name="runs.jsonl", **tokens):
-    """Write rollouts, of which those that are `told` say how many tokens they took."""
-    tokens = tokens or {"output_tokens": 100}
-    made = []
-    for i in range(of):
-        known = {"_ng_task_index": i // 4, "_ng_rollout_index": i % 4, "reward": 1}
-        made.append(known | {"kind": "hard" if i % 4 else "easy"} | (tokens if told(i) else {}))
-    project.rows(name, made)
+def write_rows(project, reporting, *, name="runs.jsonl"):
+    """Write 200 rollouts, the first of which report how many tokens they took."""
+    project.rows(
+        name,
+        (
+            {"_ng_task_index": i // 4, "_ng_rollout_index": i % 4, "reward": 1}
+            | ({"output_tokens": 100} if i < reporting else {})
+            for i in range(200)
+        ),
+    )
 
 
 def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
-    rows(project, told=lambda i: i < 4)
+    write_rows(project, 4)
     project.bench("thresholds: {mean/output_tokens: '<= 2000', pass@1/output_tokens: '>= 0.1'}")
     result = project.run()
     result.assert_outcomes(failed=1)
@@ -158,28 +157,31 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
     )
 
 
-def test_what_may_be_missing_is_what_expect_says(project):
-    for told, expect, verdict in (
-        (200, "", "PASS"),
-        (199, "", "FAIL"),
-        (196, "expect: {max_missing: 2%}", "PASS"),
-        (195, "expect: {max_missing: 2%}", "FAIL"),
-        (190, "expect: {missing_reward: exclude}", "PASS"),
-        (189, "expect: {missing_reward: exclude}", "FAIL"),
-        (199, "expect: {missing_reward: 0.0}", "FAIL"),  # says nothing of tokens
+def test_expect_says_how_many_rows_may_lack_a_score(project):
+    for expect, passing in (
+        ("", 200),
+        ("expect: {max_missing: 2%}", 196),
+        ("expect: {missing_reward: exclude}", 190),
+        ("expect: {missing_reward: 0.0}", 200),  # says nothing of tokens
     ):
-        folder = f"{told}-{len(expect)}-{verdict}"
-        rows(project, told=lambda i, told=told: i < told, name=f"{folder}/runs.jsonl")
-        bench = f"{expect}\nthresholds: {{mean/output_tokens: '<= 2000'}}"
-        project.bench(bench, name=f"{folder}/a.bench.yaml")
+        for reporting, verdict in ((passing, "PASS"), (passing - 1, "FAIL")):
+            folder = f"{len(expect)}-{verdict}"
+            write_rows(project, reporting, name=f"{folder}/runs.jsonl")
+            bench = f"{expect}\nthresholds: {{mean/output_tokens: '<= 2000'}}"
+            project.bench(bench, name=f"{folder}/a.bench.yaml")
     project.run()
     entries = project.report()["benchmarks"]
-    assert len(entries) == 7
+    assert len(entries) == 8
     assert all(f"-{entry['verdict']}/" in entry["id"] for entry in entries)
 
 
-def test_so_it_is_of_what_is_made_of_several_and_of_a_part(project):
-    rows(project, told=lambda i: i % 4 < 3, of=40, input_tokens=1, output_tokens=2)
+def test_a_metric_of_several_scores_and_one_of_a_part(project):
+    tokens = {"input_tokens": 1, "output_tokens": 2}
+    rows = [{"_ng_task_index": i // 4, "reward": 1, "kind": "hard"} | tokens for i in range(40)]
+    for easy, lacking in zip(rows[::4], rows[3::4], strict=True):
+        easy["kind"] = "easy"
+        del lacking["input_tokens"], lacking["output_tokens"]
+    project.rows("runs.jsonl", rows)
     gates = "{tokens_per_task: '<= 2000', 'mean/output_tokens[kind=hard]': '<= 2000'}"
     project.bench(f"thresholds: {gates}")
     result = project.run()

@@ -34,37 +34,22 @@ def run_of(rewards, after, lost):
     ]
 
 
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses(), st.floats(0, 1))
-def test_a_larger_loss_is_never_judged_more_mildly(made, part):
-    rewards, after, lost = made
-    small = checked(make_pair(rewards, run_of(rewards, after, [part * s for s in lost])))
-    large = checked(make_pair(rewards, run_of(rewards, after, lost)))
-    assert SEVERITY[large.verdict] >= SEVERITY[small.verdict]
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses())
-def test_a_total_collapse_is_never_judged_more_mildly_than_another_loss(made):
-    rewards, after, lost = made
-    collapse = [[0.0] * after for _ in rewards]
-    kept = [
-        int(sum(task) / len(task) * (1 - share) * after)
-        for task, share in zip(rewards, lost, strict=True)
-    ]
-    loss = [[1.0] * k + [0.0] * (after - k) for k in kept]  # a reward of .001 is tied with no other
-    all_lost, some_lost = (checked(make_pair(rewards, after)) for after in (collapse, loss))
-    assert SEVERITY[all_lost.verdict] >= SEVERITY[some_lost.verdict]
-
-
-@settings(deadline=None, max_examples=100, derandomize=True)
-@given(losses(), st.booleans())
-def test_a_run_that_is_no_worse_on_any_task_never_fails(made, clustered):
-    rewards, after, lost = made
+@settings(max_examples=50)
+@given(losses(), st.floats(0, 1), st.booleans())
+def test_verdicts_follow_the_loss(drawn, part, clustered):
+    rewards, after, lost = drawn
     means = [sum(task) / len(task) for task in rewards]
-    run = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
+    none = [[m + (1 - m) * share] * after for m, share in zip(means, lost, strict=True)]
     clusters = np.arange(len(rewards)) // 3 if clustered else None
-    assert checked(make_pair(rewards, run), clusters=clusters).verdict is PASS
+    assert checked(make_pair(rewards, none), clusters=clusters).verdict is PASS
+    # a larger loss is never judged more mildly; nor is a total collapse, among rewards of 0 and 1
+    kept = [int(m * (1 - share) * after) for m, share in zip(means, lost, strict=True)]
+    for less, more in (
+        (run_of(rewards, after, [part * s for s in lost]), run_of(rewards, after, lost)),
+        ([[1.0] * k + [0.0] * (after - k) for k in kept], [[0.0] * after for _ in rewards]),
+    ):
+        milder, harder = (checked(make_pair(rewards, run)).verdict for run in (less, more))
+        assert SEVERITY[harder] >= SEVERITY[milder]
 
 
 @pytest.mark.parametrize("tasks", range(1, 12))
@@ -110,21 +95,6 @@ def test_few_tasks_that_had_anything_to_lose_are_judged_by_their_rollouts():
     assert single.verdict is PASS  # three of 33 single rollouts are noise
 
 
-def test_swapped_sides_of_a_median_against_all_swaps():
-    rng = np.random.default_rng(4)
-    before, after = rng.random(9), rng.random(9) * 0.8
-    check = checked(make_combined(before, after))
-    drops = []
-    for choice in range(2**9):
-        swapped = np.array([choice >> i & 1 for i in range(9)], dtype=bool)
-        sides = np.where(swapped, after, before), np.where(swapped, before, after)
-        # swaps of the same drop are ranked by the mean's
-        drops.append([round(f(sides[0]) - f(sides[1]), 9) for f in (np.median, np.mean)])
-    reached = sum(d > drops[0] for d in drops) + 0.5 * drops.count(drops[0])
-    assert check.evidence["test"] == "swapped sides"
-    assert check.evidence["p"] == pytest.approx(reached / 2**9, rel=1e-9)
-
-
 @pytest.mark.parametrize("tasks", [7, 8, 40, 600])
 def test_a_median_that_falls_from_1_to_0_in_all_tasks_fails(tasks):
     check = checked(make_combined([1.0] * tasks, [0.0] * tasks))
@@ -158,16 +128,14 @@ def test_a_task_that_got_worse_but_is_not_the_worst_explains_nothing():
     assert check.evidence["proven_tasks"] == []
 
 
-@settings(deadline=None, max_examples=30, derandomize=True)
-@given(st.integers(0, 10_000))
-def test_the_worst_of_tasks_that_did_not_change_seldom_fails(seed):
-    rng = np.random.default_rng(seed)
+def test_the_worst_of_tasks_that_did_not_change_seldom_fails():
+    rng = np.random.default_rng(0)
     red = 0
-    for _ in range(20):
+    for _ in range(200):
         chance = rng.uniform(0.3, 1, (30, 1))
         sides = [(rng.random((30, 8)) < chance).astype(float).tolist() for _ in range(2)]
         red += checked(worst_task(*sides)).verdict is FAIL
-    assert red <= oracle.binom(20, 0.01).ppf(1 - 1e-9)
+    assert red <= oracle.binom(200, 0.01).ppf(0.999)
 
 
 def test_a_run_of_many_benchmarks_shares_its_level():

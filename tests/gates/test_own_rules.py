@@ -56,12 +56,12 @@ def test_it_decides_from_the_change_with_its_options(project, run):
     result = run("steps", "{name: steps, most: 0.5}", args=["-s"])
     result.stdout.fnmatch_lines(['*"mean_reward", "higher", 1.0, 0.666*'])
     checks = [c for b in project.report()["benchmarks"] for c in b["checks"]]
-    found = [check for check in checks if check["gate"] == "baseline"]
-    assert [(check["verdict"], check["bound"]) for check in found] == [
+    gated = [check for check in checks if check["gate"] == "baseline"]
+    assert [(check["verdict"], check["bound"]) for check in gated] == [
         ("FAIL", "drop <= 0.25 (steps)"),
         ("WARN", "drop <= 0.5 (steps)"),
     ]
-    for check in found:
+    for check in gated:
         assert check["evidence"]["rule"] == "steps"
         assert "p is 0.031" in check["reason"]  # 4 of 4 worse by sign flips, mid-p: .5 ** 5
 

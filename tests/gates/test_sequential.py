@@ -125,11 +125,11 @@ def stopped(seed, drop):
     return k, *(any(c.verdict.value == "FAIL" for c in each) for each in (checks, judged(8)))
 
 
-@pytest.mark.parametrize(("drop", "most"), [(0.0, 1), (0.15, 12)])
+@pytest.mark.parametrize(("drop", "most"), [(0.0, 1), (0.15, 6)])
 def test_several_metrics_of_unequal_rollouts_stop_together(drop, most):
-    runs = [stopped(seed, drop) for seed in range(12)]
+    runs = [stopped(seed, drop) for seed in range(6)]
     taken, failed, whole = np.array(runs).sum(axis=0)
     assert whole - 1 <= failed <= most
-    assert not drop or whole > 8
-    assert 1 - taken / 96 >= 0.45
+    assert not drop or whole > 4
+    assert 1 - taken / 48 >= 0.45
     assert stopped(3, drop) == runs[3]

@@ -16,44 +16,37 @@ def _compared(project, before, after, metrics, more=""):
 
 
 def test_the_median_of_many_tasks_is_tested_by_swapped_sides(project):
-    rng = np.random.default_rng(7)
-    old = rng.integers(0, 201, 2_000) / 200
-    new = np.where(rng.random(2_000) < 0.06, np.maximum(old - 0.3, 0), old)
-    found = _compared(
-        project, [{"reward": x} for x in old], [{"reward": x} for x in new], "[median]"
-    )
-    evidence = found["median"]["evidence"]
-    assert evidence["test"] == "swapped sides"
-    drop, reached = np.median(old) - np.median(new), []
-    for _ in range(4_000):
-        swap = rng.random(2_000) < 0.5
-        one = np.median(np.where(swap, new, old)) - np.median(np.where(swap, old, new))
-        reached.append(1.0 if one > drop + 1e-9 else 0.5 * (abs(one - drop) <= 1e-9))
-    assert evidence["drop"] == pytest.approx(drop)
-    assert evidence["p"] == pytest.approx(np.mean(reached), abs=0.03)
-    gone = _compared(project, [{"reward": x} for x in old], [{"reward": 0}] * 2_000, "[median]")
+    rng = np.random.default_rng(12)
+    old = rng.integers(0, 201, 500) / 200
+    new = np.where(rng.random(500) < 0.02, np.maximum(old - 0.3, 0), old)
+    was, now = ([{"reward": x} for x in side] for side in (old, new))
+    evidence = _compared(project, was, now, "[median]")["median"]["evidence"]
+    drop, swap = np.median(old) - np.median(new), rng.random((4_000, 500)) < 0.5
+    sides = [np.where(swap, *side) for side in ((new, old), (old, new))]
+    drops = np.median(sides[0], axis=1) - np.median(sides[1], axis=1)
+    means, mean = (sides[0] - sides[1]).mean(axis=1), (old - new).mean()
+    alike = abs(drops - drop) <= 1e-9  # these are ranked by the mean's drop
+    p = np.mean((drops > drop + 1e-9) | alike & (means > mean))
+    assert (evidence["test"], evidence["drop"]) == ("swapped sides", pytest.approx(drop))
+    assert evidence["p"] == pytest.approx(p, abs=0.03)
+    gone = _compared(project, was, [{"reward": 0}] * 500, "[median]")
     assert 0 < gone["median"]["evidence"]["p"] <= 0.5 / gone["median"]["evidence"]["draws"]
 
 
 def test_metrics_of_unlike_tasks_are_tested_together(project):
     rng = np.random.default_rng(8)
-    noise = rng.random((2, 60)) / 5
-
-    def rows(level):
-        for t in range(60):
-            x, y = (level * (0.9 + 0.1 * noise[0, t]), level * (0.9 + 0.1 * noise[1, t]))
-            yield {"reward": 1} | ({"x": x} if t > 2 else {}) | ({"y": y} if t < 57 else {})
-
-    drops = rng.random(60) < 0.85
-    worse = [
-        row if keep else {k: v * 0.5 if k != "reward" else v for k, v in row.items()}
-        for row, keep in zip(rows(1), drops, strict=True)
-    ]
+    before, after = [], []
+    for task, (x, y, keeps) in enumerate(rng.random((60, 3))):
+        scores = {"x": 0.9 + 0.02 * x, "y": 0.9 + 0.02 * y}
+        scores.pop("x" if task < 3 else "y" if task >= 57 else "", None)
+        before.append({"reward": 1, **scores})
+        lost = 1 if keeps < 0.7 else 0.5
+        after.append({"reward": 1, **{name: value * lost for name, value in scores.items()}})
     both = []
     for names in ("[mean_reward/x, mean_reward/y]", "[mean_reward/y, mean_reward/x]"):
-        found = _compared(project, list(rows(1)), worse, names, ", rule: statistical")
-        both.append({n: c["evidence"]["p_adjusted"] for n, c in found.items()})
-        for check in found.values():
+        checks = _compared(project, before, after, names, ", rule: statistical")
+        both.append({n: c["evidence"]["p_adjusted"] for n, c in checks.items()})
+        for check in checks.values():
             p, adjusted = check["evidence"]["p"], check["evidence"]["p_adjusted"]
             assert p <= adjusted <= 2.01 * p
             assert check["evidence"]["tasks"] == 57

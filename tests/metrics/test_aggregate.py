@@ -8,27 +8,27 @@ import pytest
 from pytest_evalmetrics.errors import DataError, MetricError, RegistryError
 
 
-def metrics_of(found):
-    return found.aggregate["agent_metrics"]
+def metrics_of(result):
+    return result.aggregate["agent_metrics"]
 
 
 def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(reduced, table):
     made = table([[1.0, None], [None, 0.0], [1.0, 1.0]], accuracy=[1, None, 1, 1, 1, 1])
     names = ["mean_reward", "pass_rate", "mean/accuracy"]
-    found = reduced(made, metrics=names, expect={"missing_reward": 0.0}, expected=3)
-    assert [metrics_of(found)[name] for name in ("mean_reward", "pass_rate")] == [0.5, 0.5]
-    assert metrics_of(found)["mean/reward"] == 0.5
-    assert metrics_of(found)["mean/accuracy"] == 1.0  # another score's missing ones are left out
-    assert found.missing == 3 + 2  # and yet they are missing
-    tasks = found.aggregate["group_level_metrics"]
+    result = reduced(made, metrics=names, expect={"missing_reward": 0.0}, expected=3)
+    assert [metrics_of(result)[name] for name in ("mean_reward", "pass_rate")] == [0.5, 0.5]
+    assert metrics_of(result)["mean/reward"] == 0.5
+    assert metrics_of(result)["mean/accuracy"] == 1.0  # another score's missing ones are left out
+    assert result.missing == 3 + 2  # and yet they are missing
+    tasks = result.aggregate["group_level_metrics"]
     assert [entry["missing_num_rollouts"] for entry in tasks] == [2, 2, 1]
     assert tasks[0]["mean/reward"] == 0.5
 
 
 def test_a_listed_metric_of_one_value_is_not_broken_down_again(reduced, table):
     made = table([[1, 1, 0], [1, 0, 0]], labels={"level": list("eeehhh")})
-    found = reduced(made, metrics=["pass@1[level=e]", "avg"], breakdown=["level"])
-    names = [name for name in metrics_of(found) if "[" in name]
+    result = reduced(made, metrics=["pass@1[level=e]", "avg"], breakdown=["level"])
+    names = [name for name in metrics_of(result) if "[" in name]
     assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
 
 
@@ -37,10 +37,7 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
     lines = {("breakdown", 0): 12}
     with pytest.raises(MetricError) as caught:
         reduced(
-            made,
-            metrics=["pass@2"],
-            breakdown=["level"],
-            line_of=lambda *path: lines.get(path, 1),
+            made, metrics=["pass@2"], breakdown=["level"], line_of=lambda *path: lines.get(path, 1)
         )
     assert "metric 'pass@2[level=e]' needs 2 rollouts of each task, and 1 of 2" in str(caught.value)
     assert "a (1)" in str(caught.value)
@@ -112,8 +109,8 @@ def test_an_interval_stays_in_the_range_that_a_score_declares_or_has(
     labels = {"kind": ["a"] * 12}
     reward = keys.get("reward", "reward")
     made = table(rows, score=reward, labels=labels, ten=flat, latency_s=flat)
-    found = reduced(made, metrics=[name], **keys).estimates[name]
-    assert found.interval is not None
-    low, high = found.interval.low, found.interval.high
-    assert ends[0] <= low < found.value < high <= ends[1]
+    result = reduced(made, metrics=[name], **keys).estimates[name]
+    assert result.interval is not None
+    low, high = result.interval.low, result.interval.high
+    assert ends[0] <= low < result.value < high <= ends[1]
     assert not (low > 0 and high < scale)  # Student's t alone would be outside

@@ -12,8 +12,8 @@ def statistics(reduced):
     """Compute the base statistics of all rows, and of each task, without what else there is."""
 
     def statistics(made, **keys):
-        found = reduced(made, **keys).aggregate
-        everything = found["agent_metrics"], *found["group_level_metrics"]
+        statistic = reduced(made, **keys).aggregate
+        everything = statistic["agent_metrics"], *statistic["group_level_metrics"]
         return [{k: v for k, v in entry.items() if "/" in k} for entry in everything]
 
     return statistics
@@ -32,13 +32,13 @@ def test_a_number_that_overflows_is_an_error(table, statistics):
 
 def described(frame):
     """Describe a frame as NeMo Gym does, with pandas."""
-    found = {name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")}
-    if found["std"].isna().all():
+    statistic = {name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")}
+    if statistic["std"].isna().all():
         full = frame.columns[frame.notna().all()]
-        found["std"][full] = found["std"][full].fillna(0)
+        statistic["std"][full] = statistic["std"][full].fillna(0)
     return {
         f"{name}/{column}": values[column].item()
-        for name, values in found.items()
+        for name, values in statistic.items()
         for column in frame.columns
         if values[column] == values[column]
     }
@@ -87,14 +87,14 @@ def as_table(made, table):
 
 
 @given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=25)
 def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, made):
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_records(made)
     first = next(name for row in made for name in row if name != "task")
-    found = statistics(as_table(made, table), reward=first, metrics=[f"mean/{first}"])
+    statistic = statistics(as_table(made, table), reward=first, metrics=[f"mean/{first}"])
     frames = [frame, *(task for _, task in frame.groupby("task"))]
-    for mine, rows in zip(found, frames, strict=True):
+    for mine, rows in zip(statistic, frames, strict=True):
         theirs = described(rows.drop(columns=["task"]))
         assert list(mine) == list(theirs)
         assert mine == theirs

@@ -49,7 +49,7 @@ def value(name, tasks, options=None):
 
 
 @given(st.data(), TASKS, OPTIONS)
-@settings(max_examples=60)
+@settings(max_examples=30)
 def test_the_vectorised_form_is_the_definition_in_any_order(data, tasks, options):
     rewards = TaskRewards.from_lists(tasks)
     order = np.array(data.draw(st.permutations(range(len(tasks)))))
@@ -60,19 +60,8 @@ def test_the_vectorised_form_is_the_definition_in_any_order(data, tasks, options
         assert metric.value(rewards.take(order)) == expected, name
 
 
-@given(st.data(), TASKS)
-@settings(max_examples=40)
-def test_the_order_of_the_rollouts_does_not_matter_unless_by_the_first_k(data, tasks):
-    tasks = [task + [0.5] * 3 if task else task for task in tasks]  # enough of them for k = 3
-    shuffled = [data.draw(st.permutations(task)) for task in tasks]
-    for name in NAMES:
-        metric = bind(name)
-        expected = pytest.approx(metric.value(TaskRewards.from_lists(tasks)), abs=1e-12)
-        assert metric.value(TaskRewards.from_lists(shuffled)) == expected, name
-
-
 @given(TASKS)
-@settings(max_examples=40)
+@settings(max_examples=25)
 def test_the_parts_make_the_whole(tasks):
     rewards = TaskRewards.from_lists(tasks)
     for name in NAMES:
@@ -99,6 +88,7 @@ def test_nothing_is_an_error_and_never_0(name):
                 value(name, nothing, options)
 
 
+@settings(max_examples=30)
 @given(REWARDS, st.integers(1, 3), st.sampled_from([0.3, 1.0]))
 def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(rewards, k, threshold):
     options = MetricOptions(pass_threshold=threshold)
@@ -122,6 +112,7 @@ def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out():
         assert "pass_estimator: first_k" in text
 
 
+@settings(max_examples=30)
 @given(
     st.lists(
         st.tuples(st.integers(-5, 5).map(float), st.integers(0, 4)), min_size=1, max_size=12

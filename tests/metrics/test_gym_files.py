@@ -6,14 +6,11 @@ from dataclasses import replace
 import pytest
 
 AGGREGATES = [
-    "asr_with_pc/example_rollouts",
-    "blackjack/example_rollouts",
-    "circle_count/example_rollouts",
-    "claude_code_agent/example_math_rollouts",
-    "litmus_agent/example_rollouts",
-    "structeval/example_rollouts",
+    "asr_with_pc/example_rollouts", "blackjack/example_rollouts",
+    "circle_count/example_rollouts", "claude_code_agent/example_math_rollouts",
+    "litmus_agent/example_rollouts", "structeval/example_rollouts",
     "structeval/structeval_nonrenderable_example_rollouts",
-]
+]  # fmt: skip
 PROFILES = [
     "asr_with_pc/example_rollouts",
     "circle_click/example_rollouts",
@@ -43,18 +40,20 @@ def read(path, table):
     for row in rows:
         tasks.setdefault(row["_ng_task_index"], []).append(row["reward"])
     del columns["reward"]
-    made = table(
+    rollouts = table(
         list(tasks.values()),
         tasks=list(tasks),
         integers=[n for n in names if all(isinstance(r.get(n), int | None) for r in numbers)],
         **columns,
     )
-    return replace(made, scores={name: made.scores[name] for name in names})  # the file's order
+    return replace(
+        rollouts, scores={name: rollouts.scores[name] for name in names}
+    )  # the file's order
 
 
-def base(metrics, made):
+def base(metrics, rollouts):
     """Keep the base statistics: the other keys come from a server's own hook."""
-    names = [f"{statistic}/{score}" for statistic in STATISTICS for score in made.scores]
+    names = [f"{statistic}/{score}" for statistic in STATISTICS for score in rollouts.scores]
     return {k: v for k, v in metrics.items() if k in names}
 
 
@@ -62,14 +61,14 @@ def base(metrics, made):
 def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, reduced, name):
     path = acceptance / "gym" / f"{name}_aggregate_metrics.json"
     (theirs,) = json.loads(path.read_text(encoding="utf-8"))
-    made = read(acceptance / "gym" / f"{name}.jsonl", table)
+    rollouts = read(acceptance / "gym" / f"{name}.jsonl", table)
     agent = theirs["agent_ref"]["name"]
-    ours = reduced(made, agent=agent, metrics=["mean/reward"]).aggregate
+    ours = reduced(rollouts, agent=agent, metrics=["mean/reward"]).aggregate
     assert list(ours) == list(theirs)
     assert ours["agent_ref"] == theirs["agent_ref"]
-    expected = base(theirs["agent_metrics"], made)
-    assert base(ours["agent_metrics"], made) == expected
-    assert list(base(ours["agent_metrics"], made)) == list(expected)
+    expected = base(theirs["agent_metrics"], rollouts)
+    assert base(ours["agent_metrics"], rollouts) == expected
+    assert list(base(ours["agent_metrics"], rollouts)) == list(expected)
     if theirs["key_metrics"] == {k: v for k, v in expected.items() if k.startswith("mean/")}:
         assert ours["key_metrics"] == theirs["key_metrics"]
     for mine, other in zip(ours["group_level_metrics"], theirs["group_level_metrics"], strict=True):
@@ -80,19 +79,19 @@ def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, reduced, nam
             assert {k: v for k, v in mine.items() if k not in NOT_OURS} == wanted
             assert list(mine) == [k for k in other if k != "rollout_infos"]
         else:
-            assert base(mine, made) == base(other, made)
-            assert list(base(mine, made)) == list(base(other, made))
+            assert base(mine, rollouts) == base(other, rollouts)
+            assert list(base(mine, rollouts)) == list(base(other, rollouts))
             assert mine["_ng_task_index"] == other["_ng_task_index"]
 
 
 @pytest.mark.parametrize("name", PROFILES)
 def test_so_are_the_two_older_files(acceptance, table, reduced, name):
     folder = acceptance / "gym"
-    made = read(folder / f"{name}.jsonl", table)
-    ours = reduced(made, metrics=["mean/reward"]).aggregate
+    rollouts = read(folder / f"{name}.jsonl", table)
+    ours = reduced(rollouts, metrics=["mean/reward"]).aggregate
     (agent,) = json.loads((folder / f"{name}_agent_metrics.json").read_text(encoding="utf-8"))
-    assert base(ours["agent_metrics"], made) == base(agent, made)
-    assert list(base(ours["agent_metrics"], made)) == list(base(agent, made))
+    assert base(ours["agent_metrics"], rollouts) == base(agent, rollouts)
+    assert list(base(ours["agent_metrics"], rollouts)) == list(base(agent, rollouts))
     profile = (folder / f"{name}_reward_profiling.jsonl").read_text(encoding="utf-8")
-    tasks = [base(json.loads(line), made) for line in profile.splitlines()]
-    assert [base(entry, made) for entry in ours["group_level_metrics"]] == tasks
+    tasks = [base(json.loads(line), rollouts) for line in profile.splitlines()]
+    assert [base(entry, rollouts) for entry in ours["group_level_metrics"]] == tasks

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
@@ -22,24 +22,24 @@ def paired(plan, name, baseline, current):
 def test_common_tasks_are_paired_by_their_ids(planned, table):
     baseline = table([[1, 1], [0, 1], [1, 0]], tasks=["1", "2", "3"])
     current = table([[0, 1], [0, 0], [1, 1]], tasks=[2, 3, 4])
-    found = paired(planned(), "mean_reward", baseline, current)
-    assert found.tasks == (2, 3)
-    assert found.baseline.tolist() == [0.5, 0.5]
-    assert found.current.tolist() == [0.5, 0.0]
-    assert (found.value_baseline, found.value_current) == (0.5, 0.25)
-    assert found.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
-    assert found.rewards_current.to_lists() == [[0, 1], [0, 0]]
-    assert (found.added, found.removed, found.excluded) == ((4,), ("1",), ())
-    assert found.clusters is None
+    pair = paired(planned(), "mean_reward", baseline, current)
+    assert pair.tasks == (2, 3)
+    assert pair.baseline.tolist() == [0.5, 0.5]
+    assert pair.current.tolist() == [0.5, 0.0]
+    assert (pair.value_baseline, pair.value_current) == (0.5, 0.25)
+    assert pair.rewards_baseline.to_lists() == [[0, 1], [1, 0]]
+    assert pair.rewards_current.to_lists() == [[0, 1], [0, 0]]
+    assert (pair.added, pair.removed, pair.excluded) == ((4,), ("1",), ())
+    assert pair.clusters is None
 
 
 def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, table):
     baseline = table([[1, 1], [0], [1, 0], [1, 1]], tasks=["a", "b", "c", "d"])
     current = table([[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"])
-    found = paired(planned(), "pass@2", baseline, current)
-    assert found.tasks == ("a",)
-    assert found.excluded == ("b", "c", "d")
-    assert found.bounded
+    pair = paired(planned(), "pass@2", baseline, current)
+    assert pair.tasks == ("a",)
+    assert pair.excluded == ("b", "c", "d")
+    assert pair.bounded
     for name in ("mean_reward", "std/reward"):
         assert paired(planned(), name, baseline, current).excluded == ("d",)
 
@@ -47,8 +47,8 @@ def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, tabl
 def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, table):
     baseline, current = table([[1, 1], [1, None]]), table([[None, None], [None, 1]])
     plan = planned(expect={"missing_reward": 0.0})
-    found = paired(plan, "mean_reward", baseline, current)
-    assert (found.value_baseline, found.value_current) == (0.75, 0.25)
+    pair = paired(plan, "mean_reward", baseline, current)
+    assert (pair.value_baseline, pair.value_current) == (0.75, 0.25)
     both = pairing(plan, baseline, current)
     assert both.missing(both.plan.names.bind("mean_reward")) == 0.0
     assert both.pair_at_worst(both.plan.names.bind("mean_reward"), higher_is_better=True) is None
@@ -70,12 +70,12 @@ def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
         sides = [[1, 1, 0], [0, 1], [1, 0]], [[0, 1], [0, 0], [1, 1, 0, 0]]
         return paired(planned(), name, *(table([side[i] for i in places]) for side in sides))
 
-    found = compared([0, 1, 2])
+    pair = compared([0, 1, 2])
     for places in ([0, 1, 2], [0, 0, 2]):
         again = compared(places)
         change = pytest.approx(again.value_baseline - again.value_current, abs=1e-12)
         one, other = np.array(places), np.array(places) + 3
-        assert found.difference(one, other) == -found.difference(other, one) == change
+        assert pair.difference(one, other) == -pair.difference(other, one) == change
 
 
 def test_breakdowns_clusters_and_other_scores(planned, table):
@@ -83,12 +83,12 @@ def test_breakdowns_clusters_and_other_scores(planned, table):
     baseline = table([[1], [0], [0]], accuracy=[0.25, 1, 0.5])
     current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
     # the baseline keeps no labels: those of the run's tasks are its tasks'
-    found = paired(planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current)
-    assert found.name == "mean_reward/accuracy[level=e]"
-    assert found.tasks == (0, 2)
-    assert found.baseline.tolist() == [0.25, 0.5]
-    assert found.current.tolist() == [0.75, 0.5]
-    assert found.clusters.tolist() == [0, 1]
+    pair = paired(planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current)
+    assert pair.name == "mean_reward/accuracy[level=e]"
+    assert pair.tasks == (0, 2)
+    assert pair.baseline.tolist() == [0.25, 0.5]
+    assert pair.current.tolist() == [0.75, 0.5]
+    assert pair.clusters.tolist() == [0, 1]
 
 
 def test_what_is_missing_in_a_breakdown_is_missing(planned, table):
@@ -108,9 +108,9 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
 ):
     run = table([[1], [1], [0]], labels={"level": ["hard", "easy", "hard"]})
     baseline = table([[1], [1], [0], [1], [1]])
-    found = paired(planned(), "mean_reward[level=hard]", baseline, run)
-    assert found.tasks == (0, 2)
-    assert found.removed == (3, 4)
+    pair = paired(planned(), "mean_reward[level=hard]", baseline, run)
+    assert pair.tasks == (0, 2)
+    assert pair.removed == (3, 4)
     labels = {"level": ["hard", "easy", "hard", "easy", "hard"]}
     known = table([[1], [1], [0], [1], [1]], labels=labels)
     assert paired(planned(), "mean_reward[level=hard]", known, run).removed == (4,)
@@ -121,8 +121,8 @@ def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, ta
     both = pairing(planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2)
     metric = both.plan.names.bind("std/reward")
     for higher_is_better, worst in ((False, np.std([1, 1, 1, 0], ddof=1)), (True, 0)):
-        found = both.pair_at_worst(metric, higher_is_better=higher_is_better)
-        assert found.value_current == pytest.approx(worst)
+        pair = both.pair_at_worst(metric, higher_is_better=higher_is_better)
+        assert pair.value_current == pytest.approx(worst)
 
 
 @pytest.mark.parametrize(
@@ -137,8 +137,8 @@ def test_a_missing_rollout_at_its_worst_fails_in_the_run_and_passes_in_the_basel
     planned, table, rewards, threshold, worst
 ):
     both = pairing(planned(pass_threshold=threshold), table(rewards), table(rewards))
-    found = both.pair_at_worst(both.plan.names.bind("pass@1"), higher_is_better=True)
-    assert (found.value_current, found.value_baseline) == worst
+    pair = both.pair_at_worst(both.plan.names.bind("pass@1"), higher_is_better=True)
+    assert (pair.value_current, pair.value_baseline) == worst
 
 
 def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
@@ -155,11 +155,11 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
             return float("nan") if (times == 0).any() else float(values.max())
 
     both = pairing(planned(), table([[1], [0.5], [0]]), table([[1], [0.5], [0.25]]))
-    found = both.pair(BoundMetric(parse("mine"), Mine()))
+    pair = both.pair(BoundMetric(parse("mine"), Mine()))
     with pytest.raises(MetricError, match="metric 'mine'"):
-        found.difference(np.array([0, 0, 1]), np.arange(3))
+        pair.difference(np.array([0, 0, 1]), np.arange(3))
     with pytest.raises(MetricError, match="metric 'mine'"):
-        found.combine_weighted(np.ones(2), np.array([2.0, 0.0]))
+        pair.combine_weighted(np.ones(2), np.array([2.0, 0.0]))
 
 
 IDS = st.one_of(
@@ -169,10 +169,11 @@ IDS = st.one_of(
 )
 
 
+@settings(max_examples=50)
 @given(IDS, IDS, st.booleans())
 def test_each_task_is_found_where_its_text_is(tasks, among, ascending):
     if ascending:
         tasks, among = sorted(tasks), sorted(among)
-    found = positions(tuple(tasks), tuple(among))
+    places = positions(tuple(tasks), tuple(among))
     texts = [str(t) for t in among]
-    assert found.tolist() == [texts.index(str(t)) if str(t) in texts else -1 for t in tasks]
+    assert places.tolist() == [texts.index(str(t)) if str(t) in texts else -1 for t in tasks]

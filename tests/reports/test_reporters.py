@@ -122,13 +122,13 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
         "- {name: warns, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}\n"
         "- {name: gone, rollouts: gone.jsonl}\n",
     )
-    project.run()
-    told = json.loads(found.read_text())
+    project.run("-Wdefault")
+    violations = json.loads(found.read_text())
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
-    assert all(set(violation) == keys for violation in told)
-    assert all(re.fullmatch("[0-9a-f]{32}", violation["fingerprint"]) for violation in told)
-    assert len({violation["fingerprint"] for violation in told}) == 5
-    severities = {(v["description"].partition(":")[0], v["severity"]) for v in told}
+    assert all(set(violation) == keys for violation in violations)
+    assert all(re.fullmatch("[0-9a-f]{32}", violation["fingerprint"]) for violation in violations)
+    assert len({violation["fingerprint"] for violation in violations}) == 5
+    severities = {(v["description"].partition(":")[0], v["severity"]) for v in violations}
     assert severities == {
         ("fails", "critical"),
         ("gone", "major"),
@@ -136,14 +136,14 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
         ("warns", "minor"),
     }
     path = f"{project.path.name}/a.bench.yaml"
-    assert told[0]["description"] == "fails: mean_reward is 0.75, below 0.9"
-    assert told[0]["check_name"] == "evalmetrics-threshold"
-    assert told[0]["location"] == {"path": path, "lines": {"begin": 3}}
+    assert violations[0]["description"] == "fails: mean_reward is 0.75, below 0.9"
+    assert violations[0]["check_name"] == "evalmetrics-threshold"
+    assert violations[0]["location"] == {"path": path, "lines": {"begin": 3}}
 
     project.rollouts([[0.0]] * 6 + [[1.0]] * 14)
-    project.run("-x")
+    project.run("-x", "-Wdefault")
     first, *_, lost = json.loads(found.read_text())
     assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
-    assert first["fingerprint"] == told[0]["fingerprint"]  # of the fault, not of its numbers
+    assert first["fingerprint"] == violations[0]["fingerprint"]  # of the fault, not of its numbers
     assert lost["description"] == "a.bench.yaml::warns was not evaluated"
     assert lost["location"] == {"path": path, "lines": {"begin": 1}}

@@ -24,28 +24,14 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
 
 def _entry(name, reason, verdict="FAIL"):
     check = {
-        "gate": "threshold",
-        "name": name,
-        "verdict": verdict,
-        "agent": "",
-        "value": 0.5,
-        "bound": ">= 1",
-        "reason": reason,
-        "hint": "",
-        "estimate": None,
-        "line": 3,
+        "gate": "threshold", "name": name, "verdict": verdict, "agent": "", "value": 0.5,
+        "bound": ">= 1", "reason": reason, "hint": "", "estimate": None, "line": 3,
         "evidence": {},
-    }
+    }  # fmt: skip
     return {
-        "id": f"a::{name}",
-        "name": name,
-        "file": "a,b:c.yaml",
-        "line": 1,
-        "verdict": verdict,
-        "xfail": False,
-        "agents": [],
-        "checks": [check],
-    }
+        "id": f"a::{name}", "name": name, "file": "a,b:c.yaml", "line": 1, "verdict": verdict,
+        "xfail": False, "agents": [], "checks": [check],
+    }  # fmt: skip
 
 
 def _report(*entries):
@@ -77,8 +63,8 @@ def test_a_test_that_broke_off_has_an_entry_that_says_so_everywhere():
     entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
     report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
     lost = ["t.py::test_x was not evaluated to its end", "t.py::test_y was not evaluated"]
-    told = [line.partition("::error file=t.py::")[2] for line in github_annotations(report)]
-    assert told[1:] == lost
+    annotations = [line.partition("::error file=t.py::")[2] for line in github_annotations(report)]
+    assert annotations[1:] == lost
     assert [line[4:] for line in summary(report).replace("\\", "").splitlines()[-2:]] == lost
 
 

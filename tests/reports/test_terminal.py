@@ -59,11 +59,13 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
     assert "worst: mean_reward 0, 1 task, 1 rollout" in line
     assert line.endswith("mean_reward 1, 1 task, 1 rollout  and 6 more agents")
     assert "\x1b" not in "".join(lines)
-    told = [line for line in lines if line.startswith("::")]
+    annotations = [line for line in lines if line.startswith("::")]
     file = f"{project.path.name}/math.bench.yaml"
-    assert len(told) == 2
-    assert all(line.startswith(f"::error file={file},line=5,title=math%3A FAIL::") for line in told)
-    assert any(line.endswith("::worst: mean_reward is 0, below 0.7") for line in told)
+    assert len(annotations) == 2
+    assert all(
+        line.startswith(f"::error file={file},line=5,title=math%3A FAIL::") for line in annotations
+    )
+    assert any(line.endswith("::worst: mean_reward is 0, below 0.7") for line in annotations)
     text = (project.path / "evalmetrics" / "summary.md").read_text(encoding="utf-8")
     assert text.replace("\n", "").isprintable()
     assert "\n::" not in text

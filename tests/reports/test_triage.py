@@ -75,7 +75,7 @@ def test_the_first_of_many_warnings_are_shown(project):
     each = "".join(f"  - {{name: b{n}}}\n" for n in range(12))
     shared = "{rollouts: runs.jsonl, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}"
     project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{each}")
-    short, long = project.run(), project.run("-v")
+    short, long = project.run("-Wdefault"), project.run("-Wdefault", "-v")
     assert short.parseoutcomes() == long.parseoutcomes() == {"passed": 12, "warnings": 12}
     counts = [str(run.stdout).count(" RegressionWarning: b") for run in (short, long)]
     assert counts == [5, 12]

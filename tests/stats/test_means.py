@@ -29,6 +29,10 @@ def test_clustered_against_cluster_robust_regression():
     fit = OLS(X, np.ones(60)).fit(cov_type="cluster", cov_kwds={"groups": GROUPS})
     for groups in (GROUPS, [f"g{g}" for g in GROUPS]):
         assert textbook.clustered_se(X, groups) == pytest.approx(fit.bse[0], rel=1e-12)
+    # rollouts copied within a cluster add nothing, and clusters of one task are no clusters
+    for x, times in ((X, 1), (X, 4), (X[:2], 1)):
+        clustered = textbook.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
+        assert clustered == pytest.approx(means.mean_se(x).se, rel=1e-9)
 
 
 def cr2(x, codes, icc):
@@ -55,19 +59,12 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     rest = x - x.mean()
     sums = np.bincount(codes, weights=rest)
     icc = (sums @ sums - rest @ rest) / sum(m * (m - 1) for m in sizes) / x.var(ddof=1)
-    found = means.mean_se(x, codes)
-    assert (found.se, found.df) == pytest.approx(cr2(x, codes, min(max(icc, 0), 1)), rel=1e-9)
-    assert found.df <= len(sizes) - 1 + 1e-9
-    half = oracle.t.ppf(0.975, found.df) * found.se
-    low, high = means.t_interval(found, 0.95)
+    result = means.mean_se(x, codes)
+    assert (result.se, result.df) == pytest.approx(cr2(x, codes, min(max(icc, 0), 1)), rel=1e-9)
+    assert result.df <= len(sizes) - 1 + 1e-9
+    half = oracle.t.ppf(0.975, result.df) * result.se
+    low, high = means.t_interval(result, 0.95)
     assert (low, high) == pytest.approx((x.mean() - half, x.mean() + half), rel=1e-9)
-
-
-@given(values, st.integers(1, 4))
-def test_rollouts_copied_within_a_cluster_add_nothing(x, times):
-    # and clusters of one task are no clusters
-    clustered = textbook.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
-    assert clustered == pytest.approx(means.mean_se(x).se, rel=1e-9, abs=1e-9)
 
 
 @pytest.mark.parametrize("clustered", [False, True])
@@ -77,10 +74,10 @@ def test_a_pooled_mean_against_weighted_regression(clustered):
     fit = WLS(sums / counts, np.ones(60), weights=counts).fit(
         cov_type="cluster", cov_kwds={"groups": GROUPS if clustered else np.arange(60)}
     )
-    found = means.ratio_mean(sums, counts, GROUPS if clustered else None)
-    assert found.mean == pytest.approx(sums.sum() / counts.sum(), rel=1e-13)
-    assert found.se == pytest.approx(fit.bse[0], rel=1e-12)
-    assert found.units == (len(set(GROUPS)) if clustered else 60)
+    result = means.ratio_mean(sums, counts, GROUPS if clustered else None)
+    assert result.mean == pytest.approx(sums.sum() / counts.sum(), rel=1e-13)
+    assert result.se == pytest.approx(fit.bse[0], rel=1e-12)
+    assert result.units == (len(set(GROUPS)) if clustered else 60)
     equal = means.ratio_mean(4 * X, np.full(60, 4))
     assert equal == pytest.approx(means.mean_se(X), rel=1e-12)
 
@@ -90,9 +87,9 @@ def test_what_can_not_be_told_is_nan():
     one_cluster = means.mean_se([1, 0, 1], ["a", "a", "a"])
     assert math.isnan(means.mean_se([]).mean)
     assert np.isnan([means.mean_se([0.5]).se, one_cluster.se, means.ratio_mean([1], [2]).se]).all()
-    assert np.isnan([means.t_interval(found, 0.95) for found in (one, alike, one_cluster)]).all()
-    for found in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
-        assert np.isnan([found.p, found.low]).all()
+    assert np.isnan([means.t_interval(result, 0.95) for result in (one, alike, one_cluster)]).all()
+    for result in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
+        assert np.isnan([result.p, result.low]).all()
 
 
 def test_rounding_is_no_spread():
@@ -124,27 +121,27 @@ SIDES = ["two-sided", "greater"]
 
 @pytest.mark.parametrize("side", SIDES)
 def test_the_paired_t_test(side):
-    found = paired_t(A - B, alternative=side, level=0.9)
+    result = paired_t(A - B, alternative=side, level=0.9)
     theirs = oracle.ttest_rel(A, B, alternative=side)
-    assert found.statistic == pytest.approx(theirs.statistic, rel=1e-12)
-    assert found.p == pytest.approx(theirs.pvalue, rel=1e-10)
-    assert (found.df, found.units) == (49, 50)
+    assert result.statistic == pytest.approx(theirs.statistic, rel=1e-12)
+    assert result.p == pytest.approx(theirs.pvalue, rel=1e-10)
+    assert (result.df, result.units) == (49, 50)
     ends = oracle.ttest_rel(A, B).confidence_interval(0.9)
-    assert (found.low, found.high) == pytest.approx(tuple(ends), rel=1e-10)
+    assert (result.low, result.high) == pytest.approx(tuple(ends), rel=1e-10)
 
 
 @pytest.mark.parametrize("side", SIDES)
 def test_the_clustered_test(side):
     groups = np.arange(50) // 5
     fit = OLS(A - B, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
-    found = paired_t(A - B, clusters=groups, alternative=side)
-    assert found.statistic == pytest.approx(fit.tvalues[0], rel=1e-12)
-    assert (found.low, found.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
+    result = paired_t(A - B, clusters=groups, alternative=side)
+    assert result.statistic == pytest.approx(fit.tvalues[0], rel=1e-12)
+    assert (result.low, result.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
     if side == "two-sided":
-        assert found.p == pytest.approx(fit.pvalues[0], rel=1e-9)
+        assert result.p == pytest.approx(fit.pvalues[0], rel=1e-9)
     else:
-        assert found.p == pytest.approx(oracle.t.sf(fit.tvalues[0], 9), rel=1e-9)
-    assert (found.df, found.units) == (pytest.approx(9), 10)
+        assert result.p == pytest.approx(oracle.t.sf(fit.tvalues[0], 9), rel=1e-9)
+    assert (result.df, result.units) == (pytest.approx(9), 10)
 
 
 @given(st.lists(st.floats(-10, 10), min_size=2, max_size=20))
@@ -158,9 +155,9 @@ def test_the_two_sides_add_up(d):
 
 def test_a_drop_of_every_task_alike_is_seen_in_many_tasks():
     # 200 tasks from 0.9 to 0.6: no spread, and yet no doubt
-    found = paired_t(np.full(200, 0.9) - np.full(200, 0.6), alternative="greater")
-    assert (found.p, found.statistic, found.se) == (0.5**200, math.inf, 0)
-    assert math.isnan(found.low)
+    result = paired_t(np.full(200, 0.9) - np.full(200, 0.6), alternative="greater")
+    assert (result.p, result.statistic, result.se) == (0.5**200, math.inf, 0)
+    assert math.isnan(result.low)
     for side, p, other in (("greater", 0.25, 1), ("two-sided", 0.5, 0.5)):
         assert paired_t([0.3, 0.3], alternative=side).p == p
         assert paired_t([-0.3, -0.3], alternative=side).p == other
@@ -170,8 +167,8 @@ def test_a_drop_of_every_task_alike_is_seen_in_many_tasks():
 
 def test_the_error_of_a_difference_from_the_correlation():
     r = np.corrcoef(A, B)[0, 1]
-    found = se_paired_from_corr(oracle.sem(A), oracle.sem(B), r)
-    assert found == pytest.approx(oracle.sem(A - B), rel=1e-12)
+    se = se_paired_from_corr(oracle.sem(A), oracle.sem(B), r)
+    assert se == pytest.approx(oracle.sem(A - B), rel=1e-12)
     assert se_paired_from_corr(0.1, 0.1, 1) == 0
 
 

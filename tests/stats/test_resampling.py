@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats as oracle
 
-from pytest_evalmetrics.stats import quantile7, reducer_draws, seed_of
+from pytest_evalmetrics.stats import StatsError, quantile7, reducer_draws, seed_of
 from pytest_evalmetrics.stats.textbook import bootstrap_ci
 
 SKEWED = np.random.default_rng(17)
@@ -21,6 +21,8 @@ def test_intervals_against_scipy():
         ).confidence_interval
         ours = bootstrap_ci(x, seed=1, method=method, level=0.9)
         assert ours == pytest.approx(tuple(theirs), abs=0.012)
+    with pytest.raises(StatsError):
+        bootstrap_ci([0.1, np.nan], seed=1)
 
 
 def test_the_seed_tells_names_and_keys_apart():
@@ -56,10 +58,10 @@ def test_one_index_vector_is_what_a_reducer_sees():
         seen.append(indices)
         return float(SOME[indices].mean())
 
-    found = reducer_draws(reducer, 700, None, DRAWS, rng())
+    draws = reducer_draws(reducer, 700, None, DRAWS, rng())
     assert len(seen) == DRAWS
     assert all(indices.shape == (700,) for indices in seen)
-    assert found.std() == pytest.approx(SOME.std() / np.sqrt(700), rel=WITHIN)
+    assert draws.std() == pytest.approx(SOME.std() / np.sqrt(700), rel=WITHIN)
     again = [reducer_draws(reducer, 700, None, 20, rng(s)).tolist() for s in (5, 5, 6)]
     assert again[0] == again[1] != again[2]
 
@@ -74,9 +76,9 @@ def test_weights_serve_where_index_vectors_are_too_long(clustered):
         assert weights.sum() == 3_000
         return float(weights @ x / weights.sum())
 
-    found = reducer_draws(weighted, 3_000, groups, 1_500, rng(), weighted=weighted)
+    draws = reducer_draws(weighted, 3_000, groups, 1_500, rng(), weighted=weighted)
     unit_means = x.reshape(-1, 3).mean(axis=1) if clustered else x
-    assert found.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
+    assert draws.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
 
 
 def test_a_quantile_is_linear_between_order_statistics():

@@ -6,12 +6,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
 from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.stats import signflip_exact
+from pytest_evalmetrics.stats import StatsError, signflip_exact
 from pytest_evalmetrics.stats.basics import lattice_step
 from pytest_evalmetrics.stats.textbook import (
     benjamini_hochberg,
@@ -34,10 +34,11 @@ def enumerated(values, side):
     return (beyond + at) / len(sums), (beyond + at / 2) / len(sums)
 
 
+@settings(max_examples=40)
 @given(small, st.sampled_from([1, 3, 4, 7, 16]), st.sampled_from(SIDES))
 def test_against_every_sign(steps, k, side):
-    found = signflip_exact([step / k for step in steps], alternative=side)
-    assert (found.p, found.mid_p) == enumerated(steps, side)
+    result = signflip_exact([step / k for step in steps], alternative=side)
+    assert (result.p, result.mid_p) == enumerated(steps, side)
 
 
 @given(st.integers(0, 16), st.integers(0, 16), st.integers(0, 5))
@@ -59,9 +60,12 @@ def test_all_alike_none_at_all_and_those_that_rounding_moves():
     nothing = signflip_exact([0.0] * 12, alternative="greater")
     assert (nothing.p, nothing.mid_p) == (1, 0.5)
     assert signflip_exact([]).p == 1
+    for refused in ([0.5, math.nan], np.arange(1, 34)):  # too many to enumerate
+        with pytest.raises(StatsError):
+            signflip_exact(refused)
     thirds = np.array([1 / 3 - 1, 2 / 3 - 1 / 3, 1 - 1 / 3, 0.1 + 0.2 - 0.3])
-    found = signflip_exact(thirds)
-    assert (found.p, found.mid_p) == enumerated([-2, 1, 2], "two-sided")
+    result = signflip_exact(thirds)
+    assert (result.p, result.mid_p) == enumerated([-2, 1, 2], "two-sided")
 
 
 @pytest.mark.parametrize(
@@ -92,6 +96,7 @@ def test_wilcoxon_against_scipy(side):
     assert wilcoxon_exact(d, alternative=side).p == pytest.approx(theirs.pvalue, rel=1e-10)
 
 
+@settings(max_examples=40)
 @given(small, st.sampled_from(SIDES))
 def test_wilcoxon_with_ties_against_every_sign(steps, side):
     moved = [step for step in steps if step]
@@ -112,6 +117,7 @@ def _frozen():
 
 
 @pytest.mark.usefixtures("_frozen")
+@settings(max_examples=40)
 @given(p_values)
 def test_adjusting_against_statsmodels_never_helps_and_keeps_the_order(p):
     for ours, method in ((holm, "holm"), (benjamini_hochberg, "fdr_bh")):

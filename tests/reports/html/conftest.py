@@ -8,16 +8,10 @@ import pytest
 from reports.html import runs
 
 _FLAGS = (
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
+    "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run",
+    "--disable-background-networking", "--disable-component-update", "--disable-sync",
     "--disable-dev-shm-usage",
-)
+)  # fmt: skip
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
@@ -34,12 +28,9 @@ class Browser:
     def open(self, path, *, width=1280, dark=False):
         """Load a page in a window of that width, and forget what was before."""
         self.command(
-            "Emulation.setDeviceMetricsOverride",
-            width=width,
-            height=900,
-            deviceScaleFactor=1,
+            "Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1,
             mobile=width < 500,
-        )
+        )  # fmt: skip
         scheme = {"name": "prefers-color-scheme", "value": "dark" if dark else "light"}
         self.command("Emulation.setEmulatedMedia", features=[scheme])
         self.driver.get("about:blank")
@@ -99,10 +90,10 @@ class Browser:
 
     def requests(self):
         """What was asked for since the last time."""
-        told = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
         return [
             m["params"]["request"]["url"]
-            for m in told
+            for m in events
             if m["method"] == "Network.requestWillBeSent"
         ]
 

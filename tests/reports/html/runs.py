@@ -125,12 +125,9 @@ def agents(folder):
         ]
         write_rows(folder, f"{name}.jsonl", lines)
     shared = {
-        "rollouts": "now.jsonl",
-        "metrics": ["mean_reward"],
-        "breakdown": ["level"],
-        "thresholds": {"mean_reward": ">= 0.9"},
-        "baseline": {"rollouts": "was.jsonl"},
-    }
+        "rollouts": "now.jsonl", "metrics": ["mean_reward"], "breakdown": ["level"],
+        "thresholds": {"mean_reward": ">= 0.9"}, "baseline": {"rollouts": "was.jsonl"},
+    }  # fmt: skip
     several = [{"name": f"b{n}", **shared} for n in range(5)]
     write(folder, "all.bench.yaml", json.dumps({"benchmarks": several}))
     return page(folder)

@@ -26,7 +26,7 @@ def _data(page, name):
     return json.loads(text)
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(max_examples=40)
 @given(
     st.recursive(
         st.none()
@@ -76,24 +76,14 @@ def test_what_failed_comes_first_and_rows_are_named_by_line_only_where_each_stan
     project.run()
     page = _page(project)
     assert [row["name"] for row in _data(page, "overview")] == ["bad", "fine", "known"]
-    told = _data(page, "run")
-    assert told["known_to_fail"] == 1
-    assert told["counts"] == {"FAIL": 1, "INCONCLUSIVE": 0, "WARN": 0, "PASS": 1}
+    run = _data(page, "run")
+    assert run["known_to_fail"] == 1
+    assert run["counts"] == {"FAIL": 1, "INCONCLUSIVE": 0, "WARN": 0, "PASS": 1}
     named = [next(iter(_data(page, f"tasks-{i}").values()))["files"] for i in range(2)]
     assert named == [
         [{"path": "runs.jsonl", "lines": True}],
         [{"path": "apart.jsonl", "lines": False}],
     ]
-
-
-def test_of_thousands_of_files_those_that_no_shown_task_has_are_left_out(project):
-    name = "a" * 200
-    for n in range(7_000):
-        row = {"_ng_task_index": n, "_ng_rollout_index": 0, "reward": 1.0}
-        project.write(f"{name}{n}.json", json.dumps(row))
-    project.write("a.bench.yaml", f"benchmark: {{name: math, rollouts: '{name}*.json'}}\n")
-    assert project.run().ret == 0
-    assert len(_page(project)) < 3_000_000
 
 
 @pytest.mark.parametrize("name", ["LICENSE", "uPlot.iife.min.js", "uPlot.min.css"])

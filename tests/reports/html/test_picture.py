@@ -1,12 +1,14 @@
 """The tasks before and after: what is counted, what is listed first, what is cut."""
 
+import json
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.data import SourceFile
 from pytest_evalmetrics.ext import RolloutTable
-from pytest_evalmetrics.reports.html.page import as_data
+from pytest_evalmetrics.reports.html.page import as_data, page_texts
 from pytest_evalmetrics.reports.html.picture import histogram, picture_of
 
 
@@ -33,17 +35,12 @@ def test_tasks_are_matched_and_the_worst_come_first():
     was = table([[1, 1], [0, 1], [0, 0], [1, 1]], tasks=("a", "b", "c", "gone"))
     now = table([[1, 1], [0, 0], [1, 1], [0.5, 0.5]], tasks=("a", "b", "c", "new"))
     places = np.array([0, 1, 2, -1])
-    found = picture_of(now, reward="reward", compared=(was, places))
-    compared = found["about"]["compared"]
-    assert {k: v for k, v in compared.items() if k != "pairs"} == {
-        "worse": 1,
-        "better": 1,
-        "same": 1,
-        "new": 1,
-        "gone": 1,
-    }
-    assert sorted(compared["pairs"]) == [[0, 1, 1], [0.5, 0, 1], [1, 1, 1]]
-    tasks = found["tasks"]
+    picture = picture_of(now, reward="reward", compared=(was, places))
+    compared = picture["about"]["compared"]
+    pairs = compared.pop("pairs")
+    assert compared == dict.fromkeys(("worse", "better", "same", "new", "gone"), 1)
+    assert sorted(pairs) == [[0, 1, 1], [0.5, 0, 1], [1, 1, 1]]
+    tasks = picture["tasks"]
     assert tasks["ids"] == ["b", "gone", "c", "new", "a"]
     assert tasks["was"][0] == [0.5, 1, 0, None, 1]
     assert tasks["now"][0] == [0, None, 1, 0.5, 1]
@@ -54,14 +51,14 @@ def test_tasks_are_matched_and_the_worst_come_first():
 
 
 def test_less_may_be_better():
-    found = picture_of(
+    picture = picture_of(
         table([[2], [5]]),
         reward="reward",
         lower=frozenset({"reward"}),
         compared=(table([[3], [4]]), None),
     )
-    assert found["about"]["compared"]["worse"] == 1
-    assert found["tasks"]["ids"] == ["1", "0"]
+    assert picture["about"]["compared"]["worse"] == 1
+    assert picture["tasks"]["ids"] == ["1", "0"]
 
 
 def test_rows_are_found_in_their_files():
@@ -75,18 +72,31 @@ def test_rows_are_found_in_their_files():
     assert [rows[str(i)][0][1:] for i in range(5)] == [[0, 1], [0, 2], [2, 1], [2, 2], [2, 3]]
 
 
+def test_of_thousands_of_files_those_of_the_shown_tasks_are_listed():
+    sources = tuple(SourceFile(f"{'a' * 200}{n}.json", 1, 1) for n in range(7_000))
+    picture = picture_of(table([[1]] * 7_000, sources=sources), reward="reward")
+    texts = page_texts({"a": picture})
+    brief, shown = (json.loads(texts[name])["a"] for name in ("brief", "tasks"))
+    assert len(texts["tasks"]) < 1_500_000
+    assert len(brief["ids"]) == 50 < len(shown["ids"]) < 7_000
+    for tasks in (brief, shown):
+        assert len(tasks["files"]) == len(tasks["ids"])
+        paths = [tasks["files"][file]["path"] for ((_, file, _),) in tasks["rows"]]
+        assert paths == [sources[int(task)].path for task in tasks["ids"]]
+
+
 def test_many_attempts_and_many_values_are_bounded():
     rng = np.random.default_rng(1)
-    wide = table(rng.random((3000, 40)).tolist())
-    found = picture_of(wide, reward="reward", compared=(wide, None))
-    assert max(map(len, found["tasks"]["rewards_now"])) == 16
-    before = table(rng.random((3000, 40)).tolist())
+    wide = table(rng.random((900, 40)).tolist())
+    picture = picture_of(wide, reward="reward", compared=(wide, None))
+    assert max(map(len, picture["tasks"]["rewards_now"])) == 16
+    before = table(rng.random((900, 40)).tolist())
     pairs = picture_of(wide, reward="reward", compared=(before, None))["about"]["compared"]["pairs"]
     assert len(pairs) <= 25 * 25
-    assert sum(n for *_, n in pairs) == 3000
+    assert sum(n for *_, n in pairs) == 900
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(max_examples=60)
 @given(
     st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=80),
     st.none() | st.lists(st.floats(-1e6, 1e6), max_size=80),
@@ -107,7 +117,7 @@ REWARDS = st.lists(
 )
 
 
-@settings(deadline=None)  # a busy machine is no fault
+@settings(max_examples=40)
 @given(REWARDS, REWARDS, st.booleans())
 def test_every_task_is_counted_and_listed_once(before, after, lower):
     def made(rewards, tasks):
@@ -116,20 +126,20 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
     was = made(before, tuple(f"t{i}" for i in range(len(before))))
     now = made(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
     places = np.array([i if i < len(before) else -1 for i in range(2, len(after) + 2)])
-    found = picture_of(
+    picture = picture_of(
         now, reward="reward", lower=frozenset({"reward"} if lower else ()), compared=(was, places)
     )
-    tasks, told = found["tasks"], found["about"]["compared"]
+    tasks, counts = picture["tasks"], picture["about"]["compared"]
     assert sorted(tasks["ids"]) == sorted({*was.tasks, *now.tasks})
-    assert told["new"] == len(set(now.tasks) - set(was.tasks))
-    assert told["gone"] == len(set(was.tasks) - set(now.tasks))
+    assert counts["new"] == len(set(now.tasks) - set(was.tasks))
+    assert counts["gone"] == len(set(was.tasks) - set(now.tasks))
     both = [
         (a, b)
         for a, b in zip(tasks["was"][0] or [], tasks["now"][0], strict=bool(tasks["was"][0]))
         if a is not None and b is not None
     ]
-    assert told["worse"] + told["better"] + told["same"] == len(both)
-    as_data(found)
+    assert counts["worse"] + counts["better"] + counts["same"] == len(both)
+    as_data(picture)
 
 
 def test_numbers_at_the_end_of_the_range_do_no_harm():
@@ -138,6 +148,6 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
     tiny = rng.uniform(5e-324, 1e-320, (40, 3)).tolist()
     for rewards in (ends, tiny, [[1.7e308] * 3] * 40):
         now = table(rewards)
-        found = picture_of(now, reward="reward", compared=(table(rewards[::-1]), None))
-        assert b"NaN" not in as_data(found)
-        assert found["about"]["compared"]["new"] == 0
+        picture = picture_of(now, reward="reward", compared=(table(rewards[::-1]), None))
+        assert b"NaN" not in as_data(picture)
+        assert picture["about"]["compared"]["new"] == 0

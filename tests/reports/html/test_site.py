@@ -2,17 +2,12 @@
 
 import json
 import shutil
-import subprocess
-import sys
 
 import pytest
 
+from pytest_evalmetrics.compare import main
+
 EVIL = "<img src=x onerror=window.pwned=1>"
-
-
-def made(runs, site):
-    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "site", runs, "--output", site]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
 
 
 @pytest.fixture
@@ -29,13 +24,14 @@ def runs(project, monkeypatch):
     return folder
 
 
-def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(project, runs):
+def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(project, runs, capsys):
     project.write("runs/broken/report.json", '{"verdict": "' + EVIL)
     site = project.path / "site"
-    done = made(runs, site)
-    assert done.returncode == 0
-    assert done.stdout.splitlines()[-1] == str(site / "index.html")
-    assert "broken/report.json: no report that can be read" in done.stderr
+    capsys.readouterr()
+    assert main(["site", str(runs), "--output", str(site)]) == 0
+    out, err = capsys.readouterr()
+    assert out.splitlines()[-1] == str(site / "index.html")
+    assert "broken/report.json: no report that can be read" in err
     page = (site / "index.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('id="site">')[2].partition("</script>")[0])
     days = [run["time"][:10] for run in data["runs"]]
@@ -46,14 +42,13 @@ def test_a_site_shows_each_run_and_the_trend_of_each_benchmark(project, runs):
         assert (site / run["href"]).read_bytes() == (
             runs / run["name"] / "report.html"
         ).read_bytes()
-    done = made(project.path / "nothing", site)
-    assert done.returncode == 2
-    assert "there is no report.json below it" in done.stderr
+    assert main(["site", str(project.path / "nothing"), "--output", str(site)]) == 2
+    assert "there is no report.json below it" in capsys.readouterr().err
 
 
 @pytest.mark.browser
 def test_the_site_in_a_browser(browser, project, runs):
-    made(runs, project.path / "site")
+    main(["site", str(runs), "--output", str(project.path / "site")])
     index = project.path / "site" / "index.html"
     browser.open(index)
     assert browser.text(".lead") == "11 runs. The last one: 0 red of 1 benchmark."

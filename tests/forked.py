@@ -24,7 +24,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HANDLED = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
-_AT_START = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN", "OMP_", "OPENBLAS_", "LD_")
+_SPAWN = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN")
+_AT_START = ("OMP_", "OPENBLAS_", "LD_")  # libraries read these when they are loaded
+_ENVIRONMENT = dict(os.environ)
 _SIZE = 2**20
 
 
@@ -32,11 +34,13 @@ def can_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
     """Check for a run of pytest that a new Python would not run otherwise."""
     module = "".join(command[1:3]) if command[1] == "-m" else command[1]
     changed = {k for k in env if k.startswith("PYTHON") and env[k] != os.environ.get(k)}
+    loaded = {k for k in env.keys() | _ENVIRONMENT.keys() if k.startswith(_AT_START)}
     return (
         hasattr(os, "fork")
         and (command[0], module) == (sys.executable, "-mpytest")
         and changed <= _HANDLED
-        and not any(key.startswith(_AT_START) for key in env)
+        and not any(key.startswith(_SPAWN) for key in env)
+        and all(env.get(key) == _ENVIRONMENT.get(key) for key in loaded)
     )
 
 

@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -134,6 +135,51 @@ def measure(folder: str, test: str) -> None:
     measuring.start()
 
 
+class Worker:
+    """A forked worker of pytest-xdist, which waits for what execnet tells a new Python."""
+
+    def __init__(self, others: Sequence[Worker]) -> None:
+        (stdin, to_worker), (from_worker, stdout) = os.pipe(), os.pipe()
+        self.files = os.fdopen(to_worker, "wb"), os.fdopen(from_worker, "rb")
+        self.pid = os.fork()
+        if not self.pid:
+            os.dup2(stdin, 0)
+            os.dup2(stdout, 1)
+            for file in (*self.files, *(file for other in others for file in other.files)):
+                file.close()
+        os.close(stdin)
+        os.close(stdout)
+        if not self.pid:
+            sys.argv = ["-c"]
+            exec(eval(sys.stdin.readline() or "''"), {"__name__": "__main__"})  # noqa: S102, S307
+            end(0)
+
+    def wait(self) -> int:
+        return os.waitpid(self.pid, 0)[1]
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def fork_workers(arguments: Sequence[str]) -> None:
+    """Fork the workers that `-n` asks for; those that replace crashed ones start a new Python."""
+    from execnet.gateway_io import Popen2IO, Popen2IOMaster  # noqa: PLC0415
+
+    count = re.search(r"(?:^| )-n ?(\d)", " ".join(arguments))
+    workers: list[Worker] = []
+    for _ in range(int(count[1]) if count else 0):
+        workers.append(Worker(workers))
+    start = Popen2IOMaster.__init__
+
+    def begin(self: Any, args: Any, execmodel: Any) -> None:
+        if not workers:
+            return start(self, args, execmodel)
+        self.popen = workers.pop()
+        return Popen2IO.__init__(self, *self.popen.files, execmodel)
+
+    Popen2IOMaster.__init__ = begin  # type: ignore[method-assign]
+
+
 def end(code: int) -> None:
     """End as Python does, apart from unloading what was imported: that takes as long as a run."""
     threading._shutdown()  # type: ignore[attr-defined] - waits for threads
@@ -192,4 +238,5 @@ if __name__ == "__main__":
     serve(socket.socket(fileno=int(sys.argv[1])))
     import pytest
 
+    fork_workers(sys.argv)
     end(pytest.main())

@@ -37,8 +37,12 @@ class ServerProcess:
         assert self.process.stdout
         self.process.stdout.close()
 
-    def seen(self):
-        with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/", timeout=10) as response:
+    def at(self, path):
+        return f"http://127.0.0.1:{self.port}{path}"
+
+    def seen(self, query=""):
+        url = self.at(f"/{query}")
+        with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 - loopback
             return json.load(response)
 
 
@@ -50,7 +54,7 @@ class JudgeProcess(ServerProcess):
         self.forget()
 
     def url(self, query=""):
-        return f"http://127.0.0.1:{self.port}{CHAT}" + (f"?{query}" if query else "")
+        return self.at(CHAT) + (f"?{query}" if query else "")
 
     def model(self, query="", **more):
         return ModelSpec(url=self.url(query), name="judge", **more)

@@ -1,18 +1,14 @@
 """A real Ray cluster of several nodes on this machine, and benchmarks that are run on it."""
 
-import json
 import signal
-import subprocess
-import sys
-import urllib.request
 import warnings
 from pathlib import Path
 
 import pytest
 from generation.conftest import Model
 from generation.running import rows, run
+from judge_process import ServerProcess
 
-ENDPOINT = Path(__file__).parents[1] / "scorers" / "endpoint.py"
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
 # a node that is gone is noticed within a second or two
 QUICK = {
@@ -110,43 +106,28 @@ def _watched():
         signal.signal(signal.SIGALRM, before)
 
 
-class Endpoint:
+class Endpoint(ServerProcess):
     """A process of scorers/endpoint.py."""
 
-    def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, str(ENDPOINT)], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        self.port = int(self.process.stdout.readline())
-
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+    url = ServerProcess.at
 
     @property
     def posts(self):
-        with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
-            return int(json.load(response)["posts"])
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
+        return int(self.seen()["posts"])
 
 
 @pytest.fixture
 def endpoint():
-    found = Endpoint()
-    yield found
-    found.end()
+    endpoint = Endpoint("endpoint.py")
+    yield endpoint
+    endpoint.kill()
 
 
 @pytest.fixture
 def model():
-    found = Model()
-    yield found
-    found.close()
+    model = Model()
+    yield model
+    model.close()
 
 
 class Bench:

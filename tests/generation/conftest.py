@@ -3,14 +3,16 @@
 from pathlib import Path
 
 import pytest
-from transport.conftest import Server
+from judge_process import ServerProcess
 
 
-class Model(Server):
+class Model(ServerProcess):
     """A process of openai_server.py."""
 
-    script = Path(__file__).with_name("openai_server.py")
-    close = Server.kill
+    close = ServerProcess.kill
+
+    def __init__(self):
+        super().__init__(Path(__file__).with_name("openai_server.py"))
 
     @property
     def url(self):
@@ -21,17 +23,15 @@ class Model(Server):
         return int(self.seen()["posts"])
 
 
+@pytest.fixture(scope="session")
+def model_process():
+    server = Model()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def model():
-    """One whose requests are counted."""
-    server = Model()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def shared_model():
-    """One for all tests that don't count what it saw."""
-    server = Model()
-    yield server
-    server.close()
+def model(model_process):
+    """One model for all tests, whose requests are counted from here on."""
+    model_process.seen("?reset")
+    return model_process

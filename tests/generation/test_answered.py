@@ -108,10 +108,10 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path, model):
     assert len(lines) == 8  # and every one is in the files
 
 
-def test_reasoning_is_cut_and_kept_apart(tmp_path, shared_model):
+def test_reasoning_is_cut_and_kept_apart(tmp_path, model):
     ask(tmp_path, ["mode=think 1 + 1", "mode=apart 1 + 1", "mode=cut", "1 + 1"])
     rest = '  params: {reasoning: {end_token: "</think>"}, system_prompt: think}\n'
-    found, lines = run(tmp_path, online(shared_model.url, rest))
+    found, lines = run(tmp_path, online(model.url, rest))
     samples = [line["_evalmetrics"].get("sample", {}) for line in lines]
     assert [s.get("reasoning") for s in samples] == ["let me see</think>no", "let me see", None, ""]
     assert [line.get("response") for line in lines] == ["2", "2", None, "2"]
@@ -131,7 +131,7 @@ def test_tools_and_forms_are_passed_on(tmp_path, model):
     assert lines[0]["_evalmetrics"]["sample"]["tool_calls"][0]["function"]["name"] == "look_up"
 
 
-def test_rejudging_the_file_gives_the_same_numbers(tmp_path, shared_model):
+def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
     asked = ["1 + 1", "mode=refuse", "mode=think 1 + 1", "1 + 2", "mode=500", "mode=length 2"]
     # columns that the file needs for itself
     own = {"answer": "2", "truncated": "x", "usage": {"a": 1}}
@@ -145,7 +145,7 @@ def test_rejudging_the_file_gives_the_same_numbers(tmp_path, shared_model):
   metrics: [mean_reward, mean/output_tokens, mean/string-check, mean/latency_s]
   expect: {missing_reward: exclude, max_missing: 50%}
 """
-    head = online(shared_model.url, '  params: {reasoning: {end_token: "</think>"}}\n', samples=2)
+    head = online(model.url, '  params: {reasoning: {end_token: "</think>"}}\n', samples=2)
     text = head.replace('  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', "")
     found, lines = run(tmp_path, text.replace("  metrics: [mean_reward]\n", scorers))
     first = found.result.agents[0]

@@ -66,12 +66,12 @@ benchmark:
     assert "2 of 6 rollouts were not asked for" in budget_of(found).reason
 
 
-def test_a_part_of_a_data_set(tmp_path, shared_model):
+def test_a_part_of_a_data_set(tmp_path, model):
     table = [",".join(row.values()) for row in sums(20)]
     (tmp_path / "data.csv").write_text("\n".join(["id,question,answer", *table]))
 
     def taken(spec, rest=""):
-        text = online(shared_model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
+        text = online(model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
         found, lines = run(tmp_path, text)
         assert found.result.agents[0].estimates["mean_reward"].value == 1.0
         assert (found.baseline is None) == bool(rest)
@@ -98,9 +98,9 @@ def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, mode
     assert model.posts == 0
 
 
-def test_a_changed_data_set_is_noticed(project, shared_model):
+def test_a_changed_data_set_is_noticed(project, model):
     before = sums(4)
-    project.write("a.bench.yaml", online(shared_model.url, "  baseline: true\n"))
+    project.write("a.bench.yaml", online(model.url, "  baseline: true\n"))
 
     def changed(now, *args):
         project.rows("data.jsonl", now)

@@ -16,7 +16,10 @@ QUICK = {
     "health_check_period_ms": 300,
     "health_check_timeout_ms": 1000,
     "health_check_failure_threshold": 5,  # on a busy machine
+    "idle_worker_killing_time_threshold_ms": 600_000,  # the next test works in them
 }
+# processes of a head that nothing here looks at, and that take seconds to start
+ALONE = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 
 
 class Nodes:
@@ -29,7 +32,8 @@ class Nodes:
         self._more = []
 
     def start(self):
-        self._cluster.add_node(num_cpus=0, object_store_memory=STORE, _system_config=QUICK)
+        head = {"num_cpus": 0, "object_store_memory": STORE, "_system_config": QUICK}
+        self._cluster.add_node(**head, **ALONE)
         for _ in range(2):
             self.add()
 

@@ -67,17 +67,17 @@ def nodes():
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        found = Nodes()
+        cluster = Nodes()
         try:
-            found.start()
+            cluster.start()
         except Exception:  # noqa: BLE001 - Ray's own: a busy machine took more than its 30 s
-            found.end()
-            found = Nodes()
-            found.start()
+            cluster.end()
+            cluster = Nodes()
+            cluster.start()
         try:
-            yield found
+            yield cluster
         finally:
-            found.end()
+            cluster.end()
 
 
 @pytest.fixture(scope="session")
@@ -140,27 +140,27 @@ class Bench:
     def __init__(self, path):
         self.path = path
 
-    def write(self, found, text):
+    def write(self, data, text):
         body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        self.rows = found
+        self.data = data
         self.text = f"benchmark:\n  name: a\n  dataset: data.jsonl\n{body}"
 
     def run(self, engine=None, journal="one", mode="normal"):
         folder = self.path / journal
         folder.mkdir(exist_ok=True)
-        rows(folder / "data.jsonl", self.rows)
-        found, _ = run(folder, self.text, mode, engine=engine)
-        return Ran(found)
+        rows(folder / "data.jsonl", self.data)
+        evaluated, _ = run(folder, self.text, mode, engine=engine)
+        return Ran(evaluated)
 
 
 class Ran:
     """What a run came to."""
 
-    def __init__(self, found):
-        self.result = found.result
+    def __init__(self, evaluated):
+        self.result = evaluated.result
         self.rows = []
-        if found.row_scores is not None:
-            scored, table = found.row_scores, found.row_scores.table
+        if evaluated.row_scores is not None:
+            scored, table = evaluated.row_scores, evaluated.row_scores.table
             for n in range(len(table)):
                 scores = {name: repr(float(table.scores[name][n])) for name in scored.names}
                 index = int(table.read_as[n]) if table.read_as is not None else n

@@ -18,8 +18,8 @@ def asking(project, model):
 
 def checks(project):
     entries = project.report()["benchmarks"]
-    found = {e["name"]: [c for c in e["checks"] if c["name"] == "budget"] for e in entries}
-    return {name: of[0] for name, of in found.items() if of}
+    budgets = {e["name"]: [c for c in e["checks"] if c["name"] == "budget"] for e in entries}
+    return {name: of[0] for name, of in budgets.items() if of}
 
 
 def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking, model):
@@ -51,9 +51,9 @@ def test_workers_share_a_budget(asking, model):
         bench.write_text(bench.read_text() + "  params: {parallelism: 1}\n")
     asking.run("-n", "2", "--evalmetrics-budget", "40tokens")
     assert model.posts in (4, 5, 6)  # those in flight are finished
-    found = checks(asking)
-    assert set(found) == {"a", "b"}
-    assert "the run's budget of 40 tokens was used up" in found["a"]["reason"]
+    budgets = checks(asking)
+    assert set(budgets) == {"a", "b"}
+    assert "the run's budget of 40 tokens was used up" in budgets["a"]["reason"]
 
 
 def test_money_needs_a_price_and_minutes_pass(asking, model):

@@ -26,24 +26,24 @@ def budget_of(evaluated):
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("budget", "limit"),
     [
         ("requests: 3", "3 requests"),
         ("tokens: 30", "30 tokens"),
         ("cost: 0.00003", "a cost of 3e-05"),
     ],
 )
-def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, said):
+def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, limit):
     rows(tmp_path / "data.jsonl", sums(8))
     rest = f"  budget: {{{budget}}}\n  params: {{parallelism: 1}}\n"
-    found, lines = run(tmp_path, online(model.url, rest))
-    check = budget_of(found)
+    evaluated, lines = run(tmp_path, online(model.url, rest))
+    check = budget_of(evaluated)
     assert check.verdict is Verdict.INCONCLUSIVE
     assert check.reason == (
-        f"the budget of {said} was used up, and 5 of 8 rollouts were not asked for"
+        f"the budget of {limit} was used up, and 5 of 8 rollouts were not asked for"
     )
     assert model.posts == 3  # 11 tokens each
-    assert found.baseline is None
+    assert evaluated.baseline is None
     assert len(lines) == 8
 
 
@@ -61,9 +61,9 @@ benchmark:
       body: {{messages: [{{role: user, content: "{{{{ id }}}}"}}]}}
       scores: [{{name: s, parser: {{type: json, json_path: $.usage.prompt_tokens}}}}]
 """
-    found, _ = run(tmp_path, text)
+    evaluated, _ = run(tmp_path, text)
     assert model.posts == 4
-    assert "2 of 6 rollouts were not asked for" in budget_of(found).reason
+    assert "2 of 6 rollouts were not asked for" in budget_of(evaluated).reason
 
 
 def test_a_part_of_a_data_set(tmp_path, model):
@@ -72,9 +72,9 @@ def test_a_part_of_a_data_set(tmp_path, model):
 
     def taken(spec, rest=""):
         text = online(model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
-        found, lines = run(tmp_path, text)
-        assert found.result.agents[0].estimates["mean_reward"].value == 1.0
-        assert (found.baseline is None) == bool(rest)
+        evaluated, lines = run(tmp_path, text)
+        assert evaluated.result.agents[0].estimates["mean_reward"].value == 1.0
+        assert (evaluated.baseline is None) == bool(rest)
         return [line["id"] for line in lines]
 
     assert taken("{path: data.csv, limit: 3}") == ["q0", "q1", "q2"]
@@ -93,8 +93,8 @@ def test_a_part_of_a_data_set(tmp_path, model):
 
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
     rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
-    found, _ = run(tmp_path, online(model.url, samples=2))
-    assert "the task 'q0' stands in several rows" in found.result.checks[0].reason
+    evaluated, _ = run(tmp_path, online(model.url, samples=2))
+    assert "the task 'q0' stands in several rows" in evaluated.result.checks[0].reason
     assert model.posts == 0
 
 

@@ -53,7 +53,7 @@ def steps_of(case: dict[str, Any]) -> list[dict[str, Any]]:
 @cache
 def groups() -> dict[str, list[str]]:
     """Name the cases that share their runs."""
-    found: dict[str, list[str]] = {}
+    sharing: dict[str, list[str]] = {}
     for topic, cases in topics().items():
         for name, case in cases.items():
             steps = steps_of(case)
@@ -62,10 +62,10 @@ def groups() -> dict[str, list[str]]:
             own |= bool(files & {"conftest.py", "pytest.ini"})
             own |= any(step.get("exit", 0) > 2 for step in steps)
             key = "|".join(f"{step.get('args', '')}{step.get('exit') == 2}" for step in steps)
-            found.setdefault(f"{topic}.{name}" if own else f"{topic} {key}", []).append(
+            sharing.setdefault(f"{topic}.{name}" if own else f"{topic} {key}", []).append(
                 f"{topic}.{name}"
             )
-    return found
+    return sharing
 
 
 def case_named(name: str) -> dict[str, Any]:
@@ -242,12 +242,12 @@ def without(prefix: str, value: Any) -> Any:
 
 def lines_of(stdout: str, prefix: str) -> list[str]:
     """Give the lines that name the case's folder, each with the indented ones below it."""
-    found, inside = [], False
+    lines, inside = [], False
     for line in stdout.splitlines():
         inside = prefix in line or (inside and line.startswith("    "))
         if inside:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines
 
 
 def normal(text: str, root: Path) -> str:
@@ -287,10 +287,10 @@ def outcomes_of(name: str, shared: Path, byte_code: Path) -> list[dict[str, Any]
 
 def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
     """List how an outcome differs from what the step expects."""
-    found = []
+    failures = []
 
     def expect(what: str, actual: object, wanted: object) -> None:
-        found.extend(differences(actual, wanted, what))
+        failures.extend(differences(actual, wanted, what))
 
     expect("exit", outcome["exit"], step.get("exit", 0))
     entries = {e["id"].partition("::")[2]: e for e in outcome["report"]}
@@ -318,22 +318,23 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
         expect("report", next(iter(entries.values()), None), step["report"])
     if "run" in step:
         expect("run", outcome.get("run"), step["run"])
-    for key, text in (("says", outcome["text"]), ("stdout", outcome["text"])):
-        found += [f"{key}: {p!r} is not there" for p in step.get(key, ()) if not there(p, text)]
-    found += [f"never: {p!r} is there" for p in step.get("never", ()) if there(p, outcome["text"])]
+    text = outcome["text"]
+    for key in ("says", "stdout"):
+        failures += [f"{key}: {p!r} is not there" for p in step.get(key, ()) if not there(p, text)]
+    failures += [f"never: {p!r} is there" for p in step.get("never", ()) if there(p, text)]
     for path, patterns in step.get("has", {}).items():
         text = outcome["files"].get(path)
         if text is None or patterns is None:
             if (text is None) != (patterns is None):
-                found.append(f"has {path}: there are {', '.join(outcome['files'])}")
+                failures.append(f"has {path}: there are {', '.join(outcome['files'])}")
             continue
-        found += [f"{path}: no {p!r}" for p in patterns if not there(p, text)]
+        failures += [f"{path}: no {p!r}" for p in patterns if not there(p, text)]
     if "asked" in step:
         expect("requests", len(outcome["requests"]), step["asked"])
     for wanted in step.get("sent", ()):
         if all([*differences(request, wanted)] for request in outcome["requests"]):
-            found.append(f"sent: {wanted!r} is not among {outcome['requests'][:3]}")
-    return found
+            failures.append(f"sent: {wanted!r} is not among {outcome['requests'][:3]}")
+    return failures
 
 
 def there(pattern: str, text: str) -> bool:
@@ -408,12 +409,12 @@ def test_case(name: str, shared: Path, request: pytest.FixtureRequest) -> None:
         pytest.fail("\n".join(failures), pytrace=False)
     if request.config.getoption("--update-golden"):
         return update(recorded)
-    known = json.loads((HERE / "digests.json").read_text())
+    expected = json.loads((HERE / "digests.json").read_text())
     for key, value in recorded.items():
         if key.startswith("expected/"):
             assert value == (HERE / key).read_text(encoding="utf-8")
         else:
-            assert value == known.get(key), f"{key}: its files are in {shared}"
+            assert value == expected.get(key), f"{key}: its files are in {shared}"
     return None
 
 
@@ -421,13 +422,13 @@ def update(recorded: dict[str, str]) -> None:
     path = HERE / "digests.json"
     with (HERE / "conftest.py").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = json.loads(path.read_text()) if path.exists() else {}
+        digests_of = json.loads(path.read_text()) if path.exists() else {}
         for key, value in recorded.items():
             if key.startswith("expected/"):
                 (HERE / "expected").mkdir(exist_ok=True)
                 (HERE / key).write_text(value, encoding="utf-8")
             else:
-                known[key] = value
+                digests_of[key] = value
         names = {f"{t}.{n}" for t, cases in topics().items() for n in cases}
-        known = {k: known[k] for k in sorted(known) if k.rpartition(".")[0] in names}
-        path.write_text(json.dumps(known, indent=0) + "\n", encoding="utf-8")
+        digests_of = {k: digests_of[k] for k in sorted(digests_of) if k.rpartition(".")[0] in names}
+        path.write_text(json.dumps(digests_of, indent=0) + "\n", encoding="utf-8")

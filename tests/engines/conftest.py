@@ -1,7 +1,9 @@
 """A real Ray cluster of several nodes on this machine, and benchmarks that are run on it."""
 
+import re
 import signal
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -134,40 +136,39 @@ def model():
     model.close()
 
 
-class Bench:
-    """A scored benchmark, in a folder for each of its journals."""
+class Both:
+    """A data set in two folders: one is worked at here, the other on the cluster."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, engine):
+        self.path, self.engine = path, engine
 
-    def write(self, data, text):
-        body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        self.data = data
-        self.text = f"benchmark:\n  name: a\n  dataset: data.jsonl\n{body}"
+    def write(self, data):
+        for name in ("here", "there"):
+            (self.path / name).mkdir()
+            rows(self.path / name / "data.jsonl", data)
 
-    def run(self, engine=None, journal="one", mode="normal"):
-        folder = self.path / journal
-        folder.mkdir(exist_ok=True)
-        rows(folder / "data.jsonl", self.data)
-        evaluated, _ = run(folder, self.text, mode, engine=engine)
-        return Ran(evaluated)
+    def here(self, text, name="here", **more):
+        return run(self.path / name, text, **more)
 
-
-class Ran:
-    """What a run came to."""
-
-    def __init__(self, evaluated):
-        self.result = evaluated.result
-        self.rows = []
-        if evaluated.row_scores is not None:
-            scored, table = evaluated.row_scores, evaluated.row_scores.table
-            for n in range(len(table)):
-                scores = {name: repr(float(table.scores[name][n])) for name in scored.names}
-                index = int(table.read_as[n]) if table.read_as is not None else n
-                asked, why = scored.requests(index), scored.failed.get(index)
-                self.rows.append((table.tasks[table.task[n]], scores, asked, why))
+    def there(self, text, name="there", **more):
+        return run(self.path / name, text, engine=self.engine, **more)
 
 
 @pytest.fixture
-def bench(tmp_path):
-    return Bench(tmp_path)
+def both(tmp_path, ray_engine, monkeypatch):
+    """Let the folder of the test be the project, whose modules go along."""
+    monkeypatch.setattr(ray_engine, "_root", tmp_path)
+    return Both(tmp_path, ray_engine)
+
+
+def shown(outcome):
+    """Write all that a run came to; in this form NaN is NaN."""
+    evaluated, lines = outcome
+    scored, table = evaluated.row_scores, evaluated.row_scores.table
+    tasks = [table.tasks[number] for number in table.task]
+    numbers = {name: table.scores[name].tolist() for name in scored.names}
+    read_as = range(len(table)) if table.read_as is None else table.read_as.tolist()
+    details = [(scored.requests(n), scored.reasons(n), scored.failed.get(n)) for n in read_as]
+    judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
+    result = replace(evaluated.result, judges=tuple(judges))
+    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {tasks!r} {numbers!r} {details!r}")

@@ -1,11 +1,10 @@
 """Rows answered, and their answers scored, by workers of a real cluster."""
 
 import os
-import re
-from dataclasses import replace
 
 import pytest
-from generation.running import online, rows, run
+from engines.conftest import shown
+from generation.running import online
 
 pytestmark = pytest.mark.ray
 
@@ -47,13 +46,6 @@ def as_answer(row):
 """
 
 
-@pytest.fixture
-def engine(ray_engine, monkeypatch, tmp_path):
-    """Let the folder of the test be the project, whose modules go along."""
-    monkeypatch.setattr(ray_engine, "_root", tmp_path)
-    return ray_engine
-
-
 def sums(count):
     return [
         {"id": f"q{n}", "question": f"{MODES.get(n, '')}{n % 9} + 1", "answer": str(n % 9 + 1)}
@@ -61,37 +53,10 @@ def sums(count):
     ]
 
 
-class Both:
-    """A data set in two folders: one is worked at here, the other on the cluster."""
-
-    def __init__(self, path, engine, count=24):
-        self.path, self.engine = path, engine
-        for name in ("here", "there"):
-            (path / name).mkdir()
-            rows(path / name / "data.jsonl", sums(count))
-
-    def here(self, text, name="here", **more):
-        return run(self.path / name, text, **more)
-
-    def there(self, text, name="there", **more):
-        return run(self.path / name, text, engine=self.engine, **more)
-
-
 @pytest.fixture
-def both(tmp_path, engine):
-    return Both(tmp_path, engine)
-
-
-def shown(outcome):
-    """Write all that a run came to; in this form NaN is NaN."""
-    evaluated, lines = outcome
-    scores = evaluated.row_scores
-    details = [
-        (scores.requests(n), scores.reasons(n), scores.failed.get(n)) for n in range(len(lines))
-    ]
-    judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
-    result = replace(evaluated.result, judges=tuple(judges))
-    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {details!r}")
+def both(both):
+    both.write(sums(24))
+    return both
 
 
 JUDGED = """\

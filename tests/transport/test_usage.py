@@ -13,28 +13,29 @@ def said(prompt, completion=0):
 
 
 @pytest.mark.parametrize(
-    ("body", "tokens"),
+    ("usage", "tokens"),
     [
-        (
-            {"usage": {"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}},
-            (5, 3, 9),
-        ),
-        ({"usage": {"input_tokens": 5, "output_tokens": 3}}, (5, 3, 8)),
-        ({"usage": {"prompt_tokens": 5, "completion_tokens": None}}, (5, 0, 5)),
-        ({"usage": {"prompt_tokens": True, "completion_tokens": -3}}, None),
-        ({"usage": {"total_tokens": 7}}, None),
-        ({"usage": None}, None),
-        ({"usage": []}, None),
+        ({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}, (5, 3, 9)),
+        ({"input_tokens": 5, "output_tokens": 3}, (5, 3, 8)),
+        ({"prompt_tokens": 5, "completion_tokens": None}, (5, 0, 5)),
+        ({"prompt_tokens": True, "completion_tokens": -3}, None),
+        ({"total_tokens": 7}, None),
+        (None, None),
         ([], None),
-        (1, None),
     ],
 )
-def test_tokens_are_read_where_an_answer_says_them(client, body, tokens):
-    client(ok(body)).ask()
+def test_tokens_are_read_where_an_answer_says_them(client, usage, tokens):
+    client(ok({"usage": usage})).ask()
     found = client.usage
     assert found.without_tokens == (tokens is None)
     counts = (found.prompt_tokens, found.completion_tokens, found.total_tokens)
     assert counts == (tokens or (0, 0, 0))
+
+
+@pytest.mark.parametrize("body", [[], 1])
+def test_what_is_no_object_says_no_tokens(client, body):
+    client(ok(body)).ask()
+    assert client.usage.without_tokens == 1
 
 
 def test_sums_with_and_without_what_the_journal_answers(client):

@@ -5,17 +5,17 @@ from __future__ import annotations
 
 import html
 import json
+import math
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import asdict, replace
-from functools import partial
 from pathlib import Path
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import ConfigError, EvalMetricsError
 from pytest_evalmetrics.layout import visible, visible_lines
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Verdict
@@ -70,7 +70,7 @@ def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> 
 
     values = {"rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
-    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha"))}
+    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha", "direction"))}
     place: dict[str, Any] = {"file": Path.cwd() / "compare", "line": 1, "shown": given.command}
     benchmark = benchmark_in_python(values, name="run", what="command", **place)
     return replace(benchmark, in_python=False)
@@ -129,7 +129,7 @@ def _rollouts_at(path: str) -> Path:
 
 
 def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]) -> T:
-    """Read a run with the keys of `rollouts:` that options name, or else those that fit it."""
+    """Read runs with the keys of `rollouts:` that options name, or else that fit the first run."""
     if named := _named(given, _FIELDS):
         return read({"fields": named})
     try:
@@ -142,7 +142,14 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
             proposal = propose(str(path), Path.cwd())
         if proposal is None:
             raise
-    return read(proposal.keys)
+    guess = visible(f"{path.name} is read so: {'; '.join(proposal.reasons)}")
+    if guess != given.guess:  # which all candidates share
+        given.guess = guess
+        sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
+    keys = proposal.keys
+    if proposal.reward is not None and not proposal.spec.map:
+        keys["fields"] = {**keys.get("fields", {}), "reward": proposal.reward}
+    return read(keys)
 
 
 # -- the first worse run ---------------------------------------------------------------------
@@ -185,12 +192,13 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
                 title = f"{name} {agent}" if len(tables) > 1 else name
                 series.setdefault(title, {})[at] = table
 
-    def load(path: Path, shape: Mapping[str, Any]) -> RolloutTable:
-        spec = _benchmark(given, {"path": str(path), **shape}, {}).spec
-        return rollouts.load(spec.rows, Path.cwd(), scores=metrics.plan(spec).scores)
+    def load(shape: Mapping[str, Any]) -> list[RolloutTable]:
+        specs = [_benchmark(given, {"path": str(path), **shape}, {}).spec for path in files]
+        here = Path.cwd()
+        return [rollouts.load(s.rows, here, scores=metrics.plan(s).scores) for s in specs]
 
-    for at, path in enumerate(() if reports else map(_rollouts_at, paths)):
-        table = _as_named_or_guessed(path, given, partial(load, path))
+    files = [] if reports else [*map(_rollouts_at, paths)]
+    for at, table in enumerate(_as_named_or_guessed(files[0], given, load) if files else ()):
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
     return series
@@ -455,7 +463,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(is_worse)
         differences = _compare(given)
     except EvalMetricsError as error:
+        words = "  here --direction and the other options say so\n"
         sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(str(error))}\n")
+        sys.stderr.write(words if isinstance(error, ConfigError) else "")
         return 2
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
@@ -470,6 +480,8 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
     for key in _FIELDS:
         shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
+    words = "which way is better, where no name says so"
+    shared.add_argument("--direction", choices=("higher", "lower"), help=words)
     shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
     shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
     parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
@@ -486,9 +498,11 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     site = commands.add_parser("site", help="write a static site over many runs")
     site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
-    given = parser.parse_args(argv)
+    given = parser.parse_args(argv, Namespace(guess=""))
     if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
         both.error("name two runs or more")
+    if getattr(given, "margin", None) is not None and not 0 < given.margin < math.inf:
+        both.error(f"--margin: expected a number above 0, found {given.margin:g}")
     return given
 
 

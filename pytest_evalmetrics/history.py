@@ -14,13 +14,13 @@ import msgspec
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import capped, compact
 from pytest_evalmetrics.records import record
+from pytest_evalmetrics.results import Verdict
 from pytest_evalmetrics.run_folder import lock_byte
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
 SCHEMA_VERSION = 1
-_FAILING = ("FAIL", "INCONCLUSIVE")
 _AGAIN_S = 0.01  # between two tries to lock the file
 
 
@@ -64,8 +64,8 @@ def run_of(
 ) -> Run:
     """Make the line of one benchmark."""
     # a run that fails for its drift alone is one of those that show it
-    failing = {check["gate"] for check in entry["checks"] if check["verdict"] in _FAILING}
-    holds = entry["verdict"] not in _FAILING or failing == {"drift"}
+    failing = {check["gate"] for check in entry["checks"] if Verdict(check["verdict"]).fails}
+    holds = not Verdict(entry["verdict"]).fails or failing == {"drift"}
     usable = holds and not entry["xfail"] and not entry["partial"]
     run: Run = {
         "schema_version": SCHEMA_VERSION,

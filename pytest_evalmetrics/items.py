@@ -60,6 +60,8 @@ class BenchmarkFile(pytest.File):
             raise self.CollectError(visible_lines(str(error))) from None
         Declared.of(self.config).add(self.path, [benchmark.spec for benchmark in benchmarks])
         items = [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
+        if self.config.getoption("lf", default=False):  # which takes those that passed out of them
+            session_of(self.config).record(items)
         if any(map(_keeps_baseline, items)):  # then syrupy looks for orphans
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
@@ -273,7 +275,8 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     for item in _benchmarks(session)[int(given["workerid"][2:]) :: given["workercount"]]:
         asked = as_asked(config, item.benchmark)
         spec = asked.spec
-        if spec.runs and isinstance(spec.num_samples, Rounds) and spec.skip is False:
+        in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
+        if spec.runs and in_rounds and spec.skip is False:
             evaluation = _evaluation(item, asked, item.nodeid, benchmarks=benchmarks)
             turns.append((evaluation, names_for(item, asked.file)))
     if len(turns) > 1 and (budget := budget_of(config)) is not None:

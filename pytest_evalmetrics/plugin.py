@@ -209,7 +209,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     elif config.getoption("evalmetrics_calibrate"):
         title, (lines, good) = "noise of an unchanged system", items.calibration_lines(session)
     else:
-        title, (lines, good) = "what the gates can see", items.plan_lines(session)
+        title, (lines, good) = "what the gates can detect", items.plan_lines(session)
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:

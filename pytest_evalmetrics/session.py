@@ -413,7 +413,8 @@ def _attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
 def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
     from pytest_evalmetrics.reports.terminal import FailureText
 
-    report.longrepr = FailureText(text, config.option.tbstyle)  # type: ignore[assignment]
+    style = config.getoption("tbstyle", "auto")  # not there with -p no:terminal
+    report.longrepr = FailureText(text, style)  # type: ignore[assignment]
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:

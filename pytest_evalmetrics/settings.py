@@ -25,6 +25,7 @@ _JOURNAL_OPTIONS = {
 }
 _NEEDS = {  # an option -> the one that it needs
     "--evalmetrics-reason": "--snapshot-update",
+    "--evalmetrics-add-run": "--snapshot-update",
     "--evalmetrics-runs": "--evalmetrics-calibrate",
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",
     "--evalmetrics-label": "--evalmetrics-inspect",
@@ -49,44 +50,44 @@ _OPTIONS = """
     with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
     the trend shows it
 --evalmetrics-first-run
-    warn, rather than fail, where the report that `baseline: {report: FILE}` names is not there yet:
+    warn, rather than fail, if the report that `baseline: {report: FILE}` names does not exist yet:
     for CI's first run on the main branch
 --evalmetrics-schema [benchmark|report]
     print the JSON Schema of benchmark files (or of report.json) and exit
 --evalmetrics-plan
-    evaluate nothing: print the smallest drop that each gated metric can see, how many rollouts a
-    task would see max_drop, and what the calls will take
+    evaluate nothing: print the smallest drop that each gate can detect, how many rollouts per task
+    would detect max_drop, and what the calls will cost
 --evalmetrics-calibrate
     gate nothing: print the noise between runs of an unchanged system (those of each baseline), what
     dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
     settings that fit it
 --evalmetrics-runs N
-    with --evalmetrics-calibrate: make so many runs now of what a model answers or a judge scores
+    with --evalmetrics-calibrate: make N runs now of what a model answers or a judge scores
 --evalmetrics-check
     evaluate nothing and call nothing: print everything that is wrong with the benchmark files,
-    their templates, rows and secrets, as a linter does; exit status 1 where anything is
+    their templates, rows and secrets, as a linter does; exit status 1 if anything is
 --evalmetrics-delete-unused [delete|list]
-    evaluate nothing: list the baselines below the root folder that no benchmark and no test has any
-    more, and delete them; =list only lists them
+    evaluate nothing: list the baselines below the root folder that no benchmark and no test uses
+    any more, and delete them; =list only lists them
 --evalmetrics-list
-    print what there is: metrics, scorers, loaders and reporters, each with a line and who provides
-    it, and exit
+    list the available metrics, scorers, loaders, gate rules and reporters, each with a description
+    and its provider, and exit
 --evalmetrics-explain NAME
-    print what a metric, scorer, loader or reporter does, its keys, and where it is written, and
+    print what a metric, scorer, loader or reporter does, its keys, and where it is defined, and
     exit
 --evalmetrics-reporters NAMES
-    write these files alone, separated by commas, such as report.json,summary.md; default all (see
+    write only these files, separated by commas, such as report.json,summary.md; default all (see
     --evalmetrics-list)
 --evalmetrics-history FILE
     append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
     branch; reports show the trend
 --evalmetrics-replay
-    scorers' calls: answer from the journal alone; a call that it has no answer to is a failed row.
+    paid calls: answer only from the journal; a call without an answer in it is a failed row.
     Nothing is sent, and no key is needed
 --evalmetrics-refresh
-    scorers' calls: send every call anew, and replace what the journal has
+    paid calls: send every call again, and replace the answers in the journal
 --evalmetrics-no-journal
-    scorers' calls: neither read nor write the journal
+    paid calls: neither read nor write the journal
 --evalmetrics-journal PATH
     the journal's file, a folder for it, or the URL of an exported journal (.jsonl.gz) that is read
     before the run and written after it, for jobs of CI to share
@@ -100,23 +101,23 @@ _OPTIONS = """
 --evalmetrics-budget LIMITS
     what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the currency
     of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and benchmarks that lack
-    some are INCONCLUSIVE; run again to go on
+    some are INCONCLUSIVE; run again to continue
 --evalmetrics-engine local|ray
     where rollouts are read and rows are scored: local (default), or on a Ray cluster
 --evalmetrics-ray-address ADDRESS
-    the Ray cluster; default what Ray finds: RAY_ADDRESS, one that runs on this machine, else one
-    that is started for this run
+    the Ray cluster; default the one that Ray finds: RAY_ADDRESS, one that runs on this machine, or
+    else one that is started for this run
 --evalmetrics-inspect PATH
-    tell what recorded rollouts hold (a path, a folder or a glob), print a benchmark file to start
+    print what recorded rollouts contain (a path, a folder or a glob) and a benchmark file to start
     from, and exit
 --evalmetrics-init PATH
-    write a benchmark file for recorded rollouts, which it guesses how to read, then run it and
-    record its baseline
+    write a benchmark file for recorded rollouts, guessing how to read them, then run it and record
+    its baseline
 --evalmetrics-compare RUN+
     compare recorded runs (files, folders or report.json files) with the first of them, and exit;
     `evalmetrics compare` has more options
 --evalmetrics-culprit RUN+
-    print which of some runs is the first worse one, and how sure that is, and exit; the oldest
+    print which of several runs is the first worse one, and how sure that is, and exit; the oldest
     first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
 --evalmetrics-to-parquet FILE
     with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file instead,
@@ -206,8 +207,8 @@ def _as_written(option: str) -> str:
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
-    """Check for options that evaluate no benchmark: --collect-only, --setup-only, our own."""
-    options = ("collectonly", "setuponly", *PRINTING)
+    """Check for options that evaluate no benchmark: --collect-only, --fixtures, our own."""
+    options = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test", *PRINTING)
     return any(config.getoption(option, default=False) for option in options)
 
 

@@ -1,13 +1,11 @@
 """A judge in a process of its own, and rows that are judged without a pytest run."""
 
 import json
-import subprocess
-import sys
-import urllib.request
 from contextlib import closing
 from pathlib import Path
 
 from pydantic import TypeAdapter
+from transport.conftest import Server
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
 from pytest_evalmetrics.scorers import make_scorers
@@ -17,40 +15,13 @@ from pytest_evalmetrics.transport import Journal, Occurrences, Transport
 CHAT = "/v1/chat/completions"
 
 
-class ServerProcess:
-    """A process of a file of scorers/; it can be killed and come back on its port."""
-
-    def __init__(self, file):
-        self.file = Path(__file__).parent / "scorers" / file
-        self.port = 0
-        self.start()
-
-    def start(self):
-        command = [sys.executable, str(self.file), str(self.port)]
-        self.process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert self.process.stdout
-        self.port = int(self.process.stdout.readline())
-
-    def kill(self):
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
-
-    def at(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
-
-    def seen(self, query=""):
-        url = self.at(f"/{query}")
-        with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 - loopback
-            return json.load(response)
-
-
-class JudgeProcess(ServerProcess):
+class JudgeProcess(Server):
     """A process of scorers/judge.py; what it saw is counted from `forget` on."""
 
+    script = Path(__file__).parent / "scorers" / "judge.py"
+
     def __init__(self):
-        super().__init__("judge.py")
+        super().__init__()
         self.forget()
 
     def url(self, query=""):
@@ -81,7 +52,7 @@ def row(**item):
 
 
 def run(work, path=None, of=None):
-    """Do something with a row's calls; give what came out, and the calls."""
+    """Do something with a row's calls; return its result, and the calls."""
     with closing(Transport(None if path is None else Journal(path))) as transport:
         calls = Calls(transport, (of or row()).sample, Occurrences(), "x")
         return transport.run(work(calls)), calls
@@ -99,6 +70,6 @@ def scorer_of(terms=TERMS, **keys):
     return scorer
 
 
-def judged(scorer, found, path=None):
+def judged(scorer, scored, path=None):
     """Score one row."""
-    return run(lambda calls: scorer.score_with(found, calls), path, found)[0]
+    return run(lambda calls: scorer.score_with(scored, calls), path, scored)[0]

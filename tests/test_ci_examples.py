@@ -88,9 +88,9 @@ class Service:
                 body = json.loads(self.rfile.read(size)) if size else None
                 url = urlsplit(self.path)
                 query = {name: values[0] for name, values in parse_qs(url.query).items()}
-                found = service.answer(self.command, url.path, query, body, self.headers)
-                data = found if isinstance(found, bytes) else json.dumps(found).encode()
-                self.send_response(404 if found is None else 200)
+                answer = service.answer(self.command, url.path, query, body, self.headers)
+                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                self.send_response(404 if answer is None else 200)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
                 self.wfile.write(data)
@@ -102,7 +102,7 @@ class Service:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, daemon=True).start()
+        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
 
     def answer(self, method, path, query, body, headers):
         if "/jobs/artifacts/" in path:  # GitLab's
@@ -133,16 +133,10 @@ class Service:
 
 @pytest.fixture
 def service():
-    found = Service()
-    yield found
-    found.server.shutdown()
-    found.server.server_close()
-
-
-def common(paths, folder):
-    """The least folder that holds all that is uploaded: where an artifact's files begin."""
-    found = [folder / path for path in paths]
-    return Path(os.path.commonpath([p if p.is_dir() else p.parent for p in found]))
+    service = Service()
+    yield service
+    service.server.shutdown()
+    service.server.server_close()
 
 
 class Github:
@@ -151,7 +145,7 @@ class Github:
     def __init__(self, service, folder, tmp_path, event, run=1, **github):
         self.service, self.folder, self.run_id = service, folder, run
         self.temp = tmp_path / f"temp{run}"
-        self.temp.mkdir()
+        self.temp.mkdir(parents=True)
         self.page = self.temp / "step-summary.md"
         payload = {"repository": {"default_branch": "main"}, **github.pop("payload", {})}
         (self.temp / "event.json").write_text(json.dumps(payload))
@@ -176,10 +170,10 @@ class Github:
         """Evaluate an expression: its operators, two functions, and contexts."""
 
         def context(match):
-            found = scope
+            value = scope
             for part in match[0].split("."):
-                found = found.get(part, "") if isinstance(found, dict) else ""
-            return repr(found)
+                value = value.get(part, "") if isinstance(value, dict) else ""
+            return repr(value)
 
         text = re.sub(r"\b(inputs|github|steps|runner)(\.[\w-]+)+", context, expression)
         text = text.replace("&&", " and ").replace("||", " or ")
@@ -219,28 +213,27 @@ class Github:
                 output.write_text("")
                 environment = {k: self.filled(v, scope) for k, v in step["env"].items()}
                 environment |= self.environment | {"GITHUB_OUTPUT": str(output)}
-                found = execute(step["run"], self.folder, environment)
+                status = execute(step["run"], self.folder, environment)
                 lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
                 scope["steps"][step.get("id", "")] = {"outputs": lines}
             else:
                 options = {k: self.filled(v, scope) for k, v in step["with"].items()}
-                found = getattr(self, re.findall(r"/(\w+)-?.*@", step["uses"])[0])(**options)
-            code = code or (0 if step.get("continue-on-error") else found or 0)
+                status = getattr(self, re.findall(r"/(\w+)-?.*@", step["uses"])[0])(**options)
+            code = code or (0 if step.get("continue-on-error") else status or 0)
         return code
 
     def cache(self, path, key, **_):
         self.__dict__.setdefault("cached", []).append((path, key))
 
     def upload(self, name, path, **_):
-        paths = path.split()
-        root = common(paths, self.folder)
+        sources = [self.folder / each for each in path.split()]
+        # where an artifact's files begin: the least folder that holds all that is uploaded
+        root = os.path.commonpath([p if p.is_dir() else p.parent for p in sources])
         kept = self.temp / "kept" / name
-        for each in paths:
-            source = self.folder / each
+        for source in sources:
             if not source.exists():
                 return
-            target = kept / source.relative_to(root)
-            shutil.copytree(source, target, dirs_exist_ok=True)
+            shutil.copytree(source, kept / source.relative_to(root), dirs_exist_ok=True)
         self.service.artifacts.setdefault(self.run_id, {})[name] = kept
 
     def download(self, path, name=None, pattern=None, **options):
@@ -256,21 +249,11 @@ class Github:
         return 0 if held else 1
 
 
-def test_the_action_is_green_or_red_and_keeps_its_reports_and_the_journal(
-    checkout, tmp_path, service
-):
-    for run, event in ((1, "push"), (2, "pull_request")):
-        runner = Github(service, checkout, tmp_path, event, run=run)
-        assert runner.workflow("github-actions.yml") == 0
-        assert "Benchmarks: PASS" in runner.page.read_text(encoding="utf-8")
-        assert len(runner.cached) == len(set(runner.cached)) + 1 == 2  # restored, and saved
-    spoil(checkout)
-    runner = Github(service, checkout, tmp_path, "pull_request", run=3)
-    assert runner.workflow("github-actions.yml") == 1
-    assert "pass@1 fell from 0.96" in runner.page.read_text(encoding="utf-8")
-    assert len(runner.cached) == 2
-    kept = service.artifacts[3]["evalmetrics"]
-    assert {"report.json", "report.html", "junit.xml"} <= {file.name for file in kept.iterdir()}
+def test_the_action_is_green_and_keeps_the_journal(checkout, tmp_path, service):
+    runner = Github(service, checkout, tmp_path, "pull_request")
+    assert runner.workflow("github-actions.yml") == 0
+    assert "Benchmarks: PASS" in runner.page.read_text(encoding="utf-8")
+    assert len(runner.cached) == len(set(runner.cached)) + 1 == 2  # restored, and saved
 
 
 def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
@@ -287,6 +270,7 @@ def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
     first = Github(service, checkout, tmp_path, "push", run=2)
     assert first.workflow("github-actions.yml") == 0
     assert "this is the first run" in first.page.read_text(encoding="utf-8")
+    assert len(first.cached) == 2
     service.runs = [fork, {"id": 2, "branch": "main", "event": "push", "status": "success"}]
 
     spoil(checkout)
@@ -313,7 +297,7 @@ def commented(service, tmp_path, run):
     return runner.workflow("github-comment.yml", install="")
 
 
-def test_a_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_path, service):
+def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_path, service):
     service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "abc"}}]
     others = [{"id": i, "user": {"type": "User"}, "body": "hello"} for i in range(120)]
     mark = "<!-- pytest-evalmetrics: benchmarks -->"
@@ -324,6 +308,10 @@ def test_a_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_
         for name in names:
             runner = Github(service, checkout, tmp_path / name, "pull_request", run=run)
             assert runner.workflow("github-actions.yml", name=name) == 1
+            assert "pass@1 fell from 0.96" in runner.page.read_text(encoding="utf-8")
+            assert len(runner.cached) == 2
+            kept = {file.name for file in service.artifacts[run][f"evalmetrics-{name}"].iterdir()}
+            assert {"report.json", "report.html", "junit.xml"} <= kept
         assert commented(service, tmp_path, run) == 0
         assert forged["body"].endswith("-->")
         *_, ours = service.comments
@@ -334,19 +322,13 @@ def test_a_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_
     assert "The run left no report" in ours["body"]
 
 
-@pytest.fixture(autouse=True)
-def folders(tmp_path):
-    for name in ("a", "b"):
-        (tmp_path / name).mkdir()
-
-
 def test_no_comment_on_what_is_not_the_newest_commit(tmp_path, service):
     service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "newer"}}]
     assert commented(service, tmp_path, 1) == 0
     assert service.comments == []
 
 
-def test_a_token_that_may_not_is_said_with_the_way_out(checkout, tmp_path, service, capsys):
+def test_a_refused_token_is_an_error_of_the_action(checkout, tmp_path, service, capsys):
     service.answer = lambda *_: None
     runner = Github(service, checkout, tmp_path, "pull_request")
     assert runner.workflow("github-actions.yml") == 1

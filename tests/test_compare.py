@@ -8,6 +8,7 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 from scipy import stats as oracle
 from statsmodels.stats.weightstats import ttost_paired
 
@@ -17,6 +18,11 @@ RNG = np.random.default_rng(7)
 BEFORE = (RNG.random((60, 4)) < 0.7).astype(float)
 AFTER = np.where(RNG.random((60, 4)) < 0.25, 0.0, BEFORE)
 NEARLY = np.where(RNG.random((60, 4)) < 0.03, 1 - BEFORE, BEFORE)
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
 
 
 @pytest.fixture(autouse=True)
@@ -55,17 +61,20 @@ def compared(capsys):
 
 
 def test_the_numbers_are_those_of_a_paired_t_test(compared):
-    (found,) = compared("before.jsonl", "after.jsonl", *ASKED, "--margin", "0.05")
+    (difference,) = compared("before.jsonl", "after.jsonl", *ASKED, "--margin", "0.05")
     one, other = BEFORE.mean(axis=1), AFTER.mean(axis=1)
     theirs = oracle.ttest_rel(other, one)
     interval = theirs.confidence_interval(0.95)
-    assert found.change == pytest.approx((other - one).mean())
-    assert (found.low, found.high) == pytest.approx((interval.low, interval.high))
-    assert found.p < 1e-6
-    assert (found.worse, found.better) == (int((other < one).sum()), int((other > one).sum()))
-    assert (found.verdict, found.tasks, found.equivalent) == ("FAIL", 60, False)
-    assert found.churn == pytest.approx((BEFORE != AFTER).mean())
-    assert found.worst[0] == f"t{(one - other).argmax()}"
+    assert difference.change == pytest.approx((other - one).mean())
+    assert (difference.low, difference.high) == pytest.approx((interval.low, interval.high))
+    assert difference.p < 1e-6
+    assert (difference.worse, difference.better) == (
+        int((other < one).sum()),
+        int((other > one).sum()),
+    )
+    assert (difference.verdict, difference.tasks, difference.equivalent) == ("FAIL", 60, False)
+    assert difference.churn == pytest.approx((BEFORE != AFTER).mean())
+    assert difference.worst[0] == f"t{(one - other).argmax()}"
 
 
 def test_files_of_any_layout_are_guessed(compared):
@@ -76,18 +85,33 @@ def test_files_of_any_layout_are_guessed(compared):
         ]
         with Path(name).open("w") as file:
             json.dump({"run": {"id": name}, "results": cases}, file)
-    (found,) = compared("old.json", "new.json")
-    assert found.change == pytest.approx((AFTER - BEFORE)[:, 0].mean())
-    assert (found.tasks, found.verdict) == (60, "FAIL")
+    (difference,) = compared("old.json", "new.json")
+    assert difference.change == pytest.approx((AFTER - BEFORE)[:, 0].mean())
+    assert (difference.tasks, difference.verdict) == (60, "FAIL")
 
 
 @pytest.mark.parametrize("margin", [0.01, 0.02, 0.05, 0.2])
 def test_equivalence_is_that_of_statsmodels(compared, margin):
-    (found,) = compared("before.jsonl", "nearly.jsonl", *ASKED, "--margin", str(margin))
+    (difference,) = compared("before.jsonl", "nearly.jsonl", *ASKED, "--margin", str(margin))
     p, *_ = ttost_paired(NEARLY.mean(axis=1), BEFORE.mean(axis=1), -margin, margin)
-    assert found.p_equivalent == pytest.approx(p)
-    assert found.equivalent == (p < 0.05)
-    assert found.verdict == "PASS"
+    assert difference.p_equivalent == pytest.approx(p)
+    assert difference.equivalent == (p < 0.05)
+    assert difference.verdict == "PASS"
+
+
+def test_a_score_of_which_less_is_better(runs, capsys):
+    for name, rewards in (("old", 1 - BEFORE), ("new", 1 - AFTER)):
+        text = (save(runs / f"{name}.jsonl", rewards), (runs / f"{name}.jsonl").read_text())[1]
+        (runs / f"{name}.jsonl").write_text(text.replace('"ok"', '"wer"'))
+    asked = ("old.jsonl", "new.jsonl", "--task", "id", "--sample", "try", "--reward", "wer")
+    for command, status in (("compare", 1), ("culprit", 1)):
+        assert main([command, *asked]) == 2
+        assert "nothing says which way is better" in capsys.readouterr().err
+        assert main([command, *asked, "--direction", "lower"]) == status
+        assert main([command, *asked, "--direction", "higher"]) == 0
+    for margin in ("nan", "-1", "0"):
+        with pytest.raises(SystemExit):
+            main(["compare", *asked, "--margin", margin])
 
 
 def test_several_candidates_share_the_level_of_a_false_alarm(runs, compared):
@@ -141,10 +165,10 @@ def test_reports_are_compared_by_benchmark_and_agent(project, compared, capsys):
         save(project.path / "runs" / "a.jsonl", of_a, agent="a")
         save(project.path / "runs" / "b.jsonl", of_b, agent="b")
         assert project.run("--evalmetrics-output", f"{name}/").ret == 0
-    found = {d.agent: d for d in compared("main", "branch/report.json")}
-    assert {agent: d.verdict for agent, d in found.items()} == {"a": "FAIL", "b": "PASS"}
-    assert found["a"].change == pytest.approx((AFTER - BEFORE).mean())
-    assert found["a"].benchmark == "math"
+    by_agent = {d.agent: d for d in compared("main", "branch/report.json")}
+    assert {agent: d.verdict for agent, d in by_agent.items()} == {"a": "FAIL", "b": "PASS"}
+    assert by_agent["a"].change == pytest.approx((AFTER - BEFORE).mean())
+    assert by_agent["a"].benchmark == "math"
     path = project.path / "branch" / "report.json"
     renamed = path.read_text().replace('"math"', '"maths"')
     path.write_text(renamed)
@@ -153,7 +177,7 @@ def test_reports_are_compared_by_benchmark_and_agent(project, compared, capsys):
     assert "holds no benchmark named 'math'" in capsys.readouterr().out
 
 
-def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):
+def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
     save(runs / "fewer.jsonl", BEFORE[:50])
     assert main(["compare", "before.jsonl", "fewer.jsonl", *ASKED]) == 1
     text = capsys.readouterr().out
@@ -167,15 +191,22 @@ def test_what_is_not_the_same_tasks_is_not_judged(runs, capsys):
         (["before.jsonl", "gone.jsonl"], ASKED, "there is no file or folder gone.jsonl"),
         (["before.jsonl", "main"], ASKED, "some are rollouts"),
         (["before.jsonl", "after.jsonl"], [*ASKED, "--metric", "pas@1"], "did you mean"),
-        (["before.jsonl", "after.jsonl"], [], "--task, --sample, --agent and --reward name"),
+        (["before.jsonl", "after.jsonl"], ["--task", "id"], "--task, --sample, --agent and --rew"),
+        (["before.jsonl", "after.jsonl"], [], "sample: try, which tells the rows of a task apart"),
+        (["slips.jsonl", "before.jsonl"], [], "--direction"),
         (["main", "main"], [], "this is no report of a run"),
+        (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
-def test_what_cannot_be_compared_is_said_in_a_line(runs, capsys, names, more, expected):
+def test_an_invalid_comparison_is_an_error_of_one_line(runs, capsys, names, more, expected):
     (runs / "main").mkdir()
     (runs / "main" / "report.json").write_text("{}")
     (runs / "empty.jsonl").write_text("")
+    (runs / "bare").mkdir()
+    save(runs / "bare" / "x.jsonl", BEFORE)
+    (runs / "bare" / "meta.json").write_text('{"meta": 1}')
+    (runs / "slips.jsonl").write_text('{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n')
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()
     assert expected in out + err

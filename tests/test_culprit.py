@@ -3,9 +3,11 @@
 import random
 import re
 import subprocess
-import sys
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
+from pytest_evalmetrics.compare import main
 
 
 def write(project, name, seed, drop=0.0):
@@ -13,6 +15,11 @@ def write(project, name, seed, drop=0.0):
     of_task = [chances.betavariate(0.4, 0.4) for _ in range(200)]
     runs = [[float(draw.random() < p - drop) for _ in range(4)] for p in of_task]
     project.rollouts(runs, name)
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
 
 
 @pytest.fixture
@@ -26,32 +33,28 @@ def runs(project):
 def test_the_first_worse_run_is_found_with_its_confidence(project, runs):
     result = project.run("--evalmetrics-culprit", *runs)
     assert result.ret == 1
-    text = result.stdout.str()
-    found = re.search(r"(\S+) is the first worse run, ([\d.]+) % sure: from ([\d.]+) to", text)
-    assert (found[1], float(found[2]) > 90, float(found[3]) > 0.45) == ("r3.jsonl", True, True)
+    first = r"(\S+) is the first worse run, ([\d.]+) % sure: from ([\d.]+) to"
+    name, confidence, before = re.search(first, result.stdout.str()).groups()
+    assert (name, float(confidence) > 90, float(before) > 0.45) == ("r3.jsonl", True, True)
     assert project.run("--evalmetrics-culprit", *runs[:3]).ret == 0
     assert project.run("--evalmetrics-culprit", *runs[3:]).ret == 0
     better = project.run("--evalmetrics-culprit", *runs[::-1])
     better.stdout.fnmatch_lines(["*no run is worse than those before it*"])
-    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "culprit"]
-    command += ["--metric", "mean/wer", "--reward", "wer"]  # of which less is better
+    command = ["culprit", "--metric", "mean/wer", "--reward", "wer"]  # of which less is better
     for name in runs:
         rows = (project.path / name).read_text()
         (project.path / f"wer-{name}").write_text(rows.replace('"reward"', '"wer"'))
     names = [f"wer-{name}" for name in runs]
-    assert project.pytester.run(*command, *names).ret == 0
-    assert project.pytester.run(*command, *names[::-1]).ret == 1
-    assert project.run("--evalmetrics-culprit", "r0.jsonl").ret == 2
-    assert project.run("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
+    assert main([*command, *names]) == 0
+    assert main([*command, *names[::-1]]) == 1
+    assert main(["culprit", "r0.jsonl"]) == 2
+    assert project.run_apart("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
 
 
 def test_reports_of_commits_give_the_commit(project, runs):
     def git(*args):
-        who = ("-c", "user.name=a", "-c", "user.email=a@b.c")
-        done = subprocess.run(
-            ["git", *who, *args], cwd=project.path, capture_output=True, text=True, check=True
-        )
-        return done.stdout.strip()
+        command = ["git", "-c", "user.name=a", "-c", "user.email=a@b.c", *args]
+        return subprocess.check_output(command, cwd=project.path, text=True).strip()
 
     git("init", "-q")
     project.bench("metrics: [mean_reward]\nexpect: {tasks: 200}")
@@ -73,5 +76,5 @@ def test_reports_of_commits_give_the_commit(project, runs):
             f"1 commit without artifacts between {commits[3][:7]} and {commits[5][:7]}",
         ]
     )
-    assert project.run("--evalmetrics-culprit", "nowhere..HEAD=artifacts/{commit}").ret == 2
-    assert project.run("--evalmetrics-culprit", f"{commits[0]}..HEAD=artifacts").ret == 2
+    assert main(["culprit", "nowhere..HEAD=artifacts/{commit}"]) == 2
+    assert main(["culprit", f"{commits[0]}..HEAD=artifacts"]) == 2

@@ -4,6 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 from test_guides import BLOCK
 
 ROOT = Path(__file__).parents[1]
@@ -22,14 +23,15 @@ register_scorer("has_citation")(lambda item: 1.0)
 def blocks(language):
     """Each block of a language, by the page and its number there."""
     return {
-        f"{page.relative_to(ROOT)}-{number}": found["text"]
+        f"{page.relative_to(ROOT)}-{number}": block["text"]
         for page in PAGES
-        for number, found in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
-        if found["language"] == language
+        for number, block in enumerate(BLOCK.finditer(page.read_text(encoding="utf-8")))
+        if block["language"] == language
     }
 
 
-def test_each_benchmark_file_that_is_shown_is_valid(project):
+def test_each_benchmark_file_that_is_shown_is_valid(pytester):
+    project = Quick(pytester)
     whole = re.compile(r"^benchmarks?:", re.MULTILINE)
     a_ci_job = re.compile(r"^  script:", re.MULTILINE)
     shown = {n: t for n, t in blocks("yaml").items() if whole.search(t) and not a_ci_job.search(t)}

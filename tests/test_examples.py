@@ -9,65 +9,45 @@ from pathlib import Path
 from threading import Thread
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
-def copied(project, name):
-    return Path(shutil.copytree(EXAMPLES / name, project.path / "examples" / name))
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
 
 
-@pytest.mark.parametrize(
-    ("name", "outcomes", "told"),
-    [
-        (
-            "digits",
-            {"passed": 2, "xfailed": 1},
-            [
-                "PASS * examples/digits/digits.bench.yaml::forest  pass@1 0.9600*",
-                "PASS * examples/digits/digits.bench.yaml::logistic  pass@1 0.9675*",
-                "FAIL * examples/digits/*.yaml::regressed-forest (xfail)  pass@1 0.8912*",
-            ],
-        ),
-        (
-            "ocr",
-            {"passed": 2, "xfailed": 1},
-            ["FAIL * examples/ocr/ocr.bench.yaml::int7 (xfail) *0.6267*"],
-        ),
-        (
-            "agent_tools",
-            {"passed": 2},
-            [
-                "PASS * examples/agent_tools/*.bench.yaml::conversations  mean_reward 0.9302*",
-                "PASS * examples/agent_tools/*.bench.yaml::parallel  mean_reward 0.9125*",
-            ],
-        ),
-        (
-            "online",
-            {"passed": 1},
-            ["PASS * examples/online/units.bench.yaml::units  pass@1 0.7917*"],
-        ),
-    ],
-)
-def test_an_example_is_what_its_commands_write_and_passes(project, name, outcomes, told):
-    target = copied(project, name)
-    files = [*target.glob("__baselines__/*/*.json")]
-    if name == "agent_tools":
-        files += target.glob("runs/*.jsonl")
-        assert len(files) == 4
-    before = {file: file.read_bytes() for file in files}
-    assert before
-    if name == "agent_tools":
-        for file in target.glob("runs/*.jsonl"):
-            file.unlink()
-        subprocess.run([sys.executable, str(target / "make.py")], check=True)
-    project.run(f"examples/{name}", "--snapshot-update")
-    assert {file: file.read_bytes() for file in files} == before
-    result = project.run(f"examples/{name}")
-    result.assert_outcomes(**outcomes)
-    result.stdout.fnmatch_lines(told)
-    if name == "online":
-        assert (project.path / "evalmetrics/rollouts.jsonl").read_text().count("\n") == 48
+def copied(project, *names):
+    folders = [shutil.copytree(EXAMPLES / n, project.path / "examples" / n) for n in names]
+    return [Path(folder) for folder in folders]
+
+
+def test_examples_are_as_their_commands_write_them_and_pass(project):
+    folders = copied(project, "digits", "ocr", "agent_tools", "online")
+    made = [*folders[2].glob("runs/*.jsonl")]
+    baselines = [file for folder in folders for file in folder.glob("__baselines__/*/*.json")]
+    assert (len(made), len(baselines)) == (2, 5)
+    before = {file: file.read_bytes() for file in (*made, *baselines)}
+    for file in made:
+        file.unlink()
+    subprocess.run([sys.executable, str(folders[2] / "make.py")], check=True)
+    project.run("--snapshot-update")
+    assert {file: file.read_bytes() for file in before} == before
+    result = project.run()
+    result.assert_outcomes(passed=7, xfailed=2)
+    for line in (
+        "PASS * examples/digits/digits.bench.yaml::forest  pass@1 0.9600*",
+        "PASS * examples/digits/digits.bench.yaml::logistic  pass@1 0.9675*",
+        "FAIL * examples/digits/*.yaml::regressed-forest (xfail)  pass@1 0.8912*",
+        "FAIL * examples/ocr/ocr.bench.yaml::int7 (xfail) *0.6267*",
+        "PASS * examples/agent_tools/*.bench.yaml::conversations  mean_reward 0.9302*",
+        "PASS * examples/agent_tools/*.bench.yaml::parallel  mean_reward 0.9125*",
+        "PASS * examples/online/units.bench.yaml::units  pass@1 0.7917*",
+    ):
+        result.stdout.fnmatch_lines([line])
+    assert (project.path / "evalmetrics/rollouts.jsonl").read_text().count("\n") == 48
 
 
 def test_digits_shows_what_a_regression_prints(project):
@@ -93,7 +73,7 @@ def test_judge_is_replayed_from_the_journal_or_asks_whom_the_environment_names(
     record = module_from_spec(spec)
     spec.loader.exec_module(record)
     server = ThreadingHTTPServer(("127.0.0.1", 0), record.Judge)
-    Thread(target=server.serve_forever, daemon=True).start()
+    Thread(target=server.serve_forever, args=(0.02,), daemon=True).start()
     monkeypatch.setenv("JUDGE_URL", f"http://127.0.0.1:{server.server_address[1]}/v1")
     try:
         result = project.run("examples/judge")

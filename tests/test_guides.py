@@ -13,7 +13,6 @@ import tempfile
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from forked import Run
@@ -39,9 +38,9 @@ class Block:
 
 
 def blocks(text):
-    for found in BLOCK.finditer(text):
-        line = text.count("\n", 0, found.start("text"))
-        yield Block(found["mark"] or "", found["text"], line)
+    for match in BLOCK.finditer(text):
+        line = text.count("\n", 0, match.start("text"))
+        yield Block(match["mark"] or "", match["text"], line)
 
 
 def run(block, folder):
@@ -66,15 +65,15 @@ def run(block, folder):
             if status := process.wait(timeout=120):
                 break
         out.seek(0)
-        return SimpleNamespace(returncode=status, stdout=out.read().decode())
+        return status, out.read().decode()
 
 
 def shown(line, printed):
     pattern = re.sub(r"([\[?*])", r"[\1]", line.strip()).replace("...", "*")
-    return any(fnmatchcase(found.strip(), pattern) for found in printed.splitlines())
+    return any(fnmatchcase(each.strip(), pattern) for each in printed.splitlines())
 
 
-def do(page, folder, name, edit=None):
+def do(page, folder, name):
     """Write and run the blocks of a page, one after the other."""
     printed = ""
     for block in page:
@@ -84,13 +83,9 @@ def do(page, folder, name, edit=None):
             path = folder / rest
             path.parent.mkdir(parents=True, exist_ok=True)
             path.write_text(block.text, encoding="utf-8")
-        elif kind == "edit" and edit:
-            edit(rest, block.text)
         elif kind == "run":
-            done = run(block, folder)
-            printed = done.stdout
-            expected = int(rest.removeprefix("exit ") or 0)
-            assert done.returncode == expected, f"{where}: {done.returncode}\n{printed}"
+            status, printed = run(block, folder)
+            assert status == int(rest.removeprefix("exit ") or 0), f"{where}: {status}\n{printed}"
         elif kind == "shows":
             missing = [line for line in block.text.splitlines() if not shown(line, printed)]
             assert not missing, f"{where}: {missing}\nis not in\n{printed}"

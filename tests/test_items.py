@@ -1,5 +1,7 @@
 """Benchmarks as pytest items, beside tests and their fixtures."""
 
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
 CONFTEST = """
 import pytest
 
@@ -14,7 +16,8 @@ def per_test(request): yield
 """
 
 
-def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_to_what_is_said(project):
+def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_lines(pytester):
+    project = Quick(pytester)
     project.rollouts([[1.0], [0.0]])
     project.write(
         "sub/two.bench.yml",
@@ -25,15 +28,14 @@ def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_to_what_is
     project.write("conftest.py", CONFTEST)
     project.write("test_other.py", "def test_other(): pass\n")
     assert "2 benchmarks: 1 PASS, 1 FAIL" in project.run("-q").stdout.str()
-    normal = project.run("--force-short-summary", "-n", "1")
-    normal.assert_outcomes(passed=2, failed=1)
-    normal.stdout.fnmatch_lines(
-        [
-            "*= benchmarks =*",
-            "PASS * sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
-            "FAIL * sub/two.bench.yml::hard *",
-            "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md*",
-            "FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*",
-        ]
-    )
+    lines = [
+        "*= benchmarks =*",
+        "PASS * sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
+        "FAIL * sub/two.bench.yml::hard *",
+        "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md*",
+        "FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*",
+    ]
+    result = project.run("--force-short-summary", "-n", "1")
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(lines)
     project.run("-v").stdout.fnmatch_lines(["*PASS * mean_reward * (expected >= 0.1)"])

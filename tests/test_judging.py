@@ -15,17 +15,17 @@ class Judged(Quick):
         self.qualities(1, 2, 3, 4)
 
     def qualities(self, *qualities):
-        said = [{"quality": q, "reasoning": f"so {n}"} for n, q in enumerate(qualities)]
-        rows = [{"n": n, "say": json.dumps(each)} for n, each in enumerate(said)]
+        answers = [{"quality": q, "reasoning": f"so {n}"} for n, q in enumerate(qualities)]
+        rows = [{"n": n, "say": json.dumps(answer)} for n, answer in enumerate(answers)]
         self.rows("data.jsonl", rows)
 
     def bench(self, scorer="", text="", query="", **model):
-        said = {"url": self.server.url(query), "name": "judge", **model}
+        model = self.server.entry(query, **model)
         self.write(
             "a.bench.yaml",
             "benchmark:\n  name: judged\n  dataset: data.jsonl\n  metrics: mean_reward\n"
             "  expect: {tasks: 4}\n  scorers:\n    - type: llm-judge\n"
-            f"      model: {json.dumps(said)}\n"
+            f"      model: {json.dumps(model)}\n"
             '      prompt_template: "Rate {{ n }}. [[say: {{ say }}]]"\n'
             "      scores: [{name: quality, minimum: 1, maximum: 5}]\n"
             + "".join(f"      {line}\n" for line in scorer.splitlines())
@@ -46,7 +46,7 @@ def judged(pytester, judge_server):
     return Judged(pytester, judge_server)
 
 
-def test_what_a_judge_took_is_told_the_same_by_every_run(judged):
+def test_every_run_reports_the_same_use_of_a_judge(judged):
     price = {"input": 2, "output": 10}
     judged.bench(
         text="params: {limit_samples: 2}", query="bad=first&takes=json_object", price=price

@@ -13,10 +13,10 @@ def beside(project, monkeypatch):
     """Let a plugin be loaded in the runs of a test; each in a folder of its own."""
 
     def load(package, *args):
-        found = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
-        if found is None:
+        plugin = next(Path(NEIGHBOURS or "-").glob(f"**/{package}/__init__.py"), None)
+        if plugin is None:
             pytest.skip(f"EVALMETRICS_NEIGHBOURS names no folder with {package}")
-        monkeypatch.setenv("PYTHONPATH", str(found.parent.parent))
+        monkeypatch.setenv("PYTHONPATH", str(plugin.parent.parent))
         monkeypatch.setenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", "1")
         plugins = ("-p", "pytest_evalmetrics.plugin", "-p", "syrupy", *args)
         return lambda *more: project.pytester.runpytest_subprocess(*plugins, *more)
@@ -36,7 +36,7 @@ def test_testmon_leaves_no_benchmark_out(project, beside):
     assert project.report()["verdict"] == "FAIL"
 
 
-def test_a_testmon_that_cannot_be_told_is_warned_of(project):
+def test_an_unknown_version_of_testmon_is_warned_of(project):
     project.rollouts([[1.0]])
     project.bench()
     project.write(
@@ -61,7 +61,19 @@ def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
 def test_without_a_terminal(project):
     project.rollouts([[0.0]])
     project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    project.write(
+        "test_x.py",
+        "def test_x(evalmetrics): evalmetrics.check([0.0], thresholds={'mean_reward': '>= 0.5'})",
+    )
     result = project.run("-p", "no:terminal")
     assert result.ret == 1
     assert "Error" not in result.stderr.str()
-    assert project.report()["verdict"] == "FAIL"
+    assert [b["verdict"] for b in project.report()["benchmarks"]] == ["FAIL", "FAIL"]
+
+
+@pytest.mark.parametrize("option", ["--fixtures", "--fixtures-per-test"])
+def test_information_of_pytest_gives_no_verdict(project, option):
+    project.rollouts([[1.0]])
+    project.bench("thresholds: {mean_reward: '>= 0.5'}")
+    assert project.run(option).ret == 0
+    assert not (project.path / "evalmetrics" / "report.json").exists()

@@ -2,6 +2,14 @@
 
 import json
 
+import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+
+
+@pytest.fixture
+def project(pytester):
+    return Quick(pytester)
+
 
 def bench(project, scorers, text, source="dataset: data.jsonl"):
     lines = "".join(f"    - {line}\n" for line in scorers.splitlines())
@@ -16,21 +24,22 @@ def row_scores(project):
 
 def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
-    said = {"content": "Paris", "tool_calls": calls}
-    project.rows("data.jsonl", [{"reference": "Rome", "response": said, "calls": calls}])
-    compare = 'operation: contains, left_template: "a b", right_template'
-    number = 'operation: "==", left_template: "1", right_template'
+    response = {"content": "Paris", "tool_calls": calls}
+    project.rows("data.jsonl", [{"reference": "Rome", "response": response, "calls": calls}])
+    contains = 'operation: contains, left_template: "a b", right_template'
+    equals = 'operation: "==", left_template: "1", right_template'
+    scorers = {  # by type: keys of the one without a name, and of the one with a name
+        "exact-match": ("", 'name: same, reference: "paris."'),
+        "string-check": (f"{contains}: x", f"name: has_b, {contains}: b"),
+        "number-check": (f'{equals}: "2"', f'name: one, {equals}: "1"'),
+        "f1": ("", 'name: f1_same, reference: "paris."'),
+        "bleu": ("", 'name: again, references: "Paris"'),
+        "rouge": ("", 'name: other, reference: "Paris"'),
+        "tool-calling": ('reference: "[]"', 'name: mine, reference: "{{ calls }}"'),
+    }
     bench(
         project,
-        'type: exact-match\n{type: exact-match, name: same, reference: "paris."}\n'
-        f"{{type: string-check, {compare}: x}}\n"
-        f"{{type: string-check, name: has_b, {compare}: b}}\n"
-        f'{{type: number-check, {number}: "2"}}\n{{type: number-check, name: one, {number}: "1"}}\n'
-        'type: f1\n{type: f1, name: f1_same, reference: "paris."}\n'
-        'type: bleu\n{type: bleu, name: again, references: "Paris"}\n'
-        'type: rouge\n{type: rouge, name: other, reference: "Paris"}\n'
-        '{type: tool-calling, reference: "[]"}\n'
-        '{type: tool-calling, name: mine, reference: "{{ calls }}"}',
+        "\n".join(f"{{type: {t}, {keys}}}" for t, both in scorers.items() for keys in both),
         "reward: same\nmetrics: [mean_reward/exact-match, pass@1/string-check]\n"
         "thresholds: {mean_reward/exact-match: '<= 0', pass@1/string-check: '<= 0'}",
     )
@@ -60,8 +69,8 @@ def test_rows_of_one_id_are_not_taken_for_attempts_unasked(project):
         """
 defaults: {scorers: [{type: exact-match}], thresholds: {mean_reward: ">= 0.5"}}
 benchmarks:
-  - {name: unsaid, dataset: data.jsonl}
-  - {name: said, dataset: data.jsonl, num_samples: 2}
+  - {name: unclear, dataset: data.jsonl}
+  - {name: samples, dataset: data.jsonl, num_samples: 2}
   - {name: any, dataset: data.jsonl, expect: {rollouts: any}}
   - {name: apart, dataset: {path: data.jsonl, fields: {task: turn}}}
   - {name: recorded, rollouts: {path: data.jsonl, fields: {task: id}}}
@@ -73,8 +82,8 @@ benchmarks:
             "PASS *::any * 2 tasks, 4 rollouts",
             "PASS *::apart * 4 tasks, 4 rollouts",
             "PASS *::recorded * 2 tasks, 4 rollouts",
-            "PASS *::said * 2 tasks, 4 rollouts",
-            "INCONCLUSIVE *::unsaid *",
+            "PASS *::samples * 2 tasks, 4 rollouts",
+            "INCONCLUSIVE *::unclear *",
         ]
     )
 
@@ -96,9 +105,8 @@ def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project):
     scorer = f'type: exact-match, reference: {right}, candidate: "{{{{ response.output }}}}"'
     bench(project, f"{{{scorer}}}", "expect: {max_missing: 50%}", "rollouts: out.json")
     project.run().assert_outcomes(passed=1)
-    found = {row["task"]: (row["scores"], row["errors"]) for row in row_scores(project)}
-    assert found["right"][0]["exact-match"] == 1
-    assert found["wrong"][0]["exact-match"] == 0
-    assert found["down"][0]["exact-match"] is None
-    ((error),) = found["down"][1]
+    scored = {row["task"]: row for row in row_scores(project)}
+    scores = {task: row["scores"]["exact-match"] for task, row in scored.items()}
+    assert scores == {"right": 1, "wrong": 0, "down": None}
+    (error,) = scored["down"]["errors"]
     assert (error["kind"], error["reason"]) == ("error", "model down")

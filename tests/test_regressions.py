@@ -2,10 +2,21 @@
 
 import numpy as np
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 RNG = np.random.default_rng(5)
 CHANCE = RNG.random(120)
 BEFORE = (RNG.random((120, 4)) < CHANCE[:, None]).astype(float).tolist()
+
+
+class Warned(Quick):
+    def run(self, *args):
+        return super().run("-Wdefault", *args)  # here warnings are errors
+
+
+@pytest.fixture
+def project(pytester):
+    return Warned(pytester)
 
 
 @pytest.fixture
@@ -86,13 +97,13 @@ def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence
     result = project.run("--snapshot-update", "-q")
     assert result.ret == 0
     text = " ".join(result.stdout.str().split())
-    told = "the same rows would not pass the baseline that this run records: "
-    assert f"{told}mean_reward " in text
+    note = "the same rows would not pass the baseline that this run records: "
+    assert f"{note}mean_reward " in text
     assert "; some rollouts of these tasks have no number: 1, 5" in text
     summary = (project.path / "evalmetrics/summary.md").read_text("utf-8")
-    assert f"{told}pass@" in summary.replace("<span>@</span>", "@")
+    assert f"{note}pass@" in summary.replace("<span>@</span>", "@")
     assert "missing\\_reward: 0.0" in summary
-    # and it says the truth
+    # and the note is true
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["INCONCLUSIVE *missing rewards decide the verdict*"])
@@ -121,12 +132,12 @@ def test_a_run_may_share_its_level(project):
         assert project.report()["benchmarks"][0]["verdict"] == "WARN"
 
 
-def test_a_second_run_tells_what_single_rollouts_can_see(project):
+def test_a_plan_of_single_rollouts_needs_a_second_run(project):
     project.rollouts([[float(task % 3 > 0)] for task in range(90)])
     project.bench("metrics: [pass@1]\nbaseline: true")
     assert project.run("--snapshot-update").ret == 0
-    same = project.run("--evalmetrics-plan")
-    same.stdout.fnmatch_lines(["*one rollout of each task doesn't show*"])
+    result = project.run("--evalmetrics-plan")
+    result.stdout.fnmatch_lines(["*one rollout of each task doesn't show*"])
     project.rollouts([[float((task + task // 30) % 3 > 0)] for task in range(90)])
-    told = project.run("--evalmetrics-plan")
-    told.stdout.fnmatch_lines(["*math*pass@1*90*1*0.*baseline and rollouts*"])
+    result = project.run("--evalmetrics-plan")
+    result.stdout.fnmatch_lines(["*math*pass@1*90*1*0.*baseline and rollouts*"])

@@ -5,20 +5,22 @@ import json
 import os
 import shutil
 import signal
-import socket
 import subprocess
+import tempfile
 import textwrap
 from pathlib import Path
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json")
 
 
 @pytest.fixture
-def passed(project, monkeypatch):
+def passed(pytester, monkeypatch):
     """A project whose last run passed."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the page says when it was written
+    project = Quick(pytester)
     project.rollouts([[1.0], [1.0]])
     project.bench("expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}")
     assert project.run().ret == 0
@@ -26,28 +28,35 @@ def passed(project, monkeypatch):
     return project
 
 
-def ledger(project, folder="evalmetrics"):
-    return json.loads((project.path / folder / "run.json").read_text())
+def ledger(project):
+    return json.loads((project.path / "evalmetrics/run.json").read_text())
 
 
 def verdicts(project):
-    return {name for name in VERDICTS if (project.path / "evalmetrics" / name).exists()}
+    """Read the artifacts that show a verdict."""
+    paths = {name: project.path / "evalmetrics" / name for name in VERDICTS}
+    return {name: path.read_bytes() for name, path in paths.items() if path.exists()}
 
 
-def hooks(project, text):
-    project.write("conftest.py", "import os, signal\n" + textwrap.dedent(text))
+def run_with_hook(project, text, *args):
+    """Run pytest, in a process of its own, with a hook that ends it."""
+    project.write("conftest.py", "import os, pathlib, signal\n" + textwrap.dedent(text))
+    result = project.run_apart(*args)
+    (project.path / "conftest.py").unlink()
+    return result
 
 
 def test_a_finished_run_names_its_files_by_their_digests(passed):
-    found = ledger(passed)
-    assert (found["state"], found["verdict"]) == ("finished", "PASS")
-    assert set(found["artifacts"]) == set(VERDICTS)
-    for name, digest in found["artifacts"].items():
-        data = (passed.path / "evalmetrics" / name).read_bytes()
-        assert digest == f"sha256:{hashlib.sha256(data).hexdigest()}"
+    first = ledger(passed)
+    assert (first["state"], first["verdict"]) == ("finished", "PASS")
+    assert first["artifacts"] == {
+        name: f"sha256:{hashlib.sha256(data).hexdigest()}"
+        for name, data in verdicts(passed).items()
+    }
+    assert set(first["artifacts"]) == set(VERDICTS)
     assert passed.run("-n", "1").ret == 0
-    assert ledger(passed)["run"] != found["run"]
-    assert ledger(passed)["artifacts"] == found["artifacts"]  # the same bytes, with xdist too
+    assert ledger(passed)["run"] != first["run"]
+    assert ledger(passed)["artifacts"] == first["artifacts"]  # the same bytes, with xdist too
     assert not (passed.path / "evalmetrics/previous").exists()
 
 
@@ -62,28 +71,23 @@ def test_a_finished_run_names_its_files_by_their_digests(passed):
     ],
 )
 def test_a_run_that_is_killed(passed, how, hook):
-    hooks(passed, f"def {hook}: {how}\n")
-    result = passed.run()
-    assert result.ret != 0
+    assert run_with_hook(passed, f"def {hook}: {how}\n").ret != 0
     assert not verdicts(passed)
     assert ledger(passed)["state"] == "running"
     # its last verdict is there still, and the next run says what became of the one between
     assert (passed.path / "evalmetrics/previous/report.json").exists()
-    hooks(passed, "")
     result = passed.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: the run before this one did not finish: process *"])
-    assert verdicts(passed) == set(VERDICTS)
+    assert verdicts(passed).keys() == set(VERDICTS)
 
 
 def test_a_run_that_only_prints_or_knows_of_no_benchmark_leaves_the_files_alone(passed):
     passed.write("test_other.py", "def test_one(): pass\n")
-    before = {name: (passed.path / "evalmetrics" / name).read_bytes() for name in VERDICTS}
-    ran = ledger(passed)
+    before = verdicts(passed), ledger(passed)
     for arg in ("--evalmetrics-plan", "--evalmetrics-delete-unused=list", "test_other.py"):
         assert passed.run(arg).ret == 0
-        assert before == {n: (passed.path / "evalmetrics" / n).read_bytes() for n in VERDICTS}
-        assert ledger(passed) == ran
+        assert (verdicts(passed), ledger(passed)) == before
 
 
 @pytest.mark.parametrize("args", [("--co",), ("-k", "nothing"), ("--setup-plan",), ()])
@@ -99,73 +103,57 @@ def test_a_run_that_evaluates_nothing(passed, args):
         assert not (passed.path / "evalmetrics").exists()
 
 
-def test_a_second_run_under_xdist_is_refused_before_it_evaluates(passed):
-    stat = Path("/proc/self/stat")
-    began = stat.read_text().rpartition(")")[2].split()[19] if stat.exists() else ""
-    process = {"host": socket.gethostname(), "process": os.getpid(), "began": began}
-    state = {"run": "other", "state": "running", "started": "now", **process}
-    passed.write("evalmetrics/run.json", json.dumps(state))
-    result = passed.run("-n", "1")
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert "another run writes here: process" in result.stdout.str() + result.stderr.str()
-    assert ledger(passed) == state
+def test_a_second_run_in_one_folder_is_refused_before_it_evaluates(passed):
+    refused = []
+
+    class Second:
+        def pytest_runtest_setup(self):
+            state = ledger(passed)
+            refused.extend(passed.run_apart(*workers) for workers in ((), ("-n", "1")))
+            assert ledger(passed) == state
+
+    first = passed.pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[Second()])
+    first.assert_outcomes(passed=1)
+    assert passed.report()["verdict"] == "PASS"
+    for result in refused:
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        text = result.stdout.str() + result.stderr.str()
+        assert f"another run writes here: process {os.getpid()}" in text
+        assert "--evalmetrics-output" in text
 
 
 def test_rows_stay_for_runs_that_read_them(passed):
     rows = passed.rollouts([[1.0]], name="evalmetrics/rollouts.jsonl")
-    passed.write(
-        "math.bench.yaml",
-        "benchmark: {name: math, rollouts: evalmetrics/rollouts.jsonl, num_samples: 1}\n",
-    )
+    text = "benchmark: {name: math, rollouts: evalmetrics/rollouts.jsonl, num_samples: 1}\n"
+    passed.write("math.bench.yaml", text)
     before = rows.read_bytes()
     assert passed.run().ret == 0
     assert rows.read_bytes() == before
 
 
-def test_a_second_run_in_one_folder_says_so(passed):
-    hooks(
-        passed,
-        """
-        import subprocess, sys
-        def pytest_runtest_setup(item):
-            if "SECOND" not in os.environ:
-                run = subprocess.run(
-                    [sys.executable, "-m", "pytest", "-p", "no:cacheprovider"],
-                    env={**os.environ, "SECOND": "1"}, capture_output=True, text=True)
-                open("second", "w").write(f"{run.returncode}\\n{run.stdout}{run.stderr}")
-        """,
-    )
-    assert passed.run().ret == 0
-    status, _, text = (passed.path / "second").read_text().partition("\n")
-    assert status == "4"
-    assert "another run writes here: process" in text
-    assert "--evalmetrics-output" in text
-    assert passed.report()["verdict"] == "PASS"
-
-
-@pytest.mark.parametrize("args", [(), ("-n", "1")])
-def test_a_report_is_a_baseline_if_its_run_finished_and_wrote_it(passed, args):
+def test_a_report_is_a_baseline_if_its_run_finished_and_wrote_it(passed):
     path = passed.path / "evalmetrics/report.json"
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: evalmetrics/report.json}")
-    assert passed.run(*args).ret == 0
-    checks = [c for c in passed.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
-    assert {check["verdict"] for check in checks} == {"PASS"}
+    for workers in ((), ("-n", "1")):  # the second run's baseline is the first one's report
+        assert passed.run(*workers).ret == 0
+        checks = [c for c in passed.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
+        assert {check["verdict"] for check in checks} == {"PASS"}
     report = path.read_bytes()
     path.write_bytes(report.replace(b"1.0", b"0.1"))
-    result = passed.run("--evalmetrics-output", "other/", *args)
+    result = passed.run("--evalmetrics-output", "other/")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*/report.json: this report is not the one that the run*"])
-    hooks(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
-    passed.run()
+    run_with_hook(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
     path.write_bytes(report)  # as if it were current
-    hooks(passed, "")
-    result = passed.run("--evalmetrics-output", "other/", *args)
-    assert result.ret == 1
-    result.stdout.fnmatch_lines(["*evalmetrics/report.json: the run that writes this report died*"])
+    for workers in ((), ("-n", "1")):
+        result = passed.run("--evalmetrics-output", "other/", *workers)
+        assert result.ret == 1
+        message = "*evalmetrics/report.json: the run that writes this report died*"
+        result.stdout.fnmatch_lines([message])
 
 
 def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
-    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
     host = os.uname().nodename.replace("-", "_")
     ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
@@ -187,19 +175,14 @@ def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
     assert all(path.exists() for path in others)
 
 
-def test_what_is_killed_while_it_writes_a_baseline_is_removed_by_the_next_run(passed):
+def test_a_half_written_baseline_is_removed_by_the_next_run(passed):
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
-    hooks(
-        passed,
-        """
-        import pathlib
+    hook = """
         def replace(self, target): os.kill(os.getpid(), signal.SIGKILL)
         def pytest_runtest_setup(item): pathlib.Path.replace = replace
-        """,
-    )
-    assert passed.run("--snapshot-update").ret == -signal.SIGKILL
+        """
+    assert run_with_hook(passed, hook, "--snapshot-update").ret == -signal.SIGKILL
     folder = passed.path / "__baselines__/math.bench"
     assert [path.suffix for path in folder.iterdir()] == [".tmp"]
-    hooks(passed, "")
     assert passed.run("--snapshot-update").ret == 0
     assert [path.name for path in folder.iterdir()] == ["math.json"]

@@ -6,48 +6,51 @@ import re
 import shutil
 import signal
 import sqlite3
-import subprocess
 import sys
+import time
 from contextlib import closing
 from pathlib import Path
 
 import pytest
-from judge_process import ServerProcess
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from forked import Run
+from transport.conftest import Server
 
 
-class Endpoint(ServerProcess):
-    """A process of scorers/endpoint.py."""
+class Endpoint(Server):
+    """A process of scorers/endpoint.py, whose requests are counted from `forget` on."""
 
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+    script = Path(__file__).parent / "scorers" / "endpoint.py"
+
+    def forget(self):
+        self.earlier = self.seen()["posts"]
 
     @property
     def posts(self):
-        return int(self.seen()["posts"])
+        return self.seen()["posts"] - self.earlier
 
 
-@pytest.fixture
-def endpoint():
-    found = Endpoint("endpoint.py")
-    yield found
-    found.kill()
+@pytest.fixture(scope="module")
+def _endpoint():
+    endpoint = Endpoint()
+    yield endpoint
+    endpoint.kill()
 
 
-class Scored:
+class Scored(Quick):
     """A project with one scored benchmark."""
 
-    def __init__(self, project, endpoint):
-        self.project = project
+    def __init__(self, pytester, endpoint):
+        super().__init__(pytester)
         self.endpoint = endpoint
-        self.path = project.path
 
-    def rows(self, *rows):
-        self.project.rows("data.jsonl", rows)
+    def data(self, *rows):
+        self.rows("data.jsonl", rows)
 
     def bench(self, text="", *, path="/score", scorer="", more="", name="a.bench.yaml"):
         remote = f"""\
     - type: remote
-      url: {self.endpoint.url(path)}
+      url: {self.endpoint.at(path)}
       body:
         score: "{{{{ item.score }}}}"
         mode: "{{{{ item.mode | default(none) }}}}"
@@ -56,18 +59,14 @@ class Scored:
       {more}
 """
         lines = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        self.project.write(
+        self.write(
             name,
             "benchmark:\n  name: scored\n  dataset: data.jsonl\n  scorers:\n"
             f"{scorer or remote}{lines}",
         )
 
     def run(self, *args):
-        result = self.project.pytester.runpytest_subprocess(*args)
-        text = result.stdout.str() + result.stderr.str()
-        assert "INTERNALERROR" not in text, text
-        assert "Traceback" not in text, text
-        return result
+        return super().run("-p", "cacheprovider", *args)  # its folder holds the journal
 
     def artifacts(self):
         names = ("report.json", "row_scores.jsonl", "summary.md", "aggregate_metrics.json")
@@ -79,13 +78,14 @@ class Scored:
 
 
 @pytest.fixture
-def scored(project, endpoint):
-    return Scored(project, endpoint)
+def scored(pytester, _endpoint):
+    _endpoint.forget()
+    return Scored(pytester, _endpoint)
 
 
-def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored):
+def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
     modes = ["nan", "html", "500", "close", None, "html", None]
-    scored.rows(*({"score": 1, "mode": mode} for mode in modes), {"other": 1})
+    scored.data(*({"score": 1, "mode": mode} for mode in [*modes, *["html"] * 20]), {"other": 1})
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
     result = scored.run()
     result.assert_outcomes(failed=1)
@@ -93,32 +93,40 @@ def test_failed_rows_are_told_in_groups_and_the_rest_goes_on(scored):
         [
             "scored failed",
             "",
-            "6 of 8 rows have no accuracy:",
-            "  2 (html), such as data.jsonl:2: POST http*HTML page*",
+            "26 of 28 rows have no accuracy:",
+            "  22 (html), such as data.jsonl:2: POST http*HTML page*",
             "  1 (closed), at data.jsonl:4: *closed the connection*",
             "  1 (http-500), at data.jsonl:3: *out of memory*",
             "  1 (not-finite), at data.jsonl:1:*NaN*",
-            "  1 (template), at data.jsonl:8: *no attribute 'score'; *columns: other*",
+            "  1 (template), at data.jsonl:28: *no attribute 'score'; *columns: other*",
             "",
             "verdict *",
-            "FAIL*6 of 8 rows have no accuracy (html: 2, *; 6 rollouts have no finite accuracy*",
-            "FAILED a.bench.yaml::scored - 6 of 8 rows have no accuracy (html: 2, *",
+            "FAIL*26 of 28 rows have no accuracy (html: 22, *; 26 rollouts have no finite acc*",
+            "FAILED a.bench.yaml::scored - 26 of 28 rows have no accuracy (html: 22, *",
         ]
     )
     summary = (scored.path / "evalmetrics/summary.md").read_text()
-    assert "<summary>❌ scored: 6 of 8 rows have no accuracy (html: 2, closed: 1" in summary
+    assert "<summary>❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1" in summary
     rows = scored.row_scores()
-    assert [row["scores"]["accuracy"] for row in rows] == [None] * 4 + [1, None, 1, None]
+    assert [row["scores"]["accuracy"] for row in rows[:7]] == [None] * 4 + [1, None, 1]
     (error,) = rows[2]["errors"]
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
-    scored.rows({"score": 1})
+    ((failed,),) = (entry["failed_rows"] for entry in scored.report()["benchmarks"])
+    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 26)
+    kinds = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
+    assert list(failed["kinds"].items()) == list(kinds.items())
+    assert [row["index"] for row in failed["first"]] == [0, 1, 2, 3, 5, *range(7, 22)]
+    second = failed["first"][1]
+    assert (second["row"], second["kind"]) == ("data.jsonl:2", "html")
+    assert "HTML page" in second["reason"]
+    scored.data({"score": 1})
     scored.bench("params: {max_retries: 0}", path="/moved")
-    told = "*307*a redirect to *elsewhere; redirects are no*"
-    scored.run().stdout.fnmatch_lines([told])
+    message = "*307*a redirect to *elsewhere; redirects are no*"
+    scored.run().stdout.fnmatch_lines([message])
 
 
 def test_a_key_is_asked_for_at_once_and_shown_nowhere(scored, monkeypatch):
-    scored.rows({"score": 1}, {"score": "the key is sesame-opens"})
+    scored.data({"score": 1}, {"score": "the key is sesame-opens"})
     scored.bench(more="api_key_secret: my-key")
     result = scored.run()
     result.stdout.fnmatch_lines(
@@ -127,7 +135,7 @@ def test_a_key_is_asked_for_at_once_and_shown_nowhere(scored, monkeypatch):
     assert scored.endpoint.posts == 0
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     result = scored.run("--evalmetrics-journal-export=journal.jsonl")
-    assert scored.endpoint.seen()["keys"][0] == "Bearer sesame-opens"
+    assert scored.endpoint.seen()["keys"][-2:] == ["Bearer sesame-opens"] * 2
     written = [
         p.read_bytes() for p in scored.path.rglob("*") if p.is_file() and p.name != "data.jsonl"
     ]
@@ -141,7 +149,7 @@ def test_a_key_is_asked_for_at_once_and_shown_nowhere(scored, monkeypatch):
 
 
 def test_a_second_run_pays_only_for_what_is_new(scored):
-    scored.rows(*({"score": n / 10} for n in range(5)))
+    scored.data(*({"score": n / 10} for n in range(5)))
     for name in ("a", "b", "c"):
         scored.bench("metrics: mean_reward", name=f"{name}.bench.yaml")
     scored.run()
@@ -154,28 +162,23 @@ def test_a_second_run_pays_only_for_what_is_new(scored):
         assert scored.endpoint.posts == 5
         assert scored.artifacts() == first
         assert "\x1b[2K" not in result.stdout.str()  # nothing of the progress stays in a log
-    scored.rows({"score": 0.99}, *({"score": n / 10} for n in range(5)))
+    scored.data({"score": 0.99}, *({"score": n / 10} for n in range(5)))
     scored.run("a.bench.yaml")
     assert scored.endpoint.posts == 6
 
 
-def test_a_replay_tells_of_failed_rows_what_the_run_told(scored):
+def test_a_replay_reports_failed_rows_as_the_run_did(scored):
     modes = ("422", None, "500", "html", "nan", "close", "false")
-    scored.rows(*({"id": n, "score": 1, "mode": mode} for n, mode in enumerate(modes)))
+    scored.data(*({"id": n, "score": 1, "mode": mode} for n, mode in enumerate(modes)))
     scored.bench("metrics: mean_reward\nparams: {max_retries: 1}")
     nat = (
         "    - {type: nemo-agent-toolkit-remote, evaluator_name: e, max_retries: 0, "
-        f"url: {scored.endpoint.url('/evaluate/item')}}}\n"
+        f"url: {scored.endpoint.at('/evaluate/item')}}}\n"
     )
     scored.bench("metrics: mean_reward", scorer=nat, name="b.bench.yaml")
     scored.run("--evalmetrics-journal-export", "j.jsonl.gz").assert_outcomes(failed=2)
     first = scored.artifacts()
-    kinds = {
-        k
-        for e in scored.project.report()["benchmarks"]
-        for f in e["failed_rows"]
-        for k in f["kinds"]
-    }
+    kinds = {k for e in scored.report()["benchmarks"] for f in e["failed_rows"] for k in f["kinds"]}
     assert {"http-422", "http-500", "html", "not-finite", "closed", "not-successful"} <= kinds
     asked = scored.endpoint.posts
     for how in ((), ("--cache-clear", "--evalmetrics-journal-import", "j.jsonl.gz")):
@@ -185,9 +188,10 @@ def test_a_replay_tells_of_failed_rows_what_the_run_told(scored):
 
 
 def test_refresh_no_journal_and_clear(scored):
-    scored.rows({"score": 1})
+    scored.data({"score": 1})
     scored.bench(path="/count", text="metrics: mean_reward")
     mode = "evalmetrics_journal="
+    first = scored.endpoint.earlier
     for args, score in (
         ((), 1),
         (("--evalmetrics-no-journal",), 2),
@@ -199,7 +203,7 @@ def test_refresh_no_journal_and_clear(scored):
         (("--evalmetrics-journal-clear",), 5),
     ):
         result = scored.run(*args)
-        assert scored.row_scores()[0]["scores"]["accuracy"] == score, args
+        assert scored.row_scores()[0]["scores"]["accuracy"] == first + score, args
     result.stdout.fnmatch_lines(["journal: emptied, 1 answer dropped"])
     result = scored.run("--evalmetrics-replay", "--evalmetrics-refresh")
     result.stderr.fnmatch_lines(["*--evalmetrics-replay and --evalmetrics-refresh contradict*"])
@@ -208,32 +212,18 @@ def test_refresh_no_journal_and_clear(scored):
 # -- interrupted, broken, at once -------------------------------------------------------------
 
 
-def start(scored, *args):
-    return subprocess.Popen(
-        [sys.executable, "-m", "pytest", *args],
-        cwd=scored.path,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-
-
-def wait_for_posts(scored, count):
-    while scored.endpoint.posts < count:
-        pass  # each look is a request of its own: no busier than that
-
-
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no such signals")
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
 def test_an_interrupted_run_ends_with_the_same_report(scored, number):
-    scored.rows(*({"score": n / 40} for n in range(40)))
+    scored.data(*({"score": n / 40} for n in range(40)))
     scored.bench("params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03")
-    first = start(scored)
-    wait_for_posts(scored, 12)
-    first.send_signal(getattr(signal, number))
-    out, _ = first.communicate(timeout=60)
-    assert first.returncode != 0
-    assert "INTERNALERROR" not in out
+    with (scored.path / "out").open("wb") as out:
+        first = Run([sys.executable, "-mpytest"], scored.path, os.environ, out, out)
+        while scored.endpoint.posts < 12:
+            time.sleep(0.01)
+        os.kill(first.pid, getattr(signal, number))
+        assert first.wait(timeout=60) != 0
+    assert "INTERNALERROR" not in (scored.path / "out").read_text()
     scored.run().assert_outcomes(passed=1)
     resumed = scored.artifacts()
     assert scored.endpoint.posts <= 40 + 2 + 8  # in flight, and what a kill kept from the disk
@@ -243,7 +233,7 @@ def test_an_interrupted_run_ends_with_the_same_report(scored, number):
 
 @pytest.mark.skipif(not Path("/dev/full").exists(), reason="needs a disk that is full")
 def test_a_journal_that_cant_be_written_costs_only_what_it_saves(scored):
-    scored.rows({"score": 1}, {"score": 0.5})
+    scored.data({"score": 1}, {"score": 0.5})
     scored.bench("metrics: mean_reward")
     scored.run()
     first = scored.artifacts()
@@ -271,79 +261,42 @@ class Mine:
     def score(self, row):
         return {"one": 1, "two": 2}
 
+@register_scorer("f1")
+class F1(Mine):
+    pass
+
+@register_scorer("slips")
+class Slips(Mine):
+    scores = ("error_rate",)
+
 @register_scorer("nameless")
 class Nameless:
     def score(self, row):
         return 1
 """
-UNMADE = {
+INVALID = {
     "gone": ("no_such_pkg.scorers:Length", "", "5: the scorer 'no_such_pkg*' can't be imported: *"),
     "keys": ("mine, shrt: 1", "", "5: the scorer 'mine' can't be made*shrt*"),
     "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
     "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
     "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
+    "way": ("slips", "baseline: true", "6: nothing says which way is better for mean_reward*"),
+    "taken": ("f1", "", "5: the scorer 'f1' is built in, and *conftest.py:*has the same name"),
 }
 
 
-def test_scorers_that_cant_be_made_are_told_with_their_lines(scored):
-    scored.project.write("conftest.py", OWN_SCORERS)
-    scored.rows({"score": 1})
-    for name, (scorer, text, _) in UNMADE.items():
+def test_invalid_scorers_are_reported_with_their_lines(scored):
+    scored.write("conftest.py", OWN_SCORERS)
+    scored.data({"score": 1})
+    for name, (scorer, text, _) in INVALID.items():
         scored.bench(text, scorer=f"    - {{type: {scorer}}}\n", name=f"{name}.bench.yaml")
     result = scored.run()
-    result.assert_outcomes(failed=len(UNMADE))
-    for name, (_, _, told) in UNMADE.items():
-        result.stdout.fnmatch_lines([f"*{name}.bench.yaml:{told}"])
+    result.assert_outcomes(failed=len(INVALID))
+    for name, (*_, message) in INVALID.items():
+        result.stdout.fnmatch_lines([f"*{name}.bench.yaml:{message}"])
 
 
 # -- what was asked, and what failed ----------------------------------------------------------
-
-
-def test_what_was_asked_for_a_row_is_written_with_it(scored, monkeypatch):
-    monkeypatch.setenv("MY_KEY", "sesame-opens")
-    scored.rows(
-        {"score": 0.5, "text": "für \U0001f600"},
-        {"score": 1, "text": "x" * 3950 + "sesame-opens" + "y" * 9000},
-        {"score": "bad", "text": ""},
-        {"score": 1, "text": "\ud800", "mode": "html"},
-        {"text": "no score"},
-    )
-    said = "expect: {max_missing: 60%}\nmetrics: mean_reward"
-    scored.bench(said, more="api_key_secret: my-key")
-    scored.run().assert_outcomes(passed=1)
-    rows = [row["requests"] for row in scored.row_scores()]
-    assert rows[0] == [
-        {
-            "request": '{"score":0.5,"mode":null,"text":"für \U0001f600"}',
-            "answer": '{"result":{"score":0.5}}',
-        }
-    ]
-    (long,) = rows[1]
-    written, mark = long["request"].split("…")
-    assert len(written) == 4000
-    assert "***" in written
-    assert re.fullmatch(r" \(of \d+ characters\)", mark)
-    assert rows[2][0]["answer"] == '{"result":{"score":"bad"}}'
-    assert rows[3] == [{"request": '{"score":1,"mode":"html","text":"\\ud800"}', "answer": None}]
-    assert rows[4] == []
-    found = (scored.path / "evalmetrics/row_scores.jsonl").read_bytes()
-    assert b"sesame" not in found
-    for args in ([], ["-n1"], ["--evalmetrics-no-journal"]):
-        scored.run(*args)
-        assert (scored.path / "evalmetrics/row_scores.jsonl").read_bytes() == found
-
-
-def test_the_report_names_the_first_rows_that_failed(scored):
-    scored.rows(*({"score": 1, "mode": "html" if n % 2 else "500"} for n in range(50)), {"a": 1})
-    scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 2%}")
-    scored.run().assert_outcomes(failed=1)
-    ((failed,),) = (entry["failed_rows"] for entry in scored.project.report()["benchmarks"])
-    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 51)
-    assert list(failed["kinds"].items()) == [("html", 25), ("http-500", 25), ("template", 1)]
-    assert [row["index"] for row in failed["first"]] == list(range(20))
-    second = failed["first"][1]
-    assert (second["row"], second["kind"]) == ("data.jsonl:2", "html")
-    assert "HTML page" in second["reason"]
 
 
 EXPLAINS = """
@@ -363,36 +316,63 @@ class Explains:
 """
 
 
-def test_why_a_scorer_scored_as_it_did_is_written_with_the_row(scored, monkeypatch):
+def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
     monkeypatch.setenv("MY_KEY", "sesame-opens")
-    scored.project.write("conftest.py", EXPLAINS)
-    scored.rows(*({"text": text} for text in ("für", "", "sesame-opens", "\ud800" + "x" * 9000)))
-    url = scored.endpoint.url("/score")
-    scored.bench("metrics: mean_reward", scorer=f"    - {{type: explains, url: '{url}'}}\n")
-    scored.run().assert_outcomes(passed=1)
-    first, second, third, long = (row.get("reasons") for row in scored.row_scores())
-    assert first[0] == {"scores": ["length"], "reason": "it says für"}
-    assert second is None
-    assert third[0]["reason"] == "it says ***"
-    assert long[0]["reason"].startswith("it says \\ud800x")
-    assert long[0]["reason"].endswith("x… (of 9014 characters)")
-    found = scored.artifacts()
+    scored.data(
+        {"score": 0.5, "text": "für \U0001f600"},
+        {"score": 1, "text": "x" * 3950 + "sesame-opens" + "y" * 9000},
+        {"score": "bad", "text": ""},
+        {"score": 1, "text": "\ud800", "mode": "html"},
+        {"text": "no score"},
+    )
+    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward", more="api_key_secret: my-key")
+    scored.write("conftest.py", EXPLAINS)
+    explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
+    scored.bench("metrics: mean_reward", scorer=explains, name="b.bench.yaml")
+    scored.run().assert_outcomes(passed=2)
+    requests = [row["requests"] for row in scored.row_scores()][:5]
+    assert requests[0] == [
+        {
+            "request": '{"score":0.5,"mode":null,"text":"für \U0001f600"}',
+            "answer": '{"result":{"score":0.5}}',
+        }
+    ]
+    (long,) = requests[1]
+    written, mark = long["request"].split("…")
+    assert len(written) == 4000
+    assert "***" in written
+    assert re.fullmatch(r" \(of \d+ characters\)", mark)
+    assert requests[2][0]["answer"] == '{"result":{"score":"bad"}}'
+    assert requests[3] == [
+        {"request": '{"score":1,"mode":"html","text":"\\ud800"}', "answer": None}
+    ]
+    assert requests[4] == []
+    reasons = [row.get("reasons") for row in scored.row_scores()][5:]
+    assert reasons[0] == [{"scores": ["length"], "reason": "it says für \U0001f600"}]
+    assert re.fullmatch(r"it says x{3950}\*\*\*y+… \(of 1\d+ characters\)", reasons[1][0]["reason"])
+    assert reasons[2] is None
+    assert reasons[3][0]["reason"] == "it says \\ud800"
+    first = scored.artifacts()
+    assert b"sesame" not in first[1]
     scored.run("-n1")
-    assert scored.artifacts() == found
+    assert scored.artifacts() == first
+    scored.run("--evalmetrics-no-journal")
+    assert scored.artifacts()[1] == first[1]
 
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit of the size of files")
-def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored):
-    scored.project.write(
+def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
+    scored.write(
         "conftest.py",
         "import resource, sys\n"
         "sys.dont_write_bytecode = True  # it would be cut off\n"
         "resource.setrlimit(resource.RLIMIT_FSIZE, (30_000, resource.RLIM_INFINITY))\n",
     )
-    scored.rows(*({"score": 1, "mode": "x" * 3000} for _ in range(30)))
+    scored.data(*({"score": 1, "mode": "x" * 3000} for _ in range(30)))
     scored.bench("metrics: mean_reward")
-    result = scored.run()  # looks for tracebacks
+    result = scored.run_apart()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+    assert "Traceback" not in result.stdout.str() + result.stderr.str()
     result.stdout.fnmatch_lines(
         [
             "INCONCLUSIVE*the requests of the rows can't be kept for row_scores.jsonl in *",
@@ -402,7 +382,7 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored):
     left = {path.name for path in (scored.path / "evalmetrics").iterdir()}
     assert "row_scores.jsonl" not in left
     assert not any(name.startswith(".") for name in left - {".gitignore"})
-    assert scored.project.report()["verdict"] == "INCONCLUSIVE"
+    assert scored.report()["verdict"] == "INCONCLUSIVE"
 
 
 # -- progress ---------------------------------------------------------------------------------
@@ -413,17 +393,13 @@ def test_a_full_disk_is_told_and_leaves_nothing_half_written(scored):
 def test_a_live_line_on_a_terminal(scored, flag):
     import pty  # noqa: PLC0415 - not on Windows
 
-    scored.rows(*({"score": 1} for _ in range(8)))
+    scored.data(*({"score": 1} for _ in range(8)))
     scored.bench("params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05")
     ours, theirs = pty.openpty()
-    run = subprocess.Popen(
-        [sys.executable, "-m", "pytest", flag, "--color=no"],
-        cwd=scored.path,
-        stdout=theirs,
-        stderr=theirs,
-        env={**os.environ, "TERM": "xterm", "COLUMNS": "120"},
-    )
-    os.close(theirs)
+    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    with os.fdopen(theirs, "wb") as terminal:
+        command = [sys.executable, "-mpytest", flag, "--color=no"]
+        run = Run(command, scored.path, environment, terminal, terminal)
     seen = b""
     while True:
         try:
@@ -449,7 +425,7 @@ def test_a_journal_is_shared_by_jobs(scored, tmp_path, kind):
         "folder": f"{tmp_path / 'shared'}/",
         "URL": f"file://{tmp_path.as_posix()}/bucket/journal.jsonl.gz",
     }[kind]
-    scored.rows(*({"score": n / 4} for n in range(4)))
+    scored.data(*({"score": n / 4} for n in range(4)))
     scored.bench("metrics: mean_reward")
     scored.run("--evalmetrics-journal", place).assert_outcomes(passed=1)
     assert scored.endpoint.posts == 4
@@ -460,13 +436,13 @@ def test_a_journal_is_shared_by_jobs(scored, tmp_path, kind):
 
 
 def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
-    scored.rows({"score": 1})
+    scored.data({"score": 1})
     scored.bench("metrics: mean_reward")
     scored.run().assert_outcomes(passed=1)
     path = scored.path / ".pytest_cache/d/evalmetrics/journal.sqlite3"
     with closing(sqlite3.connect(path)) as db:
         db.execute("PRAGMA user_version = 99")
-    scored.rows({"score": 0.5})
+    scored.data({"score": 0.5})
     result = scored.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["INCONCLUSIVE*is of version 99*nothing was called*"])
@@ -474,16 +450,20 @@ def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
 
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
-def test_without_the_extra_it_is_told_what_to_install(scored, module, monkeypatch):
+def test_a_missing_extra_is_an_error_that_names_it(scored, module, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")  # nothing may be imported already
-    scored.project.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
-    scored.rows({"score": 1})
+    scored.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
+    scored.data({"score": 1})
     scored.bench()
-    bench = scored.project.path / "a.bench.yaml"
+    bench = scored.path / "a.bench.yaml"
     # a path of names alone needs no package, and neither does a template
     text = bench.read_text().replace("json_path: $.", "json_path: $..")
     bench.write_text(text.replace("item.score }}", "item.score | float }}"))
-    result = scored.run()
+    result = scored.run_apart()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines([f"*INCONCLUSIVE*needs {module}*not installed*"])
-    result.stdout.fnmatch_lines(["*pip install 'pytest-evalmetrics[[]remote]'*"])
+    result.stdout.fnmatch_lines(
+        [
+            f"INCONCLUSIVE*needs {module}*not installed*",
+            "*pip install 'pytest-evalmetrics[[]remote]'*",
+        ]
+    )

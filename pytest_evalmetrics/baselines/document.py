@@ -83,7 +83,11 @@ def agent_document(
     # the order of the rest would be the order in which rows happen to name their scores
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
     bounds = table.offsets.tolist()
-    kept = {name: _column(table, name) for name in columns}
+    scores = {result.estimates[name].score for name in gated}
+    kept = {
+        name: _column(table, name, of_group=name not in scores and f"[{name}=" in "".join(gated))
+        for name in columns
+    }
     described: AgentDocument = {
         "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
         "tasks": {
@@ -146,9 +150,9 @@ def _metric(result: AgentResult, name: str, value: float) -> MetricDocument:
     return described
 
 
-def _column(table: RolloutTable, name: str) -> list[Any]:
-    """Write numbers, or labels where not all are numbers, row by row."""
-    category, scores = table.categories.get(name), table.scores.get(name)
+def _column(table: RolloutTable, name: str, *, of_group: bool) -> list[Any]:
+    """Write numbers, or labels where not all are numbers or groups have them, row by row."""
+    category, scores = table.categories.get(name), None if of_group else table.scores.get(name)
     if scores is not None and (category is None or not np.isnan(scores).any()):
         return _plain(scores)
     assert category is not None  # noqa: S101 - the column is one of the table's

@@ -182,7 +182,7 @@ def _content(value: Any, what: str) -> str:
 # Replies.
 
 _FENCED = re.compile(r"```(?:json|JSON)?\s*\n(.*?)```", re.DOTALL)
-_DECODER = json.JSONDecoder()
+_DECODER = json.JSONDecoder(object_pairs_hook=transport.unique_keys)
 
 
 @dataclass(frozen=True, slots=True)
@@ -227,6 +227,9 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
+    error = choice.get("error") or body.get("error")
+    if error or choice.get("finish_reason") == "error":  # of a router, whose model failed midway
+        raise RowError("failed-answer", f"the answer holds an error: {shown(error or choice)}")
     message, finish = choice.get("message"), choice.get("finish_reason")
     if message is None and isinstance(choice.get("text"), str):  # plain completions
         message = {"role": "assistant", "content": choice["text"]}
@@ -253,7 +256,7 @@ def json_in(reply: Reply) -> Any:
     text = reply.text.strip()
     for candidate in (text, *reversed(_FENCED.findall(text))):
         with suppress(ValueError, RecursionError):
-            return _finite(json.loads(candidate))
+            return _finite(_DECODER.decode(candidate))
     objects: list[Any] = []  # the outermost ones
     at = text.find("{")
     while at >= 0:

@@ -46,7 +46,7 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
     yield from _thresholds_out_of_range(spec)
     yield from _drops_out_of_range(spec)
     if named:
-        yield from _unknown_directions(spec)
+        yield from unknown_directions(spec)
 
 
 # -- where rows, answers and scores come from ----------------------------------------------
@@ -213,7 +213,8 @@ def _percent_meant(value: float, limits: metric_names.Range, *, bare: bool = Fal
     return f"; did you mean {share}{value:.12g}%?"
 
 
-def _unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+def unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
+    """Yield the gated metrics of which neither the file nor a name says which way is better."""
     if spec.baseline is None:
         return
     unknown = [

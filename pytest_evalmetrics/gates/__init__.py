@@ -13,6 +13,7 @@ from pytest_evalmetrics.gates.expectations import check_threshold as check_thres
 from pytest_evalmetrics.gates.expectations import check_thresholds as check_thresholds
 from pytest_evalmetrics.gates.expectations import few_numbers as few_numbers
 from pytest_evalmetrics.gates.expectations import missing_policy as missing_policy
+from pytest_evalmetrics.gates.expectations import unlabelled as unlabelled
 from pytest_evalmetrics.gates.expectations import unreached_threshold as unreached_threshold
 from pytest_evalmetrics.gates.regression import accepted as accepted
 from pytest_evalmetrics.gates.regression import check_regression as check_regression

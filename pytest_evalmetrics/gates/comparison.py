@@ -159,12 +159,18 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.result = stats.StatResult("swapped sides", 1.0, se=0.0)
         else:
             self.result, self.influence, self.draws = swap_test(
-                pair, rule, level=LEVEL, seed=self.seed, clusters=self.clusters
+                pair, rule, self.damage, level=LEVEL, seed=self.seed, clusters=self.clusters
             )
         if self.draws:
             df = self.units - 1
-            half = stats.t_ppf(0.5 + LEVEL / 2, max(df, 1)) * self.result.se
+            tail, p = (1 - LEVEL) / 2, self.result.p
+            half = stats.t_ppf(1 - tail, max(df, 1)) * (self.result.se or math.nan)
+            if p < tail and half > self.drop > 0:  # swaps spread a large drop of a median further
+                half = self.drop * stats.normal_ppf(tail) / stats.normal_ppf(p)
             self.result = structs.replace(self.result, df=df).around(self.drop, half)
+            if pair.bounded:
+                low, high = max(self.result.low, -1.0), min(self.result.high, 1.0)
+                self.result = structs.replace(self.result, low=low, high=high)
             rest = self.influence - self.influence.mean()
             self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
             self.influence = None  # its sum is no stand-in for the metric
@@ -319,6 +325,8 @@ def compare(gated: Gated) -> Comparison:
     comparison = Comparison(gated=gated, damage=damage, clusters=clusters, units=units)
     comparison.untested, comparison.span = untested, _span(pair)
     comparison.test_drop()
+    if pair.bounded and comparison.mde > comparison.span:  # no rate falls that far
+        comparison.mde = math.nan
     return comparison
 
 

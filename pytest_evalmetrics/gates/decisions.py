@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
@@ -14,13 +15,12 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.results import Check, Estimate, Verdict
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.gates.comparison import Comparison
+    from pytest_evalmetrics.spec.metric_names import Direction
 
-Direction = Literal["higher", "lower"]
-
+_FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 _HINTS = {  # by a decision's `why`
     "": "fix the regression; or, if the change is intended, {accept}",
@@ -187,6 +187,7 @@ def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
             upper = comparison.drop + comparison.unseen * comparison.span
         elif result.se > 0:
             upper = comparison.drop + stats.t_ppf(1 - rule.alpha, max(result.df, 1)) * result.se
+            upper = max(upper, _with_unseen(comparison, rule.alpha))
         decision = _noninferior(comparison.drop, upper, rule, "", comparison.untested)
     else:
         pair = comparison.pair
@@ -244,6 +245,16 @@ def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # n
             return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
         return Decision(Verdict.WARN, reason=of)
     return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
+
+
+def _with_unseen(comparison: Comparison, alpha: float) -> float:
+    """Return a drop's upper bound where few tasks differ, and losses skew t; else -infinity."""
+    damage = comparison.damage
+    if comparison.pair.difference is not None or np.count_nonzero(damage) >= _FEW:
+        return -math.inf
+    losses = damage.clip(min=0).sum() / comparison.span
+    most = stats.zero_flip_bound(comparison.units, alpha, losses * comparison.units / len(damage))
+    return float(damage.clip(max=0).mean() + comparison.span * most)
 
 
 def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: str) -> Decision:

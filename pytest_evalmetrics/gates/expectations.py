@@ -213,6 +213,15 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
     ]
 
 
+def unlabelled(benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterator[str]:
+    """Report rollouts that belong to no group of a field by which metrics are gated."""
+    names = map(parse, (*benchmark.spec.gated, *benchmark.spec.thresholds))
+    for field in dict.fromkeys(name.field for name in names):
+        if field and (lacking := int(table.lacking((field,)).sum())):
+            of, what = f"{agent}: " if agent else "", of_many(lacking, len(table), "rollout", "has")
+            yield f"{of}{what} no {field}, so that no gated metric of its values counts them"
+
+
 def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
     """Report rewards that never pass though some are above 0: their scale is another."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)

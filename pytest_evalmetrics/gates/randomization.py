@@ -38,11 +38,13 @@ _TIE = 1e-9  # relative: equal but for rounding
 
 
 def swap_test(
-    pair: PairedMetric, rule: Rule, *, level: float, seed: int, clusters: Ints | None
+    pair: PairedMetric, rule: Rule, drops: Floats, *, level: float, seed: int, clusters: Ints | None
 ) -> tuple[stats.StatResult, Floats, int]:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 
-    p will be judged at the level of `rule`: with more swaps where it is near.
+    p will be judged at the level of `rule`: with more swaps where it is near. Swaps of the same
+    damage are ranked by the mean of the tasks' `drops`: where all tasks go from 1 to 0, half of the
+    swaps have medians as far apart.
 
     Swaps: the randomisation test of Fisher 1935, The Design of Experiments, chapter III, with
     mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing, Meijer and van der
@@ -67,7 +69,7 @@ def swap_test(
             groups = _GROUPS if n <= _LARGE else _LARGE_GROUPS
             codes, units = rng.permutation(units)[codes] % groups, groups
         clusters = codes if units < n else None
-        mixed, pseudo = _by_unit(pair, sign, codes, units)
+        mixed, pseudo = _by_unit(pair, sign, drops, codes, units)
         damage = pseudo[codes]
     linear = stats.mean_test(damage, clusters, level)
     observed = mixed(None)
@@ -75,9 +77,11 @@ def swap_test(
     every = counted is None and len(pseudo) <= _ENUMERATED
     for most in (_EVALUATIONS if n <= _LARGE else _LARGE_EVALUATIONS, _MORE):
         drawn = _swapped(mixed, len(pseudo), rng, most, by_unit=counted is None)
-        if not math.isnan(linear.p) and np.allclose(*drawn, rtol=1e-6, atol=tie):
+        if not math.isnan(linear.p) and np.allclose(drawn[0], drawn[1], rtol=1e-6, atol=tie):
             return linear, damage, 0
-        reached, expected = (_reached(d, s, tie) for d, s in zip(drawn, observed, strict=True))
+        ranked = _reached(drawn[2], observed[2], _TIE * float(np.abs(drops).sum()))
+        reached = _reached(drawn[0], observed[0], tie, ranked)
+        expected = _reached(drawn[1], observed[1], tie)
         p, unlike = float(reached.mean()), float(np.abs(reached - expected).sum())
         if not every and unlike < reached.sum() and not math.isnan(linear.p):
             p = linear.p + float((reached - expected).mean())  # less noise by what is known exactly
@@ -87,15 +91,18 @@ def swap_test(
             break
     # of no change, as swaps have it, without what the damage itself adds
     spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
-    se = float(f"{math.sqrt(max(spread, 0.0)):.6g}")
+    se = float(f"{math.sqrt(spread) if spread > 0 else linear.se:.6g}")
     return stats.StatResult("swapped sides", p, se=se), damage, len(damages)
 
 
-# a choice of units that change sides, or None -> the damage then, and what the pseudo-values say
-_Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float]]
+# a choice of units that change sides, or None -> the damage then, what the pseudo-values say, and
+# the sum of the tasks' drops
+_Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float, float]]
 
 
-def _by_unit(pair: PairedMetric, sign: float, codes: Ints, units: int) -> tuple[_Mixed, Floats]:
+def _by_unit(
+    pair: PairedMetric, sign: float, drops: Floats, codes: Ints, units: int
+) -> tuple[_Mixed, Floats]:
     """Swap and leave out units of tasks."""
     difference, n = pair.difference, len(codes)
     assert difference is not None  # noqa: S101 - a metric that is no mean over tasks has one
@@ -109,14 +116,15 @@ def _by_unit(pair: PairedMetric, sign: float, codes: Ints, units: int) -> tuple[
         left = np.delete(places, order[starts[unit] : starts[unit + 1]])
         ratio = n / sizes[unit]
         pseudo[unit] = ratio * whole - (ratio - 1) * sign * difference(left, left + n)
-    weights = pseudo * sizes / n
+    weights, sums = pseudo * sizes / n, np.bincount(codes, drops, units)
 
-    def mixed(chosen: Any) -> tuple[float, float]:
+    def mixed(chosen: Any) -> tuple[float, float, float]:
         if chosen is None:
-            return whole, float(weights.sum())
+            return whole, float(weights.sum()), float(sums.sum())
         moved = chosen[codes] * n
         change = sign * difference(places + moved, places + n - moved)
-        return change, float(np.where(chosen, -weights, weights).sum())
+        linear, summed = (float(np.where(chosen, -x, x).sum()) for x in (weights, sums))
+        return change, linear, summed
 
     return mixed, pseudo
 
@@ -148,19 +156,22 @@ def _by_value(pair: PairedMetric, sign: float) -> tuple[_Mixed, Floats, Floats] 
         left[at] -= 1
         pseudo[at] = n * whole - (n - 1) * damage(left, none)
 
-    def mixed(chosen: Any) -> tuple[float, float]:
+    drop = sign * (distinct.real - distinct.imag)
+
+    def mixed(chosen: Any) -> tuple[float, float, float]:
         if chosen is None:
-            return whole, float(pseudo @ times / n)
+            return whole, float(pseudo @ times / n), float(drop @ times)
         moved = chosen.binomial(times, 0.5).astype(float)
-        return damage(times - moved, moved), float(pseudo @ (times - 2 * moved) / n)
+        stay = times - 2 * moved
+        return damage(times - moved, moved), float(pseudo @ stay / n), float(drop @ stay)
 
     return mixed, pseudo, pseudo[kind]
 
 
 def _swapped(
     mixed: _Mixed, units: int, rng: np.random.Generator, most: int, *, by_unit: bool
-) -> tuple[Floats, Floats]:
-    """Return the damage with units swapped, and what the pseudo-values predict."""
+) -> Floats:
+    """Return the numbers of `_Mixed` with units swapped, shape (3, swaps)."""
     # A choice and its opposite have the same damage but for the sign: each counts twice.
     choices: Any
     if not by_unit:
@@ -171,13 +182,12 @@ def _swapped(
         choices = rng.random((most, units)) < 0.5  # noqa: PLR2004 - a fair coin
         choices[0] = False  # the observed choice counts as one: a p of 0 would claim too much
     half = np.array([mixed(choice) for choice in choices])
-    both = np.concatenate((half, -half))
-    return both[:, 0], both[:, 1]
+    return np.concatenate((half, -half)).T
 
 
-def _reached(draws: Floats, seen: float, tie: float) -> Floats:
+def _reached(draws: Floats, seen: float, tie: float, tied: Floats | float = 0.5) -> Floats:
     """Count each draw that is beyond what was seen; a tie counts half, which makes a mid-p."""
-    return np.where(draws > seen + tie, 1.0, np.where(draws >= seen - tie, 0.5, 0.0))
+    return np.where(draws > seen + tie, 1.0, np.where(draws >= seen - tie, tied, 0.0))
 
 
 def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float, float]:

@@ -70,9 +70,12 @@ def check_regression(
         if metric.worst is not None:
             comparison = compare(structs.replace(comparison.gated, pair=metric.worst))
         at_worst.append(comparison)
+    adjusted = _adjusted(comparisons)
+    any_missing = any(metric.worst is not None for metric in gated)
+    adjusted_at_worst = _adjusted(at_worst) if any_missing else adjusted
     checks = []
     for comparison, p, worst, p_at_worst, bound in zip(
-        comparisons, _adjusted(comparisons), at_worst, _adjusted(at_worst), bounds, strict=True
+        comparisons, adjusted, at_worst, adjusted_at_worst, bounds, strict=True
     ):
         metric, rule = comparison.gated, comparison.gated.rule
         decision, worst_case = _decide(comparison, p, worst, p_at_worst, min_coverage)

@@ -30,6 +30,7 @@ class Flips(msgspec.Struct, frozen=True):
 
     broken: tuple[object, ...]  # passed all of their rollouts in the baseline, and pass none now
     mended: tuple[object, ...]  # the other way round
+    tasks: int = 0  # that are compared
 
     def __str__(self) -> str:
         parts = []
@@ -50,7 +51,7 @@ def flips_of(pair: PairedMetric, threshold: float) -> Flips:
         tuple(pair.tasks[i] for i in np.flatnonzero(flipped).tolist())
         for flipped in ((before == 1) & (now == 0), (before == 0) & (now == 1))
     )
-    return Flips(broken, mended)
+    return Flips(broken, mended, len(pair.tasks))
 
 
 def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: int) -> Check:
@@ -62,6 +63,9 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
         reason += "comparable with those of this run"
         hint = "record a new baseline with --snapshot-update"
         return check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+    if most >= flips.tasks:
+        reason = f"max_broken {most} can never fail: {many(flips.tasks, 'task')} are compared"
+        return check(Verdict.INCONCLUSIVE, reason=reason, hint="choose a smaller max_broken")
     broken, reason = len(flips.broken), ""
     if broken:
         reason = f"{many(broken, 'task')} passed all rollouts in the baseline and now "

@@ -49,6 +49,7 @@ _DRAWS = 999
 _NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
+_FEW_OFF = 6  # tasks of a rate that are not at its end: what others may be, t does not know
 _NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 
@@ -245,8 +246,9 @@ class _Reduction:
             ends = declared.low, declared.high
         elif sample.score and len(values) and values.min() >= 0 and values.max() <= 1:
             ends = 0.0, 1.0
-        value = self.metrics.get(str(metric))
-        return estimate(metric, sample, level=level, value=value, ends=ends)
+        value, threshold = self.metrics.get(str(metric)), self.spec.thresholds.get(str(metric))
+        sure = threshold is not None and threshold.bound != "point"
+        return estimate(metric, sample, level=level, value=value, ends=ends, sure=sure)
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # its score's name may hold brackets and slashes
@@ -342,6 +344,7 @@ def estimate(
     level: float = 0.95,
     value: float | None = None,
     ends: tuple[float, float] | None = None,
+    sure: bool = False,
 ) -> Estimate:
     """Compute a metric with its confidence interval.
 
@@ -350,6 +353,7 @@ def estimate(
     ================================================  ==================================
     a rate whose every task is at 0 or 1              Wilson over tasks
     a mean over tasks                                 Student t over tasks, df = n - 1
+    a rate most of whose tasks are at 0, or at 1      the wider of both, ends of each
     a ratio pooled over tasks of unequal size         t, linearised by task
     either of them with clusters                      t with clustered SE, df = G - 1
     a rate without any spread                         Wilson with value * n successes
@@ -359,14 +363,15 @@ def estimate(
     ================================================  ==================================
 
     `value` is the metric's where it is known to the last digit already, and `ends` the range that
-    its values lie in, where one is known. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
+    its values lie in, where one is known. If a threshold has to be `sure`, any mean on [0, 1] is
+    treated as a rate. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
     2503.01747) for rates of few tasks; Cochran 1977, Sampling Techniques, for the ratio.
     """
     rewards = sample.rewards
     measured, parts = metric.measure(rewards, sample.tasks)
     held = rewards.counts > 0 if parts is None else parts.held
     clusters = None if sample.clusters is None else sample.clusters[held]
-    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
+    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends, sure).interval()
     interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
     return Estimate(
         str(metric),
@@ -405,6 +410,7 @@ class _Observed(msgspec.Struct, frozen=True):
     clusters: NDArray[np.int64] | None  # of those that have
     level: float
     ends: tuple[float, float] | None
+    sure: bool
 
     def interval(self) -> Interval | str:  # noqa: PLR0911 - a table
         """Compute the interval that fits the metric, or say why there is none."""
@@ -433,7 +439,8 @@ class _Observed(msgspec.Struct, frozen=True):
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Interval | str:
-        bounded, held = self.metric.bounded, self.held
+        held, on_unit = self.held, self.ends == (0.0, 1.0)
+        bounded = self.metric.bounded or (self.sure and on_unit)
         columns = parts.tops, parts.bottoms, parts.values
         tops, bottoms, values = columns if held.all() else (part[held] for part in columns)
         mean = stats.ratio_mean(tops, bottoms, self.clusters)
@@ -446,6 +453,10 @@ class _Observed(msgspec.Struct, frozen=True):
         if not mean.se > 0:
             return _NO_SPREAD
         low, high = stats.t_interval(mean, self.level)
+        off = min(np.count_nonzero(values < 1), np.count_nonzero(values > 0))
+        if bounded and off < min(_FEW_OFF, len(values) / 2):
+            wider = stats.wilson(mean.mean * mean.units, mean.units, self.level)
+            low, high = min(low, wider.low), max(high, wider.high)
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)

@@ -146,11 +146,12 @@ class Plan(msgspec.Struct, frozen=True):
     line_of: LineOf | None = None  # line of a key of the benchmark, for errors
 
     def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
-        """List the columns of a table that metrics are computed from."""
+        """List the columns of a table that metrics are computed from, with the fields of groups."""
         wanted: set[str] = set()
         for text in texts:
             with suppress(EvalMetricsError):
                 metric = self.names.bind(text)
+                wanted.add(metric.name.field or "")
                 if metric.reads_columns or metric.reads_rows:
                     wanted.update(getattr(metric.target, "columns", table.scores))
                 else:

@@ -368,7 +368,7 @@ def call(
 
 def is_number(value: object) -> TypeGuard[float]:
     """Check whether a value can be a metric's: a bool is none."""
-    return isinstance(value, Real) and not isinstance(value, bool)
+    return isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
 
 
 def place_of(target: object) -> tuple[str | None, int | None]:

@@ -47,7 +47,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     now, then = current.contents, baseline.contents
     drift = Drift(
         len(baseline.tasks),
-        blind=(current.positional or baseline.positional) and (now is None or then is None),
+        blind=(current.positional or baseline.positional) and not (_apart(now) and _apart(then)),
         unknown=now is not None and then is None,
     )
     matched = places >= 0
@@ -86,6 +86,11 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
         if tasks[old] in taken:
             tasks[old] += " (as recorded)"
     return replace(baseline, tasks=tuple(tasks)), drift
+
+
+def _apart(contents: NDArray[np.bytes_] | None) -> bool:
+    """Check whether contents are known and tell most tasks apart."""
+    return contents is not None and 2 * len(np.unique(contents)) > len(contents)
 
 
 def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:
@@ -236,8 +241,10 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         category = table.categories[field]
         within = category.codes == category.labels.index(value)
         held = np.bincount(table.task[within], minlength=len(rows))
-        # missing rollouts of a task belong to this breakdown if all that are present do
-        return np.where(held == rows, wanted, held)[held > 0]
+        # missing rollouts of a task, or of no label, belong to this breakdown if all others do
+        labelled = within | ~table.lacking((field,))
+        of_others = np.bincount(table.task[labelled], minlength=len(rows))
+        return np.where(held == of_others, wanted, held)[held > 0]
 
     def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> PairedMetric:
         at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)

@@ -14,6 +14,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import errors
+from pytest_evalmetrics.config.contradictions import unknown_directions
 from pytest_evalmetrics.data import HASH_SIZE, RolloutTable, Row, RowScores, content_hash
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import listed, many, of_many
@@ -83,7 +84,10 @@ def with_reward(
     columns = [each for s in spec.scorers for each in getattr(s, "columns", {}).values()]
     first, *others = names = tuple(n for n in names if not any(n in each for each in columns))
     if not others:
-        return benchmark.but(reward=first)
+        benchmark = benchmark.but(reward=first)
+        for path, message in unknown_directions(benchmark.spec):
+            raise DataError(message, line=benchmark.line_of(*path))
+        return benchmark
     message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"
     raise DataError(message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers"))
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from math import isnan
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -413,7 +414,9 @@ class Evaluation:
         # the reward first; the order in a table is the one in which rows happen to name them
         columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
         self._recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
-        self._agents.append(self._with_summaries(result, table))
+        # an undefined number is a check's reason, and has no place in the report's JSON
+        defined = {n: e for n, e in result.estimates.items() if not isnan(e.value)}
+        self._agents.append(self._with_summaries(replace(result, estimates=defined), table))
         if self._single is not None:
             self._checks.extend(self._single.checks(benchmark, shown, table))
             rest = regressions.without(table, self._quarantined)
@@ -432,6 +435,7 @@ class Evaluation:
         self._checks += map(self._with_cause, gates.check_numbers(benchmark, shown, result))
         self._notes += [*notes, *gates.few_numbers(benchmark, shown, result)]
         self._notes += gates.unreached_threshold(benchmark, shown, table)
+        self._notes += gates.unlabelled(benchmark, shown, table)
         intervals = metrics.threshold_intervals(plan, table)
         self._checks += gates.check_thresholds(benchmark, shown, result, intervals, self.look)
         self._gated[agent] = regressions.AgentRun(result, table, completeness.expected, shown)
@@ -502,7 +506,7 @@ class Evaluation:
         names = [f"mean/{score}"]
         if score == self.benchmark.spec.reward:  # the score of metrics that name none
             names = [n for n in self.benchmark.spec.gated if "/" not in n] or names
-        return regressions.rule_of(self.benchmark, names[0], bounded=False).direction == "lower"
+        return regressions.judged_direction(self.benchmark, names[0]) == "lower"
 
     def _fail(self, error: errors.EvalMetricsError) -> None:
         check = partial(Check, "data", "evaluation", Verdict.INCONCLUSIVE)

@@ -149,7 +149,7 @@ def _metric_power(
     if parts is not None:
         mde, needed = _visible(metric, rewards, k, factor, rule)
     else:
-        mde = factor * _redrawn(metric, rewards, k)
+        mde = factor * (_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
     return replace(power, mde=mde, needed=needed)
 
@@ -333,7 +333,7 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
     benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
     assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     looks = sequential.looks_between(rounds.least, rounds.most)
-    if benchmark.spec.runs and evaluation.runtime.asks_anew:
+    if benchmark.spec.runs and (benchmark.spec.forgets or evaluation.runtime.asks_anew):
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
         spec, look = benchmark.spec, sequential.Look(looks, at)
@@ -355,6 +355,8 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
     note = f"stopped at the last look, look {looks} of {looks}: no gate was sure before"
     if looks == 1:
         note = "all, because without the journal every round would pay again for those before"
+        if evaluation.benchmark.spec.forgets:
+            note += "; it keeps a target's answers only if the target has a version"
     elif rollouts < most:
         note = f"stopped early, at look {look.at + 1} of {looks}: "
         note += f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "
@@ -380,7 +382,8 @@ def _settled(check: Check) -> str:
     if (look := check.evidence.get("look")) is not None:
         return look["settled"] or ""
     by_rule = "rule" in check.evidence
-    if check.gate == "threshold" or check.evidence.get("why") in ("blind", "require_mde", "run"):
+    why = check.evidence.get("why")  # of what more rollouts may yet change
+    if check.gate == "threshold" or why in ("blind", "require_mde", "run", "unequal"):
         return ""
     if check.verdict is Verdict.INCONCLUSIVE:
         return "fail"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import fields, is_dataclass, replace
+from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
 _OF_ANSWERS = ("output_text", "response", "reasoning", "tool_calls", "finish_reason")
 _NO_TEMPLATES = frozenset({"type", "options", "url", "api_key_secret", "description"})
 _URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+_SINGLE_BRACES = re.compile(r"\{\s*(item\.)?(\w+)\s*\}")
 _PLACEHOLDER = re.compile(
     r"<.*>|\.\.\.|(your|my)[-_ ]model([-_ ]name)?|todo|xxx+|changeme", re.IGNORECASE
 )
@@ -189,7 +191,11 @@ def template_problems(
     """Find the templates that fail for more rows than ``expect`` allows to have no reward."""
     keys = ("prompt_template", "tools", "response_format", "scorers")
     written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
-    texts = {path: text for path, text in written if "{{" in text or "{%" in text}
+    texts = {path: text for path, text in written if _is_template(text)}
+    rows = iter(rows)
+    if (first := next(rows, None)) is not None:
+        yield from _single_braces(benchmark, first.item)
+        rows = chain((first,), rows)
     failures, total = _failures(benchmark.spec, texts, rows) if texts else ({}, 0)
     meaning, allowed = gates.missing_policy(benchmark.spec.expect)
     if isinstance(meaning, float) and benchmark.spec.expect.max_missing is None:
@@ -206,6 +212,43 @@ def template_problems(
             yield located(benchmark, path, message)
 
 
+def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
+    """Find the requests without a template, which are the same for every row, and their texts."""
+    values: dict[Path, Any] = {
+        ("scorers", at, key): value
+        for at, scorer in enumerate(spec.scorers)
+        for key in ("body", "prompt_template")
+        if (value := getattr(scorer, key, None)) is not None
+    }
+    if spec.model is not None:
+        values["prompt_template",] = spec.prompt_template, spec.tools, spec.response_format
+    for path, value in values.items():
+        texts = [text for _, text in _walk(value, ())]
+        if not any(map(_is_template, texts)):
+            yield path, texts
+
+
+def constant_notes(spec: BenchmarkSpec) -> Iterator[str]:
+    """Note the requests that no row has a part in."""
+    from pytest_evalmetrics.config import show_path  # noqa: PLC0415 - rare
+
+    for path, _ in _constant_requests(spec):
+        yield f"{show_path(path)} has no template: each row asks the same"
+
+
+def _is_template(text: str) -> bool:
+    return "{{" in text or "{%" in text
+
+
+def _single_braces(benchmark: Benchmark, columns: Mapping[str, Any]) -> Iterator[Problem]:
+    for path, texts in _constant_requests(benchmark.spec):
+        for match in _SINGLE_BRACES.finditer("\n".join(texts)):
+            if match[2] in columns:
+                message = f"{match[0]} is sent as it is written: a column is {{{{ {match[2]} }}}}"
+                yield located(benchmark, path, message)
+                break
+
+
 def _failures(
     spec: BenchmarkSpec, texts: Mapping[Path, str], rows: Iterable[Row]
 ) -> tuple[dict[Path, tuple[int, str]], int]:
@@ -218,6 +261,10 @@ def _failures(
     later: Any = ChainableUndefined(name="?")
     sample = later if spec.model is None else dict.fromkeys(_OF_ANSWERS, later)
     failures: dict[Path, tuple[int, str]] = {}
+    scores: dict[Any, Any] = {}  # of each scorer, by name
+    for at, scorer in enumerate(spec.scorers):
+        written: Any = filter(is_dataclass, getattr(scorer, "scores", None) or ())
+        scores[at] = dict.fromkeys((score.name for score in written), later)
     total, last = 0, None
     for row in rows:
         if row.item is last:  # another sample
@@ -228,7 +275,8 @@ def _failures(
         for path, render in rendered.items():
             of_scorer = path[0] == "scorers"
             try:
-                render({"scores": later, **generated} if of_scorer else row.context)
+                own = {"scores": scores[path[1]], **generated} if of_scorer else row.context
+                render(own)
             except errors.RowError as error:
                 cause = error.__context__
                 named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)

@@ -93,12 +93,18 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     return gates.Rule(
         name=str(keys.rule or "practical"),
         own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
-        direction=keys.direction or metric_names.direction_of(benchmark.spec, name) or "higher",
+        direction=judged_direction(benchmark, name),
         alpha=keys.alpha or 0.01,
         warn_alpha=keys.warn_alpha or 0.05,
         max_drop=default_drop if keys.max_drop is None else keys.max_drop,
         require_mde=keys.require_mde,
     )
+
+
+def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
+    """Return which way is better for one of its metrics."""
+    declared = settings_of(benchmark).gate_of(name).direction
+    return declared or metric_names.direction_of(benchmark.spec, name) or "higher"
 
 
 def _own_rule(spec: OwnRule) -> gates.GateRule:
@@ -407,7 +413,14 @@ class BaselineComparison:
             )
         except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
             reason = f"{text} {lost}: {error.message}"
-            return refuse(reason, reference.renew, "metrics", text, value=estimate.value)
+            own = isinstance(error, RegistryError) and error.hint
+            return refuse(reason, own or reference.renew, "metrics", text, value=estimate.value)
+        sides = gated.worst or gated.pair
+        then, now = (len(r.values) for r in (sides.rewards_baseline, sides.rewards_current))
+        if metric.name.metric == "sum" and then != now:
+            reason = f"{text} {lost}: it adds up all rollouts, {then} then and {now} now"
+            hint = f"gate mean/{estimate.score}, or {reference.renew}"
+            return refuse(reason, hint, "metrics", text, evidence={"why": "unequal"})
         return self._cannot_fail(text, gated) or gated
 
     def _by_value(self, run: AgentRun, text: str, value: float | None) -> Check:
@@ -452,23 +465,35 @@ class BaselineComparison:
         return Check("baseline", name, Verdict.INCONCLUSIVE, agent, **more)
 
     def _cannot_fail(self, text: str, gated: gates.Gated) -> Check | None:
-        """Refuse a drop that no rewards in [0, 1] can show; time and money have no upper end."""
-        rule, pair = gated.rule, gated.pair
-        relative = rule.name == "relative" and rule.direction == "higher"
-        limits = relative or rule.name in ("absolute", "practical", "noninferior")
-        drops = {"max_drop": rule.max_drop if limits else 0.0, "require_mde": rule.require_mde or 0}
+        """Refuse a drop that no rewards can show; time and money have no upper end."""
+        rule, pair, before = gated.rule, gated.pair, gated.pair.value_baseline
+        higher, relative = rule.direction == "higher", rule.name == "relative"
+        limited = relative or rule.name in ("absolute", "practical", "noninferior")
+        limits = metric_names.range_of(self.benchmark.spec, metric_names.parse(text))
+        on_unit = pair.bounded and not metric_names.is_spent(text)
+        if on_unit:
+            limits = metric_names.Range(0.0, 1.0)
+        drops = {"max_drop": rule.max_drop if limited and (higher or not relative) else 0.0}
+        drops["require_mde"] = rule.require_mde or 0
         key, drop = max(drops.items(), key=lambda each: each[1])
-        if not pair.bounded or drop < 1 or metric_names.is_spent(text):
+        worst, unit = limits.low if higher else limits.high, abs(before) if relative else 1.0
+        most = rule.sign * (before - worst)  # what there is to lose
+        if on_unit and drop >= 1:
+            reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
+            reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent
+            hint = f"choose a {key} below 1"
+        elif limited and self.settings.gate_of(text).max_drop and 0 < most < rule.max_drop * unit:
+            key, hint = "max_drop", f"choose a max_drop below {most / unit:.4g}"
+            reason = f"max_drop {rule.max_drop:.12g} can never fail: {pair.name} was {before:.4g}, "
+            reason += f"and the worst that it can be is {worst:g}"
+        else:
             return None
-        path = self.settings.path_of(text, key)
-        reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
-        reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent
         return self._inconclusive(
-            *(pair.name, gated.agent, reason, f"choose a {key} below 1", *path),
+            *(pair.name, gated.agent, reason, hint, *self.settings.path_of(text, key)),
             value=pair.value_current,
             bound=str(rule),
             estimate=gated.estimate,
-            evidence={**rule.evidence(), "baseline": pair.value_baseline, "why": "blind"},
+            evidence={**rule.evidence(), "baseline": before, "why": "blind"},
         )
 
     def missing_agents(self, agents: Sequence[str]) -> Iterator[Check]:

@@ -18,6 +18,7 @@ import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.registry import is_ours, scorers, source_hash
+from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
 _OF_TASKS = f"{_TOOL}lm_eval task "
 _HOOK = "hook compute_metrics"
+_FIELD = "fields: "
+_READING = (_FIELD, "where", "pivot")  # keys of what says where files hold rewards
 # keys of billing, waiting and texts for people don't affect the measurement
 _NO_MEASURE = frozenset(
     {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}
@@ -60,7 +63,11 @@ class RulerChange(msgspec.Struct, frozen=True):
     @property
     def by_tool(self) -> bool:
         """Whether another tool scored: its scores can't be computed again."""
-        return self.of.startswith(_TOOL)
+        return self.of.startswith(_TOOL) or self._of_reading
+
+    @property
+    def _of_reading(self) -> bool:
+        return self.of == _REWARD and self.key.startswith(_READING)
 
     def touches_reward(self, reward: str) -> bool:
         """Whether the rewards, or the threshold at which they pass, depend on it."""
@@ -74,10 +81,10 @@ class RulerChange(msgspec.Struct, frozen=True):
             return self.of == f"{_METRIC}{estimate.name}"
         if self.of == _HOOK:
             return target is None
-        if self.of == _REWARD and self.key != "score":
+        if self.of == _REWARD and self.key.startswith("pass_"):
             return target is None or getattr(target, "options", None) is not None
-        score = estimate.score
-        return not score or score in (self.scores or {reward})
+        score, is_of_all = estimate.score, self._of_reading and not self.scores
+        return not score or is_of_all or score in (self.scores or {reward})
 
 
 def ruler_of(
@@ -90,8 +97,15 @@ def ruler_of(
     hide: Callable[[str], str],
 ) -> dict[str, dict[str, Any]]:
     """Describe what measures a benchmark: readable settings, without defaults and secrets."""
-    reward = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
-    ruler: dict[str, dict[str, Any]] = {_REWARD: {**reward, "pass_estimator": spec.pass_estimator}}
+    reward: dict[str, Any] = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
+    reward |= {"pass_estimator": spec.pass_estimator}
+    if spec.rollouts is not None:
+        paths = score_paths(spec.rollouts.fields).items()
+        reward |= {f"{_FIELD}{name}": path for name, path in paths if path != name}
+        if not spec.scorers:
+            chosen = {key: getattr(spec.rollouts, key) for key in ("where", "pivot")}
+            reward |= {key: _shown(value, hide) for key, value in chosen.items() if value}
+    ruler: dict[str, dict[str, Any]] = {_REWARD: reward}
     for asked, scorer in zip(spec.scorers, bound, strict=True):
         written = getattr(asked, "function", None) or scorer.type
         label = f"{_SCORER}{written}"
@@ -145,11 +159,10 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
         kind, scores = _kind(name), _scores(entry)
         where = "" if name == _REWARD else f" ({name})"
         if (was := before.get(name)) is not None:
-            changes += [
-                RulerChange(f"{text}{where}", name, key, scores | _scores(was))
-                for key, text in differences(was, entry)
-                if key != "scores" or not name.startswith(_TOOL)
-            ]
+            for key, text in differences(was, entry):
+                of = {key.removeprefix(_FIELD)} if key.startswith(_FIELD) else scores | _scores(was)
+                if key != "scores" or not name.startswith(_TOOL):
+                    changes.append(RulerChange(f"{text}{where}", name, key, frozenset(of)))
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
             alike = (n for n in gone if _kind(n) == kind and scores & _scores(gone[n]))
             old = "none"

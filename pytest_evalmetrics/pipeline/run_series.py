@@ -133,7 +133,8 @@ def _made_now(
     if not answered and all(getattr(s, "judge_repeats", 1) < count for s in scorers):
         raise DataError("nothing of it varies: there is no model, and no judge that repeats")
     expect = replace(spec.expect, rollouts=None) if answered else spec.expect
-    for run in range(1, count + 1) if answered else (1,):  # the journal answers the runs before
+    first = count if spec.forgets else 1  # else the journal answers the runs before
+    for run in range(first, count + 1) if answered else (1,):
         samples = k * run if answered else spec.num_samples
         evaluated = evaluate(benchmark.but(scorers=scorers, expect=expect, num_samples=samples))
         rows = evaluated.row_scores

@@ -12,14 +12,18 @@ from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
-from pytest_evalmetrics import generators, results, scorers, transport
+from pytest_evalmetrics import gates, generators, results, scorers, transport
 from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
-from pytest_evalmetrics.pipeline.preflight import metric_problems, template_problems
+from pytest_evalmetrics.pipeline.preflight import (
+    constant_notes,
+    metric_problems,
+    template_problems,
+)
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
@@ -36,9 +40,11 @@ if TYPE_CHECKING:
 
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
-_NEVER_IGNORED = frozenset({_USED_UP, "not-in-journal", "bad-request"})
+_UNRECORDED = "not-in-journal"
+_NEVER_IGNORED = frozenset({_USED_UP, _UNRECORDED, "bad-request"})
 _ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
+_COUNT = "limit the requests or the seconds instead, or let the endpoint give its usage"
 _GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
 
 
@@ -124,6 +130,8 @@ class Scoring:
         self._board = board = self._score_chosen()
         generator, failures = self._generator, tuple(board.failures(self.scorers))
         notes = [*failed_row_notes(failures), *self.chosen.notes]
+        if len(self.chosen.rows) > 1:
+            notes += constant_notes(self.benchmark.spec)
         notes += [note for scorer in self.scorers for note in scorer.notes]
         names, table, given = self._names, board.table(), None
         if generator is not None:
@@ -144,6 +152,7 @@ class Scoring:
                 self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
         limits = self._limits
         spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
+        spent += _unrecorded(self.benchmark, board)
         judges, gated, agreed = self._judges.check(self._score_others)
         more = (self.chosen, judges, (*gated, *spent), bool(spent))
         return Scored(rows, failures, (*notes, *agreed), table, *more)
@@ -301,27 +310,45 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
     )
 
 
+def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
+    """Report what a replay could not answer, where rows may have no reward."""
+    meaning, allowed = gates.missing_policy(benchmark.spec.expect)
+    failed = board.failed.values()
+    lost = sum(any(f.kind == _UNRECORDED for f in of_row.values()) for of_row in failed)
+    if lost and (allowed or isinstance(meaning, float)):
+        total = len(board.rows)
+        reason = f"the journal has no answer for {of_many(lost, total, 'rollout')}"
+        outcome = (results.Verdict.INCONCLUSIVE, "", total - lost, f"== {total}")
+        yield results.Check("expect", "replay", *outcome, reason, "run once without replay")
+
+
 class _CallLimits:
     """The budgets of one benchmark: its own, and the run's."""
 
     def __init__(self, own: transport.Budget | None, run: transport.Budget | None) -> None:
         budgets = {"the": own, "the run's": run}
         self.budgets = {which: budget for which, budget in budgets.items() if budget is not None}
-        self.reached = ""  # the budget that is used up; empty while no call was refused
+        self.reached = ""  # why a call was refused; empty while none was
+        self.uncounted = ""  # why the next one will be: answers that don't give their tokens
+
+    @property
+    def way_out(self) -> str:
+        return _COUNT if self.uncounted else _GO_ON
 
     def admit(self) -> None:
         for which, budget in self.budgets.items():
             if not self.reached and (words := budget.used_up()):
-                self.reached = f"{which} budget of {words}"
+                self.reached = f"{which} budget of {words} was used up"
+        self.reached = self.reached or self.uncounted
         if self.reached:
-            message = f"not asked: {self.reached} was used up"
-            raise transport.CallError(_USED_UP, message, hint=_GO_ON)
+            message = f"not asked: {self.reached}"
+            raise transport.CallError(_USED_UP, message, hint=self.way_out)
         for budget in self.budgets.values():
             budget.begun += 1
 
     def check(self, benchmark: Benchmark, board: Board, usage: transport.Usage) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
-        total, hint = len(board.rows), _GO_ON
+        total, hint = len(board.rows), self.way_out
         failed = board.failed.values()
         left = sum(any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed)
         if 0 < left < total:
@@ -329,7 +356,7 @@ class _CallLimits:
             rest = transport.Forecast.of(usage, calls, benchmark.spec.params.parallelism)
             hint += f"; the rest takes about {rest.text}"
         lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
-        reason, line = f"{self.reached} was used up, and {lost}", benchmark.line_of("budget")
+        reason, line = f"{self.reached}, and {lost}", benchmark.line_of("budget")
         outcome = (results.Verdict.INCONCLUSIVE, "", total - left, f"== {total}")
         return results.Check("expect", "budget", *outcome, reason, hint, line=line)
 
@@ -356,6 +383,12 @@ class _Spender(transport.Meter):
             cost = 0.0 if tokens is None or price is None else price.of(tokens)
             budget.add(requests, 0 if tokens is None else tokens.total, cost)
         self._has_paid = True
+
+    def uncounted(self) -> None:
+        for which, budget in self._limits.budgets.items():
+            for _, words in (budget.limits[n] for n in ("tokens", "cost") if n in budget.limits):
+                why = "can't be counted: an answer doesn't say how many tokens it took"
+                self._limits.uncounted = f"{which} budget of {words} {why}"
 
 
 # -- the scores and answers as they come in --------------------------------------------------

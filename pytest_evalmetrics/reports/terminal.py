@@ -292,11 +292,11 @@ def _without_result(report: Mapping[str, Any], *, everything: bool) -> Lines:
 
 _PLAN = (
     *("benchmark", "agent", "metric", "tasks", "rollouts"),
-    *("sees a drop of", "max_drop", "rollouts needed", "by"),
+    *("detects a drop of", "max_drop", "rollouts needed", "by"),
 )
 _PLAN_NOTE = (
-    "A drop is seen with 80 % power where no task truly changes; rollouts needed are those of "
-    "each task, on both sides, that see max_drop."
+    "A drop is detected with 80 % power if only sampling varies between runs; rollouts needed "
+    "are those of each task, on both sides, that detect max_drop."
 )
 
 

@@ -22,6 +22,7 @@ DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
 _NEMO_GYM: Final = "_ng_task_index"  # its rows may look like those of verifiers
 _ZIP_MEMBER: Final = 30  # where a zip's first member has its name
 _LOG_MEMBERS: Final = (b"_journal/", b"header.json", b"reductions.json", b"samples/", b"summaries")
+_is_csv_name = re.compile(r".+\.[ct]sv(\.gz|\.zst)?").fullmatch
 _is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
 
 
@@ -79,9 +80,11 @@ def _is_trials_folder(source: Source) -> bool:
 
 
 def _is_csv(source: Source) -> bool:
-    """Take text whose first line is of several names, and whose second has as many cells."""
+    """Take text called so, or of several names on the first line and as many cells on the next."""
     if source.head[:1] in (b"{", b"[", b""):
         return False
+    if _is_csv_name(source.path.name):
+        return True
     import csv  # noqa: PLC0415 - for what is no JSON
 
     try:

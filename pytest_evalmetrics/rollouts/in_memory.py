@@ -32,6 +32,8 @@ def table_in_memory(
     if not by_task:
         raise CheckError("rewards holds no task", hint=_FORMS)
     columns = {"reward": by_task}
+    if "reward" in (scores or {}):
+        raise CheckError("scores holds a 'reward' beside rewards", hint="give it another name")
     for name, given in (scores or {}).items():
         columns[name] = _aligned(given, f"scores[{name!r}]", by_task)
     # as files' tasks are: whole numbers in ascending order, else text

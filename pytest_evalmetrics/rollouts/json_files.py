@@ -62,8 +62,9 @@ class JsonLines:
         for block, rows in enumerate(self._blocks(source)):
             # keys that stand twice are refused: in all rows of a small file, else in one of a block
             is_small = block == 0 and sum(map(len, rows.texts)) < _SMALL
-            for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
-                parse(rows.row(index), source)
+            if not (is_small and _has_unique_keys(rows.texts)):
+                for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
+                    parse(rows.row(index), source)
             yield from self._decode(rows, source)
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
@@ -183,6 +184,15 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(key for key in keys if keys.count(key) > 1)
         raise _DuplicateKeyError(f"the key {twice!r} stands twice in one object")
     return value
+
+
+def _has_unique_keys(texts: Sequence[bytes | memoryview]) -> bool:
+    """Check many rows at once; rows that can't be read count as not unique."""
+    try:
+        json.loads(b"[" + b",".join(texts) + b"]", object_pairs_hook=_unique)
+    except (ValueError, RecursionError):
+        return False
+    return True
 
 
 _decode = json.JSONDecoder(

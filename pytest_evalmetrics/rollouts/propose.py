@@ -15,6 +15,7 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
+from pytest_evalmetrics.spec.metric_names import less_is_better
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ class Proposal:
     spec: RolloutsSpec
     reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
     worth: tuple[bool, bool, int] = (False, False, 0)  # has a reward, has a task, its rows
+    reward: str | None = None  # the path of the likeliest one, also where `spec` does not name it
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -193,7 +195,8 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
     )
     lines += [_reason("agent", [agent], "by its name")] if agent else []
     spec = replace(spec, fields=fields, map={"reward": words} if words else {})
-    return Proposal(spec, tuple(lines), (reward is not None, task is not None, len(rows)))
+    worth = (reward is not None, task is not None, len(rows))
+    return Proposal(spec, tuple(lines), worth, reward)
 
 
 def _flattened(
@@ -289,18 +292,25 @@ def _reward(
     """Find the reward, and what its words mean where it is no number."""
     numbers = [p for p, column in _fitting(columns, _is_number).items() if may_be_reward(p, column)]
     words = {
-        path: {str(v): _WORDS[_word(v)] for v in column if v is not None}
+        path: {str(v): _worth(path, v) for v in column if v is not None}
         for path, column in _fitting(columns, lambda v: _word(v) in _WORDS).items()
         if path not in numbers
     }
     judged = [path for path, meanings in words.items() if {0, 1} & {*meanings.values()}]
     paths = [path for path in (*numbers, *judged) if path not in taken]
     named = by_name(paths, REWARDS)
-    paths = [*dict.fromkeys([*named, *paths])]
+    paths = [*dict.fromkeys([*named, *sorted(paths, key=less_is_better)])]
     if not paths:
         return None, {}
     lines.append(_reason("reward", paths[:3], "by its name" if named else "by its values"))
     return paths[0], words.get(paths[0], {})
+
+
+def _worth(path: str, value: Any) -> float | None:
+    """Return the reward that a word stands for; where `error` says yes it is 0."""
+    is_no = _word(value) in ("no", "false")
+    turned = (is_no or _word(value) in ("yes", "true")) and less_is_better(path)
+    return int(is_no) if turned else _WORDS[_word(value)]
 
 
 def _word(value: Any) -> str:

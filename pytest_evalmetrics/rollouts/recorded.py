@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from dataclasses import replace
+from hashlib import file_digest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -175,7 +177,22 @@ def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) 
             table = read_large(files, spec.format, request)
             if table is not None:
                 return table
-        return _read_in_order(spec, base, request, files)
+        table = _read_in_order(spec, base, request, files)
+        return replace(table, notes=(*table.notes, *_copies(files, table)))
+
+
+def _copies(files: Sequence[RolloutFile], table: RolloutTable) -> Iterator[str]:
+    """Note files that are copies of others: their rows count as further rollouts."""
+    alike = Counter((source.rows, source.size) for source in table.sources)
+    first = {file.shown: file.shown for file in files}  # by name, then by digest too
+    for file, source in zip(files, table.sources, strict=False):
+        keys = [file.shown.removesuffix(end) for end in (".gz", ".zst") if file.shown.endswith(end)]
+        if alike[source.rows, source.size] > 1 and file.path.is_file():
+            with file.path.open("rb") as stream:
+                keys.append(file_digest(stream, "blake2b").hexdigest())
+                first.setdefault(keys[-1], file.shown)
+        for other in {first.get(key, file.shown) for key in keys} - {file.shown}:
+            yield f"{file.shown} looks like a copy of {other}, and its rows count too"
 
 
 def _read_in_order(

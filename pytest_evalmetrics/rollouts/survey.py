@@ -24,6 +24,7 @@ from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.field_types import is_number
+from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -89,7 +90,7 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
     rewards = _rewards(table)
     if proposal.spec.fields.reward or proposal.spec.map or proposal.spec.lists:
         rewards = [*dict.fromkeys(["reward", *rewards])]
-    reward = next(iter(rewards), None)
+    reward = next(iter(rewards), proposal.reward)
     place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
     benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
     comments = {"": "\n".join(proposal.reasons), "thresholds": "as the files say"}
@@ -97,14 +98,15 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
         benchmark["reward"] = reward
         others = f"; or {', '.join(rewards[1:])}" if rewards[1:] else ""
         comments["reward"] = f"by its {'name' if reward.lower() in REWARDS else 'values'}{others}"
-    column = table.scores[reward] if reward is not None else np.empty(0)
+    column = table.scores.get(reward or "", np.empty(0))
     parts = [part for _, part in table.by_agent()]
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
     least, most = int(counts.min()), int(counts.max())
     if least == most:
         benchmark["num_samples"] = most
     given = column[np.isfinite(column)]
-    is_binary = len(given) and np.isin(given, (0, 1)).all()
+    is_lower = not proposal.spec.map and less_is_better(proposal.spec.fields.reward or reward or "")
+    is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
     passes = ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
     benchmark["metrics"] = passes if is_binary else ["mean_reward"]
     tasks = {len(part.tasks) for part in parts}
@@ -112,7 +114,10 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
         "tasks": tasks.pop() if len(tasks) == 1 else None,
         "missing_reward": "error" if np.isnan(column).any() else None,
     }
-    more = {"expect": _given(expect), "thresholds": _thresholds(table), "baseline": True}
+    more: dict[str, Any] = {"expect": _given(expect), "thresholds": _thresholds(table)}
+    more["baseline"] = {"direction": "lower"} if is_lower else True
+    if is_lower:
+        comments["baseline"] = "less is better, by the reward's name"
     return [*_report(table, base, reward)], benchmark | _given(more), comments
 
 
@@ -184,7 +189,7 @@ def _rewards(table: RolloutTable) -> list[str]:
             is_share = len(values) and values.min() >= 0 and values.max() <= 1
             (shares if is_share else others).append(name)
     names = [*shares, *others]
-    return [*dict.fromkeys([*by_name(names, REWARDS), *names])]
+    return [*dict.fromkeys([*by_name(names, REWARDS), *sorted(names, key=less_is_better)])]
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:

@@ -15,6 +15,7 @@ from pytest_evalmetrics.data import Category, RolloutTable, SourceFile, TaskId
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.source import Source, score_paths
+from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -95,10 +96,11 @@ class TableBuilder:
     def add(self, source: Source, chunk: Chunk, before: int = 0) -> None:
         """Add the next rows of a file, whose places count from so many lines before them."""
         rows = len(chunk.places)
+        columns = self._numbers_of(chunk)
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes((chunk.places + before).astype(np.int64).tobytes())
+        self._place.frombytes((np.asarray(chunk.places) + before).astype(np.int64).tobytes())
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
@@ -109,8 +111,6 @@ class TableBuilder:
             _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=data.MISSING)
         self._labelled |= self._labels.keys() & chunk.labels.keys()
         self._add_remarks(source, chunk, before)
-        columns = {(name, False): column for name, column in chunk.scores.items()}
-        columns |= {(name, True): column for name, column in chunk.usage.items()}
         for key, numbers in columns.items():
             if key not in self._columns:
                 self._columns[key] = array("d", _absent(self._rows))
@@ -130,6 +130,18 @@ class TableBuilder:
             owner = _AGENT if agent is None else agent
             self._identify((owner, task), content, versioned=chunk.versioned)
         self._must_fit()
+
+    def _numbers_of(self, chunk: Chunk) -> dict[tuple[str, bool], NDArray[np.float64]]:
+        """Return its columns of numbers, if all of its columns have as many rows as it has."""
+        columns = {(name, False): np.asarray(c, np.float64) for name, c in chunk.scores.items()}
+        columns |= {(name, True): np.asarray(c, np.float64) for name, c in chunk.usage.items()}
+        own = {"sample": chunk.sample, "agent": chunk.agent, **chunk.labels}
+        own |= {} if self._request.by_position else {"task": chunk.task}
+        rows = len(chunk.places)
+        for name, column in [*own.items(), *((name, c) for (name, _), c in columns.items())]:
+            if len(column) != rows:
+                raise ValueError(f"a chunk has {many(rows, 'place')}, and {len(column)} of {name}")
+        return columns
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         for bad in chunk.not_finite:
@@ -262,6 +274,10 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
+            if less_is_better(name):
+                message = f"the only score is {name!r}, and of a reward more is better"
+                hint = f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
+                raise DataError(message, file=self._sources[0][0].shown, hint=hint)
             if name in self._fractional:
                 self._fractional.add("reward")
             for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):
@@ -497,12 +513,16 @@ def _absent(rows: int) -> bytes:
     return np.full(rows, math.nan).tobytes()
 
 
+def _plain(value: Any) -> Any:
+    return value.item() if isinstance(value, np.generic) else value
+
+
 def _encode(
     codes: dict[Any, int], values: Sequence[Any], column: array[int], *, absent: Any = None
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
     code_of = {
-        value: codes.setdefault(absent if value is None else value, len(codes))
+        value: codes.setdefault(absent if value is None else _plain(value), len(codes))
         for value in dict.fromkeys(values)
     }
     column.extend(map(code_of.__getitem__, values))

@@ -188,8 +188,9 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
         target = _function_scorer(function, spec)
-    elif type(spec) is not registered:  # the user's own in place of a built-in one
-        target = registered(spec, terms)
+    elif type(spec) is not registered:  # its keys were validated as those of the built-in one
+        what = f"the scorer {spec.type!r} is built in, and {origin(registered)} has the same name"
+        raise RegistryError(what, hint="give yours a name of its own")
     elif getattr(spec, "judgements", ()):
         from pytest_evalmetrics.scorers.judge import Panel  # noqa: PLC0415 - few files need it
 

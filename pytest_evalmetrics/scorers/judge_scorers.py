@@ -22,6 +22,8 @@ from pytest_evalmetrics.scorers.row_reading import column_of, text_in, unexpecte
 from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, refuse
 from pytest_evalmetrics.spec.scorer_keys import keys_of
 
+_MOST_TOPICS = 100  # of one row
+
 
 def _about_conversation(conversation: Sequence[Mapping[str, Any]]) -> str:
     """Begin all questions about a conversation alike, so that endpoints can cache it."""
@@ -141,6 +143,9 @@ Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
         topics = list(dict.fromkeys(listed["topics"]))
         if not topics:
             raise RowError("no-topics", "the judge found no topic in the conversation")
+        if len(topics) > _MOST_TOPICS:
+            message = f"the judge found {len(topics)} topics, each of which is a call"
+            raise RowError("too-many-topics", f"{message}; at most {_MOST_TOPICS} are asked for")
         prompt = f"""\
 {judging.about(reference_topics=references, topics=topics)}
 
@@ -154,7 +159,11 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
         matching = ask(prompt, length=len(topics), matches=matches)
         refusing = [ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics]
         matched, *refusals = await side_by_side([matching, *refusing])
-        on_topic = [match["on_topic"] for match in matched["matches"]]
+        found = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
+        by_topic = dict(found)
+        if not by_topic.keys() >= {*topics}:  # in other words: then the order tells which is which
+            by_topic = {topic: on for topic, (_, on) in zip(topics, found, strict=True)}
+        on_topic = [by_topic[topic] for topic in topics]
         answered = [not each["refused"] for each in refusals]
         reasons = "; ".join(
             f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"

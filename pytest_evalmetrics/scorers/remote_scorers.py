@@ -154,7 +154,7 @@ class NatScorerSpec(shared.NamedScores):
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
             raise ext.RowError("no-score", f"the answer is no object: {shown(answer)}")
-        if answer.get("success") is False:
+        if answer.get("success") is False or answer.get("error"):
             words = f"the evaluator failed: {_words(answer.get('error'))}"
             raise ext.RowError("not-successful", words)
         result = answer.get("result")

@@ -248,6 +248,11 @@ class BenchmarkSpec:
         return self.model or self.target
 
     @property
+    def forgets(self) -> bool:
+        """Whether the journal doesn't keep its answers: those of a target without a version."""
+        return self.target is not None and self.target.version is None
+
+    @property
     def runs(self) -> bool:
         """Whether its rows are generated or scored, rather than only read."""
         return bool(self.scorers) or self.answers is not None

@@ -223,7 +223,7 @@ class Count:
         return n >= self.min and (self.max is None or n <= self.max)
 
 
-_AT_LEAST = r"\s*>=\s*([0-9]{1,18})\s*"
+_AT_LEAST = r"\s*>=\s*0*([1-9][0-9]{0,17})\s*"
 CountForm = AtLeastOne | Annotated[str, Field(pattern=f"^{_AT_LEAST}$")]
 
 

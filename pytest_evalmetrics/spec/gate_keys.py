@@ -377,9 +377,9 @@ class BaselineSpec(GateSpec):
 def _baseline(value: Any) -> Any:
     if isinstance(value, bool):
         return {} if value else None
-    if value is not None and not isinstance(value, dict):
+    if not isinstance(value, dict):
         raise types.expected("true, false, or a mapping with rule, max_drop, ...")
     return value
 
 
-BaselineField = Annotated[BaselineSpec | None, Read(_baseline, lambda: bool | BaselineSpec | None)]
+BaselineField = Annotated[BaselineSpec | None, Read(_baseline, lambda: bool | BaselineSpec)]

@@ -196,11 +196,20 @@ def direction_of(  # noqa: PLR0911 - a table
     if declared == "lower":
         return None if rate else "lower"
     # a reward named wer contradicts itself: the benchmark has to say which it is
-    return None if not declared and named_direction(spec.reward) == "lower" else "higher"
+    contradicts = less_is_better(_field_of(spec, spec.reward))
+    return None if not declared and contradicts else "higher"
+
+
+def _field_of(spec: BenchmarkSpec, score: str) -> str:
+    """Name a score as its rows do: `reward: metrics.wer`, unless `map:` gives it other values."""
+    rows = spec.rollouts or spec.dataset
+    if rows is None or score != "reward" or score in getattr(rows, "map", ()):
+        return score
+    return rows.fields.reward or rows.fields.scores.get(score) or score
 
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
-    direction = _declared(spec, score) or named_direction(score)
+    direction = _declared(spec, score) or named_direction(_field_of(spec, score))
     more = (getattr(s, "more_is_better", False) for s in spec.scorers if score in s.score_names)
     return "higher" if direction is None and (score == spec.reward or any(more)) else direction
 
@@ -254,18 +263,24 @@ _HIGHER: Final = _set("""
     politeness professionalism valid validity parsable parseable parsed compiled executable
     robustness reliability resistance recovery savings saved saving remaining likelihood
     loglikelihood logprob improvement progress acceptance accepted approval approved good better
+    skill
 """)
 _SCORE: Final = _set("score point")  # more is better, unless a word says of what: toxicity_score
 _NOT: Final = _set("no non not without")
 _TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
-_OPEN: Final = _set("detection detector handling awareness")  # of an error: good, or how many?
-_LOWER_PHRASES: Final = _set("""
+_KEPT: Final = _set("saved saving savings accepted")  # of what is spent
+# of an error: good, or how many?
+_OPEN: Final = _set("detection detector handling awareness defense tolerance correction found")
+_PHRASES: Final[dict[Direction, frozenset[str]]] = {
+    "lower": _set("""
     noise_sensitivity attack_success exploit_success false_positive false_negative false_alarm
     false_discovery negative_log_likelihood negative_likelihood cross_entropy bits_per_byte time_to
-""")
-_HIGHER_PHRASES: Final = _set("true_positive true_negative on_time log_prob")
+"""),
+    "higher": _set("true_positive true_negative on_time log_prob between_failure"),
+}
 _BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")
-_MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack")
+_MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack injection")
+_YIELDED: Final = _set("success successful succeeded compliance compliant agreement acceptance")
 _JOINED: Final = _set("per of in on at for with by")
 _COUNTED: Final = _set("count usage used total number")  # a token alone may be of a match
 
@@ -278,11 +293,12 @@ def named_direction(name: str) -> Direction | None:
     if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
         benign, harmful = bool(others & _BENIGN), bool(others & _MALICIOUS)
         return None if benign == harmful else "lower" if benign else "higher"
+    if others & _MALICIOUS and others & _YIELDED:  # of an attack, or of what withstands it
+        return None if others & (_OPEN | _TURNS | _HIGHER - _YIELDED) else "lower"
     text = "_".join(["", *words, ""])
-    if any(f"_{phrase}_" in text for phrase in _LOWER_PHRASES):
-        return "lower"
-    if any(f"_{phrase}_" in text for phrase in _HIGHER_PHRASES):
-        return "higher"
+    for direction, phrases in _PHRASES.items():
+        if any(f"_{phrase}_" in text for phrase in phrases):
+            return direction
     for at, word in enumerate(words):
         if word in _JOINED and at:  # cost_per_success is a cost, loss_of_accuracy a loss
             rest = words[at + 1 :]
@@ -291,6 +307,11 @@ def named_direction(name: str) -> Direction | None:
                 return "higher"  # a speed
             return _decided(words[:at]) or _decided(rest)
     return _decided(words)
+
+
+def less_is_better(name: str) -> bool:
+    """Whether the name of a score says that less of it is better."""
+    return named_direction(name) == "lower"
 
 
 @lru_cache(maxsize=1024)
@@ -306,14 +327,17 @@ def _decided(words: list[str]) -> Direction | None:
         word = words[at]
         if word in _OPEN:
             return None
+        if word == "remaining" and (_LOWER - _SPENT) & set(words):
+            continue
         if word in _HIGHER:
-            return "lower" if _NOT & set(words) else "higher"
+            return "lower" if _NOT & set(words) or words[at - 1 : at] == ["false"] else "higher"
         if word == "token" and at < len(words) - 1 and not _COUNTED & set(words):
             continue  # token_something
         if word in _LOWER:
             if word in _SPENT and _SCORE & set(words):
                 return None  # a latency_score may be either
-            return "higher" if _TURNS & set(words) else "lower"
+            turns = _TURNS | _KEPT if word in _SPENT else _TURNS
+            return "higher" if turns & set(words) else "lower"
     return "higher" if _SCORE & set(words) else None
 
 

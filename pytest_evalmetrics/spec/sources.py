@@ -25,6 +25,11 @@ class FieldMap:
     ] = None
     scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
 
+    def __post_init__(self) -> None:
+        """Require one path of the reward."""
+        if self.reward is not None and self.scores.get("reward", self.reward) != self.reward:
+            raise refuse("the reward has two paths, reward: and scores: reward: remove one")
+
 
 def _plain_values(value: Any) -> Any:
     values = value if isinstance(value, list) else [value]
@@ -303,7 +308,20 @@ InferenceField = Annotated[
     AfterValidator(_inference),
     doc("temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"),
 ]
-SystemPrompt = Annotated[str | None, doc("the first message, of the role system")]
+
+
+def _plain(value: str | None) -> str | None:
+    if value is not None and "{{" in value:
+        raise refuse(
+            "it is sent as written: a template of the role system is a message of the "
+            "prompt_template, {messages: [{role: system, content: ...}, ...]}"
+        )
+    return value
+
+
+SystemPrompt = Annotated[
+    str | None, AfterValidator(_plain), doc("the first message, of the role system; no template")
+]
 
 
 @keys

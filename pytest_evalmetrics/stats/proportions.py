@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
-from pytest_evalmetrics.stats.distributions import binom_sf, normal_ppf
+from pytest_evalmetrics.stats.distributions import (
+    beta_parts,
+    binom_sf,
+    bisected,
+    normal_ppf,
+)
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
@@ -35,9 +40,17 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
     return Bounds(max(low, 0.0), min(high, 1.0))
 
 
-def zero_flip_bound(n: int, alpha: float = 0.05) -> float:
-    """Return Clopper and Pearson's upper bound 1 - alpha^(1/n) on a chance, after 0 of n > 0."""
-    return -math.expm1(math.log(alpha) / n)
+def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
+    """Return Clopper and Pearson's upper bound on a chance, after `flips` of n > 0.
+
+    That is 1 - alpha^(1/n) after none. `flips` may be a fraction, such as a sum of losses on
+    [0, 1].
+    """
+    if flips == 0:
+        return -math.expm1(math.log(alpha) / n)
+    if flips >= n:
+        return 1.0
+    return bisected(lambda x: beta_parts(x, 1 - x, flips + 1, n - flips)[1], alpha, 0.0, 1.0)
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:

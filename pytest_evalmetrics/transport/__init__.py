@@ -30,3 +30,4 @@ from pytest_evalmetrics.transport.wire import CallError as CallError
 from pytest_evalmetrics.transport.wire import JournalError as JournalError
 from pytest_evalmetrics.transport.wire import SecretError as SecretError
 from pytest_evalmetrics.transport.wire import needs_extra as needs_extra
+from pytest_evalmetrics.transport.wire import unique_keys as unique_keys

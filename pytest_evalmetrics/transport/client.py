@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.transport import wire
+from pytest_evalmetrics.transport.endpoints import Call
 from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, RetryPolicy
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import KeptFailure
@@ -25,7 +26,7 @@ from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, Sen
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable
 
-    from pytest_evalmetrics.transport.endpoints import Call, Work
+    from pytest_evalmetrics.transport.endpoints import Work
 
 _T = TypeVar("_T")
 _SHORT = 65_536  # characters
@@ -40,6 +41,9 @@ class Meter:
 
     def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
         """Count a call that was sent, with or without success."""
+
+    def uncounted(self) -> None:
+        """Note that a model's answer doesn't give its tokens."""
 
 
 class Transport:
@@ -148,6 +152,9 @@ class Transport:
             raise
         if sent is not None:
             meter.paid(sent.attempts, tokens, call.price)
+            is_model = isinstance(call, Call) and isinstance(answer.body, dict)
+            if tokens is None and is_model and "choices" in answer.body:
+                meter.uncounted()
             if not self._holds_secret(sent.body):
                 self._journal.put(key, sent)
             elif key and self._journal.mode is not JournalMode.OFF:

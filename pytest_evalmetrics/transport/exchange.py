@@ -149,10 +149,12 @@ _FATAL = {  # statuses that stop a benchmark, and the way out
     404: "nothing answers there: check the path of the URL, and the names in the request",
 }
 
-# words for a spent quota in `code`, `type` or `status` of a 429's error object
+# a spent quota in `code`, `type` or `status` of a 429's error object, or in the words of any 429
 _SPENT = re.compile(
     r'"(?:code|type|status|reason)"\s*:\s*"(?:insufficient_quota|billing_hard_limit_reached'
-    r'|billing_not_active|credit_balance_too_low|insufficient_(?:credits?|balance|funds))"',
+    r'|billing_not_active|credit_balance_too_low|insufficient_(?:credits?|balance|funds))"'
+    r"|insufficient (?:credits?|balance|funds)|\b(?:out of|no|no more) credits\b"
+    r"|credit balance is too low",
     re.IGNORECASE,
 )
 
@@ -281,9 +283,9 @@ def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
     except ValueError:
         try:
             until = _timestamp(value)
-        except ValueError:
+        except (ValueError, OverflowError):  # the latter of a year or a zone of many digits
             return None
-        with suppress(ValueError):
+        with suppress(ValueError, OverflowError):
             now = _timestamp(headers.get("Date", ""))
         seconds = until - now
     return max(0.0, seconds) if math.isfinite(seconds) else None

@@ -22,7 +22,6 @@ _WAIT_S = 0.25  # how long a call waits for another process's writing; then its 
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
 _CHECKED_BYTES = 2**26  # of the bound: the size is checked after as many answers as it has of these
-_PAGE = 512  # bytes, the smallest
 _OPENING = bytes(20)  # in place of a call's key: the opening of the file
 _AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
@@ -192,8 +191,7 @@ class Journal:
         try:
             return JournalStore(self.path, check=True)
         except sqlite3.DatabaseError as error:
-            # a page at least: what is shorter was never written, on a full disk say
-            if isinstance(error, sqlite3.OperationalError) or self.path.stat().st_size < _PAGE:
+            if isinstance(error, sqlite3.OperationalError):  # a full disk, say
                 raise
             damaged, count = set_aside(self.path)
             self._warn(

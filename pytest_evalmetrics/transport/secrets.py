@@ -22,7 +22,7 @@ _SHORTEST_PART = 8  # characters of a key that is shown in part
 _LAYERS = 3  # of escapes around each other: JSON in a URL in JSON
 _PUBLIC = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z0-9]{2,8}[-_])?")  # sk-proj-
 _ESCAPE = re.compile(  # of ASCII, which keys are of
-    r"\\u00[2-7][0-9a-fA-F]|\\[/\\]|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];"
+    r"\\(?:u00|x)[2-7][0-9a-fA-F]|\\[/\\]|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];"
     r"|&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar);"
 )
 
@@ -58,8 +58,8 @@ class _Form(NamedTuple):
 class Secret:
     """A value that repr, str, format and pickle don't reveal.
 
-    It is hidden as it is, in any case, in base64, behind the escapes of JSON, HTML and URLs, and
-    where at least 8 characters of it are left, beyond a start such as ``sk-proj-`` that is public.
+    It is hidden as it is, in any case, in base64 and hexadecimal, behind the escapes of JSON, HTML
+    and URLs, and where at least 8 characters of it are left, beyond a public start as ``sk-proj-``.
     """
 
     __slots__ = ("_any_case", "_forms", "_value", "name", "variable")
@@ -76,6 +76,7 @@ class Secret:
         if len(own) >= _SHORTEST_PART:
             runs.append((own, _SHORTEST_PART))
         if len(value) >= _SHORTEST_PART:
+            runs.append((value.encode().hex(), 2 * _SHORTEST_PART))
             for before in range(3):  # the bytes before it shift its base64 text
                 encoded = base64.b64encode(b"\0" * before + value.encode()).decode()
                 own = encoded[(before * 4 + 2) // 3 : (before + len(value)) * 4 // 3]
@@ -139,7 +140,7 @@ def _character(escape: re.Match[str]) -> str:
     text = escape[0]
     if text.startswith("&"):
         return unescape(text)[:1] or " "
-    if text.startswith(("%", "\\u")):
+    if text.startswith(("%", "\\u", "\\x")):
         return chr(int(text[-2:], 16))
     return text[1]
 

@@ -69,16 +69,17 @@ def tokens_of(body: Any) -> Tokens | None:
         return None
 
     def count(*names: str) -> int | None:
-        counts = (usage.get(name) for name in names)
-        return next((n for n in counts if type(n) is int and n >= 0), None)  # of JSON: True is none
+        counts: list[Any] = [*map(usage.get, names)]  # of JSON: True is none, and 12.0 is 12
+        whole = (n for n in counts if type(n) in (int, float) and n >= 0 and n % 1 == 0)
+        return next(map(int, whole), None)
 
     # the names in chat completions, then those in responses and messages
     prompt = count("prompt_tokens", "input_tokens")
     completion = count("completion_tokens", "output_tokens")
     if prompt is None and completion is None:
         return None
-    total, both = count("total_tokens"), (prompt or 0) + (completion or 0)
-    return Tokens(prompt or 0, completion or 0, both if total is None else total)
+    both = (prompt or 0) + (completion or 0)
+    return Tokens(prompt or 0, completion or 0, max(both, count("total_tokens") or 0))
 
 
 class UsageTally:

@@ -210,7 +210,20 @@ def _finite(text: str) -> float:
     return value
 
 
-_DECODER = json.JSONDecoder(parse_float=_finite, parse_constant=_finite)
+def unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Make an object of JSON; a key with two values is refused, for either may be meant."""
+    value = dict(pairs)
+    if len(value) < len(pairs):
+        for key, item in pairs:
+            if item != value[key]:
+                message = f"the answer holds {key!r} twice, with different values"
+                raise RowError("duplicate-key", message)
+    return value
+
+
+_DECODER = json.JSONDecoder(
+    parse_float=_finite, parse_constant=_finite, object_pairs_hook=unique_keys
+)
 
 
 def own_words(text: str, hide: Callable[[str], str]) -> str:

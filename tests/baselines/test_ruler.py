@@ -267,6 +267,32 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick, tool, 
     assert "rescore" not in check["hint"]
 
 
+@pytest.mark.parametrize(
+    ("before", "after", "told"),
+    [
+        ("fields: {task: t}", "fields: {task: t, reward: lax}", "fields: reward none -> lax"),
+        ("fields: {task: t, reward: reward}", "fields: {task: t}", ""),
+        ("fields: {task: t, reward: lax}", "fields: {task: t}", "fields: reward lax -> none"),
+        ("fields: {task: t, scores: {a: lax}}", "fields: {task: t, scores: {a: reward}}", ""),
+        (
+            "fields: {task: t}, where: {by: lax}",
+            "fields: {task: t}, where: {by: strict}",
+            'where {"by":["lax"]} -> {"by":["strict"]}',
+        ),
+    ],
+)
+def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(quick, before, after, told):
+    rows = [{"t": i, "by": by, "reward": 1, "lax": 1} for i in range(9) for by in ("lax", "strict")]
+    quick.rows("runs.jsonl", rows)
+    for rollouts, arguments in (before, [UPDATE]), (after, []):
+        text = f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
+        quick.write("math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n")
+        assert quick.run(*arguments).ret == bool(told and not arguments)
+    check = quick.checks()["mean_reward"]
+    assert check["verdict"] == ("INCONCLUSIVE" if told else "PASS")
+    assert check["reason"].endswith(told)
+
+
 def test_the_version_of_a_task_of_lm_eval(quick):
     def wrote(task, version, metric="acc"):
         row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}

@@ -30,6 +30,7 @@ def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(quick):
         ("baseline: {report: x.json, rescore: true}", "*rescore is for*"),
         ("must_pass: [1, 1]", "*'1' is listed twice*"),
         ("baseline: {against: best, rule: exact, max_broken: 1}", "*max_broken needs*"),
+        ("baseline: {rollouts: runs.jsonl, max_broken: 3}", "*max_broken 3 can never fail: 3 *"),
     ],
 )
 def test_what_means_nothing_is_refused(quick, text, told):

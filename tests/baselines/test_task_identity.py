@@ -168,9 +168,15 @@ def test_tasks_of_the_same_content_keep_their_ids(quick):
     assert (found["worse"], found["better"]) == (0, 0)
 
 
-def test_positions_without_content_are_paired_with_a_warning(quick):
-    quick.rollouts([[1.0], [0.0], [1.0]])
-    quick.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl}")
+@pytest.mark.parametrize("fields", ["", ", fields: {content: same}"])
+def test_positions_without_content_are_paired_with_a_warning(quick, fields):
+    rows = [{"_ng_task_index": i, "reward": i % 2, "same": "Go on."} for i in range(3)]
+    quick.rows("runs.jsonl", rows)
+    bench(
+        quick,
+        f"rollouts: {{path: runs.jsonl{fields}}}\nmetrics: [mean_reward]\n"
+        "baseline: {rollouts: runs.jsonl}",
+    )
     result = quick.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
@@ -240,3 +246,31 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
     assert result.ret == 0
     told = "breakdown: lang = (missing) is left out, because its only rollout has no reward"
     result.stdout.fnmatch_lines([f"note: *{told}"])
+
+
+@pytest.mark.parametrize(
+    ("level", "why", "note"),
+    [
+        (lambda task, _: 4 if task == 7 else 3, "19 of the baseline's 20 tasks *gone: 7", False),
+        (lambda task, _: 3 if task < 5 else None, "5 of the baseline's 20 tasks *", True),
+        (lambda _, sample: None if sample else 3, "50 % of its rewards are missing", True),
+    ],
+)
+def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(quick, level, why, note):
+    def record(level):
+        levels = [(task, level(task, sample)) for task in range(20) for sample in range(2)]
+        rows = [{"_ng_task_index": t, "reward": int(x == 3), "level": x} for t, x in levels]
+        quick.rows("runs.jsonl", rows)
+
+    record(lambda *_: 3)
+    quick.bench(
+        "metrics: [mean_reward]\nbreakdown: [level]\nkey_metrics: ['mean_reward[level=3]']\n"
+        "expect: {tasks: 20}\nbaseline: true"
+    )
+    assert quick.run(UPDATE).ret == 0
+    assert '"0": {"reward": [1, 1], "level": ["3", "3"]}' in quick.baseline().read_text()
+    assert quick.run().ret == 0
+    record(level)
+    result = quick.run()
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *mean_reward[[]level=3] can't be compared: {why}"])
+    assert ("rollouts have no level, so that" in result.stdout.str()) == note

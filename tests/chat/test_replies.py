@@ -42,6 +42,9 @@ def test_parts_are_joined_and_plain_completions_read():
         (body("no", "content_filter"), "filtered"),
         (body("", "length"), "cut-off"),
         (body("<think>and on", "length"), "cut-off"),
+        (body("", "error"), "failed-answer"),
+        ({"choices": [{"message": {"content": "a"}, "error": {"code": 502}}]}, "failed-answer"),
+        ({**body("a"), "error": {"message": "overloaded"}}, "failed-answer"),
     ],
 )
 def test_what_is_no_answer(answer, kind):
@@ -82,6 +85,13 @@ def test_no_number_that_is_not_finite_gets_in(text):
     with pytest.raises(RowError) as raised:
         json_in(Reply(text))
     assert raised.value.kind == "no-number"
+
+
+@pytest.mark.parametrize("text", ['{"a": 1, "a": 5}', 'I say {"b": {"a": 1, "a": 5}}.'])
+def test_no_key_has_two_values(text):
+    with pytest.raises(RowError, match="'a' twice"):
+        json_in(Reply(text))
+    assert json_in(Reply(text.replace("5", "1"))) in ({"a": 1}, {"b": {"a": 1}})
 
 
 _JSON = st.recursive(

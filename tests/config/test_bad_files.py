@@ -105,12 +105,13 @@ OF_ONE = [
         "7: .cluster: expected text, found an empty mapping",
     ),
     one(
-        "reward:\nexpect:\nmetrics:\nthresholds:\nskip:",
+        "reward:\nexpect:\nmetrics:\nthresholds:\nskip:\nbaseline:",
         "4: .reward: expected text, found nothing",
         "5: .expect: expected a mapping, found nothing",
         "6: .metrics: expected a list of names or a name, found nothing",
         "7: .thresholds: expected a mapping, found nothing",
         f"8: .skip: {A_REASON}, found nothing",
+        "9: .baseline: expected true, false, or a mapping with rule, max_drop, ..., found nothing",
     ),
     one(
         "num_samples: !!python/name:os.system 3\nthresholds:\n  1: '>= 1'\n  b: 1",

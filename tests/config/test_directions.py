@@ -21,19 +21,21 @@ NAMES = {  # beside the words that docs/gates.md lists
         "violations", "failures", "failed_tool_calls", "edit_distance", "bug_count",
         "benign_refusal_rate", "refusals_of_benign_prompts", "over_refusals",
         "false_positive_rate", "attack_success_rate", "accuracy_loss", "loss_of_accuracy",
-        "cost_per_success", "unsafe_responses",
+        "cost_per_success", "unsafe_responses", "jailbreak_success_rate", "errors_remaining",
+        "prompt_injection_success", "harmful_request_compliance", "false_match_rate",
     ],
     "higher": [
         "token_f1", "token_accuracy", "bleu4", "rougeL", "rouge_1_score", "answer_similarity",
         "answer_relevancy", "exact_match", "tokens_per_s", "time_saved", "cost_efficiency",
         "latency_ok", "error_detection_accuracy", "non_toxicity", "jailbreak_resistance",
         "harmful_refusal_rate", "log_likelihood", "win_rate", "true_positive_rate", "fail_to_pass",
-        "on_time_rate",
+        "on_time_rate", "brier_skill_score", "mean_time_between_failures", "saved_tokens",
     ],
     None: [
         "sentiment", "items", "confidence", "turns", "steps", "length", "tool_calls",
         "refusal_rate", "entropy", "temperature", "x", "", "...", "latency_score",
         "hallucination_detection", "token_type", "error_handling",
+        "bugs_found", "fault_tolerance", "jailbreak_defense_success", "error_correction",
     ],
 }
 # fmt: on

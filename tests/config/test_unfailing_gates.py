@@ -66,6 +66,13 @@ REFUSED = {  # keys from line 3 on, and what is said
         "5: nothing says which way is better for mean_reward: write `baseline: {metrics: "
         "{mean_reward: {direction: higher}}}`, or lower where less is better"
     ),
+    **{
+        f"metrics: [mean_reward]\nbaseline: true\nrollouts: {{path: a, fields: {fields}}}": (
+            "4: nothing says which way is better for mean_reward: write `baseline: {metrics: "
+            "{mean_reward: {direction: higher}}}`, or lower where less is better"
+        )
+        for fields in ("{reward: all.toxicity}", "{scores: {reward: wer}}")
+    },
     # a declared range is a range
     f"thresholds: {{mean/open_ended: '>= -2'}}\n{SCORERS}": (
         "3: mean/open_ended is of open_ended, which is a score from 0: min -2 can never fail"
@@ -90,13 +97,17 @@ TAKEN = [
     "metrics: [mean/turns]\nthresholds: {mean/turns: '<= 4'}",
     "metrics: [mean_reward, pass_rate, worst_task, my.module:Thing]\nreward: x\nbaseline: true",
     "metrics: [mean_reward, mean/turns]\nkey_metrics: mean_reward\nbaseline: true",
+    (
+        "metrics: [pass@1]\nbaseline: true\nrollouts: {path: a, fields: {reward: failed}, "
+        "map: {reward: {'true': 0, 'false': 1}}}"
+    ),
     # a scorer can say which way is better
     f"key_metrics: [mean_reward, mean/ten, mean/slop]\nbaseline: true\n{SCORERS}",
 ]
 
 
 def file(keys):
-    rows = "" if "dataset:" in keys else "\nrollouts: r"
+    rows = "" if "dataset:" in keys or "\nrollouts:" in keys else "\nrollouts: r"
     text = "".join(f"  {line}\n" for line in (keys + rows).splitlines())
     return f"benchmark:\n  name: a\n{text}"
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from generation.conftest import Model
 from generation.running import rows, run
-from judge_process import ServerProcess
+from transport.conftest import Server
 
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
 # a node that is gone is noticed within a second or two
@@ -112,10 +112,11 @@ def _watched():
         signal.signal(signal.SIGALRM, before)
 
 
-class Endpoint(ServerProcess):
+class Endpoint(Server):
     """A process of scorers/endpoint.py."""
 
-    url = ServerProcess.at
+    script = Path(__file__).parents[1] / "scorers" / "endpoint.py"
+    url = Server.at
 
     @property
     def posts(self):
@@ -124,7 +125,7 @@ class Endpoint(ServerProcess):
 
 @pytest.fixture
 def endpoint():
-    endpoint = Endpoint("endpoint.py")
+    endpoint = Endpoint()
     yield endpoint
     endpoint.kill()
 

@@ -72,7 +72,7 @@ class Far:
 
     def __init__(self, folder, head, more):
         self.folder, self.head = folder, head
-        self.endpoint = Endpoint("endpoint.py")
+        self.endpoint = Endpoint()
         folder.mkdir()
         (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
         (folder / "own_scorers.py").write_text("def one(item):\n    return 1.0\n")

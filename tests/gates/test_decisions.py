@@ -2,7 +2,7 @@ import math
 
 import numpy as np
 import pytest
-from gates.making import checked, compared, make_pair, rule, run
+from gates.making import checked, compared, flips, make_pair, rule, run
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec import structs
@@ -24,7 +24,7 @@ def found(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     result = compared(pair).result
     known = {
         "gated": Gated(pair, rule()),
-        "damage": np.array([drop]),
+        "damage": np.full(100, drop),
         "drop": drop,
         "result": structs.replace(result, p=0.001, df=99, se=se).around(drop, 2 * se),
         "units": 100,
@@ -81,6 +81,15 @@ def test_noninferior_where_nothing_differs_rests_on_the_flips_that_may_be_unseen
     assert checked(pair, rule("noninferior", max_drop=unseen - 1e-6)).verdict is INCONCLUSIVE
     one = make_pair([[1.0, 1.0]], [[1.0]])
     assert checked(one, rule("noninferior", max_drop=0.5)).verdict is INCONCLUSIVE
+
+
+@pytest.mark.parametrize(("worse", "better"), [(0, 1), (1, 0), (2, 3)])
+def test_noninferior_where_few_tasks_differ_is_not_as_sure_as_t(worse, better):
+    # with a true drop of 5 points t would pass 3 % of such runs
+    upper = oracle.beta.ppf(0.99, worse + 1, 100 - worse) - better / 100
+    pair = flips(worse, better, 100 - worse - better)
+    assert checked(pair, rule("noninferior", max_drop=upper + 1e-6)).verdict is PASS
+    assert checked(pair, rule("noninferior", max_drop=upper - 1e-6)).verdict is INCONCLUSIVE
 
 
 @given(

@@ -114,14 +114,23 @@ def test_swapped_sides_of_a_median_against_all_swaps():
     rng = np.random.default_rng(4)
     before, after = rng.random(9), rng.random(9) * 0.8
     check = checked(make_combined(before, after))
-    seen, reached = np.median(before) - np.median(after), 0.0
+    drops = []
     for choice in range(2**9):
         swapped = np.array([choice >> i & 1 for i in range(9)], dtype=bool)
-        drop = np.median(np.where(swapped, after, before))
-        drop -= np.median(np.where(swapped, before, after))
-        reached += 1.0 if drop > seen + 1e-12 else 0.5 * (abs(drop - seen) <= 1e-12)
+        sides = np.where(swapped, after, before), np.where(swapped, before, after)
+        # swaps of the same drop are ranked by the mean's
+        drops.append([round(f(sides[0]) - f(sides[1]), 9) for f in (np.median, np.mean)])
+    reached = sum(d > drops[0] for d in drops) + 0.5 * drops.count(drops[0])
     assert check.evidence["test"] == "swapped sides"
     assert check.evidence["p"] == pytest.approx(reached / 2**9, rel=1e-9)
+
+
+@pytest.mark.parametrize("tasks", [7, 8, 40, 600])
+def test_a_median_that_falls_from_1_to_0_in_all_tasks_fails(tasks):
+    check = checked(make_combined([1.0] * tasks, [0.0] * tasks))
+    assert check.verdict is FAIL
+    assert 0 < check.evidence["drop_low"] < check.evidence["drop_high"] == 1
+    assert check.evidence["mde"] is None or check.evidence["mde"] <= 1
 
 
 def worst_task(before, after):

@@ -60,9 +60,41 @@ def test_metrics_of_unlike_tasks_are_tested_together(project):
     assert both[0] == pytest.approx(both[1], rel=0.2)
 
 
-def test_a_drop_that_rates_cannot_show_is_not_judged_even_at_0(project):
-    found = _compared(
-        project, [{"reward": 1}] * 20, [{"reward": 0}] * 20, "[median]", ", max_drop: 5"
-    )
-    assert found["median"]["verdict"] == "INCONCLUSIVE"
-    assert "can never fail: all rewards of median lie in [0, 1]" in found["median"]["reason"]
+@pytest.mark.parametrize(
+    ("before", "after", "asked", "reason"),
+    [
+        ([1] * 20, 0, "max_drop: 5", "5 can never fail: all rewards of median lie in [0, 1]"),
+        ([1] * 11 + [0] * 9, 0, "rule: absolute, max_drop: 0.5", ""),
+        ([0.04] * 20, 0, "max_drop: 5%", "was 0.04, and the worst that it can be is 0"),
+        ([0.04] * 20, 0, "rule: relative, max_drop: 99%", ""),
+        (
+            [0.6] * 20,
+            1,
+            "direction: lower, rule: relative, max_drop: 70%",
+            "max_drop 0.7 can never fail: median was 0.6, and the worst that it can be is 1",
+        ),
+        ([0.6] * 20, 1, "direction: lower, rule: absolute, max_drop: 0.39", ""),
+        ([0] * 20, 0, "max_drop: 5%", None),  # nothing to lose
+    ],
+)
+def test_a_drop_that_rates_cannot_show_is_not_judged_even_at_0(
+    project, before, after, asked, reason
+):
+    rows = [{"reward": r} for r in before]
+    found = _compared(project, rows, [{"reward": after}] * len(rows), "[median]", f", {asked}")
+    check = found["median"]
+    assert check["verdict"] == ("PASS" if reason is None else "INCONCLUSIVE" if reason else "FAIL")
+    assert (reason or "") in check["reason"]
+
+
+def test_a_sum_over_other_numbers_of_rollouts_is_not_judged(project):
+    rows = [{"_ng_rollout_index": s, "tokens": 10.0, "reward": 1} for s in (0, 1)]
+    for name, of in (("old", rows), ("runs", [rows[0] | {"tokens": 20.0}])):
+        lines = [{"_ng_task_index": t, **row} for t in range(20) for row in of]
+        project.rows(f"{name}.jsonl", lines)
+    project.bench("metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl}")
+    project.run()
+    check = project.checks()["sum/tokens"]
+    assert check["verdict"] == "INCONCLUSIVE"
+    assert "it adds up all rollouts, 40 then and 20 now" in check["reason"]
+    assert "gate mean/tokens" in check["hint"]

@@ -3,16 +3,14 @@
 from pathlib import Path
 
 import pytest
-from judge_process import ServerProcess
+from transport.conftest import Server
 
 
-class Model(ServerProcess):
+class Model(Server):
     """A process of openai_server.py."""
 
-    close = ServerProcess.kill
-
-    def __init__(self):
-        super().__init__(Path(__file__).with_name("openai_server.py"))
+    script = Path(__file__).with_name("openai_server.py")
+    close = Server.kill
 
     @property
     def url(self):

@@ -142,3 +142,20 @@ def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
     file.write_text(text)
     project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(["*num_samples: all, because*"])
     assert model.posts == 240 + 120
+
+
+def test_a_target_without_a_version_is_asked_once(project):
+    project.write(
+        "unversioned.py",
+        "def answer(row):\n    open('asked.txt', 'a').write('x')\n    return str(row['id'] % 2)\n",
+    )
+    project.rows("data.jsonl", ({"id": i, "answer": "1"} for i in range(30)))
+    text = online("http://h/v1", "  thresholds: {mean_reward: '>= 0.45'}\n", 4)
+    target, scorers = "  target: unversioned:answer\n", text[text.index("  scorers") :]
+    text = text[: text.index("  model")] + target + scorers
+    project.write(
+        "a.bench.yaml", text.replace("_samples: 4", "_samples: {min: 1, max: 4, stop: early}")
+    )
+    result = project.run("-o", "pythonpath=.")
+    result.stdout.fnmatch_lines(["*num_samples: all, because*only if the target has a version*"])
+    assert len((project.path / "asked.txt").read_text()) == 120

@@ -26,23 +26,30 @@ def budget_of(evaluated):
 
 
 @pytest.mark.parametrize(
-    ("budget", "limit"),
+    ("budget", "said"),
     [
-        ("requests: 3", "3 requests"),
-        ("tokens: 30", "30 tokens"),
-        ("cost: 0.00003", "a cost of 3e-05"),
+        ("requests: 3", "3 requests was used up"),
+        ("tokens: 30", "30 tokens was used up"),
+        ("cost: 0.00003", "a cost of 3e-05 was used up"),
+        ("cost: 9", "a cost of 9 can't be counted: an answer doesn't say how many tokens it took"),
+        (
+            "requests: 9, tokens: 900",
+            "900 tokens can't be counted: an answer doesn't say how many tokens it took",
+        ),
     ],
 )
-def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, limit):
+def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, said):
+    prompt = "mode=nousage {{ question }}" if "counted" in said else "{{ question }}"
     rows(tmp_path / "data.jsonl", sums(8))
     rest = f"  budget: {{{budget}}}\n  params: {{parallelism: 1}}\n"
-    evaluated, lines = run(tmp_path, online(model.url, rest))
+    evaluated, lines = run(tmp_path, online(model.url, rest, prompt=f'"{prompt}"'))
     check = budget_of(evaluated)
     assert check.verdict is Verdict.INCONCLUSIVE
+    asked = 1 if "counted" in said else 3  # 11 tokens each
     assert check.reason == (
-        f"the budget of {limit} was used up, and 5 of 8 rollouts were not asked for"
+        f"the budget of {said}, and {8 - asked} of 8 rollouts were not asked for"
     )
-    assert model.posts == 3  # 11 tokens each
+    assert model.posts == asked
     assert evaluated.baseline is None
     assert len(lines) == 8
 

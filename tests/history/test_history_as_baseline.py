@@ -83,7 +83,8 @@ def test_the_history_may_be_another_file_and_must_be_one(quick):
 def test_the_reason_stays_in_a_committed_baseline_until_its_numbers_change(quick):
     quick.bench(FILE.replace("{history: 3}", "true"))
     rollouts(quick, 1)
-    assert "needs --snapshot-update" in quick.run("--evalmetrics-reason", "x").stderr.str()
+    for alone in (["--evalmetrics-reason", "x"], ["--evalmetrics-add-run"]):
+        assert "needs --snapshot-update" in quick.run(*alone).stderr.str()
     quick.run("--snapshot-update", "--evalmetrics-reason", "first one")
     path = quick.baseline()
     before = path.read_bytes()

@@ -2,8 +2,8 @@
 
 import gzip
 import json
-
-import pytest
+from importlib import import_module
+from pathlib import Path
 
 OLD = [(f"q{t}", s, 1.0, f"It is {t}.") for t in range(12) for s in range(2)]
 NEW = [(t, s, 0.0 if t != "q0" else r, f"No idea {t}.") for t, s, r, _ in OLD]
@@ -33,24 +33,27 @@ def entry(project):
     return project.report()["benchmarks"][0]
 
 
-def test_another_run_has_its_rows(project):
-    save(project, "old.jsonl", OLD, expected="e")
-    save(project, "runs.jsonl", NEW, expected="e")
+def compared(project, old, new, **more):
+    """Compare two runs, of which the later is worse."""
+    save(project, "old.jsonl", old, **more)
+    save(project, "runs.jsonl", new, **more)
     bench(project, OTHER)
     assert project.run().ret == 1
-    flips = entry(project)["flips"]
+    return entry(project)
+
+
+def test_another_run_has_its_rows(project):
+    flips = compared(project, OLD, NEW, expected="e")["flips"]
     assert len(flips) == 11
+    before = {"reward": 1.0, "text": "It is 1.", "reason": ""}
+    now = {"reward": 0.0, "text": "No idea q1.", "reason": ""}
     assert flips[0] == {
         "agent": "agent",
         "task": "q1",
         "prompt": "What is q1?",
         "reference": "e",
-        "before": [
-            {"sample": s, "reward": 1.0, "text": "It is 1.", "reason": ""} for s in range(2)
-        ],
-        "now": [
-            {"sample": s, "reward": 0.0, "text": "No idea q1.", "reason": ""} for s in range(2)
-        ],
+        "before": [{"sample": 0, **before}, {"sample": 1, **before}],
+        "now": [{"sample": 0, **now}, {"sample": 1, **now}],
     }
 
 
@@ -79,8 +82,8 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project):
 
 def gym(text):
     message = {"type": "message", "role": "assistant", "content": [{"text": text}]}
-    called = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
-    return {"output": [{"type": "reasoning", "summary": []}, called, message]}
+    call = {"type": "function_call", "name": "look_up", "arguments": '{"a": 1}'}
+    return {"output": [{"type": "reasoning", "summary": []}, call, message]}
 
 
 LAYOUTS = [
@@ -90,31 +93,32 @@ LAYOUTS = [
     ({"answer": "42", "target": 7}, "reference", "7"),
     ({"response": "x", "answer": "42"}, "reference", "42"),
     ({"response": "x" * 9_000}, "text", "x" * 4_000 + " …"),
-    # what was asked alone is no answer
-    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, "", ""),
+    # a question alone is no answer
+    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, None, None),
 ]
 
 
-@pytest.mark.parametrize(("row", "key", "text"), LAYOUTS)
-def test_texts_of_many_layouts(project, row, key, text):
-    for name, reward in (("old.jsonl", 1.0), ("runs.jsonl", 0.0)):
-        project.rows(name, [{"id": f"q{t}", "try": 0, "reward": reward} | row for t in range(12)])
-    bench(project, OTHER)
-    assert project.run().ret == 1
-    if key:
-        flip = entry(project)["flips"][0]
-        assert (flip["now"][0] if key == "text" else flip)[key] == text
-    else:
-        assert "flips" not in entry(project)
+def test_texts_of_many_layouts(project):
+    text = "defaults: {metrics: [pass@1]}\nbenchmarks:\n"
+    for n, (row, *_) in enumerate(LAYOUTS):
+        for name, reward in ((f"old{n}", 1.0), (f"new{n}", 0.0)):
+            ids = [{"id": f"q{t}", "try": 0, "reward": reward} for t in range(12)]
+            project.rows(f"{name}.jsonl", [each | row for each in ids])
+        old, new = (f"{{path: {side}{n}.jsonl, {FIELDS}}}" for side in ("old", "new"))
+        text += f"  - {{name: b{n}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
+    project.write("math.bench.yaml", text)
+    project.run().assert_outcomes(failed=len(LAYOUTS))
+    for (_, key, expected), benchmark in zip(LAYOUTS, project.report()["benchmarks"], strict=True):
+        if key is None:
+            assert "flips" not in benchmark
+        else:
+            flip = benchmark["flips"][0]
+            assert (flip["now"][0] if key == "text" else flip)[key] == expected
 
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):
     many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
-    save(project, "old.jsonl", many)
-    save(project, "runs.jsonl", [(t, s, 0.0, text) for t, s, _, text in many])
-    bench(project, OTHER)
-    project.run()
-    flips = entry(project)["flips"]
+    flips = compared(project, many, [(t, s, 0.0, text) for t, s, _, text in many])["flips"]
     assert 5 < len(flips) < 15
     assert len(json.dumps(flips)) < 330_000
     assert (project.path / "evalmetrics" / "report.html").stat().st_size < 3_000_000
@@ -170,25 +174,16 @@ def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
         project.rows("rows.jsonl", rows)
         assert project.run(*flags).ret == 1 - n
     flip = entry(project)["flips"][0]
-    assert [side[0]["reason"] for side in (flip["before"], flip["now"])] == [
-        "it is fine",
-        "it is bad",
-    ]
+    assert (flip["before"][0]["reason"], flip["now"][0]["reason"]) == ("it is fine", "it is bad")
 
 
-def test_what_cannot_be_read_again_is_left_out(project):
-    save(project, "old.jsonl", OLD)
-    save(project, "runs.jsonl", NEW)
-    bench(project, OTHER)
-    project.write(
-        "conftest.py",
-        "import pathlib, pytest_evalmetrics.pipeline.benchmark_rows as rows\n"
-        "real = rows.records\n"
-        "def records(*args):\n"
-        "    pathlib.Path('old.jsonl').unlink(missing_ok=True)\n"
-        "    return real(*args)\n"
-        "rows.records = records\n",
-    )
-    result = project.run()
-    assert result.ret == 1
-    assert "flips" not in entry(project)
+def test_files_that_changed_meanwhile_show_no_answers(project, monkeypatch):
+    inner = "pytest_evalmetrics.pipeline.benchmark_rows"
+    records = import_module(inner).records
+
+    def records_without_old(*args):
+        Path("old.jsonl").unlink(missing_ok=True)
+        return records(*args)
+
+    monkeypatch.setattr(f"{inner}.records", records_without_old)
+    assert "flips" not in compared(project, OLD, NEW)

@@ -20,7 +20,7 @@ def rewards(seed, shift):
 
 
 @pytest.mark.parametrize("noisy", [True, False])
-def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(project, noisy):
+def test_recorded_runs_give_their_noise_and_fitting_settings(project, noisy):
     runs = [rewards(n, shift * noisy) for n, shift in enumerate(SHIFTS)]
     for n, run in enumerate(runs):
         project.rollouts(run, f"r{n}.jsonl")
@@ -69,14 +69,15 @@ def test_recorded_runs_tell_their_noise_and_the_settings_that_fit_it(project, no
     assert data["patch"] == []
 
 
-def test_runs_of_a_target_are_made_now_one_after_the_other(project):
+def test_a_target_is_run_several_times_in_sequence(project):
     project.write(
         "agent.py",
         "import random\n"
         "def answer(row, sample):\n"
         "    shift = (0.1, -0.1, 0.1, -0.1)[sample // 2]\n"
         "    chance = random.Random(f'{row[\"id\"]} {sample}').random()\n"
-        "    open('calls', 'a').write(f'{sample // 2}')\n"
+        "    with open('calls', 'a') as calls:\n"
+        "        calls.write(f'{sample // 2}')\n"
         "    return 'yes' if chance < 0.5 + shift else 'no'\n",
     )
     project.rows("data.jsonl", ({"id": n, "answer": "yes"} for n in range(150)))
@@ -103,7 +104,7 @@ def test_runs_of_a_target_are_made_now_one_after_the_other(project):
         assert project.run(*wrong).ret == pytest.ExitCode.USAGE_ERROR
 
 
-def test_a_judge_that_is_asked_again_shows_its_noise(project, judge_server):
+def test_the_noise_of_a_judge_that_is_asked_again(project, judge_server):
     project.rollouts([[0.0]] * 12, say='{"quality": 2, "reasoning": "so"}')
     judge = f"{{url: '{judge_server.url('drifts=yes')}', name: judge}}"
     project.bench(

@@ -44,20 +44,24 @@ def test_a_judge_that_is_too_kind_is_corrected(project):
     assert entry["agents"][0]["estimates"]["ppi/mean_reward"]["interval"] == whole
 
 
-@pytest.mark.parametrize(
-    ("text", "labelled", "words"),
-    [
-        ("labels: human", 20, "*20 labelled tasks are too few: 30 are needed*"),
-        ("labels: nobody", 100, "*nobody*"),
-        ("", 100, "*it needs labels*"),
-    ],
-)
-def test_what_labels_must_be(project, text, labelled, words):
-    rows(project, labelled)
-    project.bench(f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}")
-    result = project.run()
-    assert result.ret != 0
-    result.stdout.fnmatch_lines([words])
+REFUSED = {
+    "few": ("labels: human", "20 labelled tasks are too few: 30 are needed*"),
+    "unknown": ("labels: nobody", "*nobody*"),
+    "none": ("", "*it needs labels*"),
+}
+
+
+def test_labels_that_correct_nothing_are_refused(project):
+    rows(project, 20)
+    for name, (text, _) in REFUSED.items():
+        project.bench(f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}", f"{name}.bench.yaml")
+    result = project.run("--continue-on-collection-errors")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    report = project.report()  # whose JSON has no NaN
+    assert [entry["verdict"] for entry in report["benchmarks"]] == ["INCONCLUSIVE"] * 2
+    assert report["not_evaluated"] == ["none.bench.yaml"]
+    for name, (_, message) in REFUSED.items():
+        result.stdout.fnmatch_lines([f"*{name}.bench.yaml:*{message}"])
 
 
 @pytest.mark.parametrize("accuracy", [0.8, 0.9, 0.95, 0.98])

@@ -15,11 +15,13 @@ def row(quality, human):
     return {"say": json.dumps({"quality": quality, "other": 0.5}), "human": human}
 
 
-def bench(project, labels, text="label: human", *, url="http://127.0.0.1:1/v1", gates=""):
-    project.rows("labels.jsonl", labels)
+def bench(
+    project, labels, *, text="label: human", url="http://127.0.0.1:1/v1", gates="", name="labels"
+):
+    project.rows(f"{name}.jsonl", labels)
     project.rows("data.jsonl", [{"id": "a"} | row("good", None)])
     project.write(
-        "a.bench.yaml",
+        f"{name}.bench.yaml",
         f"""\
 benchmark:
   name: a
@@ -31,7 +33,7 @@ benchmark:
       scores:
         - {{name: quality, rubric: [{{label: good, value: 1}}, {{label: bad, value: 0}}]}}
         - {{name: other}}
-      judge_check: {{rows: labels.jsonl, {text}}}
+      judge_check: {{rows: {name}.jsonl, {text}}}
   reward: quality
   thresholds: {{{gates}}}
 """,
@@ -52,9 +54,9 @@ def test_labels_may_be_numbers_or_those_of_the_rubric(project, judge_server):
     bench(project, labels, url=judge_server.url())
     check, _, notes = checked(project)
     assert (check["rows"], check["accuracy"], check["kappa"]) == (4, 0.75, 0.5)
-    assert [found["row"].rpartition("/")[2] for found in check["first"]] == ["labels.jsonl:3"]
-    said = "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
-    assert said in notes
+    assert [each["row"].rpartition("/")[2] for each in check["first"]] == ["labels.jsonl:3"]
+    agreement = "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
+    assert agreement in notes
     assert judge_server.posts == 4  # the row that is scored is one of them
 
 
@@ -77,22 +79,24 @@ def test_a_labelled_row_without_a_score_leaves_nothing_judged(project, judge_ser
     assert "1 of 2 labelled rows" in notes
 
 
-@pytest.mark.parametrize(
-    ("labels", "text", "gates", "message"),
-    [
-        ([row("good", "x")], "label: human", "", 'is "x", expected a number or one of good, bad'),
-        ([{"human": 1}, {}], "label: human", "", "is null"),
-        ([], "label: human", "", "labels.jsonl: the file is empty"),
-        ([row("good", 1)], "label: human, score: fun", "", "gives no 'fun'; it gives: other, qual"),
-        ([row("good", 1)], "label: human", 'judge_kappa/fun: ">= 1"', "judge_check: quality"),
-        ([row("good", 1)], "label: human", 'judge_kappa: ">= 1"', "judge_check: quality"),
-    ],
-)
-def test_labels_that_are_none(project, labels, text, gates, message):
-    bench(project, labels, text, gates=gates)
-    result = project.run()
-    assert result.ret != 0
-    assert message in result.stdout.str()
+ONE = [row("good", 1)]
+INVALID = {
+    "text": ([row("good", "x")], {}, 'is "x", expected a number or one of good, bad'),
+    "null": ([{"human": 1}, {}], {}, "is null"),
+    "empty": ([], {}, "empty.jsonl: the file is empty"),
+    "score": (ONE, {"text": "label: human, score: fun"}, "gives no 'fun'; it gives: other, qual"),
+    "gate": (ONE, {"gates": 'judge_kappa/fun: ">= 1"'}, "judge_check: quality"),
+    "bare": (ONE, {"gates": 'judge_kappa: ">= 1"'}, "judge_check: quality"),
+}
+
+
+def test_invalid_labels(project):
+    for name, (labels, keys, _) in INVALID.items():
+        bench(project, labels, name=name, **keys)
+    result = project.run("--continue-on-collection-errors")
+    assert result.ret == pytest.ExitCode.TESTS_FAILED
+    for name, (*_, message) in INVALID.items():
+        result.stdout.fnmatch_lines([f"*{name}.bench.yaml:*{message}*"])
 
 
 def test_what_summaries_tell_of_rubrics_and_panels():

@@ -1,4 +1,4 @@
-"""What is wrong is found before anything is paid for, and by a check that calls nothing."""
+"""Mistakes are reported before anything is paid for, and by a check that calls nothing."""
 
 import pytest
 
@@ -30,34 +30,40 @@ benchmark:
 @pytest.fixture
 def paid(project, judge_server):
     project.rows("rows.jsonl", ROWS)
-    project.url = judge_server.url()  # type: ignore[attr-defined]
+    project.url = judge_server.url()
     return project
 
 
 def write(project, text, name="a.bench.yaml"):
-    project.write(name, text.replace("URL", project.url))  # type: ignore[attr-defined]
+    project.write(name, text.replace("URL", project.url))
 
 
+JUDGED = """\
+llm-judge, model: {url: URL, name: j}, scores: [{name: x}], prompt_template: "{{ scores.y }}"}"""
 FAULTS = {
     "k": (ONLINE, "[mean_reward]", "[pass@8]", ":8:13: *pass@8 needs 8 rollouts*"),
     "recorded k": (REMOTE, "[mean_reward]", "[pass@8]", ":7:13: *pass@8*task*"),
-    "score": (
-        ONLINE,
-        "{mean_reward:",
-        "{mean/acuracy:",
-        ":9:16: *no rollout*'acuracy'*exact-match*",
-    ),
+    "score": (ONLINE, "{mean_reward:", "{mean/acuracy:", ":9:16: *no rollout*'acuracy'*exact-m*"),
     "given score": (REMOTE, "{mean_reward:", "{mean/acuracy:", ":9:16: *did you mean 'accuracy'*"),
     "prompt": (ONLINE, "{{ question", "{{ quetion", ":5:3: *no row can*'quetion'*'question'*"),
     "reference": (ONLINE, "item.reference", "item.referense", ":7:33: *no row can*'referense'*"),
     "body": (REMOTE, "item.reference", "item['referense']", ":5:*: *no row can*'referense'*"),
-    "answer": (
-        ONLINE,
-        "item.reference",
-        "sample.output_txt",
-        ":7:33: *'output_txt'*'output_text'*",
-    ),
+    "answer": (ONLINE, "item.reference", "sample.output_txt", ":7:33: *_txt'*'output_text'*"),
     "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first + 1*rows.j*"),
+    "braces": (ONLINE, "{{ question }}", "Q { question }", ":5:3: *{ question } is sent as it is*"),
+    "body's braces": (
+        REMOTE,
+        "{{ item.reference }}",
+        "{item.reference}",
+        ":5:*: *as it is written*",
+    ),
+    "system": (ONLINE, "name: m}", 'name: m, system_prompt: "{{ level }}"}', ":4:*: *as written*"),
+    "judge": (
+        ONLINE,
+        'exact-match, reference: "{{ item.reference }}"}',
+        JUDGED,
+        ":7:*: *'y'*",
+    ),
     "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
     "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
     "value": (
@@ -102,6 +108,9 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
     write(paid, "benchmark:\n  name: b\n  rolouts: x.jsonl\n", "b.bench.yaml")
     write(paid, "benchmark: {name: c, rollouts: none.jsonl}\n", "c.bench.yaml")
     write(paid, ONLINE, "d.bench.yaml")
+    write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n", "e.bench.yaml")
+    paid.rollouts([[1.0], [1.0, 0.0]])
+    paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
     result = paid.run("--evalmetrics-check", "-q")
     result.stdout.fnmatch_lines(
         [
@@ -113,7 +122,9 @@ def test_a_check_reports_everything_at_once(paid, judge_server):
             "b.bench.yaml:1:1: *'rollouts' is missing",
             "b.bench.yaml:3:3: *'rolouts'*",
             "c.bench.yaml:1:*none.jsonl*",
-            "* problems in 3 of 4 benchmark files",
+            "e.bench.yaml:10:12: benchmark.expect.tasks: *164*",
+            "math.bench.yaml:4:12: benchmark.expect.rollouts: *",
+            "10 problems in 5 of 6 benchmark files",
         ]
     )
     assert (result.ret, judge_server.posts) == (1, 0)
@@ -150,17 +161,3 @@ def test_names_that_a_row_need_not_have_and_what_a_hook_computes(paid):
     write(paid, ONLINE.replace("{mean_reward:", "{own:"))
     result = paid.run("--evalmetrics-check")
     assert result.ret == 0, result.stdout.str()
-
-
-def test_a_check_counts_tasks(paid):
-    write(paid, f"{ONLINE}  expect: {{tasks: 164}}\n")
-    paid.rollouts([[1.0], [1.0, 0.0]])
-    paid.bench("expect: {rollouts: 2}\nthresholds: {mean_reward: '>= 0'}")
-    result = paid.run("--evalmetrics-check")
-    result.stdout.fnmatch_lines(
-        [
-            "a.bench.yaml:10:12: benchmark.expect.tasks: *164*",
-            "math.bench.yaml:4:12: benchmark.expect.rollouts: *",
-            "2 problems in 2 of 2 benchmark files",
-        ]
-    )

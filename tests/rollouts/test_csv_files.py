@@ -62,6 +62,9 @@ def test_long_cells_many_rows_and_compression(folder):
         ("id,reward\na,1\n,1\n", 3, "no task id: 'id' is null"),
         ("id,reward,n\na,1,0\nb,1,-1\n", 3, "the sample index is -1"),
         ("name,reward\na,1\n", 2, "'id' is not there; the row's keys: name, reward"),
+        ("id,id,reward\na,1\n", 1, "two columns have the name 'id'"),
+        ("id,reward\na,1,2\n", 2, "this line has 3 cells, and the file 2 columns"),
+        ("id|reward\na|1\n", 2, "'id' is not there; the row's keys: id|reward"),
     ],
 )
 def test_what_is_refused(folder, text, line, message):

@@ -1,5 +1,7 @@
 """Paths and globs to files."""
 
+import gzip
+
 import pytest
 from rollouts.conftest import Folder
 
@@ -74,3 +76,13 @@ def test_no_match_is_reported_at_the_line_of_the_path(project):
     out = project.run().stdout.str()
     assert "'runs/*.jsonl' matches no file" in out
     assert "a.bench.yaml:4" in out
+
+
+@pytest.mark.parametrize("name", ["b.jsonl", "a.jsonl.gz"])
+def test_a_copy_of_a_file_is_noted(folder, name):
+    text = '{"id": "a", "reward": 1}\n{"id": "b", "reward": 0}\n'
+    folder.write(text, "a.jsonl")
+    folder.write(gzip.compress(text.encode()) if name.endswith(".gz") else text, name)
+    folder.write(text.replace('"a"', '"c"'), "c.jsonl")  # of the same size
+    table = folder.load("a.jsonl", name, "c.jsonl", fields={"task": "id"})
+    assert table.notes == (f"{name} looks like a copy of a.jsonl, and its rows count too",)

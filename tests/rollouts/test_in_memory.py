@@ -96,6 +96,7 @@ def test_scores_and_labels_follow_their_tasks():
         (np.zeros((2, 2, 2)), {}, r"the shape \(2, 2, 2\)"),
         ({"a": np.zeros((2, 2))}, {}, r"rewards\['a'\] has the shape \(2, 2\)"),
         ([1j], {}, "is complex"),
+        ([1, 2], {"scores": {"reward": [2, 3]}}, "scores holds a 'reward' beside rewards"),
         ([1, 2], {"scores": {"x": [1]}}, r"scores\['x'\] has 1 task, and rewards 2"),
         ([[1, 2]], {"scores": {"x": [[1]]}}, "has 1 value of task 0, and rewards 2"),
         ({"a": 1}, {"scores": {"x": {"b": 1}}}, "'b' is only in scores"),

@@ -123,6 +123,18 @@ ODD = {
         "pass@1",
         2 / 3,
     ),
+    "slips.jsonl": (
+        lines({"uid": f"n{n}", "all": {"wer": n / 11}, "note": "x"} for n in range(N)),
+        "{fields: {task: uid, reward: all.wer}}",
+        "mean_reward",
+        0.5,
+    ),
+    "failures.jsonl": (
+        lines({"uid": f"n{n}", "failed": "no" if p else "yes"} for n, p in enumerate(PASSES)),
+        "{fields: {task: uid, reward: failed}, map: {reward: {'no': 1, 'yes': 0}}}",
+        "pass@1",
+        2 / 3,
+    ),
     "braces.json": (
         [{"test": {"name": f"n{n}"}, "scores": {"Facts": n / 11}} for n in range(N)],
         "{fields: {task: test.name, reward: scores.Facts}}",
@@ -150,6 +162,7 @@ def test_odd_files_are_gated_in_two_commands(project):
         benchmark, written = found(project, name)
         assert benchmark["rollouts"] == {"path": name, **yaml.safe_load(shape)}
         assert "# reward: " in written or "lists" in shape
+        assert benchmark["baseline"] == ({"direction": "lower"} if name == "slips.jsonl" else True)
     assert project.run().ret == 0
     measured = {b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]}
     for name, (_, _, metric, value) in ODD.items():

@@ -92,6 +92,26 @@ def test_the_only_score_of_a_format_is_the_reward():
     with pytest.raises(DataError, match="several scores could be the reward: acc, f1"):
         build(acc, chunk(["y"], scores={"f1": [1.0]}, rewards=["f1"]))
     assert "reward" not in build(acc, scores=()).scores
+    with pytest.raises(DataError, match="the only score is 'wer', and of a reward more is better"):
+        build(chunk(["x"], scores={"wer": [1.0]}, rewards=["wer"]))
+
+
+@pytest.mark.parametrize("kind", [int, bool, np.float32, object, list])
+def test_columns_of_any_kind_hold_their_numbers(kind):
+    values = [1, 0, 1] if kind is list else np.array([1, 0, 1], kind)
+    three = chunk(["x", "y", "z"], scores={"reward": [1.0, 0, 1]})
+    table = build(replace(three, scores={"reward": values}, task=np.array([3, 4, 5])))
+    assert table.scores["reward"].tolist() == [1, 0, 1]
+    assert [(task, type(task)) for task in table.tasks] == [(3, int), (4, int), (5, int)]
+
+
+@pytest.mark.parametrize("name", ["task", "sample", "agent", "scores"])
+def test_a_column_of_another_length_is_refused(name):
+    three = chunk(["x", "y", "z"], scores={"reward": [1.0, 0, 1]})
+    short = {"reward": np.array([1.0])} if name == "scores" else getattr(three, name)[:1]
+    named = "reward" if name == "scores" else name
+    with pytest.raises(DataError, match=f"a chunk has 3 places, and 1 of {named}"):
+        build(replace(three, **{name: short}))
 
 
 def test_where_all_failed_every_score_is_missing():

@@ -45,7 +45,7 @@ def answer(text):  # noqa: PLR0911 - one for each question
     if '"matches"' in text:
         asked = material(text)
         wanted = asked["reference_topics"]
-        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in asked["topics"]]}
+        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in asked["topics"][::-1]]}
     if '"user_goal"' in text:
         return {"user_goal": told(text, "goal")[0], "end_state": told(text, "end")[0]}
     if '"verdict"' in text:

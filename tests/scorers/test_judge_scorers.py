@@ -82,11 +82,15 @@ def test_topic_adherence(judge_server, mode, expected):
     assert judge_server.posts == 6 + 2
 
 
-def test_no_topics_are_no_score(judge_server):
-    found = row(user_input="hello", reference_topics=["a"])
+@pytest.mark.parametrize(
+    ("said", "kind"),
+    [("hello", "no-topics"), (f"[[topics: {', '.join(map(str, range(101)))}]]", "too-many-topics")],
+)
+def test_no_topics_and_too_many_are_no_score(judge_server, said, kind):
+    found = row(user_input=said, reference_topics=["a"])
     with pytest.raises(RowError) as raised:
         judged(made(judge_server, "topic_adherence"), found)
-    assert raised.value.kind == "no-topics"
+    assert raised.value.kind == kind
     assert judge_server.posts == 1
 
 

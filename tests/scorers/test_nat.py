@@ -62,6 +62,7 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score(answer, value):
         ({"success": False, "result": None, "error": "time is up"}, "not-successful", "time is up"),
         ({"success": False}, "not-successful", "no reason"),
         ({"success": True, "result": {"score": 0.5, "error": "cut"}}, CRASHED, "cut"),
+        (result(0.0) | {"error": "time is up"}, "not-successful", "time is up"),
         (result(None), "no-score", "null"),
         (result("n/a"), "no-number", "n/a"),
         (result([1]), "no-number", "[1]"),

@@ -76,6 +76,9 @@ def test_no_flips_still_have_an_upper_bound(n):
     bound = zero_flip_bound(n, 0.05)
     assert bound == pytest.approx(clopper_pearson(0, n, 0.9).high, rel=1e-9)
     assert (1 - bound) ** n == pytest.approx(0.05, rel=1e-9)
+    for flips in (0.25, 1, n - 0.5, n):
+        high = oracle.beta.ppf(0.95, flips + 1, n - flips) if flips < n else 1.0
+        assert zero_flip_bound(n, 0.05, flips) == pytest.approx(high, rel=1e-9)
 
 
 flips = st.integers(0, 60)

@@ -87,7 +87,7 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
         case "/gzip":
             packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
             return reply(200, packed, Content_Encoding="gzip")
-        case "/":
+        case "/seen":
             if "reset" in query:
                 seen.paths, seen.connections = {}, 0
             return as_json({"paths": seen.paths, "connections": seen.connections})

@@ -73,6 +73,7 @@ def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secr
         ("soon", 0),
         ("inf", 0),
         ("Fri, 99 Foo 2023 00:00:00 GMT", 0),
+        ("Fri, 01 Jan 99999999999999999999 00:00:00 GMT", 0),
     ],
 )
 @pytest.mark.parametrize("code", [429, 503])
@@ -103,6 +104,7 @@ def test_a_longer_wait_than_allowed_stops_the_run(client):
     [
         status(402, "top up"),
         raw(b'{"error": {"message": "top up", "code": "insufficient_quota"}}', status=429),
+        raw(b'{"detail": "top up: you have run out of credits"}', status=429),
         raw(b'{"error": {"type": "credit_balance_too_low", "message": "top up"}}', status=429),
     ],
 )

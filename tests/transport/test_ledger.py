@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 from transport.fakes import Client, answers_in, broken, ok, select
 
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError
 
 SCRIPT = Path(__file__).with_name("crashing.py")
@@ -66,6 +67,17 @@ def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(ledger):
     found, (warning,) = answers(ledger)
     assert found >= ANSWERS // 2 - 40
     assert "was damaged" in warning
+
+
+def test_a_stub_is_set_aside_and_another_short_file_is_refused(ledger, client):
+    ledger.write_bytes(ledger.read_bytes()[:100])
+    client(mode="normal").ask()
+    assert client(mode="normal").ask().from_journal
+    client()  # closes it
+    ledger.write_text("my notes")
+    with pytest.raises(EvalMetricsError, match="is no journal: nothing was called"):
+        client(mode="normal").ask()
+    assert ledger.read_text() == "my notes"
 
 
 def test_garbage_behind_the_end_costs_nothing_and_a_changed_digit_is_no_other_answer(ledger):

@@ -110,6 +110,8 @@ WRITTEN = {
     "a URL's bytes": lambda v: "".join(f"%{ord(c):02x}" for c in v),
     "JSON in JSON": lambda v: json.dumps("".join(f"\\u{ord(c):04x}" for c in v))[1:-1],
     "a URL in a URL": lambda v: quote("".join(f"%{ord(c):02x}" for c in v)),
+    "its bytes": lambda v: "".join(f"\\x{ord(c):02x}" for c in v),
+    "hexadecimal": lambda v: v.encode().hex(),
     "upper case": str.upper,
     "lower case": str.lower,
     "its start": lambda v: f"{v[:17]}...",

@@ -18,6 +18,8 @@ def said(prompt, completion=0):
         ({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}, (5, 3, 9)),
         ({"input_tokens": 5, "output_tokens": 3}, (5, 3, 8)),
         ({"prompt_tokens": 5, "completion_tokens": None}, (5, 0, 5)),
+        ({"prompt_tokens": 5.0, "completion_tokens": 3, "total_tokens": 0}, (5, 3, 8)),
+        ({"prompt_tokens": 5.5}, None),
         ({"prompt_tokens": True, "completion_tokens": -3}, None),
         ({"total_tokens": 7}, None),
         (None, None),

@@ -1,11 +1,3 @@
 """The server of a model, as online runs have it."""
 
-import pytest
-from generation.conftest import Model
-
-
-@pytest.fixture
-def model():
-    server = Model()
-    yield server
-    server.close()
+from generation.conftest import model  # noqa: F401 - a fixture of this folder too

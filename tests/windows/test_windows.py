@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 from generation.running import online
 
 pytestmark = pytest.mark.skipif(
@@ -44,8 +45,9 @@ def files_of(folder):
 
 
 @pytest.fixture
-def odd(project):
+def odd(pytester):
     """A benchmark, an agent and a test with names that no file has on Windows."""
+    project = Quick(pytester)
     now = [[1.0, 0.0]] * 10 + [[1.0, 1.0]] * 20
     project.rollouts(now, agent_ref={"name": ODD})
     name = json.dumps(ODD)
@@ -84,17 +86,23 @@ def test_the_simulation_refuses_what_windows_refuses(tmp_path):
     assert on_windows(tmp_path, module="code").returncode == 0
 
 
-def test_runs_leave_what_they_leave_elsewhere(odd, monkeypatch):
+def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    history = ("--evalmetrics-history", "history.jsonl", "-n", "2")
-    first = on_windows(odd.path, *history, "--snapshot-update")
-    assert "4 passed" in first.stdout
-    again = on_windows(odd.path, *history[:2], "--evalmetrics-output=out/a")
-    assert "4 passed" in again.stdout
-    assert len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 8
+    for name in "abc":  # the three ask the same
+        rows = ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(20))
+        odd.rows(f"{name}.jsonl", rows)
+        text = online(model.url).replace("name: a\n", f"name: {name}\n")
+        odd.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
+    journal = ("--evalmetrics-journal", "journal.sqlite3")
+    replay = ("--evalmetrics-history", "history.jsonl", *journal, "--evalmetrics-replay")
+    paying = (*replay[:-1], "--evalmetrics-budget=100calls", "-n", "2", "--snapshot-update")
+    assert "7 passed" in on_windows(odd.path, *paying).stdout
+    assert model.posts == 20
+    assert "7 passed" in on_windows(odd.path, *replay, "--evalmetrics-output=out/a").stdout
+    assert len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 14
     there = files_of(odd.path)
-    assert odd.run("--evalmetrics-output=out/b", *history[:2]).ret == 0  # Linux reads what it wrote
-    assert odd.run(*history[:2], "--snapshot-update").ret == 0
+    assert odd.run(*replay, "--evalmetrics-output=out/b").ret == 0  # Linux reads what it wrote
+    assert odd.run(*replay, "--snapshot-update").ret == 0
     here = files_of(odd.path)
     baselines = [name for name in there if "__baselines__" in name]
     assert len(baselines) >= 3
@@ -105,21 +113,5 @@ def test_runs_leave_what_they_leave_elsewhere(odd, monkeypatch):
     worse = on_windows(odd.path, "odd.bench.yaml")
     assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
     assert worse.returncode == 1
-    compared = on_windows(
-        odd.path, "compare", "runs.jsonl", "runs.jsonl", module="pytest_evalmetrics.compare"
-    )
-    assert compared.returncode == 0
-
-
-def test_what_is_paid_for_is_paid_for_once(project, model):
-    for name in "abc":
-        project.rows(
-            f"{name}.jsonl", ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(20))
-        )
-        text = online(model.url).replace("name: a\n", f"name: {name}\n")
-        project.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
-    journal = ("--evalmetrics-journal", "journal.sqlite3")
-    paying = on_windows(project.path, *journal, "-n", "2", "--evalmetrics-budget=100calls")
-    assert "3 passed" in paying.stdout
-    assert model.posts == 20  # the three ask the same
-    assert "3 passed" in on_windows(project.path, *journal, "--evalmetrics-replay").stdout
+    compare = ("compare", "runs.jsonl", "runs.jsonl")
+    assert on_windows(odd.path, *compare, module="pytest_evalmetrics.compare").returncode == 0

@@ -50,7 +50,7 @@ def get_code(self, fullname):
     if fullname.partition(".")[0] != OURS:
         return _code(self, fullname)
     path = self.get_filename(fullname)
-    kept = Path(f"{RUN}-compiled", fullname)  # by the process before
+    kept = Path(RUN).parent / "compiled" / fullname  # by the process before
     if kept.exists():
         return marshal.loads(kept.read_bytes())  # noqa: S302 - our own
     code = compile(_Platform().visit(ast.parse(self.get_data(path), path)), path, "exec")

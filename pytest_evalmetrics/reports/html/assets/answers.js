@@ -1,4 +1,4 @@
-// What was answered before and now, with the words that differ marked.
+// The answers before and now, with the words that differ marked.
 
 const SHOWN_FLIPS = 8;
 const LONGEST = 1500; // words of two texts, above which they are not compared word by word
@@ -51,8 +51,8 @@ function answersPart(about) {
   if (!flips.length) return null;
   const several = new Set(flips.map((f) => f.agent)).size > 1;
   const known = flips.some((f) => f.before.some((a) => a.text));
-  return section("answers", "What was answered",
-    h("p", { class: "muted" }, "The tasks that changed most, the worse ones first. ", known ? "Words that differ in the first attempts are marked." : "What was answered before is not known: a baseline keeps it with answers: true."),
+  return section("answers", "Answers",
+    h("p", { class: "muted" }, "The tasks that changed most, the worse ones first. ", known ? "Words that differ in the first attempts are marked." : "The earlier answers are not known: a baseline keeps them with answers: true."),
     h("div", { class: "flips-list" }, flips.slice(0, SHOWN_FLIPS).map((f, k) => flip(f, k === 0, several)),
       flips.length > SHOWN_FLIPS ? h("details", {}, h("summary", {}, `${count(flips.length - SHOWN_FLIPS)} more`),
         h("div", { class: "flips-list" }, flips.slice(SHOWN_FLIPS).map((f) => flip(f, false, several)))) : null));

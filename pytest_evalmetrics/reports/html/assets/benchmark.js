@@ -7,7 +7,7 @@ function reasonsPart(about) {
     h("p", { class: "what" }, badge(c.verdict), c.gate === "data" ? null : h("code", {}, c.name), c.agent ? h("span", {}, `of ${c.agent}`) : null),
     h("p", {}, c.reason),
     c.hint && (k + 1 === telling.length || telling[k + 1].hint !== c.hint) ? h("p", { class: "hint" }, c.hint) : null,
-    c.details.length ? h("details", {}, h("summary", {}, "What it rests on"), h("ul", {}, c.details.map((d) => h("li", {}, d)))) : null))));
+    c.details.length ? h("details", {}, h("summary", {}, "Evidence"), h("ul", {}, c.details.map((d) => h("li", {}, d)))) : null))));
 }
 
 function metricsTable(metrics, several, label) {

@@ -1,4 +1,4 @@
-// The run at a glance: the verdict, what stands in the way, every benchmark in one table.
+// The run at a glance: the verdict, what to fix, every benchmark in one table.
 
 // When the run ended, and what it judged.
 function originLine(origin) {
@@ -58,7 +58,7 @@ function inTheWay(run, rows) {
       h("span", { class: "hidden-text" }, ` ${WORDS[verdict][2]}`)),
     h("p", {}, text, more ? h("span", { class: "muted" }, ` (and ${plural(more, "more reason")})`) : null));
   return h("section", { "aria-labelledby": "way", class: "part" },
-    h("h2", { id: "way" }, "What stands in the way"),
+    h("h2", { id: "way" }, "What to fix"),
     run.causes.length ? h("ul", { class: "reasons causes" }, run.causes.map(([head, text, command]) => h("li", { class: head.startsWith("INC") ? "unsure" : head.startsWith("and") ? "left" : "fail" },
       h("p", { class: "what" }, head), text ? h("p", {}, text) : null, command ? h("p", {}, h("code", {}, command)) : null))) : null,
     h("ul", { class: "reasons" },

@@ -36,23 +36,32 @@ def pytest_evalmetrics_register(registry):
 
 
 @pytest.fixture
+def project(pytester):
+    return Quick(pytester)
+
+
+SHIPPED = {
+    "shipped.py": "def spread(tasks):\n    'How far tasks lie apart.'\n    return 0.0\n",
+    "shipped-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: shipped\n",
+    "shipped-1.0.dist-info/entry_points.txt": "[pytest_evalmetrics.metrics]\n"
+    "spread = shipped:spread\ngone = shipped:nothing\n",
+}
+
+
+@pytest.fixture
 def own(project, monkeypatch):
-    """A project with things of its own, and an installed package with more."""
+    """A project with things of its own; `run_apart` finds an installed package with more."""
     project.write("conftest.py", CONFTEST)
-    project.write(
-        "lib/shipped.py", "def spread(tasks):\n    'How far tasks lie apart.'\n    return 0.0\n"
-    )
-    project.write("lib/shipped-1.0.dist-info/METADATA", "Metadata-Version: 2.1\nName: shipped\n")
-    project.write(
-        "lib/shipped-1.0.dist-info/entry_points.txt",
-        "[pytest_evalmetrics.metrics]\nspread = shipped:spread\ngone = shipped:nothing\n",
-    )
+    for name, text in SHIPPED.items():
+        project.write(f"lib/{name}", text)
     monkeypatch.setenv("PYTHONPATH", str(project.path / "lib"))
+    project.pytester.syspathinsert()
+    project.pytester.syspathinsert(project.path / "lib")
     return project
 
 
-def test_the_list_says_what_there_is_and_who_provides_it(own):
-    result = own.run("--evalmetrics-list")
+def test_the_list_shows_each_name_and_its_provider(own):
+    result = own.run_apart("--evalmetrics-list")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -87,10 +96,7 @@ OURS = [
             "  a rate in [[]0, 1]",
         ],
     ),
-    (
-        "pass@k",
-        ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the name"],
-    ),
+    ("pass@k", ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the *"]),
     ("max@k/accuracy", ["max@k/accuracy: metric (the family max@{k})"]),
     ("pass^{k}", ["pass^{k}: metric", "*C(c, k) / C(n, k)*"]),
     ("mean/reward", ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"]),
@@ -114,28 +120,34 @@ OWN = [
         "length",
         ["length: scorer", "    field (required)", "    least: int = 3", "*from: conftest*"],
     ),
-    (
-        "spread",
-        ["spread: metric", "*How far*", "  from: entry point of shipped, shipped.spread (*)"],
-    ),
-    ("shipped:spread", ["shipped:spread: metric", "*from: named outright, shipped.spread*"]),
     ("max@k", ["max@k: metric", "  All of them."]),  # and no family
+    ("shipped:spread", ["shipped:spread: metric", "*from: named outright, shipped.spread*"]),
 ]
 
 
-@pytest.mark.parametrize(("name", "told"), OURS)
-def test_one_of_ours_is_explained(pytester, name, told):
-    result = Quick(pytester).run("--evalmetrics-explain", name)
+def explain(project, name, lines):
+    result = project.run("--evalmetrics-explain", name)
     assert result.ret == 0
-    result.stdout.fnmatch_lines([*told, "  from: built-in*"])
-    result.stdout.no_fnmatch_line("  Parameters*")
+    result.stdout.fnmatch_lines(lines)
+    return result.stdout
 
 
-@pytest.mark.parametrize(("name", "told"), OWN)
-def test_one_of_another_s_is_explained(own, name, told):
-    result = own.run("--evalmetrics-explain", name)
+@pytest.mark.parametrize(("name", "lines"), OURS)
+def test_built_in_things_are_explained(project, name, lines):
+    text = explain(project, name, [*lines, "  from: built-in*"])
+    text.no_fnmatch_line("  Parameters*")
+
+
+@pytest.mark.parametrize(("name", "lines"), OWN)
+def test_registered_things_are_explained(own, name, lines):
+    explain(own, name, lines)
+
+
+def test_an_installed_thing_is_explained(own):
+    result = own.run_apart("--evalmetrics-explain", "spread")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(told)
+    provider = "  from: entry point of shipped, shipped.spread (*)"
+    result.stdout.fnmatch_lines(["spread: metric", "*How far*", provider])
 
 
 def test_a_reference_is_explained_as_the_one_kind_that_it_is(own):
@@ -146,39 +158,37 @@ def test_a_reference_is_explained_as_the_one_kind_that_it_is(own):
         "def note(report, prefix): ...\n",
     )
     for name, kind in (("Strict", "scorer"), ("Median", "metric"), ("note", "reporter")):
-        text = own.run("--evalmetrics-explain", f"mine:{name}").stdout.str()
+        text = explain(own, f"mine:{name}", [f"mine:{name}: {kind}*"]).str()
         assert text.count(f"mine:{name}: ") == 1
-        assert f"mine:{name}: {kind}" in text
 
 
-@pytest.mark.parametrize(
-    ("name", "told"),
-    [
-        ("", "ERROR: there is nothing named ''"),
-        ("no_such.module:thing", "ERROR: the metric 'no_such.module:thing' can't be imported: *"),
-        ("gone", "ERROR: the metric 'gone' of shipped can't be loaded from *"),
-    ],
-)
-def test_what_is_not_there_or_can_not_be_loaded_is_a_usage_error(own, name, told):
-    result = own.run("--evalmetrics-explain", name)
-    assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines([told])
+def test_an_unknown_or_broken_thing_is_a_usage_error(own):
+    missing = "ERROR: the metric 'no_such.module:thing' can't be imported: *"
+    broken = "ERROR: the metric 'gone' of shipped can't be loaded from *"
+    for run, name, error in (
+        (own.run, "", "ERROR: there is nothing named ''"),
+        (own.run, "no_such.module:thing", missing),
+        (own.run_apart, "gone", broken),
+    ):
+        result = run("--evalmetrics-explain", name)
+        assert result.ret == pytest.ExitCode.USAGE_ERROR
+        result.stderr.fnmatch_lines([error])
 
 
-def test_every_thing_of_ours_says_what_it_is(pytester):
-    # a process of its own: other tests register things here
-    result = pytester.runpytest_subprocess("--evalmetrics-list")
+def test_everything_built_in_is_described(project):
+    result = project.run_apart("--evalmetrics-list")  # other tests register things here
     result.stdout.fnmatch_lines(["*mean_reward*"])
     result.stdout.no_fnmatch_line("*(no description)*")
 
 
-def test_a_model_that_can_not_be_called_is_told_at_its_key(project):
+def test_a_model_that_refuses_connections_is_reported_at_its_key(project):
     project.write(
         "x.bench.yaml",
-        "benchmark:\n  name: refused\n  model: {url: http://127.0.0.1:9/v1, name: m}\n"
+        "benchmark:\n  name: refused\n"
+        "  model: {url: http://127.0.0.1:9/v1, name: m, max_retries: 0}\n"
         "  dataset: [{q: a}]\n  prompt_template: '{{ item.q }}'\n"
         "  scorers: [{type: exact-match, reference: '{{ item.q }}'}]\n",
     )
-    run = project.run()
-    run.assert_outcomes(failed=1)
-    run.stdout.fnmatch_lines(["INCONCLUSIVE  x.bench.yaml:3: *refused the connection"])
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["INCONCLUSIVE  x.bench.yaml:3: *refused the connection"])

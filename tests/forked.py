@@ -11,6 +11,7 @@ import atexit
 import contextlib
 import json
 import os
+import re
 import signal
 import socket
 import subprocess
@@ -24,21 +25,23 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _HANDLED = {"PYTHONPATH", "PYTHONPYCACHEPREFIX", "PYTHONDONTWRITEBYTECODE"}
-_AT_START = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN")
-_READ_AT_START = ("PYTHON", "OMP_", "OPENBLAS_", "LD_")  # as the server does
-_ENVIRON = dict(os.environ)
+_SPAWN = ("COVERAGE_PROCESS", "EVALMETRICS_TESTS_SPAWN")
+_AT_START = ("OMP_", "OPENBLAS_", "LD_")  # libraries read these when they are loaded
+_ENVIRONMENT = dict(os.environ)
 _SIZE = 2**20
 
 
 def can_fork(command: Sequence[str], env: Mapping[str, str]) -> bool:
     """Check for a run of pytest that a new Python would not run otherwise."""
     module = "".join(command[1:3]) if command[1] == "-m" else command[1]
-    changed = {k for k in env if k.startswith(_READ_AT_START) and env[k] != _ENVIRON.get(k)}
+    changed = {k for k in env if k.startswith("PYTHON") and env[k] != os.environ.get(k)}
+    loaded = {k for k in env.keys() | _ENVIRONMENT.keys() if k.startswith(_AT_START)}
     return (
         hasattr(os, "fork")
         and (command[0], module) == (sys.executable, "-mpytest")
         and changed <= _HANDLED
-        and not any(key.startswith(_AT_START) for key in env)
+        and not any(key.startswith(_SPAWN) for key in env)
+        and all(env.get(key) == _ENVIRONMENT.get(key) for key in loaded)
     )
 
 
@@ -132,6 +135,51 @@ def measure(folder: str, test: str) -> None:
     measuring.start()
 
 
+class Worker:
+    """A forked worker of pytest-xdist, which waits for what execnet tells a new Python."""
+
+    def __init__(self, others: Sequence[Worker]) -> None:
+        (stdin, to_worker), (from_worker, stdout) = os.pipe(), os.pipe()
+        self.files = os.fdopen(to_worker, "wb"), os.fdopen(from_worker, "rb")
+        self.pid = os.fork()
+        if not self.pid:
+            os.dup2(stdin, 0)
+            os.dup2(stdout, 1)
+            for file in (*self.files, *(file for other in others for file in other.files)):
+                file.close()
+        os.close(stdin)
+        os.close(stdout)
+        if not self.pid:
+            sys.argv = ["-c"]
+            exec(eval(sys.stdin.readline() or "''"), {"__name__": "__main__"})  # noqa: S102, S307
+            end(0)
+
+    def wait(self) -> int:
+        return os.waitpid(self.pid, 0)[1]
+
+    def kill(self) -> None:
+        os.kill(self.pid, signal.SIGKILL)
+
+
+def fork_workers(arguments: Sequence[str]) -> None:
+    """Fork the workers that `-n` asks for; those that replace crashed ones start a new Python."""
+    from execnet.gateway_io import Popen2IO, Popen2IOMaster  # noqa: PLC0415
+
+    count = re.search(r"(?:^| )-n ?(\d)", " ".join(arguments))
+    workers: list[Worker] = []
+    for _ in range(int(count[1]) if count else 0):
+        workers.append(Worker(workers))
+    start = Popen2IOMaster.__init__
+
+    def begin(self: Any, args: Any, execmodel: Any) -> None:
+        if not workers:
+            return start(self, args, execmodel)
+        self.popen = workers.pop()
+        return Popen2IO.__init__(self, *self.popen.files, execmodel)
+
+    Popen2IOMaster.__init__ = begin  # type: ignore[method-assign]
+
+
 def end(code: int) -> None:
     """End as Python does, apart from unloading what was imported: that takes as long as a run."""
     threading._shutdown()  # type: ignore[attr-defined] - waits for threads
@@ -190,4 +238,5 @@ if __name__ == "__main__":
     serve(socket.socket(fileno=int(sys.argv[1])))
     import pytest
 
+    fork_workers(sys.argv)
     end(pytest.main())

@@ -1,18 +1,16 @@
 """A real Ray cluster of several nodes on this machine, and benchmarks that are run on it."""
 
-import json
+import re
 import signal
-import subprocess
-import sys
-import urllib.request
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from generation.conftest import Model
 from generation.running import rows, run
+from transport.conftest import Server
 
-ENDPOINT = Path(__file__).parents[1] / "scorers" / "endpoint.py"
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes
 # a node that is gone is noticed within a second or two
 QUICK = {
@@ -20,7 +18,10 @@ QUICK = {
     "health_check_period_ms": 300,
     "health_check_timeout_ms": 1000,
     "health_check_failure_threshold": 5,  # on a busy machine
+    "idle_worker_killing_time_threshold_ms": 600_000,  # the next test works in them
 }
+# processes of a head that nothing here looks at, and that take seconds to start
+ALONE = {"include_dashboard": False, "include_log_monitor": False, "no_monitor": True}
 
 
 class Nodes:
@@ -33,7 +34,8 @@ class Nodes:
         self._more = []
 
     def start(self):
-        self._cluster.add_node(num_cpus=0, object_store_memory=STORE, _system_config=QUICK)
+        head = {"num_cpus": 0, "object_store_memory": STORE, "_system_config": QUICK}
+        self._cluster.add_node(**head, **ALONE)
         for _ in range(2):
             self.add()
 
@@ -67,17 +69,17 @@ def nodes():
     with warnings.catch_warnings(), pytest.MonkeyPatch.context() as patch:
         warnings.simplefilter("ignore")  # Ray's own
         patch.setenv("RAY_USAGE_STATS_ENABLED", "0")
-        found = Nodes()
+        cluster = Nodes()
         try:
-            found.start()
+            cluster.start()
         except Exception:  # noqa: BLE001 - Ray's own: a busy machine took more than its 30 s
-            found.end()
-            found = Nodes()
-            found.start()
+            cluster.end()
+            cluster = Nodes()
+            cluster.start()
         try:
-            yield found
+            yield cluster
         finally:
-            found.end()
+            cluster.end()
 
 
 @pytest.fixture(scope="session")
@@ -110,79 +112,64 @@ def _watched():
         signal.signal(signal.SIGALRM, before)
 
 
-class Endpoint:
+class Endpoint(Server):
     """A process of scorers/endpoint.py."""
 
-    def __init__(self):
-        self.process = subprocess.Popen(
-            [sys.executable, str(ENDPOINT)], stdout=subprocess.PIPE, text=True
-        )
-        assert self.process.stdout
-        self.port = int(self.process.stdout.readline())
-
-    def url(self, path):
-        return f"http://127.0.0.1:{self.port}{path}"
+    script = Path(__file__).parents[1] / "scorers" / "endpoint.py"
+    url = Server.at
 
     @property
     def posts(self):
-        with urllib.request.urlopen(self.url("/"), timeout=10) as response:  # noqa: S310 - loopback
-            return int(json.load(response)["posts"])
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-        assert self.process.stdout
-        self.process.stdout.close()
+        return int(self.seen()["posts"])
 
 
 @pytest.fixture
 def endpoint():
-    found = Endpoint()
-    yield found
-    found.end()
+    endpoint = Endpoint()
+    yield endpoint
+    endpoint.kill()
 
 
 @pytest.fixture
 def model():
-    found = Model()
-    yield found
-    found.close()
+    model = Model()
+    yield model
+    model.close()
 
 
-class Bench:
-    """A scored benchmark, in a folder for each of its journals."""
+class Both:
+    """A data set in two folders: one is worked at here, the other on the cluster."""
 
-    def __init__(self, path):
-        self.path = path
+    def __init__(self, path, engine):
+        self.path, self.engine = path, engine
 
-    def write(self, found, text):
-        body = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        self.rows = found
-        self.text = f"benchmark:\n  name: a\n  dataset: data.jsonl\n{body}"
+    def write(self, data):
+        for name in ("here", "there"):
+            (self.path / name).mkdir()
+            rows(self.path / name / "data.jsonl", data)
 
-    def run(self, engine=None, journal="one", mode="normal"):
-        folder = self.path / journal
-        folder.mkdir(exist_ok=True)
-        rows(folder / "data.jsonl", self.rows)
-        found, _ = run(folder, self.text, mode, engine=engine)
-        return Ran(found)
+    def here(self, text, name="here", **more):
+        return run(self.path / name, text, **more)
 
-
-class Ran:
-    """What a run came to."""
-
-    def __init__(self, found):
-        self.result = found.result
-        self.rows = []
-        if found.row_scores is not None:
-            scored, table = found.row_scores, found.row_scores.table
-            for n in range(len(table)):
-                scores = {name: repr(float(table.scores[name][n])) for name in scored.names}
-                index = int(table.read_as[n]) if table.read_as is not None else n
-                asked, why = scored.requests(index), scored.failed.get(index)
-                self.rows.append((table.tasks[table.task[n]], scores, asked, why))
+    def there(self, text, name="there", **more):
+        return run(self.path / name, text, engine=self.engine, **more)
 
 
 @pytest.fixture
-def bench(tmp_path):
-    return Bench(tmp_path)
+def both(tmp_path, ray_engine, monkeypatch):
+    """Let the folder of the test be the project, whose modules go along."""
+    monkeypatch.setattr(ray_engine, "_root", tmp_path)
+    return Both(tmp_path, ray_engine)
+
+
+def shown(outcome):
+    """Write all that a run came to; in this form NaN is NaN."""
+    evaluated, lines = outcome
+    scored, table = evaluated.row_scores, evaluated.row_scores.table
+    tasks = [table.tasks[number] for number in table.task]
+    numbers = {name: table.scores[name].tolist() for name in scored.names}
+    read_as = range(len(table)) if table.read_as is None else table.read_as.tolist()
+    details = [(scored.requests(n), scored.reasons(n), scored.failed.get(n)) for n in read_as]
+    judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
+    result = replace(evaluated.result, judges=tuple(judges))
+    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {tasks!r} {numbers!r} {details!r}")

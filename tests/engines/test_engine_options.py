@@ -17,7 +17,7 @@ A_RAY = NO_RAY.replace("None if", "object() if")
 
 
 @pytest.mark.parametrize(
-    ("early", "options", "told"),
+    ("early", "options", "message"),
     [
         (NO_RAY, ["--evalmetrics-engine", "ray"], "pip install 'pytest-evalmetrics[ray]'"),
         (NO_RAY, ["-o", "evalmetrics_engine=ray"], "the engine ray needs Ray, which is not insta"),
@@ -30,13 +30,13 @@ A_RAY = NO_RAY.replace("None if", "object() if")
         ),
     ],
 )
-def test_what_can_not_work_is_refused(project, monkeypatch, early, options, told):
+def test_what_can_not_work_is_refused(project, monkeypatch, early, options, message):
     monkeypatch.delenv("RAY_ADDRESS", raising=False)
     project.write("early.py", early)
     project.bench()
     result = project.run("-p", "early", *options)
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    assert told in result.stderr.str()
+    assert message in result.stderr.str()
 
 
 def test_the_command_line_wins(project):
@@ -67,6 +67,6 @@ def test_ray_is_imported_by_nobody_but_its_own_module():
 def test_errors_cross_processes_as_what_they_are(error):
     import pickle  # noqa: PLC0415 - what is tested
 
-    found = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
-    assert type(found) is type(error)
-    assert (str(found), vars(found)) == (str(error), vars(error))
+    copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
+    assert type(copy) is type(error)
+    assert (str(copy), vars(copy)) == (str(error), vars(error))

@@ -1,11 +1,10 @@
 """Rows answered, and their answers scored, by workers of a real cluster."""
 
 import os
-import re
-from dataclasses import replace
 
 import pytest
-from generation.running import online, rows, run
+from engines.conftest import shown
+from generation.running import online
 
 pytestmark = pytest.mark.ray
 
@@ -47,13 +46,6 @@ def as_answer(row):
 """
 
 
-@pytest.fixture
-def engine(ray_engine, monkeypatch, tmp_path):
-    """Let the folder of the test be the project, whose modules go along."""
-    monkeypatch.setattr(ray_engine, "_root", tmp_path)
-    return ray_engine
-
-
 def sums(count):
     return [
         {"id": f"q{n}", "question": f"{MODES.get(n, '')}{n % 9} + 1", "answer": str(n % 9 + 1)}
@@ -61,37 +53,10 @@ def sums(count):
     ]
 
 
-class Both:
-    """A data set in two folders: one is worked at here, the other on the cluster."""
-
-    def __init__(self, path, engine, count=24):
-        self.path, self.engine = path, engine
-        for name in ("here", "there"):
-            (path / name).mkdir()
-            rows(path / name / "data.jsonl", sums(count))
-
-    def here(self, text, name="here", **more):
-        return run(self.path / name, text, **more)
-
-    def there(self, text, name="there", **more):
-        return run(self.path / name, text, engine=self.engine, **more)
-
-
 @pytest.fixture
-def both(tmp_path, engine):
-    return Both(tmp_path, engine)
-
-
-def shown(found):
-    """Write all that a run came to; in this form NaN is NaN."""
-    evaluated, lines = found
-    scores = evaluated.row_scores
-    told = [
-        (scores.requests(n), scores.reasons(n), scores.failed.get(n)) for n in range(len(lines))
-    ]
-    judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
-    result = replace(evaluated.result, judges=tuple(judges))
-    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {told!r}")
+def both(both):
+    both.write(sums(24))
+    return both
 
 
 JUDGED = """\
@@ -125,7 +90,7 @@ def test_what_one_engine_was_answered_the_other_makes_the_same_of(both, model):
     failing, anew = 2 + 2 * 2, 2 + 2
     assert model.posts == 2 * paid == 2 * (2 * 21 * 2 + 2 + 2 + failing)
     assert there[0].result.failed_rows == here[0].result.failed_rows
-    kinds = {kind for found in there[0].result.failed_rows for kind in found.kinds}
+    kinds = {kind for failures in there[0].result.failed_rows for kind in failures.kinds}
     assert kinds == {"http-500", "refusal", "no-score"}
     # each has its own answers to equal questions, and seconds: each reads the other's journal
     assert shown(both.here(text, "there")) == shown(there)
@@ -148,8 +113,8 @@ def test_a_budget_of_requests_takes_the_same_rows(both, model):
 def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both, model):
     rest = "  budget: {tokens: 60}\n  params: {parallelism: 2}\n  expect: {max_missing: 1}\n"
     text = online(model.url + "?latency=0.02", rest, prompt='"1 + 1"')
-    found, _ = both.there(text)
-    (check,) = [c for c in found.result.checks if c.name == "budget"]
+    evaluated, _ = both.there(text)
+    (check,) = [c for c in evaluated.result.checks if c.name == "budget"]
     assert "the budget of 60 tokens was used up" in check.reason
     assert 6 <= model.posts <= 7  # 11 tokens each: one more was under way
     both.there(text)

@@ -1,4 +1,4 @@
-"""A cluster whose head is killed in the middle of a run."""
+"""Clusters whose heads are killed in the middle of runs."""
 
 import json
 import os
@@ -6,16 +6,18 @@ import signal
 import subprocess
 import sys
 import time
-from contextlib import contextmanager
+from contextlib import ExitStack
 
 import pytest
+from engines.conftest import ALONE, STORE, Endpoint
+from generation.running import rows
 
 pytestmark = pytest.mark.ray
 
-HEAD = """
+HEAD = f"""
 import sys
 from ray.cluster_utils import Cluster
-head = {"num_cpus": 1, "object_store_memory": 80 * 2**20}
+head = {{"num_cpus": 1, "object_store_memory": {STORE}, **{ALONE}}}
 cluster = Cluster(initialize_head=True, head_node_args=head)
 node = cluster.head_node
 pids = [each.process.pid for kind in ("gcs_server", "raylet") for each in node.all_processes[kind]]
@@ -23,7 +25,7 @@ print(cluster.address, *pids, flush=True)
 sys.stdin.read()
 cluster.shutdown()
 """
-ROWS = 200
+ROWS, ANSWERED = 60, 20
 BENCH = """
 benchmark:
   name: far
@@ -36,60 +38,91 @@ benchmark:
 {more}  reward: accuracy
   params: {{parallelism: 4}}
 """
-
-
-@contextmanager
-def head():
-    """Start a head of its own; give its address and the processes that make it."""
-    pytest.importorskip("ray")
-    process = subprocess.Popen(
-        [sys.executable, "-c", HEAD],
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
-        text=True,
-    )
-    assert process.stdout
-    address, *pids = process.stdout.readline().split()
-    try:
-        yield address, [int(pid) for pid in pids]
-    finally:
-        process.kill()
-        process.communicate()
-
-
 OWN = "    - {type: 'own_scorers:one'}\n"
 
 
-@pytest.mark.parametrize(
-    ("killed", "more"),
-    [(slice(1), ""), (slice(1), OWN), (slice(2), OWN)],
-    ids=["its store, beside calls", "its store", "all of it"],
-)
-def test_a_dead_head_is_said_and_what_was_paid_is_kept(project, endpoint, killed, more):
-    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
-    project.write("own_scorers.py", "def one(item):\n    return 1.0\n")
-    project.rows("data.jsonl", [{"id": n, "score": n % 2} for n in range(ROWS)])
-    url = endpoint.url("/score?latency=0.1")
-    project.write("a.bench.yaml", BENCH.format(url=url, more=more))
-    command = [sys.executable, "-m", "pytest", "-q"]
-    with head() as (address, pids):
-        far = ["--evalmetrics-engine", "ray", "--evalmetrics-ray-address", address]
-        run = subprocess.Popen([*command, *far], cwd=project.path, stdout=-1, stderr=-2, text=True)
-        while endpoint.posts < 20 and run.poll() is None:
-            time.sleep(0.05)
-        for pid in pids[killed]:
+class Head:
+    """A head of its own; `pids` are its store and its raylet."""
+
+    def __init__(self):
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", HEAD],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, "RAY_USAGE_STATS_ENABLED": "0"},
+            text=True,
+        )
+
+    def wait(self):
+        self.address, *pids = self.process.stdout.readline().split()
+        self.pids = [int(pid) for pid in pids]
+
+    def lose(self, count):
+        for pid in self.pids[:count]:
             os.kill(pid, signal.SIGKILL)
-        said, _ = run.communicate(timeout=55)  # Ray itself takes a minute, and says nothing
-    assert run.returncode == 1, said
-    assert f"the head of the Ray cluster ({address}) is gone" in said
-    assert "1 failed" in said
-    state = json.loads((project.path / "evalmetrics/run.json").read_text(encoding="utf-8"))
-    assert state["state"] == "finished"
-    (entry,) = json.loads((project.path / "evalmetrics/report.json").read_text())["benchmarks"]
-    assert entry["verdict"] == "INCONCLUSIVE"
-    paid = endpoint.posts
-    assert 20 <= paid < ROWS
-    subprocess.run(command, cwd=project.path, check=True, capture_output=True)
-    assert endpoint.posts <= ROWS + 4  # no more than what was under way is paid again
+
+    def kill(self):
+        self.process.kill()
+        self.process.communicate()
+
+
+class Far:
+    """A project with an endpoint that answers the first calls, and the others when it is let."""
+
+    def __init__(self, folder, head, more):
+        self.folder, self.head = folder, head
+        self.endpoint = Endpoint()
+        folder.mkdir()
+        (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
+        (folder / "own_scorers.py").write_text("def one(item):\n    return 1.0\n")
+        rows(folder / "data.jsonl", [{"id": n, "score": n % 2} for n in range(ROWS)])
+        url = self.endpoint.url(f"/score?held={ANSWERED}")
+        (folder / "a.bench.yaml").write_text(BENCH.format(url=url, more=more))
+
+    def start(self, *options):
+        command = [sys.executable, "-m", "pytest", "-q", *options]
+        self.run = subprocess.Popen(command, cwd=self.folder, stdout=-1, stderr=-2, text=True)
+
+    def end(self):
+        return self.run.communicate(timeout=55)[0]  # Ray itself takes a minute, and says nothing
+
+    def read(self, name):
+        return json.loads((self.folder / "evalmetrics" / name).read_text(encoding="utf-8"))
+
+
+def test_a_dead_head_is_said_and_what_was_paid_is_kept(tmp_path):
+    pytest.importorskip("ray")
+    with ExitStack() as stack:
+        storeless, gone = heads = [Head(), Head()]
+        runs = [
+            Far(tmp_path / "calls", storeless, ""),
+            Far(tmp_path / "own-scorer", storeless, OWN),
+            Far(tmp_path / "all-of-it", gone, OWN),
+        ]
+        for process in (*heads, *(run.endpoint for run in runs)):
+            stack.callback(process.kill)
+        for head in heads:
+            head.wait()
+        for run in runs:
+            address = ("--evalmetrics-ray-address", run.head.address)
+            run.start("--evalmetrics-engine", "ray", *address)
+        while any(run.endpoint.posts < ANSWERED + 4 and run.run.poll() is None for run in runs):
+            time.sleep(0.05)
+        storeless.lose(1)
+        gone.lose(2)
+        for run in runs:
+            text = run.end()
+            assert run.run.returncode == 1, text
+            assert f"the head of the Ray cluster ({run.head.address}) is gone" in text
+            assert "1 failed" in text
+            assert run.read("run.json")["state"] == "finished"
+            (entry,) = run.read("report.json")["benchmarks"]
+            assert entry["verdict"] == "INCONCLUSIVE"
+            assert run.endpoint.posts == ANSWERED + 4
+            run.endpoint.seen("?release")
+            run.start()
+        for run in runs:
+            text = run.end()
+            assert run.run.returncode == 0, text
+            assert run.endpoint.posts == ROWS + 4  # only what was under way is paid again

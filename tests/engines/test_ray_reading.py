@@ -60,13 +60,13 @@ def test_the_nodes_read_parts_of_what_lies_behind_urls(ray_engine, tmp_path, mon
     pieces = []
     read = ray_engine._read
 
-    def counted(found, *more):
-        pieces.extend(found)
-        return read(found, *more)
+    def counted(to_read, *more):
+        pieces.extend(to_read)
+        return read(to_read, *more)
 
     monkeypatch.setattr(ray_engine, "_read", counted)
-    found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
-    assert all_bits(found) == all_bits(alone)
+    table = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
+    assert all_bits(table) == all_bits(alone)
     spans = [piece.file for piece in pieces if isinstance(piece.what, Source)]
     assert len(spans) > 4
     assert {*spans} == {0, 1}
@@ -77,8 +77,8 @@ def test_a_data_set_is_numbered_over_all_pieces(ray_engine, tmp_path):
     (tmp_path / "d.jsonl").write_bytes(lines([{"score": i, "x": "y" * 90} for i in range(300)]))
     spec = DatasetSpec(path=("d.jsonl",))
     alone = load_dataset(spec, tmp_path, scores=["score"])
-    found = load_dataset(spec, tmp_path, scores=["score"], reader=ray_engine.read)
-    assert all_bits(found) == all_bits(alone)
+    table = load_dataset(spec, tmp_path, scores=["score"], reader=ray_engine.read)
+    assert all_bits(table) == all_bits(alone)
 
 
 BROKEN = {
@@ -99,13 +99,13 @@ def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
     more = b"" if what == "empty" else lines(some_rows(400, 300)) + BROKEN[what]
     (tmp_path / "b.jsonl").write_bytes(more + (lines(some_rows(700, 200)) if more else b""))
     spec = RolloutsSpec(path=("*.jsonl",), fields=FieldMap())
-    told = []
+    errors = []
     for reader in (None, ray_engine.read):
         with pytest.raises(DataError) as raised:
             load(spec, tmp_path, scores=["reward"], reader=reader)
         assert type(raised.value) is DataError
-        told.append((str(raised.value), raised.value.file, raised.value.line))
-    assert told[0] == told[1]
+        errors.append((str(raised.value), raised.value.file, raised.value.line))
+    assert errors[0] == errors[1]
 
 
 def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_path, monkeypatch):
@@ -125,9 +125,9 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_
         extend(table, source, part)
 
     monkeypatch.setattr(TableBuilder, "extend", extended)
-    found = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
+    table = load(spec, tmp_path, scores=["reward"], reader=ray_engine.read)
     assert len(pieces) > 40
-    assert all_bits(found) == all_bits(alone)
+    assert all_bits(table) == all_bits(alone)
 
 
 def test_a_node_that_does_not_see_the_files_is_said(tmp_path):
@@ -135,6 +135,6 @@ def test_a_node_that_does_not_see_the_files_is_said(tmp_path):
     from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
-    found = read_piece(source, None, Request(FieldMap()))
-    assert "has no file" in str(found)
-    assert "runs/a.jsonl" in str(found)
+    problem = read_piece(source, None, Request(FieldMap()))
+    assert "has no file" in str(problem)
+    assert "runs/a.jsonl" in str(problem)

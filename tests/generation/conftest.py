@@ -21,17 +21,15 @@ class Model(Server):
         return int(self.seen()["posts"])
 
 
+@pytest.fixture(scope="session")
+def model_process():
+    server = Model()
+    yield server
+    server.close()
+
+
 @pytest.fixture
-def model():
-    """One whose requests are counted."""
-    server = Model()
-    yield server
-    server.close()
-
-
-@pytest.fixture(scope="module")
-def shared_model():
-    """One for all tests that don't count what it saw."""
-    server = Model()
-    yield server
-    server.close()
+def model(model_process):
+    """One model for all tests, whose requests are counted from here on."""
+    model_process.seen("?reset")
+    return model_process

@@ -107,7 +107,7 @@ async def serve(reader, writer):
             if method == "GET":
                 writer.write(reply(200, json.dumps(SEEN).encode()))
                 if parts.query == "reset":
-                    SEEN.update(posts=0, first=0.0)
+                    SEEN.update(posts=0, first=0.0, bodies=[], keys=[], most_in_flight=0)
                 continue
             SEEN["posts"] += 1
             SEEN["last"] = time.perf_counter()

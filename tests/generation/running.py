@@ -23,8 +23,8 @@ class Run:
         return nullcontext(Progress("", total))
 
 
-def rows(path, found):
-    path.write_text("".join(json.dumps(row) + "\n" for row in found), encoding="utf-8")
+def rows(path, data):
+    path.write_text("".join(json.dumps(row) + "\n" for row in data), encoding="utf-8")
 
 
 def run(folder, text, mode="normal", **more):
@@ -34,11 +34,12 @@ def run(folder, text, mode="normal", **more):
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
     runtime = Run(folder, mode)
     try:
-        found = Evaluation(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more).run()
-        lines = b"" if found.row_scores is None else b"".join(rollout_lines(found.row_scores))
+        evaluated = Evaluation(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more).run()
+        scores = evaluated.row_scores
+        lines = b"" if scores is None else b"".join(rollout_lines(scores))
         if lines:
             (folder / "rollouts.jsonl").write_bytes(lines)
-        return found, [json.loads(line) for line in lines.splitlines()]
+        return evaluated, [json.loads(line) for line in lines.splitlines()]
     finally:
         runtime.transport().close()
 

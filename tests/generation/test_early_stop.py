@@ -2,12 +2,10 @@
 
 import random
 
-import pytest
 from generation.running import online
 
-RECORDED = """
-benchmark:
-  name: math
+BENCH = """\
+- name: {name}
   rollouts: runs.jsonl
   metrics: [mean_reward, {metric}]
   num_samples: {samples}
@@ -15,6 +13,15 @@ benchmark:
   {gate}
 """
 EARLY = "{min: 2, max: 8, stop: early}"
+
+
+def bench(project, *texts, file="math.bench.yaml"):
+    lines = "".join(f"  {line}\n" for text in texts for line in text.splitlines())
+    project.write(file, f"benchmarks:\n{lines}")
+
+
+def recorded(name, samples=EARLY, gate="baseline: true", metric="pass@2"):
+    return BENCH.format(name=name, samples=samples, gate=gate, metric=metric)
 
 
 def rows(seed, drop=0.0):
@@ -31,18 +38,20 @@ def rows(seed, drop=0.0):
     ]
 
 
-def look_of(project, name="mean_reward"):
-    (entry,) = project.report()["benchmarks"]
-    (check,) = [c for c in entry["checks"] if c["name"] == name]
-    return check["verdict"], check["evidence"]["look"]
+def mean_rewards(project):
+    """Give the check of mean_reward of each benchmark."""
+    return {
+        entry["name"]: check
+        for entry in project.report()["benchmarks"]
+        for check in entry["checks"]
+        if check["name"] == "mean_reward"
+    }
 
 
 def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
-    bench = project.write(
-        "math.bench.yaml", RECORDED.format(samples=EARLY, gate="baseline: true", metric="pass@2")
-    )
+    bench(project, recorded("math"), recorded("whole", samples=8, metric="pass@4"))
     project.rows("runs.jsonl", rows(1))
-    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.run("--snapshot-update").assert_outcomes(passed=2)
     assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
     project.run("--evalmetrics-plan").stdout.fnmatch_lines(
         ["math.bench.yaml::math: stops early, for one gate: after about 3.5 of 8 rollouts of each*"]
@@ -50,61 +59,58 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
 
     for drop, verdict, number, saved in ((0.0, "PASS", 2, 50), (0.25, "FAIL", 1, 75)):
         project.rows("runs.jsonl", rows(2, drop))
-        result = project.run()
-        result.stdout.fnmatch_lines(
+        project.run().stdout.fnmatch_lines(
             [f"*stopped early, at look {number} of 4: {240 * number} rollouts*, {saved} % saved"]
         )
-        assert look_of(project)[0] == verdict
-        assert look_of(project)[1]["settled"] == verdict.lower()
-        assert look_of(project)[1]["rollouts"] == 2 * number
-        before = project.report()["benchmarks"]
-        project.run()
-        assert project.report()["benchmarks"] == before
+        first = project.report()["benchmarks"]
+        check = mean_rewards(project)["math"]
+        assert check["verdict"] == verdict
+        assert check["evidence"]["look"]["settled"] == verdict.lower()
+        assert check["evidence"]["look"]["rollouts"] == 2 * number
+        assert "look" not in mean_rewards(project)["whole"]["evidence"]
+    project.run()
+    assert project.report()["benchmarks"] == first
 
     project.rows("runs.jsonl", rows(4, 0.06))  # not sure at once
     project.run()
-    _, look = look_of(project)
+    evidence = mean_rewards(project)["math"]["evidence"]
+    look = evidence["look"]
     assert look["number"] > 1
     assert look["drop_low"] < look["drop"] < look["drop_high"]
-    check = next(
-        c for c in project.report()["benchmarks"][0]["checks"] if c["name"] == "mean_reward"
-    )
-    assert look["drop"] < check["evidence"]["drop"] or look["settled"] == "pass"
+    assert look["drop"] < evidence["drop"] or look["settled"] == "pass"
 
     # the option does the same to a plain number; what needs more rollouts begins with them
-    bench.write_text(RECORDED.format(samples=8, gate="baseline: true", metric="pass@4"))
-    project.run("--snapshot-update")
     project.rows("runs.jsonl", rows(2))
-    project.run("--evalmetrics-stop-early").stdout.fnmatch_lines(
+    project.run("--evalmetrics-stop-early", "-k", "whole").stdout.fnmatch_lines(
         ["*stopped early, at look 1 of 4*"]
     )
-    assert look_of(project)[1]["rollouts"] == 4
-    project.run().stdout.no_fnmatch_line("*stopped early*")
+    assert mean_rewards(project)["whole"]["evidence"]["look"]["rollouts"] == 4
 
 
-@pytest.mark.parametrize(
-    ("threshold", "verdict", "looks"),
-    [(">= 0.2", "PASS", 1), (">= 0.9", "FAIL", 1), (">= 0.5", "", 4)],
-)
-def test_thresholds_stop_alike(project, threshold, verdict, looks):
-    gate = f'thresholds: {{mean_reward: "{threshold}"}}'
-    project.write("math.bench.yaml", RECORDED.format(samples=EARLY, gate=gate, metric="pass_rate"))
+def test_thresholds_stop_alike(project):
+    thresholds = {"low": ">= 0.2", "high": ">= 0.9", "close": ">= 0.5"}
+    gates = {name: f'thresholds: {{mean_reward: "{text}"}}' for name, text in thresholds.items()}
+    bench(project, *(recorded(name, gate=gate, metric="pass_rate") for name, gate in gates.items()))
     project.rows("runs.jsonl", rows(1))
     project.run()
-    found, look = look_of(project)
-    assert look["number"] == looks
-    assert not verdict or (found, look["settled"]) == (verdict, verdict.lower())
+    checks = mean_rewards(project)
+    looks = {name: check["evidence"]["look"] for name, check in checks.items()}
+    assert {n: look["number"] for n, look in looks.items()} == {"low": 1, "high": 1, "close": 4}
+    for name, verdict in (("low", "PASS"), ("high", "FAIL")):
+        assert (checks[name]["verdict"], looks[name]["settled"]) == (verdict, verdict.lower())
 
 
 def test_a_file_is_refused_that_leaves_no_round(project):
-    for samples, words in (
-        ("{min: 8, max: 8, stop: early}", "*num_samples: min 8 leaves no round before max 8*"),
-        ("{min: 1, max: 8, stop: early}", "*pass@2 needs 2 rollouts*num_samples: {min: 1}*"),
-        ("{min: 1, max: 8}", "*num_samples*stop*"),
-    ):
-        text = RECORDED.format(samples=samples, gate="baseline: true", metric="pass@2")
-        project.write("math.bench.yaml", text)
-        project.run().stdout.fnmatch_lines([words])
+    refused = {
+        "{min: 8, max: 8, stop: early}": "num_samples: min 8 leaves no round before max 8*",
+        "{min: 1, max: 8, stop: early}": "pass@2 needs 2 rollouts*num_samples: {min: 1}*",
+        "{min: 1, max: 8}": "num_samples*stop*",
+    }
+    for number, samples in enumerate(refused):
+        bench(project, recorded("math", samples), file=f"{number}.bench.yaml")
+    project.run().stdout.fnmatch_lines(
+        [f"*{number}.bench.yaml:*{words}" for number, words in enumerate(refused.values())]
+    )
 
 
 def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
@@ -113,13 +119,13 @@ def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
     )
     text = online(model.url, "  baseline: true\n  thresholds: {mean_reward: '<= 0.9'}\n", 4)
     text = text.replace("num_samples: 4", "num_samples: {min: 1, max: 4, stop: early}")
-    bench = project.write("a.bench.yaml", text)
+    file = project.write("a.bench.yaml", text)
     project.run("--snapshot-update").assert_outcomes(passed=1)
     assert model.posts == 120  # a baseline takes all
 
     project.run("--evalmetrics-replay").stdout.fnmatch_lines(["*30 rollouts in place of 120*"])
     assert model.posts == 120  # the answers of a whole run serve one that stops
-    bench.write_text(text.replace("name: m,", "name: other,"))
+    file.write_text(text.replace("name: m,", "name: other,"))
     project.run("--evalmetrics-journal-clear").assert_outcomes(passed=1)
     assert model.posts == 120 + 30
     first = project.report()["benchmarks"][0]["checks"]
@@ -128,12 +134,12 @@ def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
     assert model.posts == 150
 
     # and the reverse: the whole run asks only for the rest
-    bench.write_text(bench.read_text().replace("{min: 1, max: 4, stop: early}", "4"))
+    file.write_text(file.read_text().replace("{min: 1, max: 4, stop: early}", "4"))
     project.run().assert_outcomes(passed=1)
     assert model.posts == 150 + 90
 
     # without the journal rounds would be paid for again
-    bench.write_text(text)
+    file.write_text(text)
     project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(["*num_samples: all, because*"])
     assert model.posts == 240 + 120
 

@@ -42,15 +42,15 @@ def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, 
     prompt = "mode=nousage {{ question }}" if "counted" in said else "{{ question }}"
     rows(tmp_path / "data.jsonl", sums(8))
     rest = f"  budget: {{{budget}}}\n  params: {{parallelism: 1}}\n"
-    found, lines = run(tmp_path, online(model.url, rest, prompt=f'"{prompt}"'))
-    check = budget_of(found)
+    evaluated, lines = run(tmp_path, online(model.url, rest, prompt=f'"{prompt}"'))
+    check = budget_of(evaluated)
     assert check.verdict is Verdict.INCONCLUSIVE
     asked = 1 if "counted" in said else 3  # 11 tokens each
     assert check.reason == (
         f"the budget of {said}, and {8 - asked} of 8 rollouts were not asked for"
     )
     assert model.posts == asked
-    assert found.baseline is None
+    assert evaluated.baseline is None
     assert len(lines) == 8
 
 
@@ -68,20 +68,20 @@ benchmark:
       body: {{messages: [{{role: user, content: "{{{{ id }}}}"}}]}}
       scores: [{{name: s, parser: {{type: json, json_path: $.usage.prompt_tokens}}}}]
 """
-    found, _ = run(tmp_path, text)
+    evaluated, _ = run(tmp_path, text)
     assert model.posts == 4
-    assert "2 of 6 rollouts were not asked for" in budget_of(found).reason
+    assert "2 of 6 rollouts were not asked for" in budget_of(evaluated).reason
 
 
-def test_a_part_of_a_data_set(tmp_path, shared_model):
+def test_a_part_of_a_data_set(tmp_path, model):
     table = [",".join(row.values()) for row in sums(20)]
     (tmp_path / "data.csv").write_text("\n".join(["id,question,answer", *table]))
 
     def taken(spec, rest=""):
-        text = online(shared_model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
-        found, lines = run(tmp_path, text)
-        assert found.result.agents[0].estimates["mean_reward"].value == 1.0
-        assert (found.baseline is None) == bool(rest)
+        text = online(model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
+        evaluated, lines = run(tmp_path, text)
+        assert evaluated.result.agents[0].estimates["mean_reward"].value == 1.0
+        assert (evaluated.baseline is None) == bool(rest)
         return [line["id"] for line in lines]
 
     assert taken("{path: data.csv, limit: 3}") == ["q0", "q1", "q2"]
@@ -100,14 +100,14 @@ def test_a_part_of_a_data_set(tmp_path, shared_model):
 
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
     rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
-    found, _ = run(tmp_path, online(model.url, samples=2))
-    assert "the task 'q0' stands in several rows" in found.result.checks[0].reason
+    evaluated, _ = run(tmp_path, online(model.url, samples=2))
+    assert "the task 'q0' stands in several rows" in evaluated.result.checks[0].reason
     assert model.posts == 0
 
 
-def test_a_changed_data_set_is_noticed(project, shared_model):
+def test_a_changed_data_set_is_noticed(project, model):
     before = sums(4)
-    project.write("a.bench.yaml", online(shared_model.url, "  baseline: true\n"))
+    project.write("a.bench.yaml", online(model.url, "  baseline: true\n"))
 
     def changed(now, *args):
         project.rows("data.jsonl", now)

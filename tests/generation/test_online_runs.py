@@ -61,6 +61,7 @@ def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch
     deadline = time.monotonic() + 60
     while model.posts < 20 and time.monotonic() < deadline:
         assert process.poll() is None, process.communicate()[0].decode()
+        time.sleep(0.02)
     os.kill(process.pid, signal.SIGINT)
     out = process.communicate(timeout=60)[0].decode()
     assert "KeyboardInterrupt" in out

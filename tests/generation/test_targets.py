@@ -117,8 +117,8 @@ def mean(evaluated):
 
 @pytest.mark.parametrize("name", ["plain", "asks", "side_by_side", "Agent", "dumps"])
 def test_all_forms_of_a_target(agent, name):
-    found, lines = run(agent, bench(f"an_agent:{name}"))
-    assert mean(found) == 1.0
+    evaluated, lines = run(agent, bench(f"an_agent:{name}"))
+    assert mean(evaluated) == 1.0
     assert [line["response"] for line in lines] == [str(i + 1) for i in range(4) for _ in "ab"]
     assert [line["_ng_rollout_index"] for line in lines] == [0, 1] * 4
     if name == "asks":
@@ -137,8 +137,8 @@ def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
     _, again = run(agent, kept)
     assert len(an_agent.CALLS) == 24
     assert again == lines
-    found, _ = run(agent, kept, "replay")
-    assert mean(found) == 1.0
+    evaluated, _ = run(agent, kept, "replay")
+    assert mean(evaluated) == 1.0
     run(agent, kept.replace('"1"', '"2"'))
     assert len(an_agent.CALLS) == 32
 
@@ -146,17 +146,17 @@ def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
 def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):
     def failed(version="", mode="normal"):
         target = f'{{function: "an_agent:fails", timeout_seconds: 0.1{version}}}'
-        found, _ = run(agent, bench(target, EXCLUDE), mode)
-        (failures,) = found.result.failed_rows
-        return found, failures
+        evaluated, _ = run(agent, bench(target, EXCLUDE), mode)
+        (failures,) = evaluated.result.failed_rows
+        return evaluated, failures
 
-    found, failures = failed()
+    evaluated, failures = failed()
     assert dict(failures.kinds) == {"raised-KeyError": 2, "no-answer": 2, "timeout": 2}
     reasons = {row.kind: row.reason for row in failures.first}
     assert reasons["raised-KeyError"] == "the target raised KeyError: 'no such tool'"
     assert "object that can't be written as JSON" in reasons["no-answer"]
     assert reasons["timeout"] == "the target gave no answer within 0.1 s"
-    assert mean(found) == 1.0
+    assert mean(evaluated) == 1.0
     # a replay tells the same of one with a version, and of another that nothing is kept
     assert dict(failed(mode="replay")[1].kinds) == {"not-in-journal": 8}
     versioned = ', version: "1"'
@@ -167,11 +167,11 @@ def test_what_a_target_raises_is_the_failure_of_that_rollout(agent):
     ("name", "other"), [("ends", "KeyboardInterrupt"), ("ends_too", "CancelledError")]
 )
 def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
-    found, _ = run(agent, bench(f"an_agent:{name}", EXCLUDE))
-    (failures,) = found.result.failed_rows
+    evaluated, _ = run(agent, bench(f"an_agent:{name}", EXCLUDE))
+    (failures,) = evaluated.result.failed_rows
     assert dict(failures.kinds) == {"raised-SystemExit": 2, f"raised-{other}": 2}
     assert failures.first[0].reason == "the target raised SystemExit: no such flag"
-    assert mean(found) == 1.0
+    assert mean(evaluated) == 1.0
 
 
 @pytest.mark.parametrize(
@@ -184,8 +184,8 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
     ],
 )
 def test_a_target_that_is_none_is_told_with_its_line(agent, name, said):
-    found, _ = run(agent, bench(name))
-    (check,) = found.result.checks
+    evaluated, _ = run(agent, bench(name))
+    (check,) = evaluated.result.checks
     assert said in check.reason
     assert check.line == 5
 
@@ -208,10 +208,10 @@ def test_all_forms_of_an_answer(agent):
     bad = [5, None, {}, {"output": 5}, {"usage": {}}]
     rows(agent / "data.jsonl", [{"gives": g, "answer": "hi"} for g in (*hi, called, *bad)])
     text = bench("an_agent:gives", EXCLUDE).replace("num_samples: 2", "num_samples: 1")
-    found, lines = run(agent, text)
+    evaluated, lines = run(agent, text)
     assert [line["response"] for line in lines[:7]] == ["hi"] * 6 + [""]
     samples = [line["_evalmetrics"]["sample"] for line in lines[:7]]
     assert samples[3]["steps"] == samples[6]["x"] == 1
     assert samples[6]["tool_calls"] == calls
     assert lines[6]["usage"]["input_tokens"] == 2
-    assert dict(found.result.failed_rows[0].kinds) == {"no-answer": len(bad)}
+    assert dict(evaluated.result.failed_rows[0].kinds) == {"no-answer": len(bad)}

@@ -53,7 +53,7 @@ def steps_of(case: dict[str, Any]) -> list[dict[str, Any]]:
 @cache
 def groups() -> dict[str, list[str]]:
     """Name the cases that share their runs."""
-    found: dict[str, list[str]] = {}
+    sharing: dict[str, list[str]] = {}
     for topic, cases in topics().items():
         for name, case in cases.items():
             steps = steps_of(case)
@@ -62,10 +62,10 @@ def groups() -> dict[str, list[str]]:
             own |= bool(files & {"conftest.py", "pytest.ini"})
             own |= any(step.get("exit", 0) > 2 for step in steps)
             key = "|".join(f"{step.get('args', '')}{step.get('exit') == 2}" for step in steps)
-            found.setdefault(f"{topic}.{name}" if own else f"{topic} {key}", []).append(
+            sharing.setdefault(f"{topic}.{name}" if own else f"{topic} {key}", []).append(
                 f"{topic}.{name}"
             )
-    return found
+    return sharing
 
 
 def case_named(name: str) -> dict[str, Any]:
@@ -159,10 +159,10 @@ def run_group(names: list[str], root: Path, byte_code: Path) -> dict[str, list[d
         (root / "junit.xml").unlink(missing_ok=True)
         command = [sys.executable, "-m", "pytest", *FLAGS, *arguments]
         run = completed(command, root, clean_environment(byte_code, environment))
+        whole = left_by(run, root)
         for name in names:
-            outcomes[name].append(
-                gather(run, root, folders[name], steps[name], fake().requests[name])
-            )
+            outcome = part_of(whole, root, folders[name], steps[name])
+            outcomes[name].append(outcome | {"requests": fake().requests[name]})
     return outcomes
 
 
@@ -180,85 +180,77 @@ def completed(
         return subprocess.CompletedProcess(command, status, out.read(), err.read())
 
 
-def gather(
-    run: subprocess.CompletedProcess[str],
-    root: Path,
-    folder: Path,
-    step: dict[str, Any],
-    requests: list[Any],
-) -> dict[str, Any]:
-    """Pick from a run what is of one case, with the volatile parts replaced."""
-    prefix = "" if folder == root else f"{folder.name}/"
-    outcome: dict[str, Any] = {"exit": run.returncode, "requests": requests}
-
-    def read(path: Path) -> str:
-        try:
-            return normal(path.read_text(encoding="utf-8"), root, prefix)
-        except UnicodeDecodeError:
-            return hashlib.sha256(path.read_bytes()).hexdigest()
-
-    stdout = normal(run.stdout + run.stderr, root, "")
-    junit = (root / "junit.xml").read_text() if (root / "junit.xml").exists() else ""
-    parts = list(lines_of(stdout, prefix))
-    properties: dict[str, Any] = {}
-    states = []
-    for case in ET.fromstring(junit).iter("testcase") if junit else ():  # noqa: S314 - our own
-        path = case.get("classname", "").replace(".", "/") + "/"
-        if not path.startswith(prefix) and case.get("name", "") != prefix:
-            name_path = f"{case.get('name', '')}/".replace(".", "/")
-            if not name_path.startswith(prefix):
-                continue
-        for state in case:
-            if state.tag != "properties":
-                states.append(state.tag)
-                parts.append(normal(f"{state.get('message')}\n{state.text or ''}", root, prefix))
-        properties |= {
-            f"{case.get('name')}::{p.get('name')}": p.get("value") for p in case.iter("property")
-        }
-    outcome["text"] = stdout if prefix == "" else "\n".join(parts).replace(prefix, "")
-    if prefix:
-        failed = {"failure", "error"} & set(states)
-        outcome["exit"] = run.returncode if step.get("exit") == 2 else int(bool(failed))
-    outcome["junit"] = {} if "-n 2" in step.get("args", "") else properties  # in any order
+def left_by(run: subprocess.CompletedProcess[str], root: Path) -> dict[str, Any]:
+    """Read what a run left for all of its cases, with the volatile parts replaced."""
+    whole = {"exit": run.returncode, "text": normal(run.stdout + run.stderr, root)}
     for key, file in (("report", "report.json"), ("aggregate", "aggregate_metrics.json")):
         path = root / "evalmetrics" / file
-        entries = json.loads(read(path)) if path.exists() else []
-        if key == "report" and entries:
-            if not prefix:
-                outcome["run"] = {k: v for k, v in entries.items() if k != "benchmarks"}
-            entries = entries["benchmarks"]
-        ids = [e["id"] if key == "report" else e["benchmark"] for e in entries]
-        own = [e for e, i in zip(entries, ids, strict=True) if in_case(path, prefix, i)]
-        outcome[key] = own
-    outcome["files"] = {
-        p.relative_to(folder).as_posix(): read(p)
-        for p in sorted(folder.rglob("*"))
-        if p.is_file() and p.stat().st_size < 300_000 and "cache" not in p.as_posix()
+        whole[key] = json.loads(normal(path.read_text("utf-8"), root)) if path.exists() else []
+    junit = root / "junit.xml"
+    whole["junit"] = [*ET.parse(junit).iter("testcase")] if junit.exists() else []  # noqa: S314 - ours
+    return whole
+
+
+def part_of(
+    whole: dict[str, Any], root: Path, folder: Path, step: dict[str, Any]
+) -> dict[str, Any]:
+    """Pick from a run what is of one case."""
+    prefix = "" if folder == root else f"{folder.name}/"
+    parts = list(lines_of(whole["text"], prefix))
+    properties: dict[str, Any] = {}
+    states = set()
+    for case in whole["junit"]:
+        name, module = case.get("name", ""), case.get("classname", "")
+        paths = [f"{part}/".replace(".", "/") for part in (module, name)]
+        if name != prefix and not any(path.startswith(prefix) for path in paths):
+            continue
+        for state in case:
+            if state.tag != "properties":
+                states.add(state.tag)
+                parts.append(normal(f"{state.get('message')}\n{state.text or ''}", root))
+        properties |= {f"{name}::{p.get('name')}": p.get("value") for p in case.iter("property")}
+    report = whole["report"]
+    entries = {
+        "report": [e for e in report and report["benchmarks"] if e["id"].startswith(prefix)],
+        "aggregate": [e for e in whole["aggregate"] if e["benchmark"].startswith(prefix)],
+        "run": None if prefix else {k: report[k] for k in report if k != "benchmarks"},
+        "text": "\n".join(parts) if prefix else whole["text"],
+        "files": {
+            p.relative_to(folder).as_posix(): content(p, root)
+            for p in sorted(folder.rglob("*"))
+            if p.is_file() and p.stat().st_size < 300_000 and "cache" not in p.as_posix()
+        },
     }
+    outcome = without(prefix, entries) | {"exit": whole["exit"]}
+    if prefix and step.get("exit") != 2:
+        outcome["exit"] = int(bool({"failure", "error"} & states))
+    outcome["junit"] = {} if "-n 2" in step.get("args", "") else properties  # in any order
     return outcome
 
 
-def in_case(report: Path, prefix: str, entry_id: str) -> bool:
-    """Ids lost the folder's name when they were read: look them up as they were written."""
-    return not prefix or f'"{prefix}{entry_id}"' in json_text(report, report.stat().st_mtime_ns)
+def content(path: Path, root: Path) -> str:
+    try:
+        return normal(path.read_text(encoding="utf-8"), root)
+    except UnicodeDecodeError:
+        return hashlib.sha256(path.read_bytes()).hexdigest()
 
 
-@cache
-def json_text(path: Path, _: int) -> str:
-    return path.read_text(encoding="utf-8")
+def without(prefix: str, value: Any) -> Any:
+    """Leave the name of a case's folder out of all texts."""
+    return json.loads(json.dumps(value).replace(prefix, "")) if prefix else value
 
 
 def lines_of(stdout: str, prefix: str) -> list[str]:
     """Give the lines that name the case's folder, each with the indented ones below it."""
-    found, inside = [], False
+    lines, inside = [], False
     for line in stdout.splitlines():
         inside = prefix in line or (inside and line.startswith("    "))
         if inside:
-            found.append(line)
-    return found
+            lines.append(line)
+    return lines
 
 
-def normal(text: str, root: Path, prefix: str) -> str:
+def normal(text: str, root: Path) -> str:
     """Replace what differs from run to run; README.md lists the rules."""
     text = text.replace(str(root), "<root>").replace(fake().url, "http://server")
     text = re.sub(r"http://(127\.0\.0\.1|localhost):\d+", "http://server", text)
@@ -267,8 +259,7 @@ def normal(text: str, root: Path, prefix: str) -> str:
     text = re.sub(r'("(?:latency_s|seconds|size|mtime)": )[\d.e-]+', r"\g<1>0", text)
     text = re.sub(r'("latency_s": )\{[^}]*\}', r"\g<1>{}", text)
     text = re.sub(r'( time=)"[\d.]+"', r'\1"<s>"', text)
-    text = re.sub(r'(hostname=)"[^"]*"', r'\1"<host>"', text)
-    return text.replace(prefix, "") if prefix else text
+    return re.sub(r'(hostname=)"[^"]*"', r'\1"<host>"', text)
 
 
 @pytest.fixture(scope="session")
@@ -280,18 +271,14 @@ def shared(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 def outcomes_of(name: str, shared: Path, byte_code: Path) -> list[dict[str, Any]]:
-    """Run the case's group, unless a worker has done or does so; then another group meanwhile."""
-    wanted = next(key for key, names in groups().items() if name in names)
-    others = [key for key in groups() if key != wanted] if "xdist" in str(shared) else []
-    for key in [wanted, *others, wanted]:
-        stem = hashlib.sha256(key.encode()).hexdigest()[:12]
-        result = shared / f"{stem}.json"
-        with (shared / f"{stem}.lock").open("w") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
-            if not result.exists():
-                result.write_text(json.dumps(run_group(groups()[key], shared / stem, byte_code)))
-        if key == wanted:
-            break
+    """Run the case's group, unless a worker has done or does so."""
+    key = next(key for key, names in groups().items() if name in names)
+    stem = hashlib.sha256(key.encode()).hexdigest()[:12]
+    result = shared / f"{stem}.json"
+    with (shared / f"{stem}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not result.exists():
+            result.write_text(json.dumps(run_group(groups()[key], shared / stem, byte_code)))
     return json.loads(result.read_text())[name]  # type: ignore[no-any-return]
 
 
@@ -300,10 +287,10 @@ def outcomes_of(name: str, shared: Path, byte_code: Path) -> list[dict[str, Any]
 
 def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
     """List how an outcome differs from what the step expects."""
-    found = []
+    failures = []
 
     def expect(what: str, actual: object, wanted: object) -> None:
-        found.extend(differences(actual, wanted, what))
+        failures.extend(differences(actual, wanted, what))
 
     expect("exit", outcome["exit"], step.get("exit", 0))
     entries = {e["id"].partition("::")[2]: e for e in outcome["report"]}
@@ -331,22 +318,23 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
         expect("report", next(iter(entries.values()), None), step["report"])
     if "run" in step:
         expect("run", outcome.get("run"), step["run"])
-    for key, text in (("says", outcome["text"]), ("stdout", outcome["text"])):
-        found += [f"{key}: {p!r} is not there" for p in step.get(key, ()) if not there(p, text)]
-    found += [f"never: {p!r} is there" for p in step.get("never", ()) if there(p, outcome["text"])]
+    text = outcome["text"]
+    for key in ("says", "stdout"):
+        failures += [f"{key}: {p!r} is not there" for p in step.get(key, ()) if not there(p, text)]
+    failures += [f"never: {p!r} is there" for p in step.get("never", ()) if there(p, text)]
     for path, patterns in step.get("has", {}).items():
         text = outcome["files"].get(path)
         if text is None or patterns is None:
             if (text is None) != (patterns is None):
-                found.append(f"has {path}: there are {', '.join(outcome['files'])}")
+                failures.append(f"has {path}: there are {', '.join(outcome['files'])}")
             continue
-        found += [f"{path}: no {p!r}" for p in patterns if not there(p, text)]
+        failures += [f"{path}: no {p!r}" for p in patterns if not there(p, text)]
     if "asked" in step:
         expect("requests", len(outcome["requests"]), step["asked"])
     for wanted in step.get("sent", ()):
         if all([*differences(request, wanted)] for request in outcome["requests"]):
-            found.append(f"sent: {wanted!r} is not among {outcome['requests'][:3]}")
-    return found
+            failures.append(f"sent: {wanted!r} is not among {outcome['requests'][:3]}")
+    return failures
 
 
 def there(pattern: str, text: str) -> bool:
@@ -421,12 +409,12 @@ def test_case(name: str, shared: Path, request: pytest.FixtureRequest) -> None:
         pytest.fail("\n".join(failures), pytrace=False)
     if request.config.getoption("--update-golden"):
         return update(recorded)
-    known = json.loads((HERE / "digests.json").read_text())
+    expected = json.loads((HERE / "digests.json").read_text())
     for key, value in recorded.items():
         if key.startswith("expected/"):
             assert value == (HERE / key).read_text(encoding="utf-8")
         else:
-            assert value == known.get(key), f"{key}: its files are in {shared}"
+            assert value == expected.get(key), f"{key}: its files are in {shared}"
     return None
 
 
@@ -434,13 +422,13 @@ def update(recorded: dict[str, str]) -> None:
     path = HERE / "digests.json"
     with (HERE / "conftest.py").open() as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        known = json.loads(path.read_text()) if path.exists() else {}
+        digests_of = json.loads(path.read_text()) if path.exists() else {}
         for key, value in recorded.items():
             if key.startswith("expected/"):
                 (HERE / "expected").mkdir(exist_ok=True)
                 (HERE / key).write_text(value, encoding="utf-8")
             else:
-                known[key] = value
+                digests_of[key] = value
         names = {f"{t}.{n}" for t, cases in topics().items() for n in cases}
-        known = {k: known[k] for k in sorted(known) if k.rpartition(".")[0] in names}
-        path.write_text(json.dumps(known, indent=0) + "\n", encoding="utf-8")
+        digests_of = {k: digests_of[k] for k in sorted(digests_of) if k.rpartition(".")[0] in names}
+        path.write_text(json.dumps(digests_of, indent=0) + "\n", encoding="utf-8")

@@ -15,6 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
 LOCK = threading.Lock()
 SEEN = {"posts": 0, "keys": []}
+RELEASED = threading.Event()  # by a GET of `/?release`: what comes after `held` posts waits for it
 
 
 def nat(item):
@@ -46,6 +47,8 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
+        if self.path.endswith("?release"):
+            RELEASED.set()
         with LOCK:
             self.say(200, json.dumps(SEEN).encode())
 
@@ -58,6 +61,8 @@ class Handler(BaseHTTPRequestHandler):
             posts = SEEN["posts"]
             SEEN["keys"].append(self.headers.get("Authorization"))
         time.sleep(float(query.get("latency", 0)))
+        if posts > int(query.get("held", posts)):
+            RELEASED.wait()
         if parts.path == "/gone":
             self.say(404, b'{"detail": "no evaluator of that name"}')
         elif parts.path == "/moved":

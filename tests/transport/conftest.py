@@ -34,20 +34,28 @@ class Server:
     def at(self, path):
         return f"http://127.0.0.1:{self.port}{path}"
 
-    def seen(self):
-        """Say what the server saw since it was started."""
-        with urllib.request.urlopen(self.at("/seen"), timeout=10) as response:  # noqa: S310 - loopback
+    def seen(self, query=""):
+        """Say what the server saw since it was started, or since `?reset`."""
+        url = self.at(f"/seen{query}")
+        with urllib.request.urlopen(url, timeout=10) as response:  # noqa: S310 - loopback
             return json.load(response)
 
     def count(self, path):
         return int(self.seen()["paths"].get(path, 0))
 
 
-@pytest.fixture
-def server():
+@pytest.fixture(scope="session")
+def server_process():
     server = Server()
     yield server
     server.kill()
+
+
+@pytest.fixture
+def server(server_process):
+    """One server for all tests, whose requests are counted from here on."""
+    server_process.seen("?reset")
+    return server_process
 
 
 @pytest.fixture

@@ -88,6 +88,8 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
             packed = gzip.compress(b" " * int(query["bytes"]) + b"1")
             return reply(200, packed, Content_Encoding="gzip")
         case "/seen":
+            if "reset" in query:
+                seen.paths, seen.connections = {}, 0
             return as_json({"paths": seen.paths, "connections": seen.connections})
     return reply(404, b'{"error": "no such path"}')
 

@@ -1,7 +1,7 @@
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from transport.fakes import KEY, Client, broken, ok, raw
 
@@ -87,6 +87,7 @@ _values = st.recursive(
 )
 
 
+@settings(max_examples=40)
 @given(_values)
 def test_everything_else_is_read_as_json_reads_it(value):
     assert ask(raw(json.dumps(value).encode())) == value

@@ -153,15 +153,3 @@ def test_a_name_that_does_not_resolve(ask):
         ask("http://no-such-host.invalid/x", {})
     if isinstance(error.value, CallError):
         assert (error.value.kind, error.value.attempts) == ("dns", 4)
-
-
-def test_no_server_and_no_tls(ask, server):
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    with pytest.raises(EndpointError, match=rf"{port} refused the connection") as error:
-        ask(f"http://127.0.0.1:{port}/x", {})
-    assert "is the server running" in str(error.value)
-    with pytest.raises(EndpointError, match=r"no TLS connection to 127\.0\.0\.1:\d+: ") as error:
-        ask(server.at("/ok").replace("http:", "https:"), {})
-    assert "http://" in str(error.value)

@@ -51,10 +51,10 @@ def test_it_reads_and_gates_and_what_it_stumbles_over_is_told(project, install):
     install("pairs_loader:Pairs")
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", "a 1\nb 0.5\n")
-    project.run().assert_outcomes(passed=1)
+    project.run_apart().assert_outcomes(passed=1)
     assert project.aggregate()[0]["agent_metrics"]["mean/reward"] == 0.75
     project.write("runs.txt", "a 1\nb\n")
-    result = project.run()
+    result = project.run_apart()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     result.stdout.fnmatch_lines(["*runs.txt*its loader can't read this: ValueError*"])
     result.stdout.no_fnmatch_line("*Traceback*")
@@ -64,7 +64,7 @@ def test_a_package_that_does_not_import_is_named(project, install):
     install("no_such_module_of_pairs:Pairs")
     project.write("math.bench.yaml", BENCH)
     project.write("runs.txt", "a 1\n")
-    result = project.run()
+    result = project.run_apart()
     assert result.ret != pytest.ExitCode.OK
     assert "no_such_module_of_pairs" in result.stdout.str()
     assert "Traceback" not in result.stdout.str()

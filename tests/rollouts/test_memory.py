@@ -58,7 +58,7 @@ def test_memory_that_is_full_is_told(project, where):
         "import pytest\ndef full(*_):\n    raise MemoryError\ndef pytest_runtest_setup(item):\n"
         f"    pytest.MonkeyPatch().setattr('pytest_evalmetrics.{where}', full)\n",
     )
-    result = project.run()
+    result = project.run_apart()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["math.bench.yaml:1: there is not enough memory for math", "  split the benchmark into *"]

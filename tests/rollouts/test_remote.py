@@ -136,32 +136,29 @@ def test_what_has_to_be_installed(folder, monkeypatch, url, extra):
 # -- in parts, by several processes -----------------------------------------------------------
 
 
-def test_processes_read_parts_of_what_nobody_copied(folder, server):
-    url = f"{server}/runs.jsonl?token=secret"
-    alone = folder.load(url, scores=["reward"])
-    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS]
-    ((source),) = alone.sources
+def test_processes_read_parts_of_what_nobody_copied_beside_whole_files(folder, server):
+    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
+    paths = (f"{server}/runs.jsonl?token=secret", "b.jsonl")
+    alone = folder.load(*paths, scores=["reward"])
+    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS for _ in "ab"]
+    source = alone.sources[0]
     assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
     assert "" in Handler.asked  # the whole of it
     Handler.asked.clear()
-    found = folder.shared(url, count=2, size=4000)
-    assert found is not None
-    assert all_bits(found) == all_bits(alone)
+    shared = folder.shared(*paths, count=2, size=4000)
+    assert shared is not None
+    assert all_bits(shared) == all_bits(alone)
     assert "" not in Handler.asked
     assert len(Handler.asked) > 10
 
 
-def test_parts_of_some_files_and_the_whole_of_others(folder, server):
-    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
-    urls = (f"{server}/runs.jsonl", "b.jsonl")
-    found = folder.shared(*urls, count=2, size=4000)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load(*urls, scores=["reward"]))
-
-
-@pytest.mark.parametrize("name", ["whole.jsonl", "array.json", "short.jsonl"])
-def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name):
+@pytest.mark.parametrize(
+    ("name", "requests"), [("whole.jsonl", 1), ("short.jsonl", 1), ("array.json", 2)]
+)
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name, requests):
     assert folder.shared(f"{server}/{name}", count=2, size=4000) is None
+    assert len(Handler.asked) == requests  # whether there are parts, then what it begins with
+    assert Handler.asked[0] == "bytes=1-1"
 
 
 # -- S3 ---------------------------------------------------------------------------------------
@@ -172,13 +169,13 @@ class Expired(BaseHTTPRequestHandler):
 
     status = 400
     code = "ExpiredToken"
-    said = "The provided token has expired."
+    message = "The provided token has expired."
 
     def log_message(self, *_):
         pass
 
     def do_GET(self):
-        text = f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>".encode()
+        text = f"<Error><Code>{self.code}</Code><Message>{self.message}</Message></Error>".encode()
         self.send_response(self.status)
         self.send_header("Content-Type", "application/xml")
         self.send_header("Content-Length", str(len(text)))
@@ -199,7 +196,7 @@ class Denied(Forbidden):
     """Answers as S3 does where the credentials hold and may not read."""
 
     code = "AccessDenied"
-    said = "Access Denied"
+    message = "Access Denied"
 
 
 def credentials(patch, endpoint):
@@ -223,7 +220,7 @@ def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
     assert "not expired" in str(refused.hint)
     assert "secret" not in str(refused)
     assert "token-of-yesterday" not in str(refused)
-    assert answers.said in refused.message
+    assert answers.message in refused.message
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")

@@ -104,13 +104,20 @@ def test_objects_and_lists_are_scores_of_their_own(folder):
 
 def test_several_scorers_need_a_name(folder):
     both = {"match": {"value": "C"}, "judge": {"value": 0.5}}
-    write(folder, [sample(1, score=None, scores=both)])
+    scorers = [{"name": name, "options": {"model": "judge"}} for name in both]
+    rows = [sample(1, score=None, scores=both, metadata={"level": 3})]
+    write(folder, rows, eval={"scorers": scorers})
     refused = folder.refused("log.json", scores=["reward"])
     assert "several scores could be the reward: match, judge" in refused.message
     assert "`reward: match`" in str(refused.hint)
     assert folder.load("log.json", scores=["judge"]).scores["judge"].tolist() == [0.5]
-    table = folder.load("log.json", scores=["reward"], fields={"reward": "judge"})
-    assert table.scores["reward"].tolist() == [0.5]
+    fields = {"reward": "judge", "scores": {"level": "metadata.level"}}
+    table = folder.load("log.json", scores=["reward"], fields=fields)
+    assert (table.scores["reward"].tolist(), table.scores["level"].tolist()) == ([0.5], [3])
+    assert table.ruler == {  # any of them may have measured what lies elsewhere
+        "inspect_ai judge": {"options model": ["judge"], "scores": ["judge", "level", "reward"]},
+        "inspect_ai match": {"options model": ["judge"], "scores": ["level", "match"]},
+    }
 
 
 def test_logs_of_early_versions(folder):

@@ -47,6 +47,9 @@ def test_a_broken_row_is_told_with_its_line(folder):
     with pytest.raises(DataError) as raised:
         next(found)
     assert raised.value.where == "runs.jsonl:2"
+    folder.write('{"a": 1}\n[1]\n')
+    with pytest.raises(DataError, match="this row is no JSON object: found '"):
+        list(folder.records())
     folder.write('id,q\n1,"x\n')
     with pytest.raises(DataError, match="ends inside of quotes"):
         list(folder.records(format="csv"))

@@ -39,3 +39,11 @@ def test_nan_and_infinity_are_missing_and_are_counted(folder):
         "reward: 2 values are NaN and count as missing (runs.jsonl:2)",
         "reward: 3 values are infinite or too large and count as missing (runs.jsonl:3)",
     )
+
+
+def test_halves_of_surrogate_pairs_are_spelled_out(folder):
+    folder.write(r'{"_ng_task_index": "\ud800", "agent_ref": {"name": "a\udc00"}, "b\ud800": 2}')
+    table = folder.load(categories=["agent_ref.name"])
+    assert (table.tasks, table.agents) == ((r"\ud800",), (r"a\udc00",))
+    assert table.categories["agent_ref.name"].labels == (r"a\udc00",)
+    assert column(table, r"b\ud800") == [2]

@@ -12,7 +12,7 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.yaml_reader import parse_yaml
 
-TOLD = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
+MESSAGE = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ def told(project):
         for name, text in texts.items():
             path = project.path / f"{name}.bench.yaml"
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        found = {str(name): [] for name in texts}
+        messages = {str(name): [] for name in texts}
         for line in project.run("--collect-only", "-q").outlines:
-            if said := TOLD.fullmatch(line):
-                found[said[1]].append(said[2])
-        return found if isinstance(files, dict) else list(found.values())
+            if match := MESSAGE.fullmatch(line):
+                messages[match[1]].append(match[2])
+        return messages if isinstance(files, dict) else list(messages.values())
 
     return collect
 

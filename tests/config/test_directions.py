@@ -41,19 +41,19 @@ NAMES = {  # beside the words that docs/gates.md lists
 
 @pytest.mark.parametrize("direction", NAMES)
 def test_a_name_says_which_way_is_better_or_nothing(direction):
-    found = {name: named_direction(name) for name in NAMES[direction]}
-    assert found == dict.fromkeys(NAMES[direction], direction)
+    directions = {name: named_direction(name) for name in NAMES[direction]}
+    assert directions == dict.fromkeys(NAMES[direction], direction)
 
 
 def rows():
     """Each word of the table in docs/gates.md, with the side on which it stands."""
     text = GATES.read_text(encoding="utf-8").partition("<!-- directions -->")[2]
-    found = []
+    words = []
     for line in text.partition("<!-- /directions -->")[0].splitlines():
         cells = [cell.strip() for cell in line.strip("|").split("|")]
         if cells[0] in ("lower", "higher"):
-            found += [(word, cells[0]) for word in re.findall(r"`([^`]+)`", cells[-1])]
-    return found
+            words += [(word, cells[0]) for word in re.findall(r"`([^`]+)`", cells[-1])]
+    return words
 
 
 def test_the_documented_words_have_the_documented_direction():
@@ -69,6 +69,6 @@ def test_any_text_can_be_a_name(name):
 
 @given(st.sampled_from([w for w, _ in rows() if w.isalpha() and w.islower()]))
 def test_case_and_a_prefix_of_no_meaning_change_nothing(word):
-    known = named_direction(word)
-    assert named_direction(f"my_{word}") == known
-    assert named_direction(f"my{word.title()}") == known
+    direction = named_direction(word)
+    assert named_direction(f"my_{word}") == direction
+    assert named_direction(f"my{word.title()}") == direction

@@ -24,6 +24,7 @@ def test_what_is_not_there(told, monkeypatch):
         "${JUDGE_HOST:-}": "expected text that is not empty",
         "${JUDGE_HOST:-nowhere}": "expected a URL such as",
     }
-    for said, lines in zip(cases.values(), told([FILE.format(url) for url in cases]), strict=True):
+    files = [FILE.format(url) for url in cases]
+    for message, lines in zip(cases.values(), told(files), strict=True):
         (line,) = lines
-        assert line.startswith(f"6: benchmark.scorers[0].judge_model.url: {said}")
+        assert line.startswith(f"6: benchmark.scorers[0].judge_model.url: {message}")

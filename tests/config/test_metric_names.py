@@ -13,15 +13,9 @@ from pytest_evalmetrics.spec.metric_names import MetricName, parse
         ("pass^4", MetricName("pass^4")),
         ("pass@1/accuracy", MetricName("pass@1", "accuracy")),
         ("pass@1[difficulty=hard]", MetricName("pass@1", None, "difficulty", "hard")),
-        (
-            "pass@1/accuracy[difficulty=hard]",
-            MetricName("pass@1", "accuracy", "difficulty", "hard"),
-        ),
+        ("pass@1/accuracy[level=hard]", MetricName("pass@1", "accuracy", "level", "hard")),
         ("mean/output_tokens", MetricName("mean", "output_tokens")),
-        (
-            "max/output_tokens[metadata.split=test]",
-            MetricName("max", "output_tokens", "metadata.split", "test"),
-        ),
+        ("max/tokens[meta.split=test]", MetricName("max", "tokens", "meta.split", "test")),
         ("my_pkg.metrics:Median", MetricName("my_pkg.metrics:Median")),
         ("my_pkg.metrics:Median/accuracy", MetricName("my_pkg.metrics:Median", "accuracy")),
         # a score's name is what stands behind the first slash, whatever it holds

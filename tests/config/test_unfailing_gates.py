@@ -102,8 +102,8 @@ def file(keys):
 
 
 def test_a_gate_that_can_not_fail_is_refused_at_its_line_with_what_was_meant(told):
-    found = told([file(keys) for keys in REFUSED])
-    for expected, lines in zip(REFUSED.values(), found, strict=True):
+    messages = told([file(keys) for keys in REFUSED])
+    for expected, lines in zip(REFUSED.values(), messages, strict=True):
         (line,) = lines
         number, _, message = line.split(": ", 2)
         assert f"{number}: {message}" == expected

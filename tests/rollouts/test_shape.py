@@ -104,11 +104,12 @@ def test_enclosing_objects_and_scores_with_a_map_of_their_own(folder):
     runs = [{"t": "a", "v": "y"}, {"t": "b", "v": None, "w": "y"}]
     table = read(
         folder,
-        "{path: r.json, rows: runs, map: {reward: {y: 1}, lost: {y: 0}, kept: {y: 2}}, "
-        "fields: {task: t, reward: v, agent: _parent.info.model, scores: {lost: v, kept: w}}}",
-        r_json={"info": {"model": "m", "l": [1]}, "runs": runs},
+        "{path: r.json, rows: groups.*.runs, map: {reward: {y: 1}, lost: {y: 0}, kept: {y: 2}}, "
+        "fields: {task: t, reward: v, agent: _parent._parent.info.model, sample: _parent.s, "
+        "scores: {lost: v, kept: w}}}",
+        r_json={"info": {"model": "m", "l": [1]}, "groups": [{"s": 3, "runs": runs}]},
     )
-    assert table.agents == ("m",)
+    assert (table.agents, table.sample.tolist()) == (("m",), [3, 3])
     assert rewards(table) == {"a": [1], "b": [None]}
     assert (table.scores["lost"].tolist()[0], table.scores["kept"].tolist()[1]) == (0, 2)
 

@@ -40,8 +40,7 @@ def test_what_the_calls_took(folder):
     timing = {"agent": {"start": 100.0, "end": 107.5}}
     folder.rows([episode("a", trace({"r": {"score": 1.0}}, calls=calls, timing=timing))])
     table = folder.load(scores=["reward"])
-    taken = {name: column.tolist() for name, column in table.scores.items()}
-    assert taken == {
+    assert {name: column.tolist() for name, column in table.scores.items()} == {
         "reward": [1],
         "r": [1],
         "latency_s": [7.5],

@@ -130,8 +130,9 @@ def test_a_reference_to_nothing_or_to_a_broken_module(installed, reference, mess
 
 def test_an_entry_point_is_loaded_at_first_use(installed):
     points = "one = things_of_plugin:One\ntop@{k} = builtins:dict\nbad = things_of_plugin:Two\n"
+    points += "gone = no_such_module_of_plugin:One\n"
     things = installed("plugin", points, things_of_plugin="class One:\n    pass\n")
-    assert things.names() == ["bad", "one", "top@{k}"]
+    assert things.names() == ["bad", "gone", "one", "top@{k}"]
     assert "things_of_plugin" not in sys.modules
     assert things.find("one").target is sys.modules["things_of_plugin"].One
     assert things.find("one").target.__name__ == "One"  # and again
@@ -140,6 +141,8 @@ def test_an_entry_point_is_loaded_at_first_use(installed):
     with pytest.raises(RegistryError, match=message) as caught:
         things.find("bad")
     assert "fix or uninstall plugin" in str(caught.value)
+    with pytest.raises(RegistryError, match="can't be loaded from no_such_module_of_plugin:One"):
+        things.find("gone")
 
 
 def test_an_entry_point_may_be_a_module_that_registers(installed, monkeypatch):

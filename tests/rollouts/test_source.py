@@ -127,6 +127,20 @@ def test_what_the_system_says_is_put_into_words(folder, monkeypatch, raised, mes
     assert (caught.value.where, caught.value.message) == ("runs/a.jsonl", message)
 
 
+class Raising(Blocks):
+    """Breaks as a loader of a user's own may."""
+
+    def read(self, source):
+        raise ValueError(f"nothing in {source.shown}")
+
+
+def test_a_loader_that_raises_is_named(folder):
+    folder.write(ROWS)
+    refused = folder.refused(format="rollouts.test_source:Raising")
+    assert refused.message == "its loader can't read this: ValueError: nothing in runs.jsonl"
+    assert refused.file == "runs.jsonl"
+
+
 class Meanwhile(Blocks):
     """Reads a file that another process writes to."""
 

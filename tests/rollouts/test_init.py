@@ -110,6 +110,30 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
 }
 
 
+REASONS = {  # the comments of some of the proposals
+    "trials.json": [
+        "rows: the objects of the lists at 'tasks.*.trials'",
+        "task: _parent.task_id, 12 values in 36 rows",
+        "sample: trial, which tells the rows of a task apart",
+        "reward: reward.v, by its values",
+    ],
+    "numbers.json": [
+        "rows: the 12 numbers at the top, by their keys",
+        "reward: value, by its name",
+    ],
+    "lists.json": ["lists of ids: resolved_ids, unresolved_ids, by their names"],
+    "long.jsonl": [
+        "each line is one score: 'name' has 2 names",
+        "reward: correctness; or fluency",
+    ],
+    "own_ids.jsonl": [
+        "task: input, 12 values in 60 rows; or id",
+        "reward: score, by its name",
+        "agent: model, by its name",
+    ],
+}
+
+
 def write(project, name):
     content = ODD[name][0]
     project.write(name, content if isinstance(content, str) else json.dumps(content))
@@ -127,7 +151,12 @@ def test_odd_files_are_gated_in_two_commands(project):
         assert result.ret == 0, result.stdout.str()
         benchmark, text = proposal(project, name)
         assert benchmark["rollouts"] == {"path": name, **yaml.safe_load(shape)}
-        assert "# reward: " in text or "lists" in shape
+        comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+        assert comments == [
+            "written by pytest --evalmetrics-init",
+            *REASONS.get(name, comments[1:]),
+        ]
+        assert any(c.startswith("reward: ") for c in comments) or "lists" in shape
     assert project.run().ret == 0
     estimates = {b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]}
     for name, (_, _, metric) in ODD.items():

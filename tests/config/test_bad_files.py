@@ -294,9 +294,7 @@ UNMARKED = {  # by an editor: what follows from two values together
     (
         "benchmarks:\n- name: a\n  rollouts: r\n- name: b\n  rollouts: r\n- rollouts: r\n"
         "  name: a\n"
-    ): [
-        "7: benchmarks[2].name: two benchmarks are named 'a': on lines 2 and 7",
-    ],
+    ): ["7: benchmarks[2].name: two benchmarks are named 'a': on lines 2 and 7"],
     (
         "defaults:\n  rollouts: {format: jsonl}\nbenchmarks:\n- name: a\n"
         "  rollouts: {path: r}\n- name: b\n- name: c\n  rollouts: {format: csv}\n"

@@ -136,8 +136,7 @@ def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(quick)
         more = {"_ng_rollout_index": 0, "reward": 1.0}
         tasks = [(agent, t) for agent in agents for t in range(10)]
         quick.rows(
-            "runs.jsonl",
-            ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks),
+            "runs.jsonl", ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks)
         )
 
     quick.bench(BEST)

@@ -122,10 +122,7 @@ REASONS = {  # the comments of some of the proposals
         "reward: value, by its name",
     ],
     "lists.json": ["lists of ids: resolved_ids, unresolved_ids, by their names"],
-    "long.jsonl": [
-        "each line is one score: 'name' has 2 names",
-        "reward: correctness; or fluency",
-    ],
+    "long.jsonl": ["each line is one score: 'name' has 2 names", "reward: correctness; or fluency"],
     "own_ids.jsonl": [
         "task: input, 12 values in 60 rows; or id",
         "reward: score, by its name",

@@ -123,12 +123,12 @@ def test_errors_are_missing_unless_they_were_graded(folder):
 def test_a_trial_that_left_no_result_is_missing(folder):
     trial(folder, "a", "1", {"reward": 1})
     for name in ("a__2", "gone__3"):
-        config = {"trial_name": name, "task": {"path": "C:\\tasks\\gone"}, "agent": {"name": "x"}}
+        config = {"trial_name": name, "task": {"path": "C:\\tasks\\lost"}, "agent": {"name": "x"}}
         folder.json(config, f"job/{name}/config.json")
     folder.write("{}", "job/config.json")  # the job's own, without a trial's name
     job(folder, 3)
     table = folder.load("job", scores=["reward"])
-    assert table.tasks == ("gone", "org/a")
+    assert table.tasks == ("lost", "org/a")
     np.testing.assert_equal(sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan])
     assert "n_total_trials is 3, and the rollouts give 1" in table.notes[0]
     assert "no result: 2 rollouts without a score" in table.notes[1]

@@ -100,8 +100,9 @@ def test_what_is_no_number(folder):
 
 
 def test_rows_that_are_refused(folder):
-    for wrong, message in ((row(0, acc=0), "stands here and in"), (row(None), "doc_id is None")):
-        folder.rows([row(0, acc=1), wrong])
+    twice = "the document 0 with the filter 'none' stands here and in"
+    for wrong, message in ((row(0, acc=0), twice), (row(None), "doc_id is None")):
+        folder.rows([row(0, filter=None, acc=1), wrong])
         refused = folder.refused()
         assert message in refused.message
         assert refused.line == 2

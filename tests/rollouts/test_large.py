@@ -77,7 +77,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch
     assert folder.shared("*") is None
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "task,reward\n1,1\n"])
+@pytest.mark.parametrize("content", ["", "\n\n", "[]", "task,reward\n1,1\n"])
 def test_files_that_are_no_shards_are_left_to_one_process(folder, content):
     many(folder)
     folder.write(content, "d.csv")

@@ -14,9 +14,9 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import large
+from pytest_evalmetrics.ext import RolloutFile
+from pytest_evalmetrics.rollouts import large, source
 from pytest_evalmetrics.rollouts.large import process_count, usable_cores
-from pytest_evalmetrics.rollouts.source import LARGE
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -93,9 +93,15 @@ def large_file(tmp_path_factory):
     path = tmp_path_factory.mktemp("large") / "runs.jsonl"
     padding = "x" * 65_000
     with path.open("w", encoding="utf-8") as file:
-        for i in range(LARGE // 65_000 + 10):
+        for i in range(source.LARGE // 65_000 + 10):
             file.write(f'{{"_ng_task_index": {i}, "reward": {i % 2}, "text": "{padding}"}}\n')
     return path
+
+
+def test_files_elsewhere_are_large_by_their_stated_size():
+    for size, is_large in ((None, False), (source.LARGE - 1, False), (source.LARGE, True)):
+        files = [RolloutFile(Path("a.jsonl"), "a.jsonl", "http://a/a.jsonl", size)]
+        assert source.is_large(files) is is_large
 
 
 def test_a_run_over_a_large_file(project, monkeypatch, large_file):
@@ -122,13 +128,14 @@ def test_processes_share_a_large_file_and_its_error_is_that_of_its_first_bad_row
         file.write('{"reward": 1}\n{"reward": ')
     refused = folder.refused(scores=["reward"])
     assert "this row has no task id" in refused.message
-    assert refused.line == LARGE // 65_000 + 11
+    assert refused.line == source.LARGE // 65_000 + 11
 
 
 _INTERRUPTED = """
 import sys
 from pathlib import Path
-from pytest_evalmetrics.rollouts import large
+from pytest_evalmetrics.ext import RolloutFile
+from pytest_evalmetrics.rollouts import large, source
 from rollouts.conftest import Folder
 
 large._CHILD = "import sys; sys.stdin.buffer.read()"

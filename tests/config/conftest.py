@@ -21,7 +21,7 @@ def project(pytester):
 
 
 @pytest.fixture
-def told(project):
+def refusals(project):
     """Collect files, given by their names or in a list; give what is said of each, line by line."""
 
     def collect(files):

@@ -196,12 +196,12 @@ OF_ONE = [
 ]
 
 
-def test_what_is_said_of_a_benchmark(told, marks):
+def test_what_is_said_of_a_benchmark(refusals, marks):
     files = []
     for keys, _, _ in OF_ONE:
         lines = "".join(f"  {line}\n" for line in keys.splitlines())
         files.append(f"benchmark:\n  name: a\n  rollouts: r\n{lines}")
-    for file, lines, (_, messages, unmarked) in zip(files, told(files), OF_ONE, strict=True):
+    for file, lines, (_, messages, unmarked) in zip(files, refusals(files), OF_ONE, strict=True):
         shortened = [m.replace("benchmark: ", "", 1).replace("benchmark.", ".", 1) for m in lines]
         assert shortened == messages
         assert places(marks(file)) == places(lines) - unmarked
@@ -313,9 +313,9 @@ UNMARKED = {  # by an editor: what follows from two values together
 }
 
 
-def test_what_is_said_of_a_file(told, marks):
+def test_what_is_said_of_a_file(refusals, marks):
     files = FILES | UNMARKED
-    for (file, messages), lines in zip(files.items(), told(list(files)), strict=True):
+    for (file, messages), lines in zip(files.items(), refusals(list(files)), strict=True):
         assert lines == messages
         assert bool(marks(file)) is (file in FILES)
 

@@ -17,7 +17,7 @@ def test_a_variable_or_its_default(load, monkeypatch):
     assert (model().url, model().name) == ("http://judge:80/v1", "a/b")
 
 
-def test_what_is_not_there(told, monkeypatch):
+def test_what_is_not_there(refusals, monkeypatch):
     monkeypatch.delenv("JUDGE_HOST", raising=False)
     cases = {
         "${JUDGE_HOST}": "the environment has no JUDGE_HOST: set it",
@@ -25,6 +25,6 @@ def test_what_is_not_there(told, monkeypatch):
         "${JUDGE_HOST:-nowhere}": "expected a URL such as",
     }
     files = [FILE.format(url) for url in cases]
-    for message, lines in zip(cases.values(), told(files), strict=True):
+    for message, lines in zip(cases.values(), refusals(files), strict=True):
         (line,) = lines
         assert line.startswith(f"6: benchmark.scorers[0].judge_model.url: {message}")

@@ -129,8 +129,8 @@ def test_what_is_known_to_fail_is_recorded_nowhere_and_no_failure_of_the_report(
     assert quick.baseline("test_x/test_sums.json").exists()
     assert not quick.baseline("test_x/test_more.json").exists()
     assert quick.report()["verdict"] == "PASS"
-    known, _ = quick.report()["benchmarks"]
-    assert (known["verdict"], known["xfail"]) == ("FAIL", True)
+    expected, _ = quick.report()["benchmarks"]
+    assert (expected["verdict"], expected["xfail"]) == ("FAIL", True)
 
 
 WRONG_CALLS = [
@@ -166,8 +166,8 @@ def test_what_means_nothing_is_told_without_a_traceback(quick):
     result = quick.run("-p", "no:randomly")
     result.assert_outcomes(failed=len(WRONG_CALLS))
     result.stdout.no_fnmatch_line("*site-packages*")
-    for number, (_, told) in enumerate(WRONG_CALLS):
-        lines = (line.replace("test_x.py:2", f"test_x.py:{number + 1}") for line in told)
+    for number, (_, messages) in enumerate(WRONG_CALLS):
+        lines = (line.replace("test_x.py:2", f"test_x.py:{number + 1}") for line in messages)
         at = f"test_x.py:{number + 1}: in test_{number}"
         result.stdout.fnmatch_lines([at, "> *evalmetrics.*", *lines])
 

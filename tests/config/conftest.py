@@ -6,16 +6,22 @@ import subprocess
 import sys
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.yaml_reader import parse_yaml
 
-TOLD = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
+MESSAGE = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
 
 
 @pytest.fixture
-def told(project):
+def project(pytester):
+    return Quick(pytester)
+
+
+@pytest.fixture
+def refusals(project):
     """Collect files, given by their names or in a list; give what is said of each, line by line."""
 
     def collect(files):
@@ -23,11 +29,11 @@ def told(project):
         for name, text in texts.items():
             path = project.path / f"{name}.bench.yaml"
             path.write_bytes(text if isinstance(text, bytes) else text.encode())
-        found = {str(name): [] for name in texts}
+        messages = {str(name): [] for name in texts}
         for line in project.run("--collect-only", "-q").outlines:
-            if said := TOLD.fullmatch(line):
-                found[said[1]].append(said[2])
-        return found if isinstance(files, dict) else list(found.values())
+            if match := MESSAGE.fullmatch(line):
+                messages[match[1]].append(match[2])
+        return messages if isinstance(files, dict) else list(messages.values())
 
     return collect
 

@@ -17,13 +17,14 @@ def test_a_variable_or_its_default(load, monkeypatch):
     assert (model().url, model().name) == ("http://judge:80/v1", "a/b")
 
 
-def test_what_is_not_there(told, monkeypatch):
+def test_what_is_not_there(refusals, monkeypatch):
     monkeypatch.delenv("JUDGE_HOST", raising=False)
     cases = {
         "${JUDGE_HOST}": "the environment has no JUDGE_HOST: set it",
         "${JUDGE_HOST:-}": "expected text that is not empty",
         "${JUDGE_HOST:-nowhere}": "expected a URL such as",
     }
-    for said, lines in zip(cases.values(), told([FILE.format(url) for url in cases]), strict=True):
+    files = [FILE.format(url) for url in cases]
+    for message, lines in zip(cases.values(), refusals(files), strict=True):
         (line,) = lines
-        assert line.startswith(f"6: benchmark.scorers[0].judge_model.url: {said}")
+        assert line.startswith(f"6: benchmark.scorers[0].judge_model.url: {message}")

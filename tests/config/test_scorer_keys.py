@@ -240,9 +240,9 @@ WRONG = {  # from line 2 on, and what is said of it
 }
 
 
-def test_what_is_wrong_is_told_with_its_line(told, marks):
+def test_what_is_wrong_is_told_with_its_line(refusals, marks):
     files = [SCORERS, *(f"benchmark:\n{text}  name: a\n" for text in WRONG)]
-    for lines, expected in zip(told(files), [OF_SCORERS, *WRONG.values()], strict=True):
+    for lines, expected in zip(refusals(files), [OF_SCORERS, *WRONG.values()], strict=True):
         for line, start in zip(lines, expected, strict=True):
             assert line.startswith(start)
     wrong_keys = {f"$.benchmark.scorers[{n}]" for n in (13, 14, 15, 16, 17)}
@@ -266,7 +266,7 @@ def test_a_name_tells_two_scorers_of_one_type_apart(load, marks):
     assert marks(text) == set()
 
 
-def test_every_name_of_a_builtin_type_means_its_keys(told, schema):
+def test_every_name_of_a_builtin_type_means_its_keys(refusals, schema):
     types = [
         name
         for definition, one in schema["$defs"].items()
@@ -275,5 +275,5 @@ def test_every_name_of_a_builtin_type_means_its_keys(told, schema):
         if name not in (None, "python")
     ]
     scorers = ", ".join(f"{{type: {name}, other: 1}}" for name in types)
-    (lines,) = told([f"benchmark: {{name: a, scorers: [{scorers}]}}\n"])
+    (lines,) = refusals([f"benchmark: {{name: a, scorers: [{scorers}]}}\n"])
     assert sum("unknown key 'other'" in line for line in lines) == len(types) > 10

@@ -72,7 +72,7 @@ def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project
     result.stdout.fnmatch_lines(["*p95/x rose from*"])
 
 
-def test_thresholds_that_mean_nothing(told):
+def test_thresholds_that_mean_nothing(refusals):
     together = "value and rtol belong together, such as {value: 0.72, rtol: 5%}"
     cases = {
         "{value: 1}": together,
@@ -84,7 +84,9 @@ def test_thresholds_that_mean_nothing(told):
         "{value: 1, rtol: 500%}": "expected a share from 0 to 1, such as 0.02 or 2%",
     }
     head = "benchmark:\n  name: a\n  rollouts: r\n  thresholds:\n    pass@1: "
-    for message, lines in zip(cases.values(), told([head + case for case in cases]), strict=True):
+    for message, lines in zip(
+        cases.values(), refusals([head + case for case in cases]), strict=True
+    ):
         (line,) = lines
         assert line.startswith("5: ")
         assert message in line

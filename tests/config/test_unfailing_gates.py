@@ -112,13 +112,13 @@ def file(keys):
     return f"benchmark:\n  name: a\n{text}"
 
 
-def test_a_gate_that_can_not_fail_is_refused_at_its_line_with_what_was_meant(told):
-    found = told([file(keys) for keys in REFUSED])
-    for expected, lines in zip(REFUSED.values(), found, strict=True):
+def test_a_gate_that_can_not_fail_is_refused_at_its_line_with_what_was_meant(refusals):
+    messages = refusals([file(keys) for keys in REFUSED])
+    for expected, lines in zip(REFUSED.values(), messages, strict=True):
         (line,) = lines
         number, _, message = line.split(": ", 2)
         assert f"{number}: {message}" == expected
 
 
-def test_what_can_fail_and_what_is_not_gated_is_taken(told):
-    assert told([file(keys) for keys in TAKEN]) == [[]] * len(TAKEN)
+def test_what_can_fail_and_what_is_not_gated_is_taken(refusals):
+    assert refusals([file(keys) for keys in TAKEN]) == [[]] * len(TAKEN)

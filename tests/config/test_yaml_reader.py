@@ -19,9 +19,6 @@ def problems(text, loader=None):
     return [f"{p.line}: {p.text}" for p in parse_yaml(text, loader).problems]
 
 
-# -- values -------------------------------------------------------------------------------
-
-
 @LOADER
 def test_values_and_their_lines(loader):
     text = """\
@@ -163,8 +160,6 @@ def test_every_line_is_the_one_on_which_it_is_written(value):
         assert source.root.lines() == {(): 1, **dict(out)}
 
 
-# -- what is refused ----------------------------------------------------------------------
-
 REFUSED = {
     "a: 1\nb: 2\na: 3": "3: the key 'a' is written twice: lines 1 and 3",
     "a:\n  b: {c: 1, c: 2}": "2: a.b: the key 'c' is written twice: on line 2",
@@ -176,9 +171,7 @@ REFUSED = {
         '5: the key .nan is no text: write ".nan"\n'
         "6: a: the tag !foo means nothing here: write a plain value"
     ),
-    "a: {{ item.x }}": (
-        "1: a: a key has to be text, found a mapping; text that holds {{ }} needs quotes"
-    ),
+    "a: {{ x }}": "1: a: a key has to be text, found a mapping; text that holds {{ }} needs quotes",
     "? [a]\n: b": "1: a key has to be text, found a list; text that holds {{ }} needs quotes",
     "a: !!python/object/apply:os.system [echo]": (
         "1: a: the tag !!python/object/apply:os.system means nothing here: write a plain value"
@@ -204,16 +197,12 @@ REFUSED = {
     # what the scanner refuses, in plain words
     "benchmark:\n  name: a\n\trollouts: b": "3: line 3 is indented with a tab; YAML wants spaces",
     "benchmark:\n  \tname: a\n": "2: line 2 is indented with a tab; YAML wants spaces",
-    "benchmark:\n  rollouts: *.jsonl": (
-        "2: put quotes around a value that starts with * or &: *.jsonl"
-    ),
+    "rollouts: *.jsonl": "1: put quotes around a value that starts with * or &: *.jsonl",
     "rollouts: *runs": (
         "1: there is no anchor above for the alias *runs; put quotes around a text that starts "
         "with *"
     ),
-    "thresholds:\n  pass@1: >= 0.70": (
-        "2: put quotes around a value that starts with > or |: >= 0.70"
-    ),
+    "a:\n  pass@1: >= 0.70": "2: put quotes around a value that starts with > or |: >= 0.70",
     "thresholds: {pass@1: >= 0.70}": "1: a value can't start with '>': put quotes around it",
     "description: note: this": (
         "1: there is a second ': ' on this line: put quotes around a value that holds one"
@@ -222,9 +211,7 @@ REFUSED = {
         "2: this key does not fit the line above: check its indentation, and the ':' after the "
         "key of that line"
     ),
-    "benchmark:\n    name: a\n  rollouts: b": (
-        "3: the indentation of this line fits none of the lines above"
-    ),
+    "a:\n    b: a\n  c: b": "3: the indentation of this line fits none of the lines above",
     "metrics:\n    - a\n  - b": (
         "3: this list item fits neither a list above nor the keys that start on line 1: check "
         "its indentation"
@@ -294,9 +281,6 @@ def test_an_alias_bomb_is_no_danger(first, loader):
     lines += [f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]" for n in range(1, 10)]
     (problem,) = problems("\n".join(lines), loader)
     assert problem.endswith("aliases repeat far too much of this file")
-
-
-# -- files --------------------------------------------------------------------------------
 
 
 def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path):

@@ -8,7 +8,7 @@ ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"
 
 
 @pytest.mark.parametrize(
-    ("query", "found"),
+    ("query", "match"),
     [
         ("$.result.score", (True, 0.5)),
         ("$['result']['score']", (True, 0.5)),  # the same, not by the short way
@@ -24,8 +24,8 @@ ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"
         ("$.result.list.v", (False, None)),
     ],
 )
-def test_the_first_match(query, found):
-    assert JsonPath(query).first(ANSWER) == found
+def test_the_first_match(query, match):
+    assert JsonPath(query).first(ANSWER) == match
 
 
 @pytest.mark.parametrize("query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"])

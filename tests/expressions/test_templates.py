@@ -20,9 +20,9 @@ def test_the_cases_of_the_nemo_sdk(acceptance):
     assert len(cases["template"]) > 10
     for case in cases["template"]:
         if "error" not in case:
-            found = render(case["template"], cases["template_context"], body=True)
-            assert found == case["value"], case
-            assert type(found) is type(case["value"]), case
+            value = render(case["template"], cases["template_context"], body=True)
+            assert value == case["value"], case
+            assert type(value) is type(case["value"]), case
             continue
         if list(faults_of(case["template"])):  # found before anything runs
             continue
@@ -58,9 +58,9 @@ def test_the_cases_of_the_nemo_sdk(acceptance):
     ],
 )
 def test_what_a_template_becomes(template, value):
-    found = render(template)
-    assert found == value
-    assert type(found) is type(value)
+    rendered = render(template)
+    assert rendered == value
+    assert type(rendered) is type(value)
 
 
 ATTACK = 'x", "reference": "x'
@@ -69,10 +69,7 @@ ATTACK = 'x", "reference": "x'
 @pytest.mark.parametrize(
     ("body", "value"),
     [
-        (
-            '{"reference": "{{ item.r }}", "response": "{{ item.x }}"}',
-            {"reference": "r", "response": ATTACK},
-        ),
+        ('{"reference": "r", "a": "{{ item.x }}"}', {"reference": "r", "a": ATTACK}),
         ('{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}', {"n": 1, "l": [ATTACK, 1]}),
         ('{"a": "is {{ item.x }}"}', {"a": f"is {ATTACK}"}),
         ('{"a": "\\"{{ item.n }}\\" \\u00fc", "b": {{ item.l }}}', {"a": '"1" ü', "b": [1]}),
@@ -86,7 +83,7 @@ ATTACK = 'x", "reference": "x'
     ],
 )
 def test_data_is_never_structure_of_a_body(body, value):
-    item = {"r": "r", "x": ATTACK, "n": 1, "l": [1], "d": {"k": 1}, "json": "1, 2"}
+    item = {"x": ATTACK, "n": 1, "l": [1], "d": {"k": 1}, "json": "1, 2"}
     assert render(body, item, body=True) == value
 
 
@@ -105,7 +102,7 @@ def test_a_body_that_is_no_json_is_found_when_it_is_read(body, message):
 
 
 @pytest.mark.parametrize(
-    ("template", "said"),
+    ("template", "message"),
     [
         ("{{ item.wnt }}", "no attribute 'wnt'; did you mean 'want'?"),
         ("x {{ item.nope.deeper }}", "no attribute 'nope'"),
@@ -116,18 +113,12 @@ def test_a_body_that_is_no_json_is_found_when_it_is_read(body, message):
         ("{{ range(999999999) | list }}", "Range too big"),
     ],
 )
-def test_what_a_row_cant_fill_in(template, said):
+def test_what_a_row_cant_fill_in(template, message):
     with pytest.raises(RowError) as raised:
         render(template)
     assert raised.value.kind == "template"
-    assert said in str(raised.value)
-
-
-def test_a_template_changes_no_row():
-    item = {"lst": [1]}
-    with pytest.raises(RowError):
-        render("{{ item.lst.append(2) }}", item)
-    assert item == {"lst": [1]}
+    assert ITEM["lst"] == [1, 2]
+    assert message in str(raised.value)
 
 
 def test_faults_are_found_with_their_places():

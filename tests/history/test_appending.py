@@ -37,9 +37,9 @@ def test_two_processes_lose_nothing(tmp_path):
     for writer in writers:
         writer.communicate(b"go\n")
         assert writer.returncode == 0
-    found = [json.loads(line)["run"] for line in (tmp_path / "h.jsonl").read_text().splitlines()]
-    assert len(found) == 200
-    assert (found.count("a" * 2000), found.count("b" * 2000)) == (50, 50)
+    runs = [json.loads(line)["run"] for line in (tmp_path / "h.jsonl").read_text().splitlines()]
+    assert len(runs) == 200
+    assert (runs.count("a" * 2000), runs.count("b" * 2000)) == (50, 50)
 
 
 @pytest.fixture

@@ -104,11 +104,11 @@ def test_a_ratchet_of_accepted_changes_is_held_against_the_first(quick, passing,
     starts = {1: "", 5: "cheaper", 9: "", 13: "a new server"}
     quick.write("h.jsonl", runs([0.99 - step * (i // 4) for i in range(14)], starts))
     out = quick.run("--evalmetrics-history", "h.jsonl").stdout.str()
-    told = (
+    note = (
         "math: pass@1 is 0.7, and was 0.99 in the first baseline, of 2026-05-01 (0000001): 3 "
         "changes have been accepted since (cheaper; a new server)"
     )
-    assert (told in out) is warned
+    assert (note in out) is warned
 
 
 def shift_by_definition(values):
@@ -117,9 +117,8 @@ def shift_by_definition(values):
     for cut in range(3, n - 2):
         one, other = np.array(values[:cut]), np.array(values[cut:])
         pooled = (one.var() * cut + other.var() * (n - cut)) / (n - 2)
-        best = max(
-            best, abs(one.mean() - other.mean()) / math.sqrt(pooled * (1 / cut + 1 / (n - cut)))
-        )
+        error = math.sqrt(pooled * (1 / cut + 1 / (n - cut)))
+        best = max(best, abs(one.mean() - other.mean()) / error)
     return best > limit(n)
 
 
@@ -144,7 +143,5 @@ def test_a_shift_of_two_sd_is_found_within_ten_runs_at_one_false_alarm_in_two_hu
     rng = np.random.default_rng(1)
     false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
     assert 150 * 0.10 < false < 150 * 0.36  # 1 - .995^53 = .23
-    found = [
-        last_shift(list(np.append(rng.normal(size=20), rng.normal(-2, 1, 10)))) for _ in range(100)
-    ]
-    assert sum(shift is not None and abs(shift.at - 20) <= 3 for shift in found) >= 85
+    shifts = [last_shift([*rng.normal(size=20), *rng.normal(-2, 1, 10)]) for _ in range(100)]
+    assert sum(shift is not None and abs(shift.at - 20) <= 3 for shift in shifts) >= 85

@@ -72,10 +72,8 @@ def test_a_users_name_wins_over_a_built_in_one(project, name):
     project.bench(f"metrics: [{name}]\nthresholds: {{{name}: '<= 0.3'}}")
     project.run().assert_outcomes(passed=1)
     (entry,) = project.report()["benchmarks"]
-    assert (
-        f"the metric '{name}' is the one of conftest.py:4, which replaces the built-in one"
-        in (entry["notes"])
-    )
+    note = f"the metric '{name}' is the one of conftest.py:4, which replaces the built-in one"
+    assert note in entry["notes"]
 
 
 def test_tests_and_the_files_that_they_run_have_theirs(project):
@@ -98,10 +96,8 @@ def test_tests_and_the_files_that_they_run_have_theirs(project):
 
 
 def test_the_hook_is_called_for_a_conftest_that_is_found_late(project):
-    hook = (
-        "class M:\n    bounded = True\n    def compute(self, task_rewards): return {value}\n"
-        "def pytest_evalmetrics_register(registry):\n    registry.register_metric('own')(M)\n"
-    )
+    hook = METRIC.replace("@register_metric({name!r})\n", "")
+    hook += "def pytest_evalmetrics_register(registry): registry.register_metric('own')(M)\n"
     for folder, value in (("a", 0.25), ("b", 0.75)):
         project.write(f"x/{folder}/conftest.py", hook.format(value=value))
         project.rollouts([[1.0]], name=f"x/{folder}/runs.jsonl")

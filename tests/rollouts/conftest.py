@@ -6,6 +6,7 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 
 import pytest
+from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request
@@ -57,10 +58,10 @@ class Folder:
     def whole(self, *path):
         """Give the table, and its rows as scorers see them, in the table's order."""
         table = self.load(*path)
-        found = list(self.records(*path))
+        rows = list(self.records(*path))
         assert table.read_as is not None
-        assert len(found) == len(table)
-        return table, [found[index] for index in table.read_as.tolist()]
+        assert len(rows) == len(table)
+        return table, [rows[index] for index in table.read_as.tolist()]
 
     def refused(self, *path, **options):
         with pytest.raises(DataError) as caught:
@@ -74,6 +75,11 @@ def folder(tmp_path):
 
 
 @pytest.fixture
+def project(pytester):
+    return Quick(pytester)
+
+
+@pytest.fixture
 def real(acceptance):
     """What the tools themselves wrote."""
     return Folder(acceptance)
@@ -82,10 +88,9 @@ def real(acceptance):
 @contextmanager
 def serving(handler):
     """Answer requests on this machine's loopback: gives the host and port."""
-    made = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    thread = threading.Thread(target=made.serve_forever, daemon=True)
-    thread.start()
-    yield f"127.0.0.1:{made.server_port}"
-    made.shutdown()
-    made.server_close()
-    thread.join()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread.start()
+        yield f"127.0.0.1:{server.server_port}"
+        server.shutdown()
+        thread.join()

@@ -3,8 +3,6 @@
 The values are made up.
 """
 
-import csv
-import io
 import json
 from typing import Any, NamedTuple
 
@@ -32,12 +30,9 @@ def _lines(*rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-def _csv(*rows):
-    text = io.StringIO()
-    writer = csv.DictWriter(text, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return text.getvalue()
+def _run_of(task, score):
+    feedback = {"correctness": {"n": 1, "avg": score}}
+    return {"id": f"run-{task}", "reference_example_id": task, "feedback_stats": feedback}
 
 
 def _stat(name, mean):
@@ -52,17 +47,12 @@ def _event(task, kind, **data):
     return {"run_id": "r", "event_id": 0, "sample_id": task, "type": kind, "data": data}
 
 
-def _simulation(task, trial, reward):
-    return {
-        "id": f"{task}-{trial}",
-        "task_id": task,
-        "trial": trial,
-        "reward_info": None if reward is None else {"reward": reward, "reward_basis": ["DB"]},
-    }
+def _simulation(task, trial, info):
+    return {"id": f"{task}-{trial}", "task_id": task, "trial": trial, "reward_info": info}
 
 
-def _evaluated(task, base, plus):
-    return {"task_id": task, "solution": "", "base_status": base, "plus_status": plus}
+def _evaluated(task, *statuses):
+    return [{"task_id": task, "base_status": b, "plus_status": p} for b, p in statuses]
 
 
 def _score(trace, name, value):
@@ -76,10 +66,8 @@ def _parquet(*rows):
 
 
 def _detail(task, score):
-    return {
-        "doc": {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]},
-        "metric": {"extractive_match": score},
-    }
+    doc = {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]}
+    return {"doc": doc, "metric": {"extractive_match": score}}
 
 
 def _trial(task, number, *, resolved):
@@ -87,12 +75,8 @@ def _trial(task, number, *, resolved):
 
 
 def _event_of(task, *, root, **scores):
-    return {
-        "id": f"e-{task}-{root}",
-        "dataset_record_id": task if root else None,
-        "is_root": root,
-        "scores": scores,
-    }
+    record = task if root else None
+    return {"id": f"{task}-{root}", "dataset_record_id": record, "is_root": root, "scores": scores}
 
 
 def _otlp(**attributes):
@@ -104,21 +88,12 @@ def _otlp(**attributes):
 
 
 def _span(task, *scores):
-    judged = [
-        {
-            "name": "gen_ai.evaluation.result",
-            "attributes": _otlp(
-                **{"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": score}
-            ),
-        }
-        for name, score in scores
-    ]
-    span = {
-        "traceId": f"t{task}",
-        "name": "invoke_agent",
-        "attributes": _otlp(**{"dataset.item": task, "gen_ai.usage.output_tokens": 12}),
-        "events": [{"name": "exception", "attributes": []}, *judged],
-    }
+    events = [{"name": "exception", "attributes": []}]
+    for name, score in scores:
+        result = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": score}
+        events.append({"name": "gen_ai.evaluation.result", "attributes": _otlp(**result)})
+    attributes = _otlp(**{"dataset.item": task, "gen_ai.usage.output_tokens": 12})
+    span = {"traceId": f"t{task}", "name": "agent", "attributes": attributes, "events": events}
     scope = {"scope": {"name": "agents"}, "spans": [span]}
     return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
 
@@ -166,9 +141,9 @@ LAYOUTS = {
             "info": {"num_trials": 2, "agent_info": {"implementation": "x", "llm": "m"}},
             "tasks": [{"id": "0"}, {"id": "1"}],
             "simulations": [
-                _simulation("0", 0, 1.0),
-                _simulation("1", 0, 0.0),
-                _simulation("0", 1, 0.0),
+                _simulation("0", 0, {"reward": 1.0, "reward_basis": ["DB"]}),
+                _simulation("1", 0, {"reward": 0.0}),
+                _simulation("0", 1, {"reward": 0.0}),
                 _simulation("1", 1, None),
             ],
         },
@@ -192,14 +167,8 @@ LAYOUTS = {
         "samples_eval_results.json",
         {
             "eval": {
-                "HumanEval/0": [
-                    _evaluated("HumanEval/0", "pass", "pass"),
-                    _evaluated("HumanEval/0", "pass", "fail"),
-                ],
-                "HumanEval/1": [
-                    _evaluated("HumanEval/1", "timeout", "timeout"),
-                    _evaluated("HumanEval/1", "fail", "fail"),
-                ],
+                "HumanEval/0": _evaluated("HumanEval/0", ("pass", "pass"), ("pass", "fail")),
+                "HumanEval/1": _evaluated("HumanEval/1", ("timeout", "timeout"), ("fail", "fail")),
             }
         },
         {"HumanEval/0": [1, 0], "HumanEval/1": [0, 0]},
@@ -223,12 +192,8 @@ LAYOUTS = {
         "github.com/tatsu-lab/alpaca_eval, src/alpaca_eval/metrics/winrate.py and leaderboards",
         "annotations.json",
         [
-            {
-                "instruction": f"question {number:03}",
-                "generator_2": "gpt4",
-                "preference": preference,
-            }
-            for number, preference in enumerate(_PREFERENCES)
+            {"instruction": f"question {n:03}", "generator_2": "gpt4", "preference": preference}
+            for n, preference in enumerate(_PREFERENCES)
         ],
         {f"question {n:03}": [_POINTS[p]] for n, p in enumerate(_PREFERENCES)},
         "preference",
@@ -272,32 +237,18 @@ LAYOUTS = {
     "langsmith": Layout(
         "docs.langchain.com/langsmith, the schema Run with feedback_stats",
         "runs.jsonl",
-        _lines(
-            *(
-                {
-                    "id": f"run-{task}",
-                    "reference_example_id": task,
-                    "feedback_stats": {"correctness": {"n": 1, "avg": score}},
-                }
-                for task, score in (("e1", 1.0), ("e2", 0.0))
-            )
-        ),
+        _lines(_run_of("e1", 1.0), _run_of("e2", 0.0)),
         {"e1": [1], "e2": [0]},
         "feedback_stats",
     ),
     "phoenix": Layout(
         "github.com/Arize-ai/phoenix, src/phoenix/server/api/routers/v1/experiments.py",
         "experiment.csv",
-        _csv(
-            *(
-                {
-                    "example_id": task,
-                    "repetition_number": repeat,
-                    "input": json.dumps({"question": "a, b?"}),
-                    "annotation_correctness_score": score,
-                }
-                for task, repeat, score in (("RQ==", 1, 1.0), ("RQ==", 2, 0.0), ("Rg==", 1, ""))
-            )
+        (
+            "example_id,repetition_number,input,annotation_correctness_score\n"
+            'RQ==,1,"{""question"": ""a, b?""}",1.0\n'
+            'RQ==,2,"{""question"": ""a, b?""}",0.0\n'
+            'Rg==,1,"{""question"": ""a, b?""}",\n'
         ),
         {"RQ==": [1, 0], "Rg==": [None]},
         "annotation_correctness_score",
@@ -415,10 +366,7 @@ LAYOUTS = {
     "ragas": Layout(
         "docs.ragas.io, EvaluationResult.to_pandas",
         "ragas.csv",
-        _csv(
-            {"user_input": "a?", "response": "x, y", "faithfulness": 0.5},
-            {"user_input": "b?", "response": "z", "faithfulness": ""},
-        ),
+        'user_input,response,faithfulness\na?,"x, y",0.5\nb?,z,\n',
         {"a?": [0.5], "b?": [None]},
         "faithfulness",
     ),

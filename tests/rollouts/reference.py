@@ -22,7 +22,7 @@ class Plain:
 def places(value, path):
     """Everything that a dotted path may mean, keys that hold dots first."""
     parts = path.split(".")
-    found = []
+    values = []
     for size in range(len(parts), 0, -1):
         key, rest = ".".join(parts[:size]), ".".join(parts[size:])
         inner = []
@@ -31,8 +31,8 @@ def places(value, path):
         if isinstance(value, list) and size == 1 and key.isdecimal() and int(key) < len(value):
             inner.append(value[int(key)])
         for each in inner:
-            found += [each] if size == len(parts) else places(each, rest)
-    return found
+            values += [each] if size == len(parts) else places(each, rest)
+    return values
 
 
 def first(value, path):
@@ -57,7 +57,7 @@ def met(row, fields):
     """Every value of a row that may be one of a score: name, whether of the usage, value."""
     mapped = paths_of(fields)
     taken = {fields.task, fields.sample, fields.agent, *mapped.values()}
-    found = []
+    values = []
     for key, value in row.items():
         inner, prefix = None, "usage."
         if key == "usage":
@@ -66,11 +66,11 @@ def met(row, fields):
             inner, prefix = value.get("usage"), "response.usage."
         for name, each in inner.items() if isinstance(inner, dict) else ():
             if prefix + name not in taken:
-                found.append((name, True, each))
+                values.append((name, True, each))
         if key not in taken:
-            found.append((key, False, value))
-    found = [f for f in found if f[0] not in mapped and not f[0].startswith("_")]
-    return found + [(name, False, v) for name, p in mapped.items() for v in places(row, p)]
+            values.append((key, False, value))
+    values = [v for v in values if v[0] not in mapped and not v[0].startswith("_")]
+    return values + [(name, False, v) for name, p in mapped.items() for v in places(row, p)]
 
 
 def value_of(row, name, fields):

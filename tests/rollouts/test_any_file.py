@@ -122,16 +122,13 @@ def test_a_broken_document(folder, content, message):
     assert message in refused.message
 
 
-@pytest.mark.parametrize(
-    "row",
-    [
+def test_a_half_line(folder):
+    for row in (
         {"doc_id": 0, "doc": {}, "target": "", "resps": [["a"]], "filtered_resps": ["a"], "acc": 1},
         {"example_id": 0, "prompt": [], "completion": [], "answer": "", "reward": 1},
         {"id": "e", "task": {"type": "T", "key": "k"}, "errors": [], "traces": []},
-    ],
-)
-def test_a_half_line(folder, row):
-    line = json.dumps(row)
-    folder.write(f"{line}\n{line[:-9]}")
-    refused = folder.refused()
-    assert (refused.line, "ends in the mid" in refused.message) == (2, True)
+    ):
+        line = json.dumps(row)
+        folder.write(f"{line}\n{line[:-9]}")
+        refused = folder.refused()
+        assert (refused.line, "ends in the mid" in refused.message) == (2, True)

@@ -2,6 +2,8 @@
 
 import gzip
 import sys
+from decimal import Decimal
+from itertools import product
 
 import numpy as np
 import pytest
@@ -63,15 +65,13 @@ def test_columns(folder, kind):
 def test_columns_that_are_not_needed_are_not_read(folder):
     name = write(folder, "parquet")
     whole = bytearray((folder.path / name).read_bytes())
-    for group in range(2):
-        columns = pq.ParquetFile(folder.path / name).metadata.row_group(group)
-        for index in range(columns.num_columns):
-            column = columns.column(index)
-            if column.path_in_schema in ("text", "tags.list.element"):
-                start = column.dictionary_page_offset or column.data_page_offset
-                whole[start : start + column.total_compressed_size] = bytes(
-                    column.total_compressed_size
-                )
+    metadata = pq.ParquetFile(folder.path / name).metadata
+    for group, index in product(range(2), range(metadata.num_columns)):
+        column = metadata.row_group(group).column(index)
+        if column.path_in_schema in ("text", "tags.list.element"):
+            start = column.dictionary_page_offset or column.data_page_offset
+            size = column.total_compressed_size
+            whole[start : start + size] = bytes(size)
     folder.write(bytes(whole), name)
     assert len(folder.load(name, scores=["reward"])) == 4
     assert "can't be read" in folder.refused(name, categories=["text"]).message
@@ -111,8 +111,6 @@ def test_without_pyarrow_it_says_what_to_install(folder, monkeypatch):
 
 
 def test_decimals_and_large_numbers(folder, tmp_path):
-    from decimal import Decimal  # noqa: PLC0415 - only here
-
     columns = {
         "_ng_task_index": [0],
         "reward": pa.array([Decimal("0.25")]),

@@ -7,6 +7,7 @@ import subprocess
 import sys
 
 import pytest
+from rollouts.small import BLOCKS
 
 if sys.version_info >= (3, 14):
     from compression import zstd
@@ -14,52 +15,53 @@ else:
     from backports import zstd
 
 
-def bomb(path, start, block):
-    """Write 320 MiB of one block after a start, as members of a compressed file."""
+def bomb(path, start, block, mebibytes=320):
+    """Write so much of one block after a start, as members of a compressed file."""
     pack = gzip.compress if path.suffix == ".gz" else zstd.compress
-    path.write_bytes(pack(start.encode()) + pack(block.encode() * (1 << 20)) * 320)
+    path.write_bytes(pack(start.encode()) + pack(block.encode() * (1 << 20)) * mebibytes)
 
 
 _READ = """
-import re, resource, sys, time
+import json, re, resource, sys, time
 from pathlib import Path
 from pytest_evalmetrics.errors import DataError
 from rollouts.conftest import Folder
-start = time.process_time()
-try:
-    Folder(Path()).load(sys.argv[1], scores=["reward"])
-except DataError as error:
-    print(time.process_time() - start)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    status = Path("/proc/self/status")
-    if status.exists():  # Linux counts the parent's peak too, unless one asks here
-        peak = int(re.search(r"VmHWM:\\s*(\\d+)", status.read_text())[1])
-    print(peak / 1024)
-    print(error.message)
+results = {}
+for name in sys.argv[1:]:
+    start = time.process_time()
+    try:
+        Folder(Path()).load(name, scores=["reward"])
+    except DataError as error:
+        results[name] = error.message, time.process_time() - start
+peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+status = Path("/proc/self/status")
+if status.exists():  # Linux counts the parent's peak too, unless one asks here
+    peak = int(re.search(r"VmHWM:\\s*(\\d+)", status.read_text())[1])
+print(json.dumps([peak / 1024, results]))
 """
+BOMBS = {
+    "row.jsonl.gz": ('{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
+    "row.jsonl.zst": ('{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
+    "row.json.gz": ('[{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
+    "row.csv.gz": ("_ng_task_index,reward\n1,", "1", "EVALMETRICS_MAX_ROW_BYTES"),
+    "spaces.jsonl.gz": ("", " ", "EVALMETRICS_MAX_EXPANSION"),
+    "lines.jsonl.gz": ('{"_ng_task_index": 1}\n', "\n", "EVALMETRICS_MAX_EXPANSION"),
+}
 
 
-@pytest.mark.parametrize(
-    ("name", "start", "text", "bound"),
-    [
-        ("bomb.jsonl.gz", '{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
-        ("bomb.jsonl.zst", '{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
-        ("bomb.json.gz", '[{"a": "', "a", "EVALMETRICS_MAX_ROW_BYTES"),
-        ("bomb.csv.gz", "_ng_task_index,reward\n1,", "1", "EVALMETRICS_MAX_ROW_BYTES"),
-        ("bomb.jsonl.gz", "", " ", "EVALMETRICS_MAX_EXPANSION"),
-        ("bomb.jsonl.gz", '{"_ng_task_index": 1}\n', "\n", "EVALMETRICS_MAX_EXPANSION"),
-    ],
-)
-def test_a_bomb_is_refused_soon_and_in_little_memory(tmp_path, name, start, text, bound):
+def test_a_bomb_is_refused_soon_and_in_little_memory(tmp_path):
     """320 MiB are enough: what is read does not depend on what follows."""
-    bomb(tmp_path / name, start, text)
+    for name, (start, text, _) in BOMBS.items():
+        bomb(tmp_path / name, start, text)
     env = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
-    read = [sys.executable, "-c", _READ, name]
+    read = [sys.executable, "-c", _READ, *BOMBS]
     out = subprocess.check_output(read, cwd=tmp_path, env=env, text=True)
-    seconds, mebibytes, message = out.splitlines()
-    assert bound in message
-    assert float(seconds) < 10
-    assert float(mebibytes) < 300
+    mebibytes, results = json.loads(out)
+    assert mebibytes < 300
+    for name, (_, _, bound) in BOMBS.items():
+        message, seconds = results[name]
+        assert bound in message
+        assert seconds < 10
 
 
 def test_the_bounds_can_be_set(folder, monkeypatch):
@@ -77,8 +79,11 @@ def test_the_bounds_can_be_set(folder, monkeypatch):
 
 
 def test_the_expansion_can_be_set(folder, monkeypatch):
-    start = '{"_ng_task_index": 0, "reward": 1}'
-    bomb(folder.path / "runs.jsonl.zst", start, "\n")
+    monkeypatch.setattr("pytest_evalmetrics.rollouts.source._ALWAYS_UNPACKED", 3 << 20)
+    row = '{"_ng_task_index": 0, "reward": 1}'
+    bomb(folder.path / "runs.jsonl.zst", row, "\n", 2)
+    assert len(folder.load("runs.jsonl.zst", scores=["reward"])) == 1
+    bomb(folder.path / "runs.jsonl.zst", row, "\n", 4)
     assert "EVALMETRICS_MAX_EXPANSION" in folder.refused("runs.jsonl.zst").message
     monkeypatch.setenv("EVALMETRICS_MAX_EXPANSION", "1000000")
     assert len(folder.load("runs.jsonl.zst", scores=["reward"])) == 1
@@ -95,7 +100,6 @@ def lines(count, odd, text):
     return "".join(rows)
 
 
-@pytest.mark.parametrize("odd", [0, 1, 70, 199])
 @pytest.mark.parametrize(
     ("text", "key"),
     [
@@ -105,17 +109,19 @@ def lines(count, odd, text):
         ('{"_ng_task_index": 9000, "reward": NaN, "usage": {"t": 1, "\\u0074": 2}}', "t"),
     ],
 )
-def test_a_key_that_stands_twice_is_refused(folder, odd, text, key):
-    rows = lines(200, odd, text)
-    folder.write(rows)
-    folder.write("[" + rows.strip().replace("\n", ",\n") + "]", "runs.json")
-    for name in ("runs.jsonl", "runs.json"):
-        refused = folder.refused(name, scores=["reward"])
-        assert (refused.file, refused.line) == (name, odd + 1)
-        assert f"the key {key!r} stands twice in one object" in refused.message
+def test_a_key_that_stands_twice_is_refused(folder, text, key):
+    for odd in (0, 1, 70, 199):
+        rows = lines(200, odd, text)
+        folder.write(rows)
+        folder.write("[" + rows.strip().replace("\n", ",\n") + "]", "runs.json")
+        for name in ("runs.jsonl", "runs.json"):
+            refused = folder.refused(name, scores=["reward"])
+            assert (refused.file, refused.line) == (name, odd + 1)
+            assert f"the key {key!r} stands twice in one object" in refused.message
 
 
-def test_it_is_refused_in_every_row_of_a_large_file(folder):
-    row = '{"_ng_task_index": %d, "reward": 1, "reward": 0, "text": "' + "x" * 4000 + '"}\n'
-    folder.write("".join(row % n for n in range(2000)))
-    assert folder.refused(scores=["reward"]).line == 1
+def test_it_is_refused_in_each_block_of_a_large_file(folder):
+    rows = [f'{{"_ng_task_index": {n}, "reward": 1}}\n' for n in range(60)]
+    rows[30:] = [row.replace("}", ', "reward": 0}') for row in rows[30:]]
+    folder.write("".join(rows))
+    assert folder.refused(scores=["reward"], format=BLOCKS).line > 30

@@ -1,6 +1,7 @@
 """CSV files."""
 
 import csv
+import gzip
 
 import numpy as np
 import pytest
@@ -40,8 +41,6 @@ def test_the_names_of_nemo_gym_and_whole_numbers(folder):
 
 
 def test_long_cells_many_rows_and_compression(folder):
-    import gzip  # noqa: PLC0415 - only here
-
     lines = "".join(f'{n},{n % 2},"{"x" * (200_000 if n == 5 else 1)}"\n' for n in range(40_000))
     folder.write(gzip.compress(f"id,reward,text\n{lines}".encode(), 1), "runs.csv.gz")
     before = csv.field_size_limit()

@@ -76,7 +76,7 @@ def test_paths_are_read_as_the_plain_way_reads_them(rows, reward, category, repe
         folder.rows(rows)
         table = folder.load(fields=fields, categories=[category])
     expected = read(rows, FieldMap(**fields), [category])
-    found = plain(table)
-    assert found.labels == expected.labels
-    assert found.scores == expected.scores
-    assert found.rows == expected.rows
+    values = plain(table)
+    assert values.labels == expected.labels
+    assert values.scores == expected.scores
+    assert values.rows == expected.rows

@@ -33,10 +33,7 @@ def trial(folder, task, code, reward=None, *, job="job", **more):
 def job(folder, planned, name="job", **evals):
     result = {"id": "1", "n_total_trials": planned, "stats": {"n_completed_trials": planned}}
     result["stats"]["evals"] = evals
-    folder.write(json.dumps(result), f"{name}/result.json")
-
-
-# -- what the tool wrote ------------------------------------------------------------------
+    folder.json(result, f"{name}/result.json")
 
 
 def test_a_job_whose_reward_is_0(real):
@@ -77,12 +74,8 @@ def test_trials_without_a_job_in_the_order_of_their_start(real):
         costs = [r["agent_result"]["cost_usd"] for r in results]
         assert table.scores["cost_usd"].tolist() == costs
         (note,) = table.notes  # one of the trials is of another job, with another checksum
-        assert note.startswith(
-            "the task 'terminal-bench/asset-sync-repair' has rollouts of 2 versions"
-        )
-
-
-# -- trials -------------------------------------------------------------------------------
+        start = "the task 'terminal-bench/asset-sync-repair' has rollouts of 2 versions"
+        assert note.startswith(start)
 
 
 @pytest.mark.parametrize("path", ["job", "job/", "jo*", "job/result.json", "job/*/result.json"])
@@ -116,9 +109,8 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     trial(folder, "b", "2", {"reward": 0.0}, exception_info=failed("AgentTimeoutError"))
     trial(folder, "c", "3")
     trial(folder, "d", "4", {})
-    trial(
-        folder, "e", "5", {"reward": None}, step_results=[{"exception_info": failed("StepError")}]
-    )
+    steps = [{"exception_info": failed("StepError")}]
+    trial(folder, "e", "5", {"reward": None}, step_results=steps)
     table = folder.load("job", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0, np.nan, np.nan, np.nan])
     notes = "\n".join(table.notes)
@@ -131,12 +123,12 @@ def test_errors_are_missing_unless_they_were_graded(folder):
 def test_a_trial_that_left_no_result_is_missing(folder):
     trial(folder, "a", "1", {"reward": 1})
     for name in ("a__2", "gone__3"):
-        config = {"trial_name": name, "task": {"path": "C:\\tasks\\gone"}, "agent": {"name": "x"}}
-        folder.write(json.dumps(config), f"job/{name}/config.json")
+        config = {"trial_name": name, "task": {"path": "C:\\tasks\\lost"}, "agent": {"name": "x"}}
+        folder.json(config, f"job/{name}/config.json")
     folder.write("{}", "job/config.json")  # the job's own, without a trial's name
     job(folder, 3)
     table = folder.load("job", scores=["reward"])
-    assert table.tasks == ("gone", "org/a")
+    assert table.tasks == ("lost", "org/a")
     np.testing.assert_equal(sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan])
     assert "n_total_trials is 3, and the rollouts give 1" in table.notes[0]
     assert "no result: 2 rollouts without a score" in table.notes[1]
@@ -197,9 +189,6 @@ def test_labels_and_names_by_path(folder):
     assert table.categories["agent_info.name"].labels == ("coder",)
     refused = folder.refused("job", fields={"task": "nowhere"})
     assert "which 'nowhere' is to hold, is null" in refused.message
-
-
-# -- what is refused ----------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(

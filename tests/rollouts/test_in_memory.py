@@ -51,14 +51,8 @@ def test_a_flat_list_is_one_sample_of_each_task(given):
 
 def test_tasks_are_sorted_as_those_of_files_and_keep_their_samples_in_order():
     table = table_in_memory({"b": [3, 1, 2], "a": [None, 5], ("x", 1): 7})
-    assert rows(table) == [
-        ("('x', 1)", 0, 7),
-        ("a", 0, None),
-        ("a", 1, 5),
-        ("b", 0, 3),
-        ("b", 1, 1),
-        ("b", 2, 2),
-    ]
+    samples = [("a", 0, None), ("a", 1, 5), ("b", 0, 3), ("b", 1, 1), ("b", 2, 2)]
+    assert rows(table) == [("('x', 1)", 0, 7), *samples]
     assert table.offsets.tolist() == [0, 1, 3, 6]
     # a task of which nothing came back is not lost
     assert rows(table_in_memory({"a": [], "b": [1]})) == [("a", 0, None), ("b", 0, 1)]
@@ -78,12 +72,12 @@ def test_scores_and_labels_follow_their_tasks():
     )
     assert [row[2] for row in rows(table, "tokens")] == [7, 8, 9]
     assert [row[2] for row in rows(table, "listed")] == [3, 1, 2]
-    found = {n: [c.labels[i] for i in c.codes.tolist()] for n, c in table.categories.items()}
-    assert found == {"level": ["easy", "hard", "hard"], "named": ["1", "2", "2"]}
+    labels = {n: [c.labels[i] for i in c.codes.tolist()] for n, c in table.categories.items()}
+    assert labels == {"level": ["easy", "hard", "hard"], "named": ["1", "2", "2"]}
 
 
 @pytest.mark.parametrize(
-    ("given", "more", "told"),
+    ("given", "more", "message"),
     [
         ([], {}, "rewards holds no task"),
         ("text", {}, "rewards is str 'text'; expected one entry per task"),
@@ -105,6 +99,6 @@ def test_scores_and_labels_follow_their_tasks():
         ({"a": 1}, {"labels": {"x": {}}}, "has none for task 'a'"),
     ],
 )
-def test_what_can_t_be_meant_is_told(given, more, told):
-    with pytest.raises(CheckError, match=told):
+def test_what_can_t_be_meant_is_refused(given, more, message):
+    with pytest.raises(CheckError, match=message):
         table_in_memory(given, **more)

@@ -4,19 +4,21 @@ import json
 
 import pytest
 import yaml
+from rollouts.test_lm_eval import row as sample
 
 N = 12
 PASSES = [n % 3 > 0 for n in range(N)]  # two of three
+
+
+WORDS = ["PASS" if p else "FAIL" for p in PASSES]
+VALUES = {"pass@1": 2 / 3, "mean_reward": 0.5}
 
 
 def lines(rows):
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
-WORDS = ["PASS" if p else "FAIL" for p in PASSES]
-
-# a name, what it holds, and what is proposed: the shape, and the metric with its value
-ODD = {
+ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     "wrapped.json": (
         {
             "run": {"id": "r1", "date": "2026-01-01"},
@@ -29,42 +31,31 @@ ODD = {
             "map: {reward: {FAIL: 0, PASS: 1}}}"
         ),
         "pass@1",
-        2 / 3,
     ),
     "trials.json": (
         {
             "tasks": [
-                {
-                    "task_id": f"t{n}",
-                    "trials": [{"trial": k, "reward": {"value": k / 2}} for k in range(3)],
-                }
+                {"task_id": n, "trials": [{"trial": k, "reward": {"v": k / 2}} for k in range(3)]}
                 for n in range(N)
             ]
         },
-        (
-            "{rows: tasks.*.trials, "
-            "fields: {task: _parent.task_id, sample: trial, reward: reward.value}}"
-        ),
+        "{rows: tasks.*.trials, fields: {task: _parent.task_id, sample: trial, reward: reward.v}}",
         "mean_reward",
-        0.5,
     ),
     "keyed.json": (
         {f"case-{n}": {"ok": p, "answer": "x"} for n, p in enumerate(PASSES)},
         "{keyed: id, fields: {reward: ok}}",
         "pass@1",
-        2 / 3,
     ),
     "numbers.json": (
         {f"item{n}": n / 11 for n in range(N)},
         "{keyed: id, fields: {reward: value}}",
         "mean_reward",
-        0.5,
     ),
     "lists.json": (
         {"total": 3, "resolved_ids": ["a", "b"], "unresolved_ids": ["c"]},
         "{lists: {resolved_ids: 1, unresolved_ids: 0}}",
         "pass@1",
-        2 / 3,
     ),
     "long.jsonl": (
         lines(
@@ -77,7 +68,6 @@ ODD = {
             "fields: {task: trace_id, reward: correctness}}"
         ),
         "mean_reward",
-        0.5,
     ),
     "own_ids.jsonl": (
         lines(
@@ -87,13 +77,11 @@ ODD = {
         ),
         "{fields: {task: input, agent: model}}",
         "mean_reward",
-        0.5,
     ),
     "tickets.jsonl": (
         lines({"note": f"n{n}", "ticket_id": f"k{n}", "ok": p} for n, p in enumerate(PASSES)),
         "{fields: {task: ticket_id}}",
         "pass@1",
-        2 / 3,
     ),
     "table.json": (
         {
@@ -102,45 +90,54 @@ ODD = {
         },
         "{rows: data, fields: {task: inputs}}",
         "pass@1",
-        2 / 3,
     ),
     "deep.jsonl": (
-        lines(
-            {"meta": {"example": {"id": n}}, "grading": {"correct": w.lower()}}
-            for n, w in enumerate(WORDS)
-        ),
-        (
-            "{fields: {task: meta.example.id, reward: grading.correct}, "
-            "map: {reward: {fail: 0, pass: 1}}}"
-        ),
+        lines({"meta": {"id": n}, "grading": {"correct": w.lower()}} for n, w in enumerate(WORDS)),
+        "{fields: {task: meta.id, reward: grading.correct}, map: {reward: {fail: 0, pass: 1}}}",
         "pass@1",
-        2 / 3,
     ),
     "deutsch.csv": (
         "Frage;Modell;richtig\n"
         + "".join(f"Frage {n};m1;{str(p).lower()}\n" for n, p in enumerate(PASSES)),
         "{fields: {task: Frage}}",
         "pass@1",
-        2 / 3,
     ),
     "slips.jsonl": (
         lines({"uid": f"n{n}", "all": {"wer": n / 11}, "note": "x"} for n in range(N)),
         "{fields: {task: uid, reward: all.wer}}",
         "mean_reward",
-        0.5,
     ),
     "failures.jsonl": (
         lines({"uid": f"n{n}", "failed": "no" if p else "yes"} for n, p in enumerate(PASSES)),
         "{fields: {task: uid, reward: failed}, map: {reward: {'no': 1, 'yes': 0}}}",
         "pass@1",
-        2 / 3,
     ),
     "braces.json": (
         [{"test": {"name": f"n{n}"}, "scores": {"Facts": n / 11}} for n in range(N)],
         "{fields: {task: test.name, reward: scores.Facts}}",
         "mean_reward",
-        0.5,
     ),
+}
+
+
+REASONS = {  # the comments of some of the proposals
+    "trials.json": [
+        "rows: the objects of the lists at 'tasks.*.trials'",
+        "task: _parent.task_id, 12 values in 36 rows",
+        "sample: trial, which tells the rows of a task apart",
+        "reward: reward.v, by its values",
+    ],
+    "numbers.json": [
+        "rows: the 12 numbers at the top, by their keys",
+        "reward: value, by its name",
+    ],
+    "lists.json": ["lists of ids: resolved_ids, unresolved_ids, by their names"],
+    "long.jsonl": ["each line is one score: 'name' has 2 names", "reward: correctness; or fluency"],
+    "own_ids.jsonl": [
+        "task: input, 12 values in 60 rows; or id",
+        "reward: score, by its name",
+        "agent: model, by its name",
+    ],
 }
 
 
@@ -149,24 +146,30 @@ def write(project, name):
     project.write(name, content if isinstance(content, str) else json.dumps(content))
 
 
-def found(project, name):
+def proposal(project, name):
     text = project.path.joinpath(name.partition(".")[0] + ".bench.yaml").read_text()
     return yaml.safe_load(text)["benchmark"], text
 
 
 def test_odd_files_are_gated_in_two_commands(project):
-    for name, (_, shape, _, _) in ODD.items():
+    for name, (_, shape, _) in ODD.items():
         write(project, name)
-        begun = project.run("--evalmetrics-init", name)
-        assert begun.ret == 0, begun.stdout.str()
-        benchmark, written = found(project, name)
+        result = project.run("--evalmetrics-init", name)
+        assert result.ret == 0, result.stdout.str()
+        benchmark, text = proposal(project, name)
         assert benchmark["rollouts"] == {"path": name, **yaml.safe_load(shape)}
-        assert "# reward: " in written or "lists" in shape
+        comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
+        assert comments == [
+            "written by pytest --evalmetrics-init",
+            *REASONS.get(name, comments[1:]),
+        ]
+        assert any(c.startswith("reward: ") for c in comments) or "lists" in shape
         assert benchmark["baseline"] == ({"direction": "lower"} if name == "slips.jsonl" else True)
     assert project.run().ret == 0
-    measured = {b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]}
-    for name, (_, _, metric, value) in ODD.items():
-        assert measured[name.partition(".")[0]][metric]["value"] == pytest.approx(value)
+    estimates = {b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]}
+    for name, (_, _, metric) in ODD.items():
+        value = estimates[name.partition(".")[0]][metric]["value"]
+        assert value == pytest.approx(VALUES[metric])
     project.write("keyed.json", json.dumps(ODD["keyed.json"][0]).replace("true", "false"))
     result = project.run()
     assert result.ret == 1
@@ -202,7 +205,7 @@ def test_no_file_is_written_over(project):
     assert (project.path / "keyed.bench.yaml").read_text() == "mine"
 
 
-VLLM = """
+VLLM = """\
 model_name: meta-llama/Meta-Llama-3-8B-Instruct
 tasks:
 - name: gsm8k
@@ -217,31 +220,22 @@ RTOL
 @pytest.mark.parametrize(("rtol", "status"), [("", 0), ("rtol: 0.01", 1)])
 def test_settings_of_vllms_lm_eval_tests(project, rtol, status):
     project.write("Llama.yaml", VLLM.replace("RTOL", rtol))
-    begun = project.run("--evalmetrics-init", "Llama.yaml")
-    assert begun.ret == 0
-    begun.stdout.fnmatch_lines(["*Name the rollouts in it, then: pytest Llama.bench.yaml"])
-    project.rows(
-        "results/samples_gsm8k_2026-01-01T00-00-00.jsonl",
-        [
-            {
-                "doc_id": n,
-                "doc": {},
-                "target": "",
-                "resps": [["a"]],
-                "arguments": [["q"]],
-                "filtered_resps": ["a"],
-                "filter": name,
-                "metrics": ["exact_match"],
-                "exact_match": float(n > low),
-            }
-            for name, low in (("strict-match", 1), ("flexible-extract", 0))
-            for n in range(8)
-        ],
-    )
+    result = project.run("--evalmetrics-init", "Llama.yaml")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["*Name the rollouts in it, then: pytest Llama.bench.yaml"])
+    rows = [
+        sample(n, filter=name, exact_match=float(n > low))
+        for name, low in (("strict-match", 1), ("flexible-extract", 0))
+        for n in range(8)
+    ]
+    project.rows("results/samples_gsm8k_2026-01-01T00-00-00.jsonl", rows)
     result = project.run()
     assert result.ret == status  # .75 is met; .875 lies 2.8 % below .9
     if status:
         result.stdout.fnmatch_lines(["FAIL *mean/exact_match,flexible-extract*0.875*"])
+
+
+SIMILAR = "{assert: [{type: similar, threshold: %s, metric: Same}, {}]}"
 
 
 @pytest.mark.parametrize(
@@ -249,20 +243,12 @@ def test_settings_of_vllms_lm_eval_tests(project, rtol, status):
     [
         (
             "Qwen.yaml",
-            "model_name: Qwen\naccuracy_threshold: 0.54\nnum_questions: 1319\n",
+            "{model_name: Qwen, accuracy_threshold: 0.54, num_questions: 1319}",
             {"mean_reward": {"min": 0.46}},
         ),
         (
             "promptfooconfig.yaml",
-            json.dumps(
-                {
-                    "providers": ["a"],
-                    "tests": [
-                        {"assert": [{"type": "similar", "threshold": t, "metric": "Same"}, {}]}
-                        for t in (0.8, 0.6)
-                    ],
-                }
-            ),
+            f"{{providers: [a], tests: [{SIMILAR % 0.8}, {SIMILAR % 0.6}]}}",
             {"mean_reward": ">= 1", "mean/Same": {"min": 0.8}},
         ),
     ],
@@ -281,4 +267,4 @@ def test_thresholds_that_a_file_of_deepeval_names(project):
     cases = [{**case, "name": f"case {n}", "input": f"q{n}", "order": n} for n in range(4)]
     project.write("run.json", json.dumps({"testCases": cases, "conversationalTestCases": []}))
     assert project.run("--evalmetrics-init", "run.json").ret == 0
-    assert found(project, "run.json")[0]["thresholds"] == {"mean/Faithfulness": {"min": 0.7}}
+    assert proposal(project, "run.json")[0]["thresholds"] == {"mean/Faithfulness": {"min": 0.7}}

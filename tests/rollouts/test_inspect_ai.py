@@ -22,7 +22,12 @@ def log(samples, **more):
 
 
 def write(folder, samples, **more):
-    folder.write(json.dumps(log(samples, **more)), "log.json")
+    folder.json(log(samples, **more), "log.json")
+
+
+def load(folder, samples, *, scores=("reward",), **more):
+    write(folder, samples, **more)
+    return folder.load("log.json", scores=scores)
 
 
 def archive(samples, summaries=None):
@@ -37,9 +42,6 @@ def archive(samples, summaries=None):
             file.writestr("summaries.json", json.dumps(summaries))
         file.writestr("header.json", json.dumps(header))
     return packed.getvalue()
-
-
-# -- what the tool wrote ------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("kind", ["*.eval", "*.json"])
@@ -73,9 +75,6 @@ def test_a_log_that_was_never_scored_and_a_cancelled_one_that_has_all_its_sample
     assert ["'cancelled'" in note for note in table.notes] == [True]
 
 
-# -- values -------------------------------------------------------------------------------
-
-
 @pytest.mark.parametrize(
     ("value", "number"),
     [
@@ -84,44 +83,45 @@ def test_a_log_that_was_never_scored_and_a_cancelled_one_that_has_all_its_sample
     ],
 )
 def test_a_value_is_the_number_that_inspect_makes_of_it(folder, value, number):
-    write(folder, [sample("a", score=value)])
-    assert folder.load("log.json", scores=["reward"]).scores["reward"].tolist() == [number]
+    table = load(folder, [sample("a", score=value)])
+    assert table.scores["reward"].tolist() == [number]
 
 
 def test_objects_and_lists_are_scores_of_their_own(folder):
-    write(folder, [sample(1, score={"tone": "P", "facts": 3}), sample(2, score={"tone": None})])
-    table = folder.load("log.json", scores=["match.tone"])
+    rows = [sample(1, score={"tone": "P", "facts": 3}), sample(2, score={"tone": None})]
+    table = load(folder, rows, scores=["match.tone"])
     np.testing.assert_equal(table.scores["match.tone"], [0.5, np.nan])
     np.testing.assert_equal(table.scores["match.facts"], [3, np.nan])
     write(folder, [sample(1, score="a long answer"), sample(2)])
     refused = folder.refused("log.json", scores=["match"])
     assert "the score 'match' is text: \"a long answer\"" in refused.message
     assert refused.file == "log.json, sample 1, epoch 1"
-    write(folder, [sample(1, score=["C", 0.25])])
-    table = folder.load("log.json", scores=["match.1"])
+    table = load(folder, [sample(1, score=["C", 0.25])], scores=["match.1"])
     assert [table.scores[f"match.{i}"].tolist() for i in (0, 1)] == [[1], [0.25]]
 
 
 def test_several_scorers_need_a_name(folder):
     both = {"match": {"value": "C"}, "judge": {"value": 0.5}}
-    write(folder, [sample(1, score=None, scores=both)])
+    scorers = [{"name": name, "options": {"model": "judge"}} for name in both]
+    rows = [sample(1, score=None, scores=both, metadata={"level": 3})]
+    write(folder, rows, eval={"scorers": scorers})
     refused = folder.refused("log.json", scores=["reward"])
     assert "several scores could be the reward: match, judge" in refused.message
     assert "`reward: match`" in str(refused.hint)
     assert folder.load("log.json", scores=["judge"]).scores["judge"].tolist() == [0.5]
-    table = folder.load("log.json", scores=["reward"], fields={"reward": "judge"})
-    assert table.scores["reward"].tolist() == [0.5]
+    fields = {"reward": "judge", "scores": {"level": "metadata.level"}}
+    table = folder.load("log.json", scores=["reward"], fields=fields)
+    assert (table.scores["reward"].tolist(), table.scores["level"].tolist()) == ([0.5], [3])
+    assert table.ruler == {  # any of them may have measured what lies elsewhere
+        "inspect_ai judge": {"options model": ["judge"], "scores": ["judge", "level", "reward"]},
+        "inspect_ai match": {"options model": ["judge"], "scores": ["level", "match"]},
+    }
 
 
 def test_logs_of_early_versions(folder):
-    early = log(
-        [sample(1, score=None, score_={"value": "C"})],
-        version=1,
-        results={"scorer": {"name": "score"}, "metrics": {"accuracy": {"value": 0.25}}},
-    )
-    early["samples"][0]["score"] = early["samples"][0].pop("score_")
-    folder.write(json.dumps(early), "log.json")
-    table = folder.load("log.json", scores=["reward"])
+    early = {**sample(1, score=None), "score": {"value": "C"}}
+    results = {"scorer": {"name": "score"}, "metrics": {"accuracy": {"value": 0.25}}}
+    table = load(folder, [early], version=1, results=results)
     assert table.scores["score"].tolist() == [1]
     assert "accuracy of score in the log is 0.25, and the rollouts give 1" in table.notes[0]
 
@@ -135,31 +135,24 @@ def test_logs_of_early_versions(folder):
     ],
 )
 def test_the_prompt_has_what_came_from_the_cache_once(folder, used, prompt):
-    told = {"input_tokens": 10, "output_tokens": 2}
+    usage = {"input_tokens": 10, "output_tokens": 2, **used}
     other = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
-    write(folder, [sample(1, model_usage={"a/b": {**told, **used}, "c/d": other})])
-    scores = folder.load("log.json", scores=["reward"]).scores
+    scores = load(folder, [sample(1, model_usage={"a/b": usage, "c/d": other})]).scores
     assert scores["prompt_tokens"].tolist() == [prompt + 1]
     assert scores["completion_tokens"].tolist() == [3]
 
 
-# -- what went wrong ----------------------------------------------------------------------
-
-
 def test_errors_are_missing_unless_they_were_graded(folder):
     error = {"message": "RuntimeError('the sandbox is gone')", "traceback": "..."}
-    write(
-        folder,
-        [
-            sample("a", score=None, error=error, model_usage={"m": {"input_tokens": 7}}),
-            sample("b", score=None, error=error),
-            sample("c", score="C", error=error),
-            sample("c", score="I", error=error),  # run again: the last one counts
-            sample("d", score="C", limit={"type": "token"}),
-            sample("e", score=float("nan")),
-        ],
-    )
-    table = folder.load("log.json", scores=["reward"])
+    rows = [
+        sample("a", score=None, error=error, model_usage={"m": {"input_tokens": 7}}),
+        sample("b", score=None, error=error),
+        sample("c", score="C", error=error),
+        sample("c", score="I", error=error),  # run again: the last one counts
+        sample("d", score="C", limit={"type": "token"}),
+        sample("e", score=float("nan")),
+    ]
+    table = load(folder, rows)
     np.testing.assert_equal(table.scores["reward"], [np.nan, np.nan, 0, 1, np.nan])
     np.testing.assert_equal(table.scores["prompt_tokens"], [7] + [np.nan] * 4)
     (unscored,) = [note for note in table.notes if "NaN" in note]
@@ -173,15 +166,14 @@ def test_errors_are_missing_unless_they_were_graded(folder):
 
 def test_what_was_planned_and_never_run_is_missing(folder):
     spec = {"dataset": {"sample_ids": ["a", "b"]}, "config": {"epochs": 2}}
-    write(folder, [sample("a"), sample("b"), sample("a", 2)], eval=spec, status="cancelled")
-    table = folder.load("log.json", scores=["reward"])
+    rows = [sample("a"), sample("b"), sample("a", 2)]
+    table = load(folder, rows, eval=spec, status="cancelled")
     np.testing.assert_equal(table.scores["reward"], [1, 1, 1, np.nan])
     assert any("planned and not in the log: 1 rollout" in note for note in table.notes)
-    write(folder, [sample("a"), sample("a", 3)], eval=spec)  # put together from several logs
-    assert len(folder.load("log.json", scores=["reward"])) == 2
+    several_logs = [sample("a"), sample("a", 3)]
+    assert len(load(folder, several_logs, eval=spec)) == 2
     stopped = {"early_stopping": {"manager": "m"}}  # these were left out on purpose
-    write(folder, [sample("a")], eval=spec, results=stopped)
-    assert len(folder.load("log.json", scores=["reward"])) == 1
+    assert len(load(folder, [sample("a")], eval=spec, results=stopped)) == 1
     spec["config"]["epochs"] = 10**9
     write(folder, [sample("a")], eval=spec)
     refused = folder.refused("log.json", scores=["reward"]).message
@@ -190,13 +182,12 @@ def test_what_was_planned_and_never_run_is_missing(folder):
 
 def test_an_invalidated_sample_is_missing(folder):
     spoilt = sample("a", invalidation={"reason": "leaked answer"})
-    told = {"model_usage": {}, "total_time": 1.0}
     folder.write(archive([spoilt, sample("b")]), "log.eval")
     table = folder.load("log.eval", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
     assert "invalidated: 1 rollout" in table.notes[0]
     assert "leaked answer" in table.notes[0]
-    folder.write(archive([spoilt], [sample("a", **told)]), "log.eval")
+    folder.write(archive([spoilt], [sample("a", model_usage={}, total_time=1.0)]), "log.eval")
     assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1]
 
 
@@ -212,42 +203,34 @@ def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
     scores = {"a": "CCCI", "b": "CIII"}
     samples = [sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)]
     samples.append(sample("b", 5, float("nan")))  # which reducers leave out
-    stated = {"name": "match", "scorer": "match", "reducer": reducer}
-    stated["metrics"] = {"accuracy": {"value": value}}
-    write(folder, samples, results={"scores": [stated]})
-    notes = folder.load("log.json", scores=["reward"]).notes
-    assert not any("in the log is" in note for note in notes)
-    stated["metrics"]["accuracy"]["value"] = value - 0.01
-    write(folder, samples, results={"scores": [stated]})
-    notes = folder.load("log.json", scores=["reward"]).notes
-    assert any("in the log is" in note and f" {value - 0.01:g}, " in note for note in notes)
-    stated["reducer"] = "mode"  # another aggregate
-    write(folder, samples, results={"scores": [stated]})
-    notes = folder.load("log.json", scores=["reward"]).notes
-    assert not any("in the log is" in note for note in notes)
 
+    def differences(reducer, value):
+        stated = {"name": "match", "scorer": "match", "reducer": reducer}
+        stated["metrics"] = {"accuracy": {"value": value}}
+        notes = load(folder, samples, results={"scores": [stated]}).notes
+        return [note for note in notes if "in the log is" in note]
 
-# -- archives -----------------------------------------------------------------------------
+    assert differences(reducer, value) == []
+    (note,) = differences(reducer, value - 0.01)
+    assert f" {value - 0.01:g}, " in note
+    assert differences("mode", value - 0.01) == []  # another aggregate
 
 
 def test_summaries_are_enough_unless_they_are_fewer(folder):
-    told = {"model_usage": {}, "total_time": 2.0}
-    both = [sample("a", metadata={"level": "hard"}, **told), sample("b", score="I", **told)]
+    usage = {"model_usage": {}, "total_time": 2.0}
+    both = [sample("a", metadata={"level": "hard"}, **usage), sample("b", score="I", **usage)]
     folder.write(archive([{"id": "a", "epoch": 1}, {"id": "b", "epoch": 1}], both), "log.eval")
     assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1, 0]
-    folder.write(archive(both, [sample("a", **told)]), "log.eval")
+    folder.write(archive(both, [sample("a", **usage)]), "log.eval")
     table = folder.load("log.eval", scores=["reward"], categories=["metadata.level"])
     assert table.scores["reward"].tolist() == [1, 0]
     assert table.categories["metadata.level"].labels == ("hard", "(missing)")
 
 
-# -- what is refused ----------------------------------------------------------------------
-
-
 def test_two_inspect_tasks_are_two_benchmarks(folder):
     for task in ("arith", "logic"):
         spec = {"task": task, "model": f"x/{task}"}
-        folder.write(json.dumps(log([sample(1)], eval=spec)), f"{task}.json")
+        folder.json(log([sample(1)], eval=spec), f"{task}.json")
     assert folder.load("logic.json").agents == ("x/logic",)
     refused = folder.refused("*.json", scores=["reward"])
     assert refused.file == "logic.json"

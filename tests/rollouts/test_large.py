@@ -3,6 +3,7 @@
 import gzip
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,9 +14,9 @@ import pytest
 from rollouts.same import all_bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts import large
+from pytest_evalmetrics.ext import RolloutFile
+from pytest_evalmetrics.rollouts import large, source
 from pytest_evalmetrics.rollouts.large import process_count, usable_cores
-from pytest_evalmetrics.rollouts.source import LARGE
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
@@ -47,9 +48,9 @@ def test_several_processes_read_what_one_does(folder):
     many(folder)
     alone = folder.load("*", scores=["reward"])
     assert len(alone.notes) == 2
-    found = folder.shared("*")
-    assert found is not None
-    assert all_bits(found) == all_bits(alone)
+    shared = folder.shared("*")
+    assert shared is not None
+    assert all_bits(shared) == all_bits(alone)
 
 
 @pytest.mark.parametrize("dies", ["raise SystemExit(3)", "import os; os.abort()"])
@@ -76,7 +77,7 @@ def test_a_file_that_is_replaced_while_it_is_read_is_refused(folder, monkeypatch
     assert folder.shared("*") is None
 
 
-@pytest.mark.parametrize("content", ["", "\n\n", "task,reward\n1,1\n"])
+@pytest.mark.parametrize("content", ["", "\n\n", "[]", "task,reward\n1,1\n"])
 def test_files_that_are_no_shards_are_left_to_one_process(folder, content):
     many(folder)
     folder.write(content, "d.csv")
@@ -86,44 +87,55 @@ def test_files_that_are_no_shards_are_left_to_one_process(folder, content):
 # -- for real: as large as it takes -----------------------------------------------------------
 
 
-def write_large(path, last=""):
+@pytest.fixture(scope="module")
+def large_file(tmp_path_factory):
     """Write some more than `LARGE` bytes in 64 KiB rows."""
+    path = tmp_path_factory.mktemp("large") / "runs.jsonl"
     padding = "x" * 65_000
     with path.open("w", encoding="utf-8") as file:
-        for i in range(LARGE // 65_000 + 10):
+        for i in range(source.LARGE // 65_000 + 10):
             file.write(f'{{"_ng_task_index": {i}, "reward": {i % 2}, "text": "{padding}"}}\n')
-        file.write(last)
+    return path
+
+
+def test_files_elsewhere_are_large_by_their_stated_size():
+    for size, is_large in ((None, False), (source.LARGE - 1, False), (source.LARGE, True)):
+        files = [RolloutFile(Path("a.jsonl"), "a.jsonl", "http://a/a.jsonl", size)]
+        assert source.is_large(files) is is_large
+
+
+def test_a_run_over_a_large_file(project, monkeypatch, large_file):
+    monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
+    (project.path / "runs.jsonl").symlink_to(large_file)
+    project.bench("metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.4'}")
+    main = project.write("main.py", "import sys, pytest\nsys.exit(pytest.main())\n")
+    result = project.pytester.run(sys.executable, str(main))  # a main module without a guard
+    result.assert_outcomes(passed=1)
+    project.run("-n", "1").assert_outcomes(passed=1)
 
 
 def test_processes_share_a_large_file_and_its_error_is_that_of_its_first_bad_row(
-    folder, monkeypatch
+    folder, monkeypatch, large_file
 ):
     monkeypatch.setattr(large, "usable_cores", lambda: 2)
-    write_large(folder.path / "good.jsonl")
-    write_large(folder.path / "bad.jsonl", '{"reward": 1}\n{"reward": ')
-    found = []
+    path = Path(shutil.copy(large_file, folder.path))
+    tables = []
     for count in ("1", "2"):
         monkeypatch.setenv("EVALMETRICS_PROCESSES", count)
-        table = folder.load("good.jsonl", scores=["reward"])
-        found.append((all_bits(table), str(folder.refused("bad.jsonl"))))
-    assert found[0] == found[1]
-
-
-def test_a_run_over_a_large_file(project, monkeypatch):
-    monkeypatch.setenv("EVALMETRICS_PROCESSES", "2")
-    write_large(project.path / "runs.jsonl")
-    project.bench("metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.4'}")
-    main = project.write("main.py", "import sys, pytest\nsys.exit(pytest.main())\n")
-    for command in (["-m", "pytest"], [str(main)]):  # a main module without a guard, too
-        result = project.pytester.run(sys.executable, *command, "-p", "no:cacheprovider")
-        result.assert_outcomes(passed=1)
-    project.run("-n", "1").assert_outcomes(passed=1)
+        tables.append(all_bits(folder.load(scores=["reward"])))
+    assert tables[0] == tables[1]
+    with path.open("a") as file:
+        file.write('{"reward": 1}\n{"reward": ')
+    refused = folder.refused(scores=["reward"])
+    assert "this row has no task id" in refused.message
+    assert refused.line == source.LARGE // 65_000 + 11
 
 
 _INTERRUPTED = """
 import sys
 from pathlib import Path
-from pytest_evalmetrics.rollouts import large
+from pytest_evalmetrics.ext import RolloutFile
+from pytest_evalmetrics.rollouts import large, source
 from rollouts.conftest import Folder
 
 large._CHILD = "import sys; sys.stdin.buffer.read()"
@@ -161,8 +173,8 @@ def test_processes_end_with_the_run(folder, by):
     readers = children(process.pid)
     assert len(readers) == 3
     process.send_signal(by)
-    said = process.communicate(timeout=30)[0]
-    assert (b"interrupted\n" in said) == (by == signal.SIGINT)
+    output = process.communicate(timeout=30)[0]
+    assert (b"interrupted\n" in output) == (by == signal.SIGINT)
     assert gone(readers)
 
 

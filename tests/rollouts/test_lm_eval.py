@@ -26,7 +26,7 @@ def run(folder, rows, task="toy", **results):
     folder.rows(rows, f"out/samples_{task}_{DATE}.jsonl")
     if results:
         document = {"results": {}, "configs": {}, "model_name": "org/model", **results}
-        folder.write(json.dumps(document, indent=2), f"out/results_{DATE}.json")
+        folder.json(document, f"out/results_{DATE}.json")
 
 
 def test_what_the_tool_wrote(real):
@@ -71,10 +71,10 @@ def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder):
 
 
 @pytest.mark.parametrize(
-    ("aggregation", "stated", "told"),
+    ("aggregation", "stated", "noted"),
     [("mean", 0.5, False), ("mean", 0.75, True), (None, 0.75, True), ("f1", 0.75, False)],
 )
-def test_the_results_are_compared_where_they_are_means(folder, aggregation, stated, told):
+def test_the_results_are_compared_where_they_are_means(folder, aggregation, stated, noted):
     metrics = [{"metric": "acc", "aggregation": aggregation}] if aggregation else None
     run(
         folder,
@@ -84,8 +84,8 @@ def test_the_results_are_compared_where_they_are_means(folder, aggregation, stat
         **{"n-samples": {"toy": {"original": 9, "effective": 3}}},
     )
     notes = folder.load("out/samples*", scores=["acc"]).notes
-    said = f"acc,none in results_{DATE}.json is 0.75, and the rollouts give 0.5"
-    assert any(said in note for note in notes) is told
+    difference = f"acc,none in results_{DATE}.json is 0.75, and the rollouts give 0.5"
+    assert any(difference in note for note in notes) is noted
     assert any("json is 3, and the rollouts give 2" in note for note in notes)
 
 
@@ -100,8 +100,9 @@ def test_what_is_no_number(folder):
 
 
 def test_rows_that_are_refused(folder):
-    for wrong, message in ((row(0, acc=0), "stands here and in"), (row(None), "doc_id is None")):
-        folder.rows([row(0, acc=1), wrong])
+    twice = "the document 0 with the filter 'none' stands here and in"
+    for wrong, message in ((row(0, acc=0), twice), (row(None), "doc_id is None")):
+        folder.rows([row(0, filter=None, acc=1), wrong])
         refused = folder.refused()
         assert message in refused.message
         assert refused.line == 2
@@ -146,9 +147,8 @@ def test_results_without_samples_are_gated_by_welch(project):
     run = project.run()
     run.assert_outcomes(failed=1)
     assert "reward of gsm8k has no standard error in this run" in run.stdout.str()
-    project.write(
-        "x.bench.yaml", bench.replace("baseline: true", "thresholds: {pass_rate: '>= .5'}")
-    )
+    bench = bench.replace("baseline: true", "thresholds: {pass_rate: '>= .5'}")
+    project.write("x.bench.yaml", bench)
     run = project.run()
     run.assert_outcomes(failed=1)
     assert "pass_rate is of rollouts, and these are aggregates" in run.stdout.str()

@@ -1,6 +1,5 @@
 """A run kept as Parquet columns is the same run."""
 
-import json
 import sys
 
 import numpy as np
@@ -27,6 +26,7 @@ def assert_same(one, other):
 @pytest.mark.parametrize("tasks", [(7, 0, 1 << 40), ("b", "a", "10"), (1, "a", 2)])
 def test_json_lines(folder, tasks):
     usage = {"input_tokens": 5, "output_tokens": 0.5}
+    rewards = [1.0, float("nan"), 0.1, None, 1 / 3, -0.0]
     folder.rows(
         row(
             task,
@@ -40,13 +40,11 @@ def test_json_lines(folder, tasks):
             seconds=1e400 if task == tasks[1] else 0.1,
         )
         for agent in ("z", None, "b")
-        for task, sample, reward in zip(
-            tasks * 2, [1, 1, 1, 0, 0, 0], [1.0, float("nan"), 0.1, None, 1 / 3, -0.0], strict=True
-        )
+        for task, sample, reward in zip(tasks * 2, [1, 1, 1, 0, 0, 0], rewards, strict=True)
     )
     labels = ["meta.kind", "passed", "level"]
-    told = to_parquet("runs.jsonl", "out/run.parquet", folder.path, labels)
-    assert "out/run.parquet: 18 rollouts of 3 tasks, reward, turns" in told
+    summary = to_parquet("runs.jsonl", "out/run.parquet", folder.path, labels)
+    assert "out/run.parquet: 18 rollouts of 3 tasks, reward, turns" in summary
     ours, theirs = (
         folder.load(name, scores=["reward"], categories=labels)
         for name in ("runs.jsonl", "out/run.parquet")
@@ -64,7 +62,7 @@ def test_a_foreign_format_with_an_only_score(folder):
     ]
     failed = [{"name": "v", "error_message": "RuntimeError: no", "error_type": "RuntimeError"}]
     report = {"name": "t", "cases": cases, "failures": failed, "analyses": []}
-    folder.write(json.dumps(report), "report.json")
+    folder.json(report, "report.json")
     to_parquet("report.json", "run.parquet", folder.path)
     ours, theirs = (folder.load(n, scores=["reward"]) for n in ("report.json", "run.parquet"))
     assert ours.tasks == ("v", "w", "x", "y")

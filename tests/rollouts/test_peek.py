@@ -41,15 +41,15 @@ values = st.recursive(
 
 
 def expected(value, above="", depth=2):
-    found = set()
+    keys = set()
     if isinstance(value, list):
         for each in value:
-            found |= expected(each, above, depth)
+            keys |= expected(each, above, depth)
     elif isinstance(value, dict) and depth:
         for key, inner in value.items():
             name = f"{above}.{key}" if above else key
-            found |= {name} | expected(inner, name, depth - 1)
-    return found
+            keys |= {name} | expected(inner, name, depth - 1)
+    return keys
 
 
 @given(st.dictionaries(plain.filter(bool), values, max_size=4))

@@ -26,7 +26,12 @@ def result(description="add", **more):
 
 def write(folder, results, *, version=3, **stats):
     body = {"version": version, "prompts": [], "results": results, "stats": stats}
-    folder.write(json.dumps({"evalId": "e", "results": body}), "out.json")
+    folder.json({"evalId": "e", "results": body}, "out.json")
+
+
+def load(folder, results, score="success", **stats):
+    write(folder, results, **stats)
+    return folder.load("out.json", scores=[score])
 
 
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
@@ -60,8 +65,7 @@ def test_tests_are_told_apart_by_their_variables(folder):
         result(None, vars={"q": "x" * 99}, testIdx=3, score=0.4),
         result("alone", testIdx=4, score=0.5),
     ]
-    write(folder, rows)
-    table = folder.load("out.json", scores=["score"])
+    table = load(folder, rows, "score")
     named = [table.tasks[task] for task in table.task]
     assert named[:3] == ['add [{"q": "1"}]', 'add [{"q": "1"}]', 'add [{"q": "2"}]']
     assert named[3] == "alone"
@@ -75,21 +79,20 @@ def test_providers_and_prompts_are_agents_and_the_reward_has_to_be_named(folder)
     assert "success, score, tone" in refused.message
     assert "`reward: success`" in str(refused.hint)
     assert folder.load("out.json", scores=["score"]).agents == ("openai:x", "plain:text")
-    write(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
-    assert folder.load("out.json", scores=["score"]).agents == ("openai:x, p0", "openai:x, p1")
+    table = load(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
+    assert table.agents == ("openai:x, p0", "openai:x, p1")
 
 
 def test_errors_are_told_from_assertions(folder):
-    told = [
+    causes = [
         {"failureReason": 2, "error": "down"},
         {"failureReason": 1, "error": "not equal"},
         {"failureReason": None, "error": "down", "gradingResult": None},
         {"failureReason": None, "error": "not equal"},
     ]
-    rows = [result(str(n), success=False, score=0, **more) for n, more in enumerate(told)]
-    write(folder, rows)
-    value = folder.load("out.json", scores=["success"]).scores["success"]
-    np.testing.assert_equal(value, [np.nan, 0, np.nan, 0])
+    rows = [result(str(n), success=False, score=0, **cause) for n, cause in enumerate(causes)]
+    table = load(folder, rows)
+    np.testing.assert_equal(table.scores["success"], [np.nan, 0, np.nan, 0])
 
 
 def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
@@ -101,8 +104,7 @@ def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
         for parts in ([broken], [broken, failed], [named, {"pass": True}], [failed])
     ]
     rows[2]["namedScores"] = {"tone": 0, "facts": 1}
-    write(folder, rows)
-    table = folder.load("out.json", scores=["success"])
+    table = load(folder, rows)
     np.testing.assert_equal(table.scores["success"], [np.nan, 0, np.nan, 0])
     np.testing.assert_equal(table.scores["score"], [np.nan, np.nan, np.nan, 0])
     np.testing.assert_equal(table.scores["tone"], [np.nan] * 4)
@@ -116,14 +118,11 @@ def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
 def test_what_a_provider_does_not_tell_is_not_0(folder):
     silent = {"total": 0, "prompt": 0, "completion": 0, "cached": 0}
     whole = {"total": 9, "prompt": 0, "completion": 0}  # only the sum is known
-    write(
-        folder,
-        [
-            result("a", cost=0, tokenUsage=silent, latencyMs=12),
-            result("b", cost=0, tokenUsage=whole, response={"cost": 0}),
-        ],
-    )
-    scores = folder.load("out.json", scores=["success"]).scores
+    rows = [
+        result("a", cost=0, tokenUsage=silent, latencyMs=12),
+        result("b", cost=0, tokenUsage=whole, response={"cost": 0}),
+    ]
+    scores = load(folder, rows).scores
     assert "prompt_tokens" not in scores
     np.testing.assert_equal(scores["total_tokens"], [np.nan, 9])
     np.testing.assert_equal(scores["cost_usd"], [np.nan, 0])
@@ -132,9 +131,6 @@ def test_what_a_provider_does_not_tell_is_not_0(folder):
 
 def test_its_own_counts_are_compared(folder):
     rows = [result(), result(success=False), result(success=False, failureReason=2, error="x")]
-    write(folder, rows, successes=1, failures=1, errors=1)
-    assert len(folder.load("out.json", scores=["success"]).notes) == 1
-    write(folder, rows, successes=2, failures=2)  # early versions count errors as failures
-    assert "successes in its stats is 2, and the rollouts give 1" in "".join(
-        folder.load("out.json", scores=["success"]).notes
-    )
+    assert len(load(folder, rows, successes=1, failures=1, errors=1).notes) == 1
+    notes = load(folder, rows, successes=2, failures=2).notes  # early: errors are failures
+    assert "successes in its stats is 2, and the rollouts give 1" in "".join(notes)

@@ -123,19 +123,17 @@ def test_the_table_is_what_json_loads_says(data, array, many):
     content = written(rows, data, array=array)
     packed = data.draw(st.booleans(), label="gzip")
     decoded = content.decode("utf-8-sig")
-    seen = (
-        json.loads(decoded) if array else [json.loads(r) for r in decoded.split("\n") if r.strip()]
-    )
-    clean = writable(seen)
-    expected = read(clean, FieldMap(), [])
+    texts = [decoded] if array else [text for text in decoded.split("\n") if text.strip()]
+    values = [json.loads(text) for text in texts]
+    expected = read(writable(values[0] if array else values), FieldMap(), [])
     with tempfile.TemporaryDirectory() as path:
         folder = Folder(Path(path))
         folder.write(gzip.compress(content) if packed else content)
-        found = folder.load()
-        assert plain(found) == expected
-        assert list(found.scores) == list(expected.scores)
+        table = folder.load()
+        assert plain(table) == expected
+        assert list(table.scores) == list(expected.scores)
         with patch.dict(SIZES, block=data.draw(st.integers(1, 500))):
             small = folder.load(format=ARRAY_BLOCKS if array else BLOCKS)
     assert plain(small) == expected
-    assert list(small.scores) == list(found.scores)
-    assert small.notes == found.notes
+    assert list(small.scores) == list(table.scores)
+    assert small.notes == table.notes

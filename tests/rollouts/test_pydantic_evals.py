@@ -1,7 +1,5 @@
 """Reports of pydantic-evals."""
 
-import json
-
 import numpy as np
 
 
@@ -18,9 +16,10 @@ def failure(name, message="RuntimeError: down", **more):
     return {"name": name, "error_message": message, "error_stacktrace": "...", **more}
 
 
-def write(folder, *cases, failures=None):
-    report = {"name": "task", "cases": cases, "failures": failures or [], "analyses": []}
-    folder.write(json.dumps(report), "report.json")
+def load(folder, *cases, failures=(), score="reward"):
+    report = {"name": "task", "cases": cases, "failures": failures, "analyses": []}
+    folder.json(report, "report.json")
+    return folder.load("report.json", scores=[score])
 
 
 def test_what_the_tool_wrote(real):
@@ -40,27 +39,24 @@ def test_what_the_tool_wrote(real):
 
 
 def test_runs_are_numbered_as_they_are_named(folder):
-    write(
-        folder,
-        case("y [1/2] [2/2]", source_case_name="y [1/2]", scores={"s": 0.5}),
-        case("y [1/2] [1/2]", source_case_name="y [1/2]", scores={"s": 1.0}),
-    )
-    table = folder.load("report.json", scores=["reward"])
+    second = case("y [1/2] [2/2]", source_case_name="y [1/2]", scores={"s": 0.5})
+    first = case("y [1/2] [1/2]", source_case_name="y [1/2]", scores={"s": 1.0})
+    table = load(folder, second, first)
     assert (table.tasks, table.scores["reward"].tolist()) == (("y [1/2]",), [1, 0.5])
-    write(folder, case("x [1/2]", scores={"s": 0.25}))  # so named by its author
-    assert folder.load("report.json", scores=["reward"]).tasks == ("x [1/2]",)
+    named_so = case("x [1/2]", scores={"s": 0.25})
+    assert load(folder, named_so).tasks == ("x [1/2]",)
 
 
 def test_an_evaluator_that_raised(folder):
     raised = {"name": "judge", "error_message": "ValueError: no answer"}
-    write(
+    table = load(
         folder,
         case("a", scores={"s": 1}, evaluator_failures=[raised]),
         case("b", scores={"s": 1}, assertions={"judge": True}),
         case("c", evaluator_failures=[raised], metrics={"requests": 2}),
         case("d"),
+        score="judge",
     )
-    table = folder.load("report.json", scores=["judge"])
     np.testing.assert_equal(table.scores["judge"], [np.nan, 1, np.nan, np.nan])
     np.testing.assert_equal(table.scores["s"], [1, 1, np.nan, np.nan])
     np.testing.assert_equal(table.scores["requests"], [np.nan, np.nan, 2, np.nan])
@@ -71,16 +67,14 @@ def test_an_evaluator_that_raised(folder):
 
 
 def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder):
-    write(folder, case("a", scores={"s": 0.5}, assertions={"s": True}, metrics={"steps": 4}))
+    load(folder, case("a", scores={"s": 0.5}, assertions={"s": True}), score="s")
     assert "s, assertion.s" in folder.refused("report.json", scores=["reward"]).message
-    write(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))
-    table = folder.load("report.json", scores=["reward"])
+    table = load(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))
     assert table.scores["reward"].tolist() == [0.5]
     assert table.scores["completion_tokens"].tolist() == [9]
 
 
 def test_only_failures(folder):
-    write(folder, failures=[failure("a"), failure("b", "gone")])
-    table = folder.load("report.json", scores=["reward"])
+    table = load(folder, failures=[failure("a"), failure("b", "gone")])
     assert np.isnan(table.scores["reward"]).tolist() == [True, True]
     assert [note.partition(":")[0] for note in table.notes] == ["RuntimeError", "error"]

@@ -29,10 +29,10 @@ def two(folder):
 
 
 def test_rows_come_whole_and_in_the_order_of_the_table(two):
-    found = list(two.records("a.jsonl", "b.json.gz"))
+    records = list(two.records("a.jsonl", "b.json.gz"))
     places = ["a.jsonl:1", "a.jsonl:3", "b.json.gz, row 1", "b.json.gz, row 2"]
-    assert [where for where, _ in found] == places
-    assert json.dumps([row for _, row in found]) == json.dumps(ROWS)
+    assert [where for where, _ in records] == places
+    assert json.dumps([row for _, row in records]) == json.dumps(ROWS)
     table, rows = two.whole("a.jsonl", "b.json.gz")
     for at, (_, row) in enumerate(rows):
         assert table.tasks[table.task[at]] == row["_ng_task_index"]
@@ -42,11 +42,14 @@ def test_rows_come_whole_and_in_the_order_of_the_table(two):
 
 def test_a_broken_row_is_told_with_its_line(folder):
     folder.write('{"a": 1}\n{"a": \n{"a": 2}\n')
-    found = folder.records()
-    assert next(found) == ("runs.jsonl:1", {"a": 1})
+    records = folder.records()
+    assert next(records) == ("runs.jsonl:1", {"a": 1})
     with pytest.raises(DataError) as raised:
-        next(found)
+        next(records)
     assert raised.value.where == "runs.jsonl:2"
+    folder.write('{"a": 1}\n[1]\n')
+    with pytest.raises(DataError, match="this row is no JSON object: found '"):
+        list(folder.records())
     folder.write('id,q\n1,"x\n')
     with pytest.raises(DataError, match="ends inside of quotes"):
         list(folder.records(format="csv"))
@@ -102,8 +105,8 @@ def test_rows_of_tables_come_with_their_text(folder):
         ("a.csv:4", {"id": "q2", "question": "ü", "n": "1.5"}),
     ]
     first, second = folder.records("b.parquet")
-    told = {"at": "2024-05-01T00:00:00+00:00", "price": 1.5, "raw": "x\\xff"}
-    assert first[1] == {"id": "a", "messages": columns["messages"][0], **told}
+    texts = {"at": "2024-05-01T00:00:00+00:00", "price": 1.5, "raw": "x\\xff"}
+    assert first[1] == {"id": "a", "messages": columns["messages"][0], **texts}
     assert second[1]["messages"] is None
     rows = [row for _, row in folder.records("c.arrow")]
     assert rows == [{"id": i, "q": f"text {i}"} for i in range(600)]

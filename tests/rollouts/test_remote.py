@@ -133,53 +133,43 @@ def test_what_has_to_be_installed(folder, monkeypatch, url, extra):
     assert f'pip install "pytest-evalmetrics[{extra}]"' in str(refused.hint)
 
 
-# -- in parts, by several processes -----------------------------------------------------------
-
-
-def test_processes_read_parts_of_what_nobody_copied(folder, server):
-    url = f"{server}/runs.jsonl?token=secret"
-    alone = folder.load(url, scores=["reward"])
-    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS]
-    ((source),) = alone.sources
+def test_processes_read_parts_of_what_nobody_copied_beside_whole_files(folder, server):
+    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
+    paths = (f"{server}/runs.jsonl?token=secret", "b.jsonl")
+    alone = folder.load(*paths, scores=["reward"])
+    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS for _ in "ab"]
+    source = alone.sources[0]
     assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
     assert "" in Handler.asked  # the whole of it
     Handler.asked.clear()
-    found = folder.shared(url, count=2, size=4000)
-    assert found is not None
-    assert all_bits(found) == all_bits(alone)
+    shared = folder.shared(*paths, count=2, size=4000)
+    assert shared is not None
+    assert all_bits(shared) == all_bits(alone)
     assert "" not in Handler.asked
     assert len(Handler.asked) > 10
 
 
-def test_parts_of_some_files_and_the_whole_of_others(folder, server):
-    folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
-    urls = (f"{server}/runs.jsonl", "b.jsonl")
-    found = folder.shared(*urls, count=2, size=4000)
-    assert found is not None
-    assert all_bits(found) == all_bits(folder.load(*urls, scores=["reward"]))
-
-
-@pytest.mark.parametrize("name", ["whole.jsonl", "array.json", "short.jsonl"])
-def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name):
+@pytest.mark.parametrize(
+    ("name", "requests"), [("whole.jsonl", 1), ("short.jsonl", 1), ("array.json", 2)]
+)
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name, requests):
     assert folder.shared(f"{server}/{name}", count=2, size=4000) is None
+    assert len(Handler.asked) == requests  # whether there are parts, then what it begins with
+    assert Handler.asked[0] == "bytes=1-1"
 
 
-# -- S3 ---------------------------------------------------------------------------------------
+class Store(BaseHTTPRequestHandler):
+    """Answers as S3 and other stores do where credentials have run out, or may not read."""
 
-
-class Expired(BaseHTTPRequestHandler):
-    """Answers as S3 does where temporary credentials have run out, or may not read."""
-
-    status = 400
-    code = "ExpiredToken"
-    said = "The provided token has expired."
+    error: tuple[int, str, str]
 
     def log_message(self, *_):
         pass
 
     def do_GET(self):
-        text = f"<Error><Code>{self.code}</Code><Message>{self.said}</Message></Error>".encode()
-        self.send_response(self.status)
+        status, code, message = self.error
+        text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
+        self.send_response(status)
         self.send_header("Content-Type", "application/xml")
         self.send_header("Content-Length", str(len(text)))
         self.end_headers()
@@ -187,19 +177,6 @@ class Expired(BaseHTTPRequestHandler):
             self.wfile.write(text)
 
     do_HEAD = do_GET  # noqa: N815 - the name that http.server calls
-
-
-class Forbidden(Expired):
-    """Answers as other stores do, with 403."""
-
-    status = 403
-
-
-class Denied(Forbidden):
-    """Answers as S3 does where the credentials hold and may not read."""
-
-    code = "AccessDenied"
-    said = "Access Denied"
 
 
 def credentials(patch, endpoint):
@@ -211,11 +188,19 @@ def credentials(patch, endpoint):
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
 @pytest.mark.parametrize("name", ["a.jsonl", "*.jsonl"])
-@pytest.mark.parametrize("answers", [Expired, Forbidden, Denied])
-def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
+@pytest.mark.parametrize(
+    "error",
+    [
+        (400, "ExpiredToken", "The provided token has expired."),
+        (403, "ExpiredToken", "The provided token has expired."),
+        (403, "AccessDenied", "Access Denied"),
+    ],
+)
+def test_credentials_that_do_not_open_it(folder, monkeypatch, error, name):
     pytest.importorskip("s3fs")
     monkeypatch.setenv("AWS_SESSION_TOKEN", "token-of-yesterday")
-    with serving(answers) as place:
+    monkeypatch.setattr(Store, "error", error, raising=False)
+    with serving(Store) as place:
         credentials(monkeypatch, place)
         refused = folder.refused(f"s3://runs/math/{name}")
     assert refused.file == f"s3://runs/math/{name}"
@@ -223,7 +208,7 @@ def test_credentials_that_do_not_open_it(folder, monkeypatch, answers, name):
     assert "not expired" in str(refused.hint)
     assert "secret" not in str(refused)
     assert "token-of-yesterday" not in str(refused)
-    assert answers.said in refused.message
+    assert error[2] in refused.message
 
 
 @pytest.mark.filterwarnings("ignore::DeprecationWarning", "ignore::ResourceWarning")
@@ -231,9 +216,9 @@ def test_from_s3(folder, monkeypatch):
     pytest.importorskip("s3fs")
     boto3 = pytest.importorskip("boto3")
     moto = pytest.importorskip("moto.server")
-    made = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
-    made.start()
-    credentials(monkeypatch, "{}:{}".format(*made.get_host_and_port()))
+    server = moto.ThreadedMotoServer(ip_address="127.0.0.1", port=0)
+    server.start()
+    credentials(monkeypatch, "{}:{}".format(*server.get_host_and_port()))
     client = boto3.client("s3")
     client.create_bucket(Bucket="runs")
     for name, rows in (("a", ROWS[:200]), ("b", ROWS[200:])):
@@ -247,4 +232,4 @@ def test_from_s3(folder, monkeypatch):
     assert folder.refused("s3://runs/math/c.jsonl").message == "there is no such file"
     assert folder.refused("s3://runs/math/c*").message == "this matches no file"
     assert "is a folder" in folder.refused("s3://runs/math").message
-    made.stop()
+    server.stop()

@@ -39,6 +39,10 @@ def sources_of(folder):
     return [open_source(file) for file in find_files(("*.jsonl",), folder.path)]
 
 
+def shards_in(folder, size):
+    return [shard for source in sources_of(folder) for shard in shards_of(source, size)]
+
+
 def merge(request, shards, parts):
     table = TableBuilder(request)
     for shard, part in zip(shards, parts, strict=True):
@@ -54,6 +58,10 @@ def by_readers(shards, request, whose):
         for shard, who in zip(shards, whose, strict=True)
     ]
     return merge(request, shards, map(pickle.loads, parts))
+
+
+def by_new_readers(shards, request):
+    return merge(request, shards, (ShardReader(request).read(shard) for shard in shards))
 
 
 def outcome(read):
@@ -75,15 +83,13 @@ def test_shards_put_together_are_the_files(data, request):
             packed = data.draw(st.sampled_from([False, False, True]), label="gzip")
             folder.write(gzip.compress(content) if packed else content, f"{number}.jsonl")
         size = data.draw(st.integers(1, 3000), label="size")
-        shards = [shard for source in sources_of(folder) for shard in shards_of(source, size)]
+        shards = shards_in(folder, size)
         whose = data.draw(
             st.lists(st.integers(0, 2), min_size=len(shards), max_size=len(shards)), label="whose"
         )
         expected = outcome(lambda: in_order(folder, request))
         several = outcome(lambda: by_readers(shards, request, whose))
-        apart = outcome(
-            lambda: merge(request, shards, (ShardReader(request).read(s) for s in shards))
-        )
+        apart = outcome(lambda: by_new_readers(shards, request))
     if isinstance(expected, str):  # which of several bad rows is told is for `read_large` to mend
         assert isinstance(several, str)
         assert isinstance(apart, str)
@@ -98,8 +104,7 @@ def test_spans_are_whole_lines_and_all_of_them(lines, size):
     with tempfile.TemporaryDirectory() as name:
         folder = Folder(Path(name))
         folder.write(content)
-        (source,) = sources_of(folder)
-        shards = list(shards_of(source, size))
+        shards = shards_in(folder, size)
     spans = [shard.span or (0, len(content)) for shard in shards]
     assert b"".join(content[a:b] for a, b in spans) == content
     assert all(content[b - 1 : b] == b"\n" for _, b in spans[:-1])
@@ -113,8 +118,7 @@ def row(task, **more):
 def test_numbers_among_names_of_tasks_are_positions_however_the_file_is_cut(folder):
     folder.write("".join(json.dumps(row(task)) + "\n" for task in ("01", 0, 0)))
     request = Request(FieldMap())
-    shards = [shard for source in sources_of(folder) for shard in shards_of(source, 1)]
-    apart = merge(request, shards, (ShardReader(request).read(s) for s in shards))
+    apart = by_new_readers(shards_in(folder, 1), request)
     assert all_bits(apart) == all_bits(in_order(folder, request))
     assert apart.positional
 
@@ -124,8 +128,8 @@ def test_a_shard_of_blank_lines_alone_counts_them(folder):
     folder.write("\n \t\n".join([*rows, "\n"]), "a.jsonl")
     folder.write("".join(rows), "b.jsonl")
     request = REQUESTS[2]
-    shards = [shard for source in sources_of(folder) for shard in shards_of(source, 1)]
-    apart = merge(request, shards, (ShardReader(request).read(s) for s in shards))
+    shards = shards_in(folder, 1)
+    apart = by_new_readers(shards, request)
     kept = by_readers(shards, request, [0] * len(shards))
     assert all_bits(apart) == all_bits(kept) == all_bits(in_order(folder, request))
 
@@ -134,8 +138,7 @@ def test_lines_of_a_later_span_count_from_the_start_of_the_file(folder):
     lines = [json.dumps(row(i, x=i)) for i in range(40)]
     lines[33] = '{"_ng_task_index": 33, "x": Infinity}'
     folder.write("\n\n".join(lines))
-    (source,) = sources_of(folder)
-    shards = list(shards_of(source, 200))
+    shards = shards_in(folder, 200)
     assert len(shards) > 3
     table = by_readers(shards, Request(FieldMap()), [i % 3 for i in range(len(shards))])
     (note,) = table.notes
@@ -145,10 +148,9 @@ def test_lines_of_a_later_span_count_from_the_start_of_the_file(folder):
 def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(folder):
     lines = [json.dumps({**row(i), "_ng_rollout_index": 0}) for i in [0, 1, 2, 3, 1]]
     folder.write("\n".join(lines))
-    (source,) = sources_of(folder)
-    shards = list(shards_of(source, 60))
+    shards = shards_in(folder, 60)
     assert len(shards) == 3
     request = Request(FieldMap())
-    told = outcome(lambda: by_readers(shards, request, [0, 1, 0]))
-    assert told == outcome(lambda: in_order(folder, request))
-    assert told.startswith("runs.jsonl:5: this row is the same attempt as runs.jsonl:2")
+    message = outcome(lambda: by_readers(shards, request, [0, 1, 0]))
+    assert message == outcome(lambda: in_order(folder, request))
+    assert message.startswith("runs.jsonl:5: this row is the same attempt as runs.jsonl:2")

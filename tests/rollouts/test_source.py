@@ -35,28 +35,24 @@ def test_compressed_files_whatever_they_are_called(folder, pack, name):
     assert len(table) == 3000
     assert table.sources[0].size == path.stat().st_size
     rows = [json.loads(line) for line in ROWS.splitlines()]
-    folder.write(pack(json.dumps(rows, indent=1).encode()), name)
-    assert len(folder.load(name)) == 3000
-    lines = ROWS.splitlines(keepends=True)
-    folder.write(pack(b"".join(lines[:1000])) + pack(b"".join(lines[1000:])), name)
-    assert len(folder.load(name)) == 3000
+    half = ROWS.index(b"\n", len(ROWS) // 2) + 1
+    for packed in (
+        pack(json.dumps(rows, indent=1).encode()),
+        pack(ROWS[:half]) + pack(ROWS[half:]),
+    ):
+        folder.write(packed, name)
+        assert len(folder.load(name)) == 3000
 
 
 @pack
-@pytest.mark.parametrize("kept", [0.001, 0.3, 0.99])
-def test_a_compressed_file_that_is_cut_short(folder, pack, kept):
+def test_a_compressed_file_that_is_cut_short_or_damaged(folder, pack):
     packed = pack(ROWS)
-    folder.write(packed[: int(len(packed) * kept)])
-    error = folder.refused()
-    assert error.file == "runs.jsonl"
-    assert error.message == "the compressed file ends too early"
-
-
-@pack
-def test_a_compressed_file_that_is_damaged(folder, pack):
-    packed = bytearray(pack(ROWS))
-    packed[20:400] = bytes(380)
-    folder.write(bytes(packed))
+    for kept in (0.001, 0.3, 0.99):
+        folder.write(packed[: int(len(packed) * kept)])
+        error = folder.refused()
+        assert error.file == "runs.jsonl"
+        assert error.message == "the compressed file ends too early"
+    folder.write(packed[:20] + bytes(380) + packed[400:])
     assert "damaged" in folder.refused().message
 
 
@@ -129,6 +125,20 @@ def test_what_the_system_says_is_put_into_words(folder, monkeypatch, raised, mes
     with pytest.raises(DataError) as caught:
         open_source(RolloutFile(path, "runs/a.jsonl"))
     assert (caught.value.where, caught.value.message) == ("runs/a.jsonl", message)
+
+
+class Raising(Blocks):
+    """Breaks as a loader of a user's own may."""
+
+    def read(self, source):
+        raise ValueError(f"nothing in {source.shown}")
+
+
+def test_a_loader_that_raises_is_named(folder):
+    folder.write(ROWS)
+    refused = folder.refused(format="rollouts.test_source:Raising")
+    assert refused.message == "its loader can't read this: ValueError: nothing in runs.jsonl"
+    assert refused.file == "runs.jsonl"
 
 
 class Meanwhile(Blocks):

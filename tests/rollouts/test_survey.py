@@ -7,9 +7,9 @@ import yaml
 
 
 def survey(project, path="runs.jsonl"):
-    run = project.run("--evalmetrics-inspect", path)
-    assert run.ret == 0
-    return run.stdout.str()
+    result = project.run("--evalmetrics-inspect", path)
+    assert result.ret == 0
+    return result.stdout.str()
 
 
 def document(text):
@@ -52,10 +52,10 @@ def test_a_format_without_a_reward(project):
     text = survey(project, "some runs/*.json")
     assert "some runs/report 1.json: pydantic_evals, 2 rollouts" in text
     assert "  a: b       mean 0.5, from 0.5 to 0.5, 1 missing  <- the reward" in text
-    found = document(text)
-    assert (found["name"], found["rollouts"]) == ("some-runs", "some runs/*.json")
-    assert (found["reward"], found["metrics"]) == ("a: b", ["mean_reward"])
-    assert found["expect"] == {"tasks": 2, "missing_reward": "error"}
+    assert document(text) == yaml.safe_load(
+        "{name: some-runs, rollouts: some runs/*.json, num_samples: 1, reward: 'a: b', "
+        "metrics: [mean_reward], expect: {tasks: 2, missing_reward: error}, baseline: true}"
+    )
     assert "; or c" in text
 
 

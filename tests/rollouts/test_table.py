@@ -66,8 +66,8 @@ def test_duplicates_are_found_wherever_they_are(keys):
 
 @pytest.mark.parametrize("tasks", [[1, "1"], ["1", 1]])
 def test_a_number_and_its_text_are_refused_as_two_tasks(tasks):
-    told = f"a:2: this row's task id is {tasks[1]!r}, and a:1 has {tasks[0]!r}"
-    with pytest.raises(DataError, match=re.escape(told)):
+    message = f"a:2: this row's task id is {tasks[1]!r}, and a:1 has {tasks[0]!r}"
+    with pytest.raises(DataError, match=re.escape(message)):
         build(chunk(tasks), scores=())
 
 

@@ -53,9 +53,8 @@ def test_rows_of_later_versions(folder):
     ],
 )
 def test_errors_are_missing_unless_they_were_graded(folder, error, kind):
-    folder.rows(
-        [row(0, 0.0, error=error), row(1, 0.25, error=error), row(2, 0.0, error=None), row(3, None)]
-    )
+    rows = [row(0, 0.0, error=error), row(1, 0.25, error=error)]
+    folder.rows([*rows, row(2, 0.0, error=None), row(3, None)])
     table = folder.load(scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0.25, 0, np.nan])
     missing, graded, unscored = table.notes
@@ -67,7 +66,7 @@ def test_errors_are_missing_unless_they_were_graded(folder, error, kind):
 def test_its_metadata_is_compared(folder):
     folder.rows([row(0, 1.0), row(1, 0.0)], "results.jsonl")
     metadata = {"avg_reward": 0.75, "num_examples": 2, "rollouts_per_example": 2, "model": "m"}
-    folder.write(json.dumps(metadata), "metadata.json")
+    folder.json(metadata, "metadata.json")
     table = folder.load("results.jsonl", scores=["reward"])
     assert table.agents == ("m",)
     assert "counts as 0, is 0.75, and the rollouts give 0.5" in table.notes[0]

@@ -5,14 +5,14 @@ import numpy as np
 
 def trace(rewards=None, **more):
     agent = {"name": "agent", "trainable": True, "config": {}}
-    said = {"version": 1, "id": "t", "agent": agent, "ok": True, "errors": []}
-    return {**said, "rewards": rewards or {}, **more}
+    keys = {"version": 1, "id": "t", "agent": agent, "ok": True, "errors": []}
+    return {**keys, "rewards": rewards or {}, **more}
 
 
 def episode(key, *traces, **more):
     task = {"type": "Task", "data": {"idx": 1}, "key": key, "hash": f"hash-{key}"}
-    said = {"id": "e", "env": {"id": "gsm8k"}, "ok": True, "is_timeout": False, "errors": []}
-    return {**said, "task": task, "traces": list(traces), **more}
+    keys = {"id": "e", "env": {"id": "gsm8k"}, "ok": True, "is_timeout": False, "errors": []}
+    return {**keys, "task": task, "traces": list(traces), **more}
 
 
 def call(**usage):
@@ -40,8 +40,7 @@ def test_what_the_calls_took(folder):
     timing = {"agent": {"start": 100.0, "end": 107.5}}
     folder.rows([episode("a", trace({"r": {"score": 1.0}}, calls=calls, timing=timing))])
     table = folder.load(scores=["reward"])
-    taken = {name: column.tolist() for name, column in table.scores.items()}
-    assert taken == {
+    assert {name: column.tolist() for name, column in table.scores.items()} == {
         "reward": [1],
         "r": [1],
         "latency_s": [7.5],

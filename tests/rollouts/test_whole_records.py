@@ -1,7 +1,5 @@
 """What other tools wrote of an attempt, whole, to be scored again."""
 
-import json
-
 import pytest
 from rollouts.small import CHUNKS, Chunks, chunk, load_chunks
 
@@ -16,18 +14,15 @@ def failures(rows):
 
 ANSWERS = ["0", "98", "4", "17", "6"]  # of the questions of verifiers, in their order
 
-# format, files, the key of a task in a record, and what an attempt holds
+
+def content_of_inspect(row):
+    return row["output"]["choices"][0]["message"]["content"]
+
+
+# files, the key of a task in a record, and what an attempt holds
 WRITTEN = [
-    (
-        "formats/inspect_ai/generated_0.3.285/*.eval",
-        lambda row: row["id"],
-        lambda row: row["output"]["choices"][0]["message"]["content"],
-    ),
-    (
-        "formats/inspect_ai/*.json",
-        lambda row: row["id"],
-        lambda row: row["output"]["choices"][0]["message"]["content"],
-    ),
+    ("formats/inspect_ai/generated_0.3.285/*.eval", lambda row: row["id"], content_of_inspect),
+    ("formats/inspect_ai/*.json", lambda row: row["id"], content_of_inspect),
     (
         "formats/lm_eval/qdpv68r5/samples_*.jsonl",
         lambda row: f"{row['task']}/{row['doc_id']}",
@@ -43,11 +38,11 @@ WRITTEN = [
 ]
 
 
-@pytest.mark.parametrize(("path", "task", "said"), WRITTEN, ids=[path for path, *_ in WRITTEN])
-def test_what_the_tools_wrote(real, path, task, said):
+@pytest.mark.parametrize(("path", "task", "content"), WRITTEN, ids=[path for path, *_ in WRITTEN])
+def test_what_the_tools_wrote(real, path, task, content):
     table, rows = real.whole(path)
     assert [table.tasks[t] for t in table.task] == [task(row) for _, row in rows]
-    assert all(said(row) for _, row in rows)
+    assert all(content(row) for _, row in rows)
     assert failures(rows) == [None] * len(rows)
     assert len({where for where, _ in rows}) == len(rows)
 
@@ -62,9 +57,9 @@ def test_errors_are_no_answers(real):
     for where, row in real.whole("formats/pydantic_evals/report.json")[1]:
         assert (MARK in row) == ("failures[" in where)
         assert MARK in row or "output" in row
-    ((kind, said),) = failures(real.whole("harbor/job_errored")[1])
+    ((kind, message),) = failures(real.whole("harbor/job_errored")[1])
     assert kind.endswith("Error")
-    assert said
+    assert message
 
 
 def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
@@ -83,7 +78,7 @@ def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
             sample("d", "C", invalidation={"reason": "leaked answer"}),
         ],
     }
-    folder.write(json.dumps(log), "log.json")
+    folder.json(log, "log.json")
     table, rows = folder.whole("log.json")
     assert table.tasks == tuple("abcde")
     assert failures(rows) == [
@@ -102,14 +97,14 @@ def test_attachments_stand_where_they_belong(folder):
     texts = {"messages": [message], "attachments": {"1": "a long text"}}
     sample = {**asked, **texts, "scores": {"match": {"value": 1}}}
     log = {"version": 2, "status": "success", "eval": {"task": "t", "model": "m"}}
-    folder.write(json.dumps({**log, "samples": [sample]}), "log.json")
+    folder.json({**log, "samples": [sample]}, "log.json")
     _, ((_, row),) = folder.whole("log.json")
     assert row["input"] == "a long text"
     assert row["messages"][0]["content"][0]["text"] == "a long text"
     assert row["target"] == "attachment://2"  # which is not there
 
 
-class Told(Chunks):
+class WithRecords(Chunks):
     """A loader that gives whole rows where it is asked for them."""
 
     def __init__(self, request):
@@ -121,5 +116,5 @@ def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder):
     load_chunks(folder, chunk(["a"], scores={"reward": [0.5]}))
     with pytest.raises(DataError, match="can't be scored: only its numbers are read"):
         list(folder.records("a", format=CHUNKS))
-    told = list(folder.records("a", format="rollouts.test_whole_records:Told"))
-    assert told == [("a:1", {"said": "x"})]
+    records = list(folder.records("a", format="rollouts.test_whole_records:WithRecords"))
+    assert records == [("a:1", {"said": "x"})]

@@ -396,10 +396,9 @@ class TableBuilder:
             keys.insert(0, starts)
         order = np.lexsort(keys)
         new = np.concatenate(([True], _steps(agent[order], task[order]) != 0))
-        start = np.flatnonzero(new)
-        count = np.diff(np.append(start, len(order)))
-        numbered = np.empty(len(order), np.int64)
-        numbered[order] = np.arange(len(order)) - np.repeat(start, count)
+        at = np.arange(len(order))
+        numbered = np.empty_like(at)
+        numbered[order] = at - np.maximum.accumulate(np.where(new, at, 0))
         return np.where(without, numbered, sample)
 
     def _order(

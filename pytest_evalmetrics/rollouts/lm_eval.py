@@ -39,10 +39,8 @@ class LmEval(ToolLoader):
         documents, repeats = self._documents(source, name, results.get("model_name") or None)
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
-            builder.notes.append(
-                f"{source.shown}: each document was answered {repeats} times and scored once, "
-                "which makes it one rollout"
-            )
+            note = f"{source.shown}: each document was answered {repeats} times and scored once"
+            builder.notes.append(f"{note}, which makes it one rollout")
         keys = ("configs", "versions", "n-samples", "results")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)

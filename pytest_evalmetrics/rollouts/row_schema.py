@@ -149,11 +149,8 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
 
 def object_decoder(node: Node) -> Decoder:
     """Make the decoder of objects that look like those that a place, or `root`, has held."""
-    members = {
-        f"f{i}": place
-        for i, place in enumerate(node.fields.values())
-        if not _undeclarable(place.key)
-    }
+    places = enumerate(node.fields.values())
+    members = {f"f{i}": place for i, place in places if not _undeclarable(place.key)}
     return _decoder(
         members,
         rename={name: place.key for name, place in members.items()},

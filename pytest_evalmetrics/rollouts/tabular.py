@@ -125,9 +125,10 @@ def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[s
         if not cells:
             continue
         if len(cells) != width:
-            message = f"this line has {many(len(cells), 'cell')}, and the file "
+            columns = many(width, "column")
+            message = f"this line has {many(len(cells), 'cell')}, and the file {columns}"
             hint = "was it cut off? text with a separator in it has to stand in quotes"
-            raise source.error(message + many(width, "column"), line=place, hint=hint)
+            raise source.error(message, line=place, hint=hint)
         yield place, cells
 
 

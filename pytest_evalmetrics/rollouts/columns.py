@@ -76,10 +76,9 @@ class Columns:
         nodes = self.root.declare(path)
         for node in nodes:
             if whole and (node.fields or node.items):
-                raise DataError(
-                    f"the content {path!r} holds fields that are read on their own",
-                    hint="name its parts under rollouts: `fields: {content: [PATH, PATH]}`",
-                )
+                message = f"the content {path!r} holds fields that are read on their own"
+                hint = "name its parts under rollouts: `fields: {content: [PATH, PATH]}`"
+                raise DataError(message, hint=hint)
             node.whole = whole and not node.wanted
             node.wanted = True
         return nodes

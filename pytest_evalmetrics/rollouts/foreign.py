@@ -293,13 +293,11 @@ class ChunkBuilder:
         amount = number(value)
         if amount is None and value is not None:
             if name in self._request.scores or name in self._paths:
-                raise DataError(
-                    f"the score {name!r} is {shown_json(value, _SHOWN)}; expected a number, true, "
-                    "false or null",
-                    file=rollout.name,
-                    hint="name what holds a number: `reward: NAME`, or `fields: {reward: PATH}` "
-                    "under rollouts",
-                )
+                message = f"the score {name!r} is {shown_json(value, _SHOWN)}"
+                message += "; expected a number, true, false or null"
+                hint = "name what holds a number: `reward: NAME`, or `fields: {reward: PATH}` "
+                hint += "under rollouts"
+                raise DataError(message, file=rollout.name, hint=hint)
             self._not_numbers.setdefault(name, rollout.name)
         if amount is None or math.isfinite(amount):
             return amount

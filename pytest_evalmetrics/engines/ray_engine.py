@@ -179,10 +179,8 @@ class RayEngine:
         ref = self.ray.remote(num_cpus=1)(lambda: None).remote()
         if not self._wait(ref, self.patience_s):
             self.ray.cancel(ref)
-            raise EngineError(
-                f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s",
-                hint="`ray status` lists what its nodes work on",
-            )
+            message = f"no node of the Ray cluster had a free core within {self.patience_s:.0f} s"
+            raise EngineError(message, hint="`ray status` lists what its nodes work on")
 
     def _wait(self, ref: Any, timeout_s: float = math.inf) -> bool:
         """Wait until a task is done, and return whether it is in time."""

@@ -273,10 +273,9 @@ class Worker:
             needs = pickle.loads(kit)  # noqa: S301 - from the run that this works for
             here, terms, target = version(_PACKAGE), needs["terms"], needs["target"]
             if here != needs["version"]:
-                return EngineError(
-                    f"a worker of the cluster has {_PACKAGE} {here}, this run {needs['version']}",
-                    hint="install the same version on every node",
-                )
+                versions = f"{_PACKAGE} {here}, this run {needs['version']}"
+                hint = "install the same version on every node"
+                return EngineError(f"a worker of the cluster has {versions}", hint=hint)
             for name, scorer in needs["registered"].items():
                 scorers.put(name, scorer)
             self._functions: dict[int | None, Callable[..., Awaitable[Explained | str]]] = {}

@@ -45,7 +45,8 @@ class Columns:
     def __init__(self, request: Request, *, of_table: bool = False) -> None:
         self.root = Node()  # the structure of the rows so far
         self.root.open = True
-        fields = request.fields
+        self._by_position = request.by_position
+        self._fields = fields = request.fields
         self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
@@ -55,16 +56,13 @@ class Columns:
         self._taken = {*self.task, *self.sample, *self.agent}
         self._taken.update(*self._mapped.values())
         self._labels = {name: self._declare(name) for name in request.categories}
-        self._names_tasks = fields.task is not None
         question = () if of_table else _QUESTION
         self._contents = [self._declare(path, whole=True) for path in fields.content or question]
-        self._names_content = fields.content is not None
         self._taken.update(*self._contents)
         self._usage_nodes = [self.root.field("response").field("usage"), self.root.field("usage")]
         for node in self._usage_nodes:
             node.open = True
         self._needed = {*request.scores, *self._mapped}
-        self._by_position = request.by_position
         self._scores: dict[str, None] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
         self._learnt = self._reported = 0  # rows, or columns of a table
@@ -78,10 +76,9 @@ class Columns:
         nodes = self.root.declare(path)
         for node in nodes:
             if whole and (node.fields or node.items):
-                raise DataError(
-                    f"the content {path!r} holds fields that are read on their own",
-                    hint="name its parts under rollouts: `fields: {content: [PATH, PATH]}`",
-                )
+                message = f"the content {path!r} holds fields that are read on their own"
+                hint = "name its parts under rollouts: `fields: {content: [PATH, PATH]}`"
+                raise DataError(message, hint=hint)
             node.whole = whole and not node.wanted
             node.wanted = True
         return nodes
@@ -143,10 +140,8 @@ class Columns:
         for name, nodes in self._labels.items():
             label = first(nodes)
             if isinstance(label, dict | list):
-                yield (
-                    f"{name!r} is {shown_json(label)}; expected text, a number or a boolean",
-                    f"name what holds a single value, such as {name}.KEY",
-                )
+                wrong = f"{name!r} is {shown_json(label)}; expected text, a number or a boolean"
+                yield wrong, f"name what holds a single value, such as {name}.KEY"
         for name in sorted(self._needed):
             places = self._places_of(name, usage=True) + self._places_of(name, usage=False)
             held = [record[node] for node in places if record.get(node) is not None]
@@ -232,8 +227,8 @@ class Columns:
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
-            dealt=bool(self._contents) and not self._names_content,
-            positional=not self._names_tasks and int in set(map(type, task)),
+            dealt=bool(self._contents) and self._fields.content is None,
+            positional=self._fields.task is None and int in set(map(type, task)),
         )
 
     def _content(

@@ -30,21 +30,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_USAGE_KEYS: Final = {  # as tools name what a call used
-    "prompt_tokens": (
-        *("input_tokens", "prompt_tokens", "n_input_tokens", "inputTokenCount", "prompt"),
-    ),
-    "completion_tokens": (
-        *("output_tokens", "completion_tokens", "n_output_tokens", "outputTokenCount"),
-        "completion",
-    ),
-    "cached_tokens": (
-        *("cached_tokens", "cached_input_tokens", "input_tokens_cache_read", "cache_read_tokens"),
-        *("n_cache_tokens", "cached"),
-    ),
-    "total_tokens": ("total_tokens", "total"),
-    "cost_usd": ("cost", "cost_usd", "total_cost", "tokenCost"),
+_USED: Final = {  # as tools name what a call used
+    "prompt_tokens": "input_tokens prompt_tokens n_input_tokens inputTokenCount prompt",
+    "completion_tokens": "output_tokens completion_tokens n_output_tokens outputTokenCount "
+    "completion",
+    "cached_tokens": "cached_tokens cached_input_tokens input_tokens_cache_read "
+    "cache_read_tokens n_cache_tokens cached",
+    "total_tokens": "total_tokens total",
+    "cost_usd": "cost cost_usd total_cost tokenCost",
 }
+_USAGE_KEYS: Final = {name: keys.split() for name, keys in _USED.items()}
 USAGE: Final = ("latency_s", *_USAGE_KEYS)
 _TOLERANCE: Final = 1e-6  # tools round what they print
 _SHOWN: Final = 160  # characters of an error's message
@@ -298,13 +293,11 @@ class ChunkBuilder:
         amount = number(value)
         if amount is None and value is not None:
             if name in self._request.scores or name in self._paths:
-                raise DataError(
-                    f"the score {name!r} is {shown_json(value, _SHOWN)}; expected a number, true, "
-                    "false or null",
-                    file=rollout.name,
-                    hint="name what holds a number: `reward: NAME`, or `fields: {reward: PATH}` "
-                    "under rollouts",
-                )
+                message = f"the score {name!r} is {shown_json(value, _SHOWN)}"
+                message += "; expected a number, true, false or null"
+                hint = "name what holds a number: `reward: NAME`, or `fields: {reward: PATH}` "
+                hint += "under rollouts"
+                raise DataError(message, file=rollout.name, hint=hint)
             self._not_numbers.setdefault(name, rollout.name)
         if amount is None or math.isfinite(amount):
             return amount
@@ -319,21 +312,18 @@ class ChunkBuilder:
             return None
         if type(value) not in kinds or (type(value) is int and what == "sample" and value < 0):
             key = "" if path is None else f", which {path!r} is to hold,"
-            raise DataError(
-                f"the {what}{key} is {shown_json(value, _SHOWN)}",
-                file=rollout.name,
-                hint=f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`",
-            )
+            message = f"the {what}{key} is {shown_json(value, _SHOWN)}"
+            hint = f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`"
+            raise DataError(message, file=rollout.name, hint=hint)
         return value
 
     def _label(self, rollout: Rollout, name: str) -> str | None:
         value = lookup(rollout.record, name)
         if isinstance(value, dict | list):
-            raise DataError(
-                f"{name!r} is {shown_json(value, _SHOWN)}; expected text, a number or a boolean",
-                file=rollout.name,
-                hint=f"name what holds a single value, such as {name}.KEY",
-            )
+            shown = f"{name!r} is {shown_json(value, _SHOWN)}"
+            message = f"{shown}; expected text, a number or a boolean"
+            hint = f"name what holds a single value, such as {name}.KEY"
+            raise DataError(message, file=rollout.name, hint=hint)
         return value if value is None or isinstance(value, str) else json.dumps(value)
 
     def chunk(self) -> Chunk:
@@ -477,11 +467,9 @@ class Document:
                 problem = "the file ends in the middle of it"
         except (UnicodeDecodeError, RecursionError) as error:
             problem = f"can't be read: {error}"
-        raise self._source.error(
-            f"this looks like {self._what}, and {problem}",
-            line=line,
-            hint="was the run, its copy or its download interrupted, or the file changed by hand?",
-        )
+        hint = "was the run, its copy or its download interrupted, or the file changed by hand?"
+        message = f"this looks like {self._what}, and {problem}"
+        raise self._source.error(message, line=line, hint=hint)
 
 
 def _decoded(value: Any) -> Any:

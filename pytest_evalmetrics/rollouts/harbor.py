@@ -30,10 +30,8 @@ class Harbor(ToolLoader):
         trials = [_trial(result, name) for kind, result, name in results if kind == "trial"]
         unfinished = [_unfinished(c, name, trials) for kind, c, name in results if kind == "config"]
         if not trials and not unfinished:
-            raise source.error(
-                "there is no Harbor trial here",
-                hint=f"give the folder of a job, or of trials, each with its {RESULT}",
-            )
+            hint = f"give the folder of a job, or of trials, each with its {RESULT}"
+            raise source.error("there is no Harbor trial here", hint=hint)
         builder.versioned = True  # the checksum is of all files of a task, which keeps its name
         for kind, result, name in results:
             of_job = [r for r in trials if r.name.startswith(name.removesuffix(RESULT))]

@@ -99,21 +99,17 @@ class InspectAi(ToolLoader):
             )
         spec, results = log.object("eval"), log.object("results")
         task = str(spec.get("task"))
-        self._first = self._first or (task, source.shown)
-        if self._first[0] != task:
-            raise source.error(
-                f"this log is of the inspect task {task!r}, and {self._first[1]} is of "
-                f"{self._first[0]!r}",
-                hint="write one benchmark for each, with paths that tell them apart",
-            )
+        first, file = self._first = self._first or (task, source.shown)
+        if first != task:
+            message = f"this log is of the inspect task {task!r}, and {file} is of {first!r}"
+            hint = "write one benchmark for each, with paths that tell them apart"
+            raise source.error(message, hint=hint)
         status = log.get("status") or "started"
         rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
-            raise source.error(
-                f"this log holds no samples (its status: {status})",
-                hint="did the run fail? run the eval without --no-log-samples, and give the whole "
-                "log, not its header",
-            )
+            hint = "did the run fail? run the eval without --no-log-samples, and give the whole "
+            hint += "log, not its header"
+            raise source.error(f"this log holds no samples (its status: {status})", hint=hint)
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         if status != "success":
             builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
@@ -151,10 +147,9 @@ class InspectAi(ToolLoader):
         id_: Any = sample.get("id")
         epoch = sample.get("epoch", 1)
         if type(id_) not in (int, str) or type(epoch) is not int or epoch < 1:
-            raise source.error(
-                f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
-                "text or a whole number, and a whole number from 1"
-            )
+            message = f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
+            message += "text or a whole number, and a whole number from 1"
+            raise source.error(message)
         attachments = foreign.mapping(sample.get("attachments"))
         if not self._reads_records:
             sample = {key: sample[key] for key in _KEPT if key in sample}
@@ -258,10 +253,8 @@ def _scorers(
     spec: Mapping[str, Any], results: Mapping[str, Any], columns: Iterable[str]
 ) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """Yield the scorers of a log, each with its scores and its settings."""
-    shared = {
-        "task_version": spec.get("task_version"),
-        "grader": foreign.mapping(spec.get("model_roles")).get("grader"),
-    }
+    grader = foreign.mapping(spec.get("model_roles")).get("grader")
+    shared = {"task_version": spec.get("task_version"), "grader": grader}
     for given in (*foreign.objects(spec.get("scorers")), *foreign.objects(results.get("scores"))):
         name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
         named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch

@@ -141,12 +141,9 @@ class JsonArray(JsonLines):
             window = _Window(stream, source, self.block)
             while end is None:
                 if not window.fill():
-                    raise window.error(
-                        window.end,
-                        f"the file ends before its array does, {_after(place)}: was the run "
-                        "interrupted?",
-                        hint="run again what is missing, or write JSON Lines, which survives that",
-                    )
+                    what = f"the file ends before its array does, {_after(place)}"
+                    hint = "run again what is missing, or write JSON Lines, which survives that"
+                    raise window.error(window.end, f"{what}: was the run interrupted?", hint)
                 view = memoryview(window.buffer)
                 data = np.frombuffer(window.buffer, np.uint8, window.end)
                 starts, stops, end = _split_array(data, inside=place > 0)
@@ -375,11 +372,8 @@ def _check_gaps(
         gap = gap if rows else gap.removeprefix(b"[").strip()
         if gap != (b"," if 0 < rows < place + len(starts) else b""):
             between = short(gap.decode(errors="replace")) if gap else "none"
-            raise window.error(
-                begin,
-                "expected rows, each a JSON object, with one comma between them; found "
-                f"{between} {_after(rows)}",
-            )
+            expected = "expected rows, each a JSON object, with one comma between them"
+            raise window.error(begin, f"{expected}; found {between} {_after(rows)}")
 
 
 def _split_array(

@@ -39,10 +39,8 @@ class LmEval(ToolLoader):
         documents, repeats = self._documents(source, name, results.get("model_name") or None)
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
-            builder.notes.append(
-                f"{source.shown}: each document was answered {repeats} times and scored once, "
-                "which makes it one rollout"
-            )
+            note = f"{source.shown}: each document was answered {repeats} times and scored once"
+            builder.notes.append(f"{note}, which makes it one rollout")
         keys = ("configs", "versions", "n-samples", "results")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)
@@ -62,19 +60,15 @@ class LmEval(ToolLoader):
         for place, row in foreign.rows_of(source):
             task: Any = row.get("doc_id")
             if type(task) not in (int, str):
-                raise source.error_at(
-                    place,
-                    f"this row's doc_id is {task!r}; expected a whole number",
-                    "is this the output of lm-evaluation-harness with --log_samples?",
-                )
+                message = f"this row's doc_id is {task!r}; expected a whole number"
+                hint = "is this the output of lm-evaluation-harness with --log_samples?"
+                raise source.error_at(place, message, hint)
             filter_ = str(row.get("filter") or _NO_FILTER[-1])
-            if places.setdefault((task, filter_), place) != place:
-                raise source.error_at(
-                    place,
-                    f"the document {task!r} with the filter {filter_!r} stands here and in "
-                    f"{source.at(places[task, filter_])}",
-                    "was a run appended to the file of another?",
-                )
+            first = places.setdefault((task, filter_), place)
+            if first != place:
+                message = f"the document {task!r} with the filter {filter_!r} stands here and in "
+                hint = "was a run appended to the file of another?"
+                raise source.error_at(place, message + source.at(first), hint)
             if task not in documents:
                 content = row.get("doc_hash")
                 documents[task] = Rollout(

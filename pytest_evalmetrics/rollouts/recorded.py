@@ -80,11 +80,10 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
         else:
             for chunk in loader.read(source):
                 if len(chunk.records) != len(chunk.places):
-                    raise source.error(
-                        "the rows of this format can't be scored: only its numbers are read",
-                        hint="write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
-                        "records where it is asked for whole rows",
-                    )
+                    message = "the rows of this format can't be scored: only its numbers are read"
+                    hint = "write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
+                    hint += "records where it is asked for whole rows"
+                    raise source.error(message, hint=hint)
                 names = chunk.names or [source.at(int(place)) for place in chunk.places]
                 yield from zip(names, map(dict, chunk.records), strict=True)
 
@@ -111,15 +110,6 @@ def _opened(
         source.must_be_unchanged()
 
 
-def task_key(spec: FilesSpec, base: Path) -> str | None:
-    """Find the key that holds the task's id in a data set; None for its rows' positions."""
-    fields = _fields(spec)
-    if fields.task is not None:
-        return fields.task
-    _, first = next(records(spec, base), ("", {}))
-    return next((key for key in TASK_KEYS if key in first), None)
-
-
 def load(
     spec: FilesSpec,
     base: Path,
@@ -143,9 +133,11 @@ def load_dataset(
 ) -> RolloutTable:
     """Read the numbers and the labels of a data set; each row is a task with one rollout."""
     # Its id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its position.
-    key = task_key(spec, base)
-    fields = replace(_fields(spec), task=key)
-    request = Request(fields, tuple(scores), tuple(categories), by_position=key is None)
+    fields = _fields(spec)
+    if fields.task is None:
+        _, first = next(records(spec, base), ("", {}))
+        fields = replace(fields, task=next((key for key in TASK_KEYS if key in first), None))
+    request = Request(fields, tuple(scores), tuple(categories), by_position=fields.task is None)
     return _load(spec, base, request, reader)
 
 

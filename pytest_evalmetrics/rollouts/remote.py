@@ -22,13 +22,8 @@ if TYPE_CHECKING:
 
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
-_CUT: Final = (  # errors of fsspec's libraries, which share no class
-    "ClientPayloadError",
-    "IncompleteRead",
-    "IncompleteReadError",
-    "ServerDisconnectedError",
-    "ResponseStreamingError",
-)
+# errors of fsspec's libraries, which share no class
+_CUT: Final = ("ClientPayload", "IncompleteRead", "ServerDisconnected", "ResponseStreaming")
 _UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
     "ClientProxy": (
         "the proxy can't be reached",
@@ -147,11 +142,10 @@ def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
         return f"access is denied: {_message(cause if denied else error)}", hint
     if isinstance(error, FileNotFoundError) and (cause is error or status in (404, 410)):
         return "there is no such file", None
-    if {kind, type(error).__name__} & set(_CUT) or isinstance(error, ConnectionResetError):
-        return (
-            f"the connection was closed before all of it had arrived: {_message(cause)}",
-            "try again; or copy the file here, and name the copy",
-        )
+    is_cut = kind.startswith(_CUT) or type(error).__name__.startswith(_CUT)
+    if is_cut or isinstance(error, ConnectionResetError):
+        what = f"the connection was closed before all of it had arrived: {_message(cause)}"
+        return what, "try again; or copy the file here, and name the copy"
     if isinstance(cause, ValueError) and shown.startswith(WEB):  # also UnicodeError, InvalidURL
         return f"this is no valid URL: {_message(cause)}", "is its host spelled right?"
     what, hint = next(

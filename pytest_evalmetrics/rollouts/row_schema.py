@@ -18,18 +18,11 @@ from msgspec.structs import astuple
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-NULL, BOOL, INT, FLOAT, TEXT, OBJECT, LIST = (1 << bit for bit in range(7))
+_TYPES: Final = (type(None), bool, int, float, str, dict, list)
+KINDS: Final[dict[type, int]] = {kind: 1 << bit for bit, kind in enumerate(_TYPES)}
+NULL, BOOL, INT, FLOAT, TEXT, OBJECT, LIST = KINDS.values()
 NUMBER: Final = BOOL | INT | FLOAT
 NOT_NUMBER: Final = TEXT | OBJECT | LIST
-KINDS: Final[dict[type, int]] = {
-    type(None): NULL,
-    bool: BOOL,
-    int: INT,
-    float: FLOAT,
-    str: TEXT,
-    dict: OBJECT,
-    list: LIST,
-}
 _Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
 _Skipped = msgspec.defstruct("_Skipped", [], gc=False)
 _SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)
@@ -156,11 +149,8 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
 
 def object_decoder(node: Node) -> Decoder:
     """Make the decoder of objects that look like those that a place, or `root`, has held."""
-    members = {
-        f"f{i}": place
-        for i, place in enumerate(node.fields.values())
-        if not _undeclarable(place.key)
-    }
+    places = enumerate(node.fields.values())
+    members = {f"f{i}": place for i, place in places if not _undeclarable(place.key)}
     return _decoder(
         members,
         rename={name: place.key for name, place in members.items()},
@@ -181,7 +171,7 @@ def _decoder(
             wanted.append((place, index))
         if decoder is not None and (decoder.wanted or decoder.inner):
             inner.append((decoder, index))
-    struct = _struct(tuple(fields), tuple((rename or {}).items()), tuple(options.items()))
+    struct = _struct(tuple(fields), tuple((rename or {}).items()), **options)
     return Decoder(struct, struct(), wanted, inner)
 
 
@@ -194,10 +184,7 @@ _json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)
 
 @lru_cache(maxsize=256)
 def _struct(
-    fields: tuple[tuple[str, Any], ...],
-    rename: tuple[tuple[str, str], ...],
-    options: tuple[tuple[str, bool], ...],
+    fields: tuple[tuple[str, Any], ...], rename: tuple[tuple[str, str], ...], **options: Any
 ) -> type[msgspec.Struct]:
     defaults = [(name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields]
-    named = {"rename": dict(rename)} if rename else {}
-    return msgspec.defstruct("_Row", defaults, gc=False, **named, **dict(options))  # type: ignore[arg-type]
+    return msgspec.defstruct("_Row", defaults, gc=False, rename=dict(rename) or None, **options)

@@ -114,11 +114,9 @@ class Shape:
         """Choose how the file's places are counted."""
         spec = self._spec
         if spec.format not in (None, "json", "jsonl", *_TABLES):
-            raise ShapeError(
-                f"the rows of format: {spec.format} have a shape of their own; rows:, map: and "
-                "the like are for JSON, CSV and Parquet",
-                key=("format",),
-            )
+            message = f"the rows of format: {spec.format} have a shape of their own; rows:, map: "
+            message += "and the like are for JSON, CSV and Parquet"
+            raise ShapeError(message, key=("format",))
         return _viewed(source, spec)
 
     def read(self, source: Source) -> Iterator[Chunk]:
@@ -321,13 +319,10 @@ class _Rows:
         for name, items in ids.items():
             others = [item for item in items if item not in homes]
             if others and (name.endswith("_ids") or len(others) < len(items)):
-                raise self._error(
-                    f"{name} has {many(len(others), 'id')} of no list that is named, such as "
-                    f"{others[0]!r}",
-                    "lists",
-                    hint=f"say what they are worth, null for missing: lists: {{{name}: null}}, "
-                    "or name the list that they are in",
-                )
+                message = f"{name} has {many(len(others), 'id')} of no list that is named"
+                hint = f"say what they are worth, null for missing: lists: {{{name}: null}}, "
+                hint += "or name the list that they are in"
+                raise self._error(f"{message}, such as {others[0]!r}", "lists", hint=hint)
 
     def _filtered(self, rows: list[PlacedRow], path: str, accepted: set[str]) -> list[PlacedRow]:
         texts = [_text(lookup(row.value, path)) for row in rows]
@@ -339,10 +334,9 @@ class _Rows:
             met = ", ".join(map(short, list(dict.fromkeys(texts))[:_LISTED]))
             raise self._error(f"no row has {wanted} at {path!r}; there is {met}", "where", path)
         if len(kept) < len(rows):
-            self._notes.append(
-                f"{self._source.shown}: where: leaves out {len(rows) - len(kept)} of "
-                f"{many(len(rows), 'row')}, whose {path} is not {wanted}"
-            )
+            note = f"leaves out {len(rows) - len(kept)} of {many(len(rows), 'row')}"
+            note += f", whose {path} is not {wanted}"
+            self._notes.append(f"{self._source.shown}: where: {note}")
         return kept
 
     def _pivoted(self, rows: list[PlacedRow], pivot: PivotSpec) -> list[PlacedRow]:

@@ -131,10 +131,8 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     if not files:
         problem = f"{pattern!r} matches no file"
         held = layout.listed(_names_in(anchor, problem), _NAMES) or "nothing"
-        raise DataError(
-            f"{problem}: searched {absolute(anchor)}, which holds: {held}",
-            hint=f"{_RELATIVE}; '**' means any depth",
-        )
+        message = f"{problem}: searched {absolute(anchor)}, which holds: {held}"
+        raise DataError(message, hint=f"{_RELATIVE}; '**' means any depth")
     return files
 
 
@@ -241,8 +239,7 @@ class _Bounded(io.RawIOBase):
         return True
 
     def seek(self, offset: int, whence: int = 0) -> int:
-        at: int = self._plain.seek(offset, whence)
-        return at
+        return int(self._plain.seek(offset, whence))
 
     def readinto(self, buffer: Any) -> int:
         got: int = self._plain.readinto(buffer)
@@ -475,16 +472,12 @@ def open_source(file: RolloutFile) -> Source:
         what = "the file is empty" if size == 0 else "the file holds no row"
         raise DataError(what, file=shown, hint="did the run that writes it fail?")
     if head[:_HTML].lower().startswith((b"<!doctype html", b"<html")):
-        raise DataError(
-            "this is a web page, not rollouts",
-            file=shown,
-            hint="is it a login page, or a page about the file? name the raw file, and check that "
-            "it can be read without logging in",
-        )
+        hint = "is it a login page, or a page about the file? name the raw file, and check that it "
+        hint += "can be read without logging in"
+        raise DataError("this is a web page, not rollouts", file=shown, hint=hint)
     if head.startswith(_LFS):
-        raise DataError(
-            "this is a Git LFS pointer, not the file itself", file=shown, hint="run: git lfs pull"
-        )
+        what = "this is a Git LFS pointer, not the file itself"
+        raise DataError(what, file=shown, hint="run: git lfs pull")
     data = start if small else None
     return Source(file.path, shown, size, head, packed, stamp=_stamp(stat), data=data)
 

@@ -340,12 +340,10 @@ class TableBuilder:
                 both = (code, ids[str(task)])
                 first, second = sorted(int((codes == each).argmax()) for each in both)
                 earlier, later = (list(ids)[codes[row]] for row in (first, second))
-                raise self._error(
-                    second,
-                    f"this row's task id is {later!r}, and {self._at(first)} has {earlier!r}: one "
-                    "is a number and the other is text",
-                    hint="write the ids of all rows as numbers, or all as text",
-                )
+                message = f"this row's task id is {later!r}, and {self._at(first)} has {earlier!r}"
+                message += ": one is a number and the other is text"
+                hint = "write the ids of all rows as numbers, or all as text"
+                raise self._error(second, message, hint)
 
     def _contents(
         self, agent: NDArray[np.int32], task: NDArray[np.int64], tasks: Sequence[TaskId]
@@ -382,12 +380,9 @@ class TableBuilder:
             mine = agent == code
             lacking, having = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
             if len(lacking) and len(having):
-                raise self._error(
-                    lacking[0],
-                    f"this row has no sample index, and {self._at(having[0])} has one; "
-                    f"both are of the agent {name!r}",
-                    hint="write it into every row or into none (then they are numbered)",
-                )
+                rows = f"this row has no sample index, and {self._at(having[0])} has one"
+                hint = "write it into every row or into none (then they are numbered)"
+                raise self._error(lacking[0], f"{rows}; both are of the agent {name!r}", hint)
         keys: list[NDArray[Any]] = [task, agent]
         if self._started:  # some format says when each row began
             starts = np.full(self._rows, math.nan)
@@ -396,10 +391,9 @@ class TableBuilder:
             keys.insert(0, starts)
         order = np.lexsort(keys)
         new = np.concatenate(([True], _steps(agent[order], task[order]) != 0))
-        start = np.flatnonzero(new)
-        count = np.diff(np.append(start, len(order)))
-        numbered = np.empty(len(order), np.int64)
-        numbered[order] = np.arange(len(order)) - np.repeat(start, count)
+        at = np.arange(len(order))
+        numbered = np.empty_like(at)
+        numbered[order] = at - np.maximum.accumulate(np.where(new, at, 0))
         return np.where(without, numbered, sample)
 
     def _order(
@@ -418,13 +412,11 @@ class TableBuilder:
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
             first, second = order[pair], order[pair + 1]
             name = list(self._agents)[agent[first]]
-            raise self._error(
-                second,
-                f"this row is the same attempt as {self._at(first)}: task "
-                f"{tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}",
-                hint="was a run recorded twice, or does the path match two runs? if each row "
-                "has another key for it: `fields: {sample: KEY}` under rollouts",
-            )
+            attempt = f"task {tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}"
+            message = f"this row is the same attempt as {self._at(first)}: {attempt}"
+            hint = "was a run recorded twice, or does the path match two runs? if each row "
+            hint += "has another key for it: `fields: {sample: KEY}` under rollouts"
+            raise self._error(second, message, hint)
         return order
 
     def _source(self, row: int) -> Source:
@@ -467,16 +459,11 @@ class TableBuilder:
                     counts = "counts" if count == 1 else "count"
                     notes.append(f"{name}: {values} {what} and {counts} as missing ({first})")
             # texts of a score that is a number elsewhere
-            places = [
-                first
-                for (score, usage), first in self._not_numbers.items()
-                if score == name and (name, usage) in self._columns
-            ]
-            if places:
-                notes.append(
-                    f"{name}: in some rows this is no number and counts as missing, "
-                    f"first in {places[0]}"
-                )
+            for (score, usage), first in self._not_numbers.items():
+                if score == name and (name, usage) in self._columns:
+                    note = f"{name}: in some rows this is no number and counts as missing"
+                    notes.append(f"{note}, first in {first}")
+                    break
         return tuple(notes)
 
 

@@ -125,11 +125,10 @@ def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[s
         if not cells:
             continue
         if len(cells) != width:
-            raise source.error(
-                f"this line has {many(len(cells), 'cell')}, and the file {many(width, 'column')}",
-                line=place,
-                hint="was it cut off? text with a separator in it has to stand in quotes",
-            )
+            columns = many(width, "column")
+            message = f"this line has {many(len(cells), 'cell')}, and the file {columns}"
+            hint = "was it cut off? text with a separator in it has to stand in quotes"
+            raise source.error(message, line=place, hint=hint)
         yield place, cells
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
@@ -120,11 +121,9 @@ class VerifiersTraces(ToolLoader):
     """
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        rollouts = [
-            rollout
-            for place, row in foreign.rows_of(source)
-            for rollout in self._episode(row, place, source, builder)
-        ]
+        rows = foreign.rows_of(source)
+        episodes = (self._episode(row, place, source, builder) for place, row in rows)
+        rollouts = list(chain.from_iterable(episodes))
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         agents = {rollout.agent for rollout in rollouts} - {None}
         for rollout in rollouts:

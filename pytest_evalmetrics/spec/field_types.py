@@ -255,10 +255,8 @@ def _from_environment(value: Any) -> Any:
         name, default = match.groups()
         text = os.environ.get(name) or default
         if text is None:
-            raise refuse(
-                f"the environment has no {name}: set it, or write ${{{name}:-...}} with what holds "
-                "without it"
-            )
+            hint = f"set it, or write ${{{name}:-...}} with what holds without it"
+            raise refuse(f"the environment has no {name}: {hint}")
         return text
 
     return _VARIABLE.sub(variable, value)
@@ -277,10 +275,8 @@ def _url(value: str) -> str:
     if not usable:
         raise expected("a URL such as http://localhost:8000/evaluate")
     if parts.username is not None or parts.password is not None:
-        raise refuse(
-            "a URL must hold no user and no password: name a secret that is in the environment "
-            "(api_key_secret)"
-        )
+        hint = "name a secret that is in the environment (api_key_secret)"
+        raise refuse(f"a URL must hold no user and no password: {hint}")
     return value
 
 

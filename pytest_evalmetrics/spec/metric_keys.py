@@ -140,10 +140,8 @@ class WinRateKeys(_Definition):
     counts: ClassVar[tuple[str, ...]] = ("score", "reference")
 
     def __post_init__(self) -> None:
-        judged, scored = (self.winner, self.of), (self.score, self.reference)
-        complete = [None not in pair for pair in (judged, scored)]
-        empty = [pair == (None, None) for pair in (judged, scored)]
-        if not (complete[0] and empty[1]) and not (complete[1] and empty[0]):
+        named = [key is not None for key in (self.winner, self.of, self.score, self.reference)]
+        if named not in ([True, True, False, False], [False, False, True, True]):
             raise refuse("a win rate needs winner and of, or score and reference")
 
 

@@ -66,11 +66,9 @@ def parse(text: str) -> MetricName:
             head, field, value = text[: bracket.start()], bracket[1], text[bracket.end() : -1]
     metric, slash, score = head.partition("/")
     if not metric or (slash and not score):
-        raise MetricError(
-            f"{text!r} is no metric's name",
-            hint="write metric, metric/score, or either with [field=value]: "
-            "pass@1/accuracy[difficulty=hard]",
-        )
+        forms = "metric, metric/score, or either with [field=value]"
+        hint = f"write {forms}: pass@1/accuracy[difficulty=hard]"
+        raise MetricError(f"{text!r} is no metric's name", hint=hint)
     return MetricName(metric, score if slash else None, field, value)
 
 

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
 from http.server import ThreadingHTTPServer
+from importlib import import_module
 from pathlib import Path
+from pkgutil import walk_packages
 from typing import TYPE_CHECKING, Any
 
 import hypothesis
 import pytest
 from forked import Run, can_fork
+
+import pytest_evalmetrics
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -49,6 +54,14 @@ def pytest_make_parametrize_id(val: object) -> str | None:
     if isinstance(val, str) and not val.isprintable():
         return ascii(val)[1:60]
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _loaded() -> None:
+    """Load what a run in this process would load, and unload at its end."""
+    for module in walk_packages(pytest_evalmetrics.__path__, "pytest_evalmetrics."):
+        with contextlib.suppress(ImportError):  # of an extra that is missing
+            import_module(module.name)
 
 
 @pytest.fixture(scope="session")
@@ -110,10 +123,14 @@ class Project:
         return self.write(name, f"benchmark:\n  name: math\n  rollouts: runs.jsonl\n{lines}")
 
     def run(self, *args: str) -> pytest.RunResult:
-        result = self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
-        text = result.stdout.str() + result.stderr.str()
-        assert "INTERNALERROR" not in text, text
-        return result
+        return _sound(self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *args))
+
+    def run_here(self, *args: str) -> pytest.RunResult:
+        """Run pytest in this process, where a test has replaced a function."""
+        return _sound(self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *args))
+
+    def baseline(self, name: str = "math.bench/math.json") -> Path:
+        return self.path / "__baselines__" / name
 
     def report(self, prefix: str = "evalmetrics/") -> Any:
         return json.loads((self.path / f"{prefix}report.json").read_text(encoding="utf-8"))
@@ -126,6 +143,13 @@ class Project:
         """The checks of the only benchmark, by name."""
         (entry,) = self.report()["benchmarks"]
         return {check["name"]: check for check in entry["checks"]}
+
+
+def _sound(result: pytest.RunResult) -> pytest.RunResult:
+    text = result.stdout.str() + result.stderr.str()
+    assert "INTERNALERROR" not in text, text
+    assert "Traceback (most recent call last)" not in text, text
+    return result
 
 
 @pytest.fixture(autouse=True)

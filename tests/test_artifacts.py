@@ -4,14 +4,8 @@ import json
 
 import jsonschema
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 PICTURED = 400  # benchmarks that pass with a picture of their tasks
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 @pytest.fixture(autouse=True)

@@ -8,7 +8,6 @@ from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 from scipy import stats as oracle
 from statsmodels.stats.weightstats import ttost_paired
 
@@ -18,11 +17,6 @@ RNG = np.random.default_rng(7)
 BEFORE = (RNG.random((60, 4)) < 0.7).astype(float)
 AFTER = np.where(RNG.random((60, 4)) < 0.25, 0.0, BEFORE)
 NEARLY = np.where(RNG.random((60, 4)) < 0.03, 1 - BEFORE, BEFORE)
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 @pytest.fixture(autouse=True)

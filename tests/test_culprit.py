@@ -5,7 +5,6 @@ import re
 import subprocess
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 from pytest_evalmetrics.compare import main
 
@@ -15,11 +14,6 @@ def write(project, name, seed, drop=0.0):
     of_task = [chances.betavariate(0.4, 0.4) for _ in range(200)]
     runs = [[float(draw.random() < p - drop) for _ in range(4)] for p in of_task]
     project.rollouts(runs, name)
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 @pytest.fixture
@@ -48,7 +42,7 @@ def test_the_first_worse_run_is_found_with_its_confidence(project, runs):
     assert main([*command, *names]) == 0
     assert main([*command, *names[::-1]]) == 1
     assert main(["culprit", "r0.jsonl"]) == 2
-    assert project.run_apart("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
+    assert project.run("--evalmetrics-culprit", "r0.jsonl", "gone.jsonl").ret == 2
 
 
 def test_reports_of_commits_give_the_commit(project, runs):

@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 from test_guides import BLOCK
 
 ROOT = Path(__file__).parents[1]
@@ -31,7 +31,7 @@ def blocks(language):
 
 
 def test_each_benchmark_file_that_is_shown_is_valid(pytester):
-    project = Quick(pytester)
+    project = Project(pytester)
     whole = re.compile(r"^benchmarks?:", re.MULTILINE)
     a_ci_job = re.compile(r"^  script:", re.MULTILINE)
     shown = {n: t for n, t in blocks("yaml").items() if whole.search(t) and not a_ci_job.search(t)}

@@ -8,15 +8,7 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from threading import Thread
 
-import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
-
 EXAMPLES = Path(__file__).parents[1] / "examples"
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 def copied(project, *names):

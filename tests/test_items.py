@@ -1,6 +1,6 @@
 """Benchmarks as pytest items, beside tests and their fixtures."""
 
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 
 CONFTEST = """
 import pytest
@@ -17,7 +17,7 @@ def per_test(request): yield
 
 
 def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_lines(pytester):
-    project = Quick(pytester)
+    project = Project(pytester)
     project.rollouts([[1.0], [0.0]])
     project.write(
         "sub/two.bench.yml",

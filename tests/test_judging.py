@@ -3,10 +3,10 @@
 import json
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 
 
-class Judged(Quick):
+class Judged(Project):
     """A project with one benchmark whose rows say what the judge is to answer."""
 
     def __init__(self, pytester, server):

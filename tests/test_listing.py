@@ -1,7 +1,6 @@
 """--evalmetrics-list and --evalmetrics-explain: all that can be named, whoever provides it."""
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 CONFTEST = """
 from pytest_evalmetrics import register_metric, register_reporter, register_scorer
@@ -35,11 +34,6 @@ def pytest_evalmetrics_register(registry):
 """
 
 
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
-
-
 SHIPPED = {
     "shipped.py": "def spread(tasks):\n    'How far tasks lie apart.'\n    return 0.0\n",
     "shipped-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: shipped\n",
@@ -50,7 +44,7 @@ SHIPPED = {
 
 @pytest.fixture
 def own(project, monkeypatch):
-    """A project with things of its own; `run_apart` finds an installed package with more."""
+    """A project with things of its own; `run` finds an installed package with more."""
     project.write("conftest.py", CONFTEST)
     for name, text in SHIPPED.items():
         project.write(f"lib/{name}", text)
@@ -61,7 +55,7 @@ def own(project, monkeypatch):
 
 
 def test_the_list_shows_each_name_and_its_provider(own):
-    result = own.run_apart("--evalmetrics-list")
+    result = own.run("--evalmetrics-list")
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         [
@@ -144,7 +138,7 @@ def test_registered_things_are_explained(own, name, lines):
 
 
 def test_an_installed_thing_is_explained(own):
-    result = own.run_apart("--evalmetrics-explain", "spread")
+    result = own.run("--evalmetrics-explain", "spread")
     assert result.ret == 0
     provider = "  from: entry point of shipped, shipped.spread (*)"
     result.stdout.fnmatch_lines(["spread: metric", "*How far*", provider])
@@ -168,7 +162,7 @@ def test_an_unknown_or_broken_thing_is_a_usage_error(own):
     for run, name, error in (
         (own.run, "", "ERROR: there is nothing named ''"),
         (own.run, "no_such.module:thing", missing),
-        (own.run_apart, "gone", broken),
+        (own.run, "gone", broken),
     ):
         result = run("--evalmetrics-explain", name)
         assert result.ret == pytest.ExitCode.USAGE_ERROR
@@ -176,7 +170,7 @@ def test_an_unknown_or_broken_thing_is_a_usage_error(own):
 
 
 def test_everything_built_in_is_described(project):
-    result = project.run_apart("--evalmetrics-list")  # other tests register things here
+    result = project.run("--evalmetrics-list")  # other tests register things here
     result.stdout.fnmatch_lines(["*mean_reward*"])
     result.stdout.no_fnmatch_line("*(no description)*")
 

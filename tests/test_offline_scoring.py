@@ -2,14 +2,6 @@
 
 import json
 
-import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
-
 
 def bench(project, scorers, text, source="dataset: data.jsonl"):
     lines = "".join(f"    - {line}\n" for line in scorers.splitlines())

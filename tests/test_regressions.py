@@ -2,21 +2,10 @@
 
 import numpy as np
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
 
 RNG = np.random.default_rng(5)
 CHANCE = RNG.random(120)
 BEFORE = (RNG.random((120, 4)) < CHANCE[:, None]).astype(float).tolist()
-
-
-class Warned(Quick):
-    def run(self, *args):
-        return super().run("-Wdefault", *args)  # here warnings are errors
-
-
-@pytest.fixture
-def project(pytester):
-    return Warned(pytester)
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ import textwrap
 from pathlib import Path
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 
 VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json")
 
@@ -20,7 +20,7 @@ VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json"
 def passed(pytester, monkeypatch):
     """A project whose last run passed."""
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the page says when it was written
-    project = Quick(pytester)
+    project = Project(pytester)
     project.rollouts([[1.0], [1.0]])
     project.bench("expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}")
     assert project.run().ret == 0
@@ -41,7 +41,7 @@ def verdicts(project):
 def run_with_hook(project, text, *args):
     """Run pytest, in a process of its own, with a hook that ends it."""
     project.write("conftest.py", "import os, pathlib, signal\n" + textwrap.dedent(text))
-    result = project.run_apart(*args)
+    result = project.run(*args)
     (project.path / "conftest.py").unlink()
     return result
 
@@ -109,7 +109,7 @@ def test_a_second_run_in_one_folder_is_refused_before_it_evaluates(passed):
     class Second:
         def pytest_runtest_setup(self):
             state = ledger(passed)
-            refused.extend(passed.run_apart(*workers) for workers in ((), ("-n", "1")))
+            refused.extend(passed.run(*workers) for workers in ((), ("-n", "1")))
             assert ledger(passed) == state
 
     first = passed.pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[Second()])
@@ -169,7 +169,7 @@ def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
     for path in removed + others:
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text("")
-    assert passed.run("--snapshot-update").ret == 0
+    assert passed.run_here("--snapshot-update").ret == 0
     assert not any(path.exists() for path in removed)
     assert not removed[0].parent.exists()
     assert all(path.exists() for path in others)

@@ -12,7 +12,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 from forked import Run
 from transport.conftest import Server
 
@@ -37,7 +37,7 @@ def _endpoint():
     endpoint.kill()
 
 
-class Scored(Quick):
+class Scored(Project):
     """A project with one scored benchmark."""
 
     def __init__(self, pytester, endpoint):
@@ -370,7 +370,7 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
     )
     scored.data(*({"score": 1, "mode": "x" * 3000} for _ in range(30)))
     scored.bench("metrics: mean_reward")
-    result = scored.run_apart()
+    result = scored.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     assert "Traceback" not in result.stdout.str() + result.stderr.str()
     result.stdout.fnmatch_lines(
@@ -459,7 +459,7 @@ def test_a_missing_extra_is_an_error_that_names_it(scored, module, monkeypatch):
     # a path of names alone needs no package, and neither does a template
     text = bench.read_text().replace("json_path: $.", "json_path: $..")
     bench.write_text(text.replace("item.score }}", "item.score | float }}"))
-    result = scored.run_apart()
+    result = scored.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [

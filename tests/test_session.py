@@ -3,7 +3,7 @@
 import re
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 
 GOOD = """
 defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, thresholds: {mean_reward: ">= 0"}}
@@ -14,7 +14,7 @@ ANYWAY = "--continue-on-collection-errors"
 
 @pytest.fixture
 def some(pytester):
-    project = Quick(pytester)
+    project = Project(pytester)
     project.rollouts([[1.0], [0.5]])
     project.write("good.bench.yaml", GOOD)
     return project

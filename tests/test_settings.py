@@ -4,12 +4,6 @@ import re
 from pathlib import Path
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 def test_a_mode_of_the_journal_that_is_none_is_refused(project):
@@ -31,7 +25,7 @@ def test_the_journal_lies_where_the_setting_says(project):
 
 
 def test_every_option_and_setting_of_the_help_is_documented(project):
-    text = project.run_apart("--help").stdout.str()
+    text = project.run("--help").stdout.str()
     options = set(re.findall(r"^ +(--evalmetrics-[a-z-]+|evalmetrics_[a-z_]+)", text, re.MULTILINE))
     assert {"--evalmetrics-list", "--evalmetrics-history", "evalmetrics_journal_path"} <= options
     page = Path(__file__).parents[1] / "docs" / "options.md"

@@ -1,12 +1,6 @@
 """A project whose four benchmarks have recorded baselines."""
 
-from importlib import import_module
-from pkgutil import walk_packages
-
 import pytest
-from conftest import Project
-
-import pytest_evalmetrics
 
 BEFORE = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
 AFTER = [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
@@ -25,38 +19,6 @@ MATH, OLD, PHYSICS, OTHER = ALL = (
     "one.bench/mmlu%2Fphysics.json",
     "two.bench/other.json",
 )
-
-
-@pytest.fixture(scope="session", autouse=True)
-def _loaded():
-    """Load everything: what a run in this process loads is unloaded at its end."""
-    import hypothesis  # noqa: F401, PLC0415 - which says something at the end of every run
-
-    for module in walk_packages(pytest_evalmetrics.__path__, "pytest_evalmetrics."):
-        import_module(module.name)
-
-
-class Quick(Project):
-    """Runs pytest in this process, which is faster by far."""
-
-    def run(self, *args):
-        result = self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *args)
-        text = result.stdout.str() + result.stderr.str()
-        assert "INTERNALERROR" not in text, text
-        assert "Traceback" not in text, text
-        return result
-
-    def run_apart(self, *args):
-        """Run pytest in a process of its own, which a signal or a crash may end."""
-        return super().run(*args)
-
-    def baseline(self, name="math.bench/math.json"):
-        return self.path / "__baselines__" / name
-
-
-@pytest.fixture
-def quick(pytester):
-    return Quick(pytester)
 
 
 class Evals:
@@ -101,9 +63,9 @@ def recorded():
 
 
 @pytest.fixture
-def evals(quick, recorded):
+def evals(project, recorded):
     """The project as it was recorded; its next run would record something else."""
-    project = Evals(quick)
+    project = Evals(project)
     project.rollouts(BEFORE)
     project.write("one.bench.yaml", ONE)
     project.write("two.bench.yaml", TWO)

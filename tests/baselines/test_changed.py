@@ -18,11 +18,11 @@ def rows(agents, **scores):
 
 
 @pytest.fixture
-def recorded(quick):
-    quick.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
-    quick.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
-    assert quick.run(UPDATE).ret == 0
-    return quick
+def recorded(project):
+    project.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
+    project.bench("metrics: [mean_reward]\nexpect: {tasks: '>= 1'}\nbaseline: true")
+    assert project.run(UPDATE).ret == 0
+    return project
 
 
 def test_a_metric_that_needs_more_than_was_recorded(recorded):
@@ -77,32 +77,32 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     assert recorded.run(UPDATE).ret == 0
 
 
-def test_a_number_of_a_hook_is_compared_also_after_a_rename(quick):
-    quick.write(
+def test_a_number_of_a_hook_is_compared_also_after_a_rename(project):
+    project.write(
         "conftest.py",
         """
 def pytest_evalmetrics_compute_metrics(tasks):
     return {"any_pass": sum(any(r["reward"] >= 1 for r in t) for t in tasks) / len(tasks)}
 """,
     )
-    quick.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
+    project.rows("runs.jsonl", rows({"a": [1.0, 0.0, 1.0]}))
     gated = "expect: {tasks: 3}\nmetrics: [mean_reward]\nbaseline: {rule: exact, metrics: {%s}}"
-    quick.bench(gated % "")
-    assert quick.run(UPDATE).ret == 0
-    quick.bench(gated % "any_pass: {direction: higher}")
-    quick.run().stdout.fnmatch_lines(["INCONCLUSIVE *the baseline has no any_pass"])
-    assert quick.run(UPDATE).ret == 0
-    quick.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
-    assert quick.run().ret == 0
-    quick.rows("runs.jsonl", rows({"b": [1.0, 0.0, 0.0]}))
-    result = quick.run()
+    project.bench(gated % "")
+    assert project.run(UPDATE).ret == 0
+    project.bench(gated % "any_pass: {direction: higher}")
+    project.run().stdout.fnmatch_lines(["INCONCLUSIVE *the baseline has no any_pass"])
+    assert project.run(UPDATE).ret == 0
+    project.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
+    assert project.run().ret == 0
+    project.rows("runs.jsonl", rows({"b": [1.0, 0.0, 0.0]}))
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["FAIL *any_pass fell from 0.666667 to 0.333333"])
 
 
-def test_false_cancels_a_default_and_skip_and_xfail_work(quick):
-    quick.rollouts([[1.0], [0.0]])
-    quick.write(
+def test_false_cancels_a_default_and_skip_and_xfail_work(project):
+    project.rollouts([[1.0], [0.0]])
+    project.write(
         "math.bench.yaml",
         """
 defaults: {rollouts: runs.jsonl, expect: {tasks: 2}, metrics: [mean_reward], baseline: true}
@@ -113,11 +113,11 @@ benchmarks:
   - {name: missing}
 """,
     )
-    quick.run("--junitxml=junit.xml").assert_outcomes(passed=1, skipped=1, xfailed=1, failed=1)
-    (failure,) = ET.parse(quick.path / "junit.xml").iter("failure")  # noqa: S314 - ours
+    project.run("--junitxml=junit.xml").assert_outcomes(passed=1, skipped=1, xfailed=1, failed=1)
+    (failure,) = ET.parse(project.path / "junit.xml").iter("failure")  # noqa: S314 - ours
     assert failure.get("message").startswith("INCONCLUSIVE: there is no baseline yet")
-    quick.run(UPDATE).assert_outcomes(passed=2, skipped=1, xfailed=1)
-    assert [p.name for p in quick.baseline().parent.iterdir()] == ["missing.json"]
-    quick.baseline("math.bench/known.json").write_text("{")
+    project.run(UPDATE).assert_outcomes(passed=2, skipped=1, xfailed=1)
+    assert [p.name for p in project.baseline().parent.iterdir()] == ["missing.json"]
+    project.baseline("math.bench/known.json").write_text("{")
     # what can't be read is no expected failure of a gate
-    quick.run().assert_outcomes(passed=2, skipped=1, failed=1)
+    project.run().assert_outcomes(passed=2, skipped=1, failed=1)

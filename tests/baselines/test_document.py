@@ -155,46 +155,48 @@ BROKEN = {
 }
 
 
-def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(quick):
-    quick.rollouts([[1.0], [1.0]])
+def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(project):
+    project.rollouts([[1.0], [1.0]])
     for kind in BROKEN:
-        quick.bench(BASELINE, f"{kind}.bench.yaml")
-    assert quick.run(UPDATE).ret == 0
+        project.bench(BASELINE, f"{kind}.bench.yaml")
+    assert project.run(UPDATE).ret == 0
     broken = {}
     for kind, (change, _) in BROKEN.items():
-        path = quick.baseline(f"{kind}.bench/math.json")
+        path = project.baseline(f"{kind}.bench/math.json")
         good = path.read_text(encoding="utf-8")
         broken[path] = change(good).encode(errors="surrogateescape")
         assert broken[path] != good.encode()
         path.write_bytes(broken[path])
-    result = quick.run("-v")
+    result = project.run("-v")
     result.assert_outcomes(failed=len(BROKEN))
     for kind, (_, reason) in BROKEN.items():
         line = f"INCONCLUSIVE *{kind}.bench/math.json{reason}"
         result.stdout.fnmatch_lines([line, "  -> *--snapshot-update*"])
     # the thresholds are judged all the same
-    checks = [c for b in quick.report()["benchmarks"] for c in b["checks"] if c["name"] == "pass@1"]
+    checks = [
+        c for b in project.report()["benchmarks"] for c in b["checks"] if c["name"] == "pass@1"
+    ]
     assert [check["verdict"] for check in checks] == ["PASS"] * len(BROKEN)
     assert all(path.read_bytes() == data for path, data in broken.items())
-    assert quick.run("--snapshot-update-new-only").ret == 1
-    result = quick.run(UPDATE)
+    assert project.run("--snapshot-update-new-only").ret == 1
+    result = project.run(UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["    recorded *.json", f"{len(BROKEN)} snapshots updated."])
     # a tool that lays JSON out anew changes nothing
     for path in broken:
         doc = json.loads(path.read_text(encoding="utf-8"))
         path.write_text(json.dumps(doc, indent=4, sort_keys=True))
-    assert quick.run().ret == 0
+    assert project.run().ret == 0
 
 
-def test_a_folder_in_the_place_of_a_baseline_is_told_and_left_alone(quick):
-    quick.rollouts([[1.0], [1.0]])
-    quick.bench(BASELINE)
-    quick.baseline().mkdir(parents=True)
+def test_a_folder_in_the_place_of_a_baseline_is_told_and_left_alone(project):
+    project.rollouts([[1.0], [1.0]])
+    project.bench(BASELINE)
+    project.baseline().mkdir(parents=True)
     for args, doing in (((), "read"), ((UPDATE,), "written")):
-        result = quick.run(*args)
+        result = project.run(*args)
         result.assert_outcomes(failed=1)
         reason = f"INCONCLUSIVE *math.json: this baseline can't be {doing}: Is a directory"
         result.stdout.fnmatch_lines([reason, "  -> *"])
-    quick.baseline().rmdir()
-    assert quick.run(UPDATE).ret == 0
+    project.baseline().rmdir()
+    assert project.run(UPDATE).ret == 0

@@ -14,13 +14,13 @@ KINDS = {
 
 
 @pytest.fixture
-def main(quick):
+def main(project):
     """Leave what a run on the main branch leaves, and its rollouts."""
-    quick.rollouts(GOOD, "main/runs.jsonl")
-    quick.rollouts(GOOD)
-    quick.bench(COMMON)
-    assert quick.run("--evalmetrics-output", "main/").ret == 0
-    return quick
+    project.rollouts(GOOD, "main/runs.jsonl")
+    project.rollouts(GOOD)
+    project.bench(COMMON)
+    assert project.run("--evalmetrics-output", "main/").ret == 0
+    return project
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -35,11 +35,11 @@ def test_an_update_leaves_another_run_alone(main, kind):
     assert entry["recorded"] == {}
 
 
-def edited(quick, change, folder):
+def edited(project, change, folder):
     """Write the changed report to a folder, without the run.json that holds its digest."""
-    report = json.loads((quick.path / "main/report.json").read_text())
+    report = json.loads((project.path / "main/report.json").read_text())
     change(report)
-    quick.write(f"{folder}/main/report.json", json.dumps(report))
+    project.write(f"{folder}/main/report.json", json.dumps(report))
 
 
 BAD = {
@@ -86,13 +86,13 @@ def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(main):
     assert main.run().ret == 0
 
 
-def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
-    quick.rollouts(GOOD[:3])
-    quick.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
-    quick.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
-    quick.rollouts(GOOD)
-    quick.bench("metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}")
-    result = quick.run()
+def test_an_earlier_run_that_is_not_complete_is_no_baseline(project):
+    project.rollouts(GOOD[:3])
+    project.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
+    project.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
+    project.rollouts(GOOD)
+    project.bench("metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}")
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *the earlier run of math is not complete: 1 of 4 tasks *"]
@@ -108,21 +108,21 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(quick):
         ("report", "a folder", " main/report.json: *can't be read: Is a directory"),
     ],
 )
-def test_an_earlier_run_that_is_not_there(quick, kind, content, reason):
-    quick.rollouts(GOOD)
+def test_an_earlier_run_that_is_not_there(project, kind, content, reason):
+    project.rollouts(GOOD)
     if content == "a folder":
-        (quick.path / "main" / "report.json").mkdir(parents=True)
+        (project.path / "main" / "report.json").mkdir(parents=True)
     elif content:
-        quick.write("main/report.json", content)
-    quick.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
-    result = quick.run()
+        project.write("main/report.json", content)
+    project.bench(f"{COMMON}baseline: {KINDS[kind]}\nthresholds: {{pass@1: '>= 0.5'}}")
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}", "  -> *"])
-    assert quick.checks()["pass@1"]["verdict"] == "PASS"
+    assert project.checks()["pass@1"]["verdict"] == "PASS"
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quick, kind):
+def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(project, kind):
     def rows(rewards):
         return [
             {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}
@@ -131,18 +131,18 @@ def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(quic
         ]
 
     text = "benchmark: {name: math, rollouts: runs.jsonl, metrics: [pass@1], expect: {tasks: 2}"
-    quick.write("sub/math.bench.yaml", f"{text}}}")
+    project.write("sub/math.bench.yaml", f"{text}}}")
     for name in ("sub/runs.jsonl", "sub/main/runs.jsonl"):
-        quick.rows(name, rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
-    assert quick.run("--evalmetrics-output", "sub/main/").ret == 0
-    quick.write("sub/math.bench.yaml", f"{text}, baseline: {KINDS[kind]}}}")
-    assert quick.run().ret == 0
-    quick.rows("sub/runs.jsonl", rows({"b": [1.0, 0.0], "a": [1.0, 0.0]}))
-    result = quick.run()
+        project.rows(name, rows({"a": [1.0, 0.0], "b": [1.0, 1.0]}))
+    assert project.run("--evalmetrics-output", "sub/main/").ret == 0
+    project.write("sub/math.bench.yaml", f"{text}, baseline: {KINDS[kind]}}}")
+    assert project.run().ret == 0
+    project.rows("sub/runs.jsonl", rows({"b": [1.0, 0.0], "a": [1.0, 0.0]}))
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["FAIL *b: pass@1 fell from 1 to 0.5*"])
-    quick.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0]}))
-    result = quick.run()
+    project.rows("sub/runs.jsonl", rows({"a": [1.0, 0.0]}))
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *this run has no agent 'b'*", "  -> *a run that holds*"]
@@ -162,14 +162,14 @@ KEYS = (
 )
 
 
-def test_a_baseline_is_read_as_the_run_is(quick):
+def test_a_baseline_is_read_as_the_run_is(project):
     for name, solved in (("new", 30), ("50", 50), ("30", 30), ("20", 20), ("plain", 30)):
         rows = [{"q": {"id": str(t)}, "graded": {"ok": t < solved}} for t in range(60)]
         text = json.dumps(rows if name == "plain" else {"results": rows})
-        quick.write(f"{name}.json", text)
+        project.write(f"{name}.json", text)
     defaults = f"defaults: {{rollouts: {{path: new.json, rows: results, {FIELDS}}}}}\n"
     benchmarks = "".join(f"- {{name: b{i}, {keys}}}\n" for i, keys in enumerate(KEYS))
-    quick.write("a.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
-    result = quick.run()
-    assert [each["verdict"] for each in quick.report()["benchmarks"]] == ["FAIL"] + ["PASS"] * 3
+    project.write("a.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
+    result = project.run()
+    assert [each["verdict"] for each in project.report()["benchmarks"]] == ["FAIL"] + ["PASS"] * 3
     result.stdout.fnmatch_lines(["*mean_reward fell from 0.8333 to 0.5*20 worse*"])

@@ -96,8 +96,7 @@ def test_an_orphan_is_reported_whatever_goes_wrong(same):
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
     # an interrupt keeps its own code: not 2 | 1, an internal error
     same.write("conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n")
-    run = same.project.pytester.runpytest_inprocess
-    assert run(no_reraise_ctrlc=True).ret == pytest.ExitCode.INTERRUPTED
+    assert same.run().ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_a_renamed_benchmark_is_guessed(same):

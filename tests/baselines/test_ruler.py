@@ -14,8 +14,8 @@ def strict(item):
 """
 
 
-def bench(quick, scorer="python: scoring:strict", text="metrics: [mean_reward]\nbaseline: true"):
-    quick.write(
+def bench(project, scorer="python: scoring:strict", text="metrics: [mean_reward]\nbaseline: true"):
+    project.write(
         "math.bench.yaml",
         "benchmark:\n  name: math\n  dataset: {path: runs.jsonl, fields: {task: id}}\n"
         f"  scorers: [{{{scorer}}}]\n" + "".join(f"  {line}\n" for line in text.splitlines()),
@@ -23,19 +23,19 @@ def bench(quick, scorer="python: scoring:strict", text="metrics: [mean_reward]\n
 
 
 @pytest.fixture
-def scored(quick, monkeypatch):
-    quick.pytester.syspathinsert()
+def scored(project, monkeypatch):
+    project.pytester.syspathinsert()
     monkeypatch.setattr(sys, "dont_write_bytecode", True)  # two versions in one second
-    quick.write("scoring.py", STRICT)
+    project.write("scoring.py", STRICT)
     row = {"reference": "Paris", "response": "Paris"}
-    quick.rows("runs.jsonl", [{"id": f"t{n}"} | row for n in range(30)])
-    bench(quick)
-    assert quick.run(UPDATE).ret == 0
-    return quick
+    project.rows("runs.jsonl", [{"id": f"t{n}"} | row for n in range(30)])
+    bench(project)
+    assert project.run(UPDATE).ret == 0
+    return project
 
 
-def baseline(quick):
-    return json.loads(quick.baseline().read_text(encoding="utf-8"))
+def baseline(project):
+    return json.loads(project.baseline().read_text(encoding="utf-8"))
 
 
 def test_another_scorer_of_the_same_score_and_other_settings(scored):
@@ -50,15 +50,15 @@ def test_another_scorer_of_the_same_score_and_other_settings(scored):
     )
 
 
-def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(quick):
-    quick.rollouts([[1.0]] * 20)
-    quick.bench("metrics: [mean_reward]\nbaseline: true")
-    assert quick.run(UPDATE).ret == 0
-    doc = baseline(quick)
+def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
+    project.rollouts([[1.0]] * 20)
+    project.bench("metrics: [mean_reward]\nbaseline: true")
+    assert project.run(UPDATE).ret == 0
+    doc = baseline(project)
     for key in ("ruler", "gates", "under_test"):
         doc["provenance"].pop(key, None)
-    quick.baseline().write_text(json.dumps(stamped(doc)))
-    result = quick.run("-v")
+    project.baseline().write_text(json.dumps(stamped(doc)))
+    result = project.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(["*holds no fingerprint of what measures*--snapshot-update*"])
 
@@ -71,9 +71,9 @@ def test_an_earlier_report_tells_its_ruler_too(scored):
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
-def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
+def test_kept_rows_are_judged_once_by_another_judge(project, judge_server):
     def judged(model):
-        quick.write(
+        project.write(
             "math.bench.yaml",
             "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
             "  dataset: {path: data.jsonl, fields: {task: id}}\n"
@@ -84,13 +84,13 @@ def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
         )
 
     def answers(quality):
-        quick.rows(
+        project.rows(
             "data.jsonl",
             [{"id": f"t{n}", "say": json.dumps({"quality": quality})} for n in range(30)],
         )
 
     def run(*args):
-        return quick.pytester.runpytest_inprocess(*args)  # with a cache, which holds the journal
+        return project.pytester.runpytest_subprocess(*args)  # with a cache, which holds the journal
 
     answers(4)
     judged("m1")
@@ -107,53 +107,52 @@ def test_kept_rows_are_judged_once_by_another_judge(quick, judge_server):
     assert judge_server.posts == paid + 30
 
 
-def test_generated_rows_are_kept_with_their_answers(quick, monkeypatch):
-    quick.pytester.syspathinsert()
-    monkeypatch.setattr(sys, "dont_write_bytecode", True)
+def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     agent = "def answer(item):\n    return item['reference'] {}\n"
     judge = (
         "def right(item, sample):\n    return float(sample['output_text'] {} item['reference'])\n"
     )
-    quick.write("agent.py", agent.format(""))
-    quick.write("judging.py", judge.format("=="))
-    quick.rows("data.jsonl", [{"id": f"t{n}", "reference": "Paris"} for n in range(30)])
-    quick.write(
+    project.write("agent.py", agent.format(""))
+    project.write("judging.py", judge.format("=="))
+    project.rows("data.jsonl", [{"id": f"t{n}", "reference": "Paris"} for n in range(30)])
+    project.write(
         "math.bench.yaml",
         "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
         "  num_samples: 2\n  dataset: {path: data.jsonl, fields: {task: id}}\n"
         "  target: agent:answer\n"
         "  scorers: [{python: judging:right}]\n",
     )
-    assert quick.run(UPDATE).ret == 0
-    quick.write("judging.py", judge.format("!="))
-    result = quick.run()
+    assert project.run(UPDATE).ret == 0
+    project.write("judging.py", judge.format("!="))
+    result = project.run()
     result.assert_outcomes(passed=1)
-    assert quick.checks()["mean_reward"]["evidence"]["baseline"] == 0
-    quick.write("agent.py", agent.format("+ '!'"))
-    quick.write("judging.py", judge.format("<="))
-    result = quick.run()
+    assert project.checks()["mean_reward"]["evidence"]["baseline"] == 0
+    project.write("agent.py", agent.format("+ '!'"))
+    project.write("judging.py", judge.format("<="))
+    result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(["FAIL *mean_reward fell from 1 to 0: *"])
 
 
-def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(quick):
+def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(project):
     hook = "def pytest_evalmetrics_compute_metrics(tasks):\n    return {{'mine': {}}}\n"
-    quick.write("conftest.py", hook.format(0.5))
-    quick.rollouts([[1.0]] * 20)
-    quick.bench(
+    project.write("conftest.py", hook.format(0.5))
+    project.rollouts([[1.0]] * 20)
+    project.bench(
         "metrics: [mean_reward]\nbaseline: {metrics: {mine: {rule: exact, direction: higher}}}"
     )
-    assert quick.run(UPDATE).ret == 0
-    quick.write("conftest.py", "# better\n" + hook.format(0.5))
-    assert quick.run().ret == 0
-    quick.write("conftest.py", hook.format(0.9))
-    result = quick.run()
+    assert project.run(UPDATE).ret == 0
+    project.write("conftest.py", "# better\n" + hook.format(0.5))
+    assert project.run().ret == 0
+    project.write("conftest.py", hook.format(0.9))
+    result = project.run()
     result.stdout.fnmatch_lines(["INCONCLUSIVE *mine can't*source * -> * (hook compute_metrics)"])
-    assert quick.checks()["mean_reward"]["verdict"] == "PASS"
+    assert project.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def over(quick, rollouts, reward="reward", name="math"):
-    quick.write(
+def over(project, rollouts, reward="reward", name="math"):
+    project.write(
         f"{name}.bench.yaml",
         f"benchmark:\n  name: math\n  rollouts: {rollouts}\n  reward: {reward}\n"
         "  metrics: [mean_reward]\n  baseline: true\n",
@@ -254,21 +253,21 @@ TOOLS = [
 ]
 
 
-def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick):
+def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
     def write(**measures):
         for number, (tool, _, _) in enumerate(TOOLS):
-            quick.write(f"runs{number}.json", tool(**measures))
+            project.write(f"runs{number}.json", tool(**measures))
 
     for number, (_, reward, _) in enumerate(TOOLS):
-        over(quick, f"runs{number}.json", reward, name=f"tool{number}")
+        over(project, f"runs{number}.json", reward, name=f"tool{number}")
     write(judge="j1", threshold=0.8, version=1)
-    assert quick.run(UPDATE).ret == 0
+    assert project.run(UPDATE).ret == 0
     for number in range(len(TOOLS)):
-        assert "sk-secret" not in quick.baseline(f"tool{number}.bench/math.json").read_text()
-    assert quick.run().ret == 0
+        assert "sk-secret" not in project.baseline(f"tool{number}.bench/math.json").read_text()
+    assert project.run().ret == 0
     write(judge="j2", threshold=0.4, version=2)
-    quick.run().assert_outcomes(failed=len(TOOLS))
-    for entry, (_, _, changes) in zip(quick.report()["benchmarks"], TOOLS, strict=True):
+    project.run().assert_outcomes(failed=len(TOOLS))
+    for entry, (_, _, changes) in zip(project.report()["benchmarks"], TOOLS, strict=True):
         (check,) = [check for check in entry["checks"] if check["name"] == "mean_reward"]
         assert check["verdict"] == "INCONCLUSIVE"
         assert all(change in check["reason"] for change in changes), check["reason"]
@@ -290,45 +289,45 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(quick):
         ),
     ],
 )
-def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(quick, before, after, told):
+def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(project, before, after, told):
     rows = [{"t": i, "by": by, "reward": 1, "lax": 1} for i in range(9) for by in ("lax", "strict")]
-    quick.rows("runs.jsonl", rows)
+    project.rows("runs.jsonl", rows)
     for rollouts, arguments in (before, [UPDATE]), (after, []):
         text = f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
-        quick.write("math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n")
-        assert quick.run(*arguments).ret == bool(told and not arguments)
-    check = quick.checks()["mean_reward"]
+        project.write("math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n")
+        assert project.run(*arguments).ret == bool(told and not arguments)
+    check = project.checks()["mean_reward"]
     assert check["verdict"] == ("INCONCLUSIVE" if told else "PASS")
     assert check["reason"].endswith(told)
 
 
-def test_the_version_of_a_task_of_lm_eval(quick):
+def test_the_version_of_a_task_of_lm_eval(project):
     def wrote(task, version, metric="acc"):
         row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}
         lines = [json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)]
         date = f"2026-01-0{len(task)}T03-04-05.6"
-        quick.write(f"out/samples_{task}_{date}.jsonl", "".join(lines))
+        project.write(f"out/samples_{task}_{date}.jsonl", "".join(lines))
         config = {task: {"metric_list": [{"metric": metric, "aggregation": "mean"}]}}
         results = {"results": {}, "configs": config, "versions": {task: version}}
-        quick.write(f"out/results_{date}.json", json.dumps(results))
+        project.write(f"out/results_{date}.json", json.dumps(results))
 
     wrote("law", 1.0)
-    over(quick, "out/samples_*.jsonl")
-    assert quick.run(UPDATE).ret == 0
+    over(project, "out/samples_*.jsonl")
+    assert project.run(UPDATE).ret == 0
     wrote("arts", 1.0)  # a task more is told of as a new task
-    assert quick.run().ret == 0
+    assert project.run().ret == 0
     wrote("law", 2.0)
-    quick.run().stdout.fnmatch_lines(
+    project.run().stdout.fnmatch_lines(
         ["INCONCLUSIVE *the ruler changed: version 1.0 -> 2.0 (tool lm_eval task law)"]
     )
 
 
-def test_a_test_more_with_its_own_assertion_changes_no_ruler(quick):
+def test_a_test_more_with_its_own_assertion_changes_no_ruler(project):
     whole = json.loads(promptfoo(judge="j", threshold=0.8, version=1))
-    over(quick, "runs.json", "success")
+    over(project, "runs.json", "success")
     last = whole["results"]["results"].pop()
-    quick.write("runs.json", json.dumps(whole))
-    assert quick.run(UPDATE).ret == 0
+    project.write("runs.json", json.dumps(whole))
+    assert project.run(UPDATE).ret == 0
     whole["results"]["results"].insert(0, last)
-    quick.write("runs.json", json.dumps(whole))
-    assert quick.run().ret == 0
+    project.write("runs.json", json.dumps(whole))
+    assert project.run().ret == 0

@@ -13,35 +13,35 @@ ADD = ("--snapshot-update", "--evalmetrics-add-run")
 SKILL = np.random.default_rng(7).beta(0.4, 0.4, 300)
 
 
-def write(quick, name, seed, shift=0.0):
+def write(project, name, seed, shift=0.0):
     """Record 300 tasks x 4; `shift` moves the chances of all of them."""
     rng = np.random.default_rng(seed)
     chance = np.clip(0.1 + 0.8 * SKILL + shift, 0, 1)
-    quick.rollouts((rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name)
+    project.rollouts((rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name)
 
 
-def bench(quick, keys="baseline: true"):
-    quick.bench(f"metrics: [mean_reward]\nexpect: {{tasks: 300}}\n{keys}")
+def bench(project, keys="baseline: true"):
+    project.bench(f"metrics: [mean_reward]\nexpect: {{tasks: 300}}\n{keys}")
 
 
-def check(quick, metric="mean_reward"):
-    return quick.checks()[metric]
+def check(project, metric="mean_reward"):
+    return project.checks()[metric]
 
 
-def baseline(quick):
-    return json.loads(quick.baseline().read_text())
+def baseline(project):
+    return json.loads(project.baseline().read_text())
 
 
-def record(quick, shifts):
-    bench(quick)
+def record(project, shifts):
+    bench(project)
     for seed, shift in enumerate(shifts):
-        write(quick, "runs.jsonl", seed, shift)
-        assert quick.run(*ADD).ret == 0
+        write(project, "runs.jsonl", seed, shift)
+        assert project.run(*ADD).ret == 0
 
 
-def test_runs_are_kept_side_by_side(quick):
-    record(quick, [0.0] * 3)
-    doc = baseline(quick)
+def test_runs_are_kept_side_by_side(project):
+    record(project, [0.0] * 3)
+    doc = baseline(project)
     agent = doc["agents"]["agent"]
     assert [len(run) for run in agent["tasks"]["0"]["reward"]] == [4, 4, 4]
     metric = agent["key_metrics"]["mean_reward"]
@@ -51,68 +51,68 @@ def test_runs_are_kept_side_by_side(quick):
     assert "interval" not in metric
     assert all(type(x) is int for run in agent["tasks"]["0"]["reward"] for x in run)
     assert len(doc["provenance"]["runs"]) == 3
-    text = quick.baseline().read_text()
+    text = project.baseline().read_text()
     assert sum('"reward": [[' in line for line in text.splitlines()) == 300
-    assert quick.run().ret == 0
-    evidence = check(quick)["evidence"]
+    assert project.run().ret == 0
+    evidence = check(project)["evidence"]
     assert evidence["runs"] == 3
     assert evidence["rollouts_baseline"] == 3600
     assert evidence["baseline"] == pytest.approx(every.mean())
     agent["tasks"]["7"]["reward"].pop()
-    quick.baseline().write_text(json.dumps(doc))
-    result = quick.run()
+    project.baseline().write_text(json.dumps(doc))
+    result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*task '7' of agent has not the numbers of 3 runs*"])
 
 
-def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(quick):
-    bench(quick, "baseline: {runs: 2}")
+def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(project):
+    bench(project, "baseline: {runs: 2}")
     means = []
     for seed in range(3):
-        write(quick, "runs.jsonl", seed)
-        assert quick.run(*ADD).ret == 0
-        means.append(quick.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"])
-    assert baseline(quick)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"] == means[1:]
-    assert len(baseline(quick)["provenance"]["runs"]) == 2
-    assert quick.run("--snapshot-update").ret == 0
-    agent = baseline(quick)["agents"]["agent"]
+        write(project, "runs.jsonl", seed)
+        assert project.run(*ADD).ret == 0
+        means.append(project.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"])
+    assert baseline(project)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"] == means[1:]
+    assert len(baseline(project)["provenance"]["runs"]) == 2
+    assert project.run("--snapshot-update").ret == 0
+    agent = baseline(project)["agents"]["agent"]
     assert agent["tasks"]["0"]["reward"][0] in (0, 1)
     assert "runs" not in agent["key_metrics"]["mean_reward"]
-    assert quick.run().ret == 0
-    evidence = check(quick)["evidence"]
+    assert project.run().ret == 0
+    evidence = check(project)["evidence"]
     assert (evidence["runs"], evidence["run_sd"]) == (1, None)
 
 
-def test_a_shift_that_runs_are_known_to_make_is_no_regression(quick):
-    record(quick, [0.03, -0.02, 0.04, -0.04, 0.0])
-    write(quick, "runs.jsonl", 99, -0.04)
-    assert quick.run().ret == 0
-    noisy = check(quick)["evidence"]
+def test_a_shift_that_runs_are_known_to_make_is_no_regression(project):
+    record(project, [0.03, -0.02, 0.04, -0.04, 0.0])
+    write(project, "runs.jsonl", 99, -0.04)
+    assert project.run().ret == 0
+    noisy = check(project)["evidence"]
     assert 0.02 < noisy["run_sd"] < 0.05
-    record(quick, [0.03])  # one run among them: how runs differ is not known
-    assert quick.run("--snapshot-update").ret == 0
-    write(quick, "runs.jsonl", 99, -0.04)
-    result = quick.run()
+    record(project, [0.03])  # one run among them: how runs differ is not known
+    assert project.run("--snapshot-update").ret == 0
+    write(project, "runs.jsonl", 99, -0.04)
+    result = project.run()
     assert result.ret == 1
-    assert noisy["p"] > 10 * check(quick)["evidence"]["p"]
+    assert noisy["p"] > 10 * check(project)["evidence"]["p"]
 
 
-def test_several_quiet_runs_find_a_drop_and_say_how_quiet(quick):
-    record(quick, [0.0] * 4)
-    write(quick, "runs.jsonl", 99, -0.06)
-    result = quick.run()
+def test_several_quiet_runs_find_a_drop_and_say_how_quiet(project):
+    record(project, [0.0] * 4)
+    write(project, "runs.jsonl", 99, -0.06)
+    result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*4 runs of the baseline, sd * between them beyond their tasks*"])
 
 
-def test_files_of_several_runs(quick):
+def test_files_of_several_runs(project):
     for seed in range(3):
-        write(quick, f"run{seed}/a.jsonl", seed)
-    quick.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
-    write(quick, "runs.jsonl", 9)
-    bench(quick, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}")
-    assert quick.run().ret == 0
-    evidence = check(quick)["evidence"]
+        write(project, f"run{seed}/a.jsonl", seed)
+    project.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
+    write(project, "runs.jsonl", 9)
+    bench(project, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}")
+    assert project.run().ret == 0
+    evidence = check(project)["evidence"]
     assert (evidence["runs"], evidence["rollouts_baseline"]) == (3, 3600)
     for files, reason in (
         ("[run0/*.jsonl], run1/a.jsonl", "*either paths, or one list of paths for each run*"),
@@ -122,38 +122,38 @@ def test_files_of_several_runs(quick):
             "INCONCLUSIVE*its runs hold 300, 200 of the 300 compared tasks*",
         ),
     ):
-        bench(quick, f"baseline: {{rollouts: [{files}]}}")
-        result = quick.run()
+        bench(project, f"baseline: {{rollouts: [{files}]}}")
+        result = project.run()
         assert result.ret != 0
         result.stdout.fnmatch_lines([reason])
 
 
-def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(quick):
-    quick.bench("metrics: [worst_task, median]\nbaseline: true")
+def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(project):
+    project.bench("metrics: [worst_task, median]\nbaseline: true")
     for seed in range(3):
-        write(quick, "runs.jsonl", seed)
-        assert quick.run(*ADD).ret == 0
-    assert quick.run().ret == 0  # the newest run is the current one
+        write(project, "runs.jsonl", seed)
+        assert project.run(*ADD).ret == 0
+    assert project.run().ret == 0  # the newest run is the current one
     for metric in ("worst_task", "median"):
-        evidence = check(quick, metric)["evidence"]
+        evidence = check(project, metric)["evidence"]
         assert evidence["rollouts_baseline"] == 1200
         assert evidence["drop"] == 0
 
 
-def test_what_repeats_no_run_is_not_added(quick):
-    record(quick, [0.0])
-    before = baseline(quick)
+def test_what_repeats_no_run_is_not_added(project):
+    record(project, [0.0])
+    before = baseline(project)
     for tasks, scores, why in (
         (301, {}, "it has other tasks than the runs before"),
         (300, {"cost": 1.0}, "it keeps other scores than the runs before"),
     ):
-        quick.rollouts([[1.0] * 4] * tasks, **scores)
+        project.rollouts([[1.0] * 4] * tasks, **scores)
         names = ", ".join(["mean_reward", *(f"mean/{name}" for name in scores)])
-        quick.bench(f"metrics: [{names}]\nexpect: {{tasks: {tasks}}}\nbaseline: true")
-        result = quick.run(*ADD)
+        project.bench(f"metrics: [{names}]\nexpect: {{tasks: {tasks}}}\nbaseline: true")
+        result = project.run(*ADD)
         assert result.ret == 1
         result.stdout.fnmatch_lines([f"*this run was not added to the baseline: {why}*"])
-        assert baseline(quick) == before
+        assert baseline(project) == before
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 10])

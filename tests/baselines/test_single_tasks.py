@@ -4,22 +4,22 @@ UPDATE = "--snapshot-update"
 ALL, NONE, HALF = [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]
 
 
-def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(quick):
-    quick.bench("metrics: [mean_reward]\nbaseline: true")
-    quick.rollouts([ALL] * 30 + [NONE] * 30 + [HALF] * 5)
-    assert quick.run(UPDATE).ret == 0
-    quick.rollouts([*[ALL] * 28, HALF, NONE, ALL, *[NONE] * 29, *[HALF] * 4, ALL])
-    result = quick.run()
+def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(project):
+    project.bench("metrics: [mean_reward]\nbaseline: true")
+    project.rollouts([ALL] * 30 + [NONE] * 30 + [HALF] * 5)
+    assert project.run(UPDATE).ret == 0
+    project.rollouts([*[ALL] * 28, HALF, NONE, ALL, *[NONE] * 29, *[HALF] * 4, ALL])
+    result = project.run()
     result.assert_outcomes(passed=1)
     changes = (
         "1 task went from all to none of the rollouts passing: 29; "
         "1 task went from none to all of the rollouts passing: 30"
     )
     result.stdout.fnmatch_lines([f"*changed: {changes}"])
-    assert changes in (quick.path / "evalmetrics/summary.md").read_text(encoding="utf-8")
+    assert changes in (project.path / "evalmetrics/summary.md").read_text(encoding="utf-8")
 
 
-def test_what_means_nothing_is_refused(quick):
+def test_what_means_nothing_is_refused(project):
     messages = {
         "quarantine: [{task: 1, until: 2030-01-01}]": "quarantine*reason",
         "quarantine: [{task: 1, reason: x, until: soon}]": "a day such as 2026-12-31",
@@ -29,25 +29,25 @@ def test_what_means_nothing_is_refused(quick):
         "baseline: {against: best, rule: exact, max_broken: 1}": "max_broken needs",
     }
     for number, text in enumerate(messages):
-        quick.bench(f"metrics: [mean_reward]\n{text}", f"b{number}.bench.yaml")
-    result = quick.run()
+        project.bench(f"metrics: [mean_reward]\n{text}", f"b{number}.bench.yaml")
+    result = project.run()
     result.assert_outcomes(errors=len(messages))
     lines = [f"*b{number}.bench.yaml:*{text}*" for number, text in enumerate(messages.values())]
     result.stdout.fnmatch_lines_random(lines)
 
 
-def test_more_broken_tasks_than_there_are_can_not_fail(quick):
-    quick.rollouts([ALL] * 3)
-    quick.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl, max_broken: 3}")
-    quick.run().stdout.fnmatch_lines(["*max_broken 3 can never fail: 3 *"])
+def test_more_broken_tasks_than_there_are_can_not_fail(project):
+    project.rollouts([ALL] * 3)
+    project.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl, max_broken: 3}")
+    project.run().stdout.fnmatch_lines(["*max_broken 3 can never fail: 3 *"])
 
 
-def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(quick):
-    quick.bench("metrics: [mean_reward]\nbaseline: true")
-    quick.rollouts([ALL])
-    assert quick.run(UPDATE).ret == 0
+def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(project):
+    project.bench("metrics: [mean_reward]\nbaseline: true")
+    project.rollouts([ALL])
+    assert project.run(UPDATE).ret == 0
     gone = "quarantine: [{task: 0, reason: flaky, until: 2100-01-01}]"
-    quick.bench(f"metrics: [mean_reward]\nbaseline: true\n{gone}")
-    quick.rollouts([ALL] * 8)
-    result = quick.run()
+    project.bench(f"metrics: [mean_reward]\nbaseline: true\n{gone}")
+    project.rollouts([ALL] * 8)
+    result = project.run()
     result.stdout.fnmatch_lines(["*mean_reward can't be compared: *have no task in common"])

@@ -108,28 +108,28 @@ FORMATS = {
 }
 
 
-def bench(quick, text, name="math"):
+def bench(project, text, name="math"):
     lines = "".join(f"  {line}\n" for line in text.splitlines())
-    quick.write(f"{name}.bench.yaml", f"benchmark:\n  name: math\n{lines}")
+    project.write(f"{name}.bench.yaml", f"benchmark:\n  name: math\n{lines}")
 
 
 class Runs:
     """Benchmarks over the same tasks, in files of these formats."""
 
-    def __init__(self, quick, *formats):
-        self.quick = quick
+    def __init__(self, project, *formats):
+        self.project = project
         self.formats = formats
         for name in formats:
             _, form, keys = FORMATS[name]
             text = f"rollouts: {{path: {name}.json, {form}}}\n{keys}\n"
-            bench(quick, f"{text}metrics: [mean_reward]\nbaseline: true", name)
+            bench(project, f"{text}metrics: [mean_reward]\nbaseline: true", name)
 
     def __call__(self, tasks, *args):
         """Write the tasks, run, and return the entries of the benchmarks in the report."""
         for name in self.formats:
-            self.quick.write(f"{name}.json", FORMATS[name][0](tasks))
-        self.result = self.quick.run(*args)
-        return self.quick.report()["benchmarks"]
+            self.project.write(f"{name}.json", FORMATS[name][0](tasks))
+        self.result = self.project.run(*args)
+        return self.project.report()["benchmarks"]
 
 
 def check(entry, name="tasks"):
@@ -137,8 +137,8 @@ def check(entry, name="tasks"):
     return check
 
 
-def test_an_edited_or_renamed_question_is_another_task(quick):
-    run = Runs(quick, *FORMATS)
+def test_an_edited_or_renamed_question_is_another_task(project):
+    run = Runs(project, *FORMATS)
 
     def verdicts(tasks, *args):
         return [entry["verdict"] for entry in run(tasks, *args)]
@@ -163,9 +163,9 @@ def test_an_edited_or_renamed_question_is_another_task(quick):
     assert verdicts(edited) == passing
 
 
-def test_tasks_of_the_same_content_keep_their_ids(quick):
+def test_tasks_of_the_same_content_keep_their_ids(project):
     twice = [Task("Again?", passes=i == 0) for i in range(3)] + TASKS
-    run = Runs(quick, "gym")
+    run = Runs(project, "gym")
     assert run(twice, UPDATE)[0]["verdict"] == "PASS"
     (entry,) = run([Task("First?", passes=True), *twice])
     assert entry["verdict"] == "PASS"
@@ -175,23 +175,23 @@ def test_tasks_of_the_same_content_keep_their_ids(quick):
 
 
 @pytest.mark.parametrize("fields", ["", ", fields: {content: same}"])
-def test_positions_without_content_are_paired_with_a_warning(quick, fields):
+def test_positions_without_content_are_paired_with_a_warning(project, fields):
     rows = [{"_ng_task_index": i, "reward": i % 2, "same": "Go on."} for i in range(3)]
-    quick.rows("runs.jsonl", rows)
+    project.rows("runs.jsonl", rows)
     bench(
-        quick,
+        project,
         f"rollouts: {{path: runs.jsonl{fields}}}\nmetrics: [mean_reward]\n"
         "baseline: {rollouts: runs.jsonl}",
     )
-    result = quick.run()
+    result = project.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
 
 
-def test_a_baseline_from_before_there_was_content(quick):
-    run = Runs(quick, "gym")
+def test_a_baseline_from_before_there_was_content(project):
+    run = Runs(project, "gym")
     run(TASKS, UPDATE)
-    path = quick.baseline("gym.bench/math.json")
+    path = project.baseline("gym.bench/math.json")
     doc = json.loads(path.read_text())
     (agent,) = doc["agents"].values()
     assert len(agent.pop("content")) == 30
@@ -202,53 +202,53 @@ def test_a_baseline_from_before_there_was_content(quick):
     assert any("the baseline holds no content of its tasks yet" in n for n in entry["notes"])
 
 
-def test_another_runs_rollouts_are_paired_by_content_too(quick):
-    quick.write("main.json", gym(TASKS))
-    bench(quick, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
+def test_another_runs_rollouts_are_paired_by_content_too(project):
+    project.write("main.json", gym(TASKS))
+    bench(project, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
     for tasks, worse in ((TASKS, 0), (BROKEN, 10)):
-        quick.write("runs.json", gym([*tasks[1:], tasks[0]]))
-        assert quick.run().ret == (worse > 0)
-        assert quick.checks()["mean_reward"]["evidence"]["worse"] == worse
+        project.write("runs.json", gym([*tasks[1:], tasks[0]]))
+        assert project.run().ret == (worse > 0)
+        assert project.checks()["mean_reward"]["evidence"]["worse"] == worse
 
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
-def test_two_questions_under_one_id_of_one_file_are_said(quick, rows):
+def test_two_questions_under_one_id_of_one_file_are_said(project, rows):
     def row(n, text, **more):
         asked = {"input": [{"role": "user", "content": text, **more}]}
         return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}
 
     first = [row(n, f"q{n}") for n in range(rows)]
     again = [row(n, f"q{n}", id=f"msg_{n}") for n in range(rows)]  # the same question
-    quick.rows("runs.jsonl", [*first, *again])
-    bench(quick, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
-    assert quick.run().ret == 0
+    project.rows("runs.jsonl", [*first, *again])
+    bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
+    assert project.run().ret == 0
     again[1] = row(1, "another question")  # as an environment deals each rollout a start
-    quick.rows("runs.jsonl", [*first, *again])
-    assert quick.run().ret == 0
-    (note,) = [n for n in quick.report()["benchmarks"][0]["notes"] if "different questions" in n]
+    project.rows("runs.jsonl", [*first, *again])
+    assert project.run().ret == 0
+    (note,) = [n for n in project.report()["benchmarks"][0]["notes"] if "different questions" in n]
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
-    (quick.path / "runs.jsonl").unlink()
-    quick.rows("runs-1.jsonl", first)
-    quick.rows("runs-2.jsonl", again)
-    bench(quick, 'rollouts: "runs-*.jsonl"\nmetrics: [mean_reward]')
-    assert quick.run().ret == 0
-    assert note in quick.report()["benchmarks"][0]["notes"]
-    quick.rows("runs.jsonl", [*first, *again])
+    (project.path / "runs.jsonl").unlink()
+    project.rows("runs-1.jsonl", first)
+    project.rows("runs-2.jsonl", again)
+    bench(project, 'rollouts: "runs-*.jsonl"\nmetrics: [mean_reward]')
+    assert project.run().ret == 0
+    assert note in project.report()["benchmarks"][0]["notes"]
+    project.rows("runs.jsonl", [*first, *again])
     content = "fields: {content: responses_create_params.input}"
-    bench(quick, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
-    result = quick.run()
+    bench(project, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
+    result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
 
 
-def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
+def test_a_group_of_missing_rollouts_alone_is_left_out(project):
     rows = [{"_ng_task_index": i, "reward": 1.0, "lang": "de"} for i in range(40)]
-    quick.rows("runs.jsonl", [*rows, {"_ng_task_index": 40, "reward": None}])
-    quick.bench(
+    project.rows("runs.jsonl", [*rows, {"_ng_task_index": 40, "reward": None}])
+    project.bench(
         "metrics: [mean_reward]\nbreakdown: [lang]\nexpect: {max_missing: 5%}\n"
         'thresholds: {mean_reward: ">= 0.5"}'
     )
-    result = quick.run()
+    result = project.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         ["note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"]
@@ -263,21 +263,21 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(quick):
         (lambda _, sample: None if sample else 3, "50 % of its rewards are missing", True),
     ],
 )
-def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(quick, level, why, note):
+def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(project, level, why, note):
     def record(level):
         levels = [(task, level(task, sample)) for task in range(20) for sample in range(2)]
         rows = [{"_ng_task_index": t, "reward": int(x == 3), "level": x} for t, x in levels]
-        quick.rows("runs.jsonl", rows)
+        project.rows("runs.jsonl", rows)
 
     record(lambda *_: 3)
-    quick.bench(
+    project.bench(
         "metrics: [mean_reward]\nbreakdown: [level]\nkey_metrics: ['mean_reward[level=3]']\n"
         "expect: {tasks: 20}\nbaseline: true"
     )
-    assert quick.run(UPDATE).ret == 0
-    assert '"0": {"reward": [1, 1], "level": ["3", "3"]}' in quick.baseline().read_text()
-    assert quick.run().ret == 0
+    assert project.run(UPDATE).ret == 0
+    assert '"0": {"reward": [1, 1], "level": ["3", "3"]}' in project.baseline().read_text()
+    assert project.run().ret == 0
     record(level)
-    result = quick.run()
+    result = project.run()
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *mean_reward[[]level=3] can't be compared: {why}"])
     assert ("rollouts have no level, so that" in result.stdout.str()) == note

@@ -111,7 +111,7 @@ def pytest_evalmetrics_benchmark_finished(result):
         os._exit(9)
 """,
     )
-    result = evals.project.run_apart(UPDATE, *args)
+    result = evals.project.run(UPDATE, *args)
     assert result.ret != 0
     assert evals.rewritten() >= {MATH, OLD}  # they were complete
     assert all(json.loads(text) for text in evals.baselines().values())
@@ -130,7 +130,7 @@ def pytest_runtest_setup(item):
         os.kill(os.getpid(), {int(signal.SIGINT)})
 """,
     )
-    result = evals.project.run_apart(UPDATE)
+    result = evals.project.run(UPDATE)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert evals.rewritten() == {MATH, OLD}
     assert orphan.exists()
@@ -200,7 +200,7 @@ def test_only_new_ones_are_recorded_where_that_is_asked(evals):
 
 
 def test_last_failed_touches_what_failed_last(evals):
-    run = evals.project.pytester.runpytest_inprocess
+    run = evals.project.pytester.runpytest_subprocess
     evals.write(
         "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
     )

@@ -11,15 +11,15 @@ BASELINE = "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: true"
 
 
 @pytest.fixture
-def recorded(quick):
-    quick.rollouts(GOOD)
-    quick.bench(BASELINE)
-    result = quick.run(UPDATE)
+def recorded(project):
+    project.rollouts(GOOD)
+    project.bench(BASELINE)
+    result = project.run(UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
         ["    recorded __baselines__/math.bench/math.json", "        pass@1 0.6250 (new)"]
     )
-    return quick
+    return project
 
 
 def test_what_stays_within_tolerance_is_recorded_too(recorded):
@@ -39,7 +39,7 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     )
 
 
-def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick):
+def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project):
     rows = [
         {
             "_ng_task_index": task,
@@ -52,15 +52,15 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(quick):
         for task in range(12)
         for sample in range(2)
     ]
-    quick.bench(
+    project.bench(
         "metrics: [mean_reward, mean_reward/speed, mean_reward/accuracy]\nexpect: {tasks: 12}\n"
         "baseline: true"
     )
     texts = []
     for order in (rows, rows[::-1], rows[7:] + rows[:7]):
-        quick.rows("runs.jsonl", order)
-        assert quick.run(UPDATE).ret == 0
-        texts.append(quick.baseline().read_bytes())
+        project.rows("runs.jsonl", order)
+        assert project.run(UPDATE).ret == 0
+        texts.append(project.baseline().read_bytes())
     assert texts[0] == texts[1] == texts[2]
     doc = json.loads(texts[0])
     assert list(doc["agents"]) == ["a", "b"]
@@ -94,7 +94,7 @@ def pytest_runtest_call(item):  # a file may hold 100 bytes, then the disk is fu
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
 """,
     )
-    result = recorded.run_apart(UPDATE, "--capture=sys")
+    result = recorded.run(UPDATE, "--capture=sys")
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [

@@ -38,17 +38,17 @@ def test_sums(evalmetrics: EvalMetrics):
 """
 
 
-def test_a_check_that_holds_returns_its_result(quick):
-    quick.write(
+def test_a_check_that_holds_returns_its_result(project):
+    project.write(
         "conftest.py",
         "def pytest_evalmetrics_compute_metrics(tasks): return {'count': float(len(tasks))}\n"
         "def pytest_evalmetrics_benchmark_finished(result): print('finished', result.name)\n",
     )
-    quick.write("test_x.py", HOLDING)
-    result = quick.run("-s")
+    project.write("test_x.py", HOLDING)
+    result = project.run("-s")
     result.assert_outcomes(passed=2)
     result.stdout.fnmatch_lines(["*finished test_sums"])
-    *fixed, entry = quick.report()["benchmarks"]
+    *fixed, entry = project.report()["benchmarks"]
     assert [e["name"] for e in fixed] == ["test_fixture-after", "test_fixture-before"]
     assert (entry["id"], entry["file"], entry["line"]) == ("test_x.py::test_sums", "test_x.py", 14)
     assert entry["description"] == "sums"
@@ -56,7 +56,7 @@ def test_a_check_that_holds_returns_its_result(quick):
         "a": {"reward": [1, None]},
         "b": {"reward": [1, 0]},
     }
-    assert quick.aggregate()[-1]["benchmark"] == "test_x.py::test_sums"
+    assert project.aggregate()[-1]["benchmark"] == "test_x.py::test_sums"
 
 
 FAILING = """
@@ -76,11 +76,11 @@ def test_helped(evalmetrics):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(quick, workers):
-    quick.write("helper.py", "def gate(e, r): e.check(r, thresholds={'mean_reward': '>= 1'})\n")
-    quick.write("test_x.py", FAILING)
+def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(project, workers):
+    project.write("helper.py", "def gate(e, r): e.check(r, thresholds={'mean_reward': '>= 1'})\n")
+    project.write("test_x.py", FAILING)
     more = ("-p", "no:randomly", "--force-short-summary", "--junitxml=junit.xml")
-    result = quick.run(*workers, *more)
+    result = project.run(*workers, *more)
     result.assert_outcomes(failed=2)
     result.stdout.fnmatch_lines(
         [
@@ -99,8 +99,8 @@ def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(quick, wo
         ]
     )
     result.stdout.no_fnmatch_line("*checking.py*")
-    assert (quick.report()["verdict"], quick.report()["not_evaluated"]) == ("FAIL", [])
-    cases = ET.parse(quick.path / "junit.xml").iter("testcase")  # noqa: S314 - ours
+    assert (project.report()["verdict"], project.report()["not_evaluated"]) == ("FAIL", [])
+    cases = ET.parse(project.path / "junit.xml").iter("testcase")  # noqa: S314 - ours
     (case,) = [case for case in cases if case.get("name") == "test_sums"]
     properties = {p.get("name"): p.get("value") for p in case.iter("property")}
     assert properties["test_sums-easy: pass_rate"] == "0.0"
@@ -123,13 +123,13 @@ def test_more(evalmetrics):
 """
 
 
-def test_what_is_known_to_fail_is_recorded_nowhere_and_no_failure_of_the_report(quick):
-    quick.write("test_x.py", XFAIL)
-    quick.run(UPDATE).assert_outcomes(passed=1, xfailed=1)
-    assert quick.baseline("test_x/test_sums.json").exists()
-    assert not quick.baseline("test_x/test_more.json").exists()
-    assert quick.report()["verdict"] == "PASS"
-    expected, _ = quick.report()["benchmarks"]
+def test_what_is_known_to_fail_is_recorded_nowhere_and_no_failure_of_the_report(project):
+    project.write("test_x.py", XFAIL)
+    project.run(UPDATE).assert_outcomes(passed=1, xfailed=1)
+    assert project.baseline("test_x/test_sums.json").exists()
+    assert not project.baseline("test_x/test_more.json").exists()
+    assert project.report()["verdict"] == "PASS"
+    expected, _ = project.report()["benchmarks"]
     assert (expected["verdict"], expected["xfail"]) == ("FAIL", True)
 
 
@@ -160,10 +160,10 @@ WRONG_CALLS = [
 ]
 
 
-def test_what_means_nothing_is_told_without_a_traceback(quick):
+def test_what_means_nothing_is_told_without_a_traceback(project):
     tests = [f"def test_{i}(evalmetrics): {call}\n" for i, (call, _) in enumerate(WRONG_CALLS)]
-    quick.write("test_x.py", "".join(tests))
-    result = quick.run("-p", "no:randomly")
+    project.write("test_x.py", "".join(tests))
+    result = project.run("-p", "no:randomly")
     result.assert_outcomes(failed=len(WRONG_CALLS))
     result.stdout.no_fnmatch_line("*site-packages*")
     for number, (_, messages) in enumerate(WRONG_CALLS):
@@ -180,10 +180,10 @@ benchmarks:
 """
 
 
-def test_the_benchmarks_of_a_file_run_from_a_test(quick):
-    quick.rollouts([[1.0], [0.0]], "sub/runs.jsonl")
-    quick.write("sub/two.yaml", BENCH)
-    quick.write(
+def test_the_benchmarks_of_a_file_run_from_a_test(project):
+    project.rollouts([[1.0], [0.0]], "sub/runs.jsonl")
+    project.write("sub/two.yaml", BENCH)
+    project.write(
         "test_x.py",
         """
 def test_all(evalmetrics):
@@ -197,8 +197,8 @@ def test_another(evalmetrics):
     evalmetrics.run("sub/two.yaml", "hards")
 """,
     )
-    quick.run(UPDATE)
-    result = quick.run()
+    project.run(UPDATE)
+    result = project.run()
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
         [
@@ -207,7 +207,7 @@ def test_another(evalmetrics):
             "sub/two.yaml has no benchmark 'hards': did you mean 'hard'? it has: easy, hard",
         ]
     )
-    assert {p.name for p in quick.baseline("test_x").iterdir()} == {
+    assert {p.name for p in project.baseline("test_x").iterdir()} == {
         "test_all-hard.json",
         "test_quietly-hard.json",
     }

@@ -36,11 +36,11 @@ ALL = {
 
 
 @pytest.fixture
-def folder(quick):
+def folder(project):
     """Where all baselines of the file lie, as recorded."""
-    quick.write("test_x.py", TEXT)
-    assert quick.run(UPDATE).ret == 0
-    folder = quick.path / "__baselines__" / "test_x"
+    project.write("test_x.py", TEXT)
+    assert project.run(UPDATE).ret == 0
+    folder = project.path / "__baselines__" / "test_x"
     assert names(folder) == ALL
     return folder
 
@@ -49,18 +49,18 @@ def names(folder):
     return {path.name for path in folder.iterdir()} if folder.exists() else set()
 
 
-def test_a_check_that_its_test_makes_no_more(quick, folder):
-    quick.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
-    result = quick.run("--snapshot-details", "-k", "not named")
+def test_a_check_that_its_test_makes_no_more(project, folder):
+    project.write("test_x.py", TEXT.replace('name="other"', 'name="new"'))
+    result = project.run("--snapshot-details", "-k", "not named")
     assert result.ret == 0  # a selection says nothing
-    assert quick.run().ret == 1  # the new one is missing, so that its test fails
+    assert project.run().ret == 1  # the new one is missing, so that its test fails
     assert names(folder) == ALL
-    assert quick.run(UPDATE).ret == 0
+    assert project.run(UPDATE).ret == 0
     assert names(folder) == ALL | {"test_named-new.json"}
-    result = quick.run("--snapshot-details", "-n", "1")
+    result = project.run("--snapshot-details", "-n", "1")
     assert result.ret == 1
     result.assert_outcomes(passed=5)
-    assert [entry["id"].partition("::")[2] for entry in quick.report()["benchmarks"]] == [
+    assert [entry["id"].partition("::")[2] for entry in project.report()["benchmarks"]] == [
         "TestCode::TestHard::test_sums::easy",
         "test_last",
         "test_models[a]",
@@ -71,42 +71,44 @@ def test_a_check_that_its_test_makes_no_more(quick, folder):
     result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
 
 
-def test_a_test_or_a_file_that_is_gone(quick, folder):
-    quick.write("test_x.py", TEXT.partition("def test_last")[0])
-    assert quick.run().ret == 1
-    assert quick.run(UPDATE).ret == 0
+def test_a_test_or_a_file_that_is_gone(project, folder):
+    project.write("test_x.py", TEXT.partition("def test_last")[0])
+    assert project.run().ret == 1
+    assert project.run(UPDATE).ret == 0
     assert names(folder) == ALL
-    assert quick.run(DELETE).ret == 0
+    assert project.run(DELETE).ret == 0
     assert names(folder) == ALL - {"test_last.json"}
-    quick.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
-    assert quick.run(UPDATE, "--ignore", "test_x.py").ret == 0
+    project.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
+    assert project.run(UPDATE, "--ignore", "test_x.py").ret == 0
     assert names(folder) == ALL - {"test_last.json"}
-    (quick.path / "test_x.py").unlink()
-    quick.run(DELETE).stdout.fnmatch_lines(["5 unused baselines deleted"])
+    (project.path / "test_x.py").unlink()
+    project.run(DELETE).stdout.fnmatch_lines(["5 unused baselines deleted"])
     assert names(folder) == set()
 
 
-def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(quick):
-    quick.write(
+def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
+    project.write(
         "base.py",
         "class Base:\n"
         "    def test_inherited(self, evalmetrics): evalmetrics.check([1, 0], baseline=True)\n",
     )
-    quick.write(
+    project.write(
         "test_x.py",
         "from base import Base\nclass TestX(Base): pass\n"
         "def one(evalmetrics): evalmetrics.check([1, 0], baseline=True)\n"
         "globals()['test_made'] = one\ndef test_plain(): pass\n",
     )
-    quick.write("pytest.ini", "[pytest]\npythonpath = .\n")
-    assert quick.run(UPDATE).ret == 0
-    folder = quick.path / "__baselines__" / "test_x"
+    project.write("pytest.ini", "[pytest]\npythonpath = .\n")
+    assert project.run(UPDATE).ret == 0
+    folder = project.path / "__baselines__" / "test_x"
     before = names(folder)
     assert before == {"TestX.test_inherited.json", "test_made.json"}
-    quick.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n")
+    project.write(
+        "conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n"
+    )
     selections = ((), ("-k", "test"), ("--deselect", "test_x.py::test_plain"))
     for args in product(((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)), selections):
-        result = quick.run(*chain(*args))
+        result = project.run(*chain(*args))
         result.stdout.no_fnmatch_line("*unused: *")
         result.stdout.no_fnmatch_line("*snapshot*unused*")
         assert names(folder) == before
@@ -121,21 +123,21 @@ CHANGES = [
 ]
 
 
-def test_what_may_still_be_asked_for_is_kept(quick, folder):
+def test_what_may_still_be_asked_for_is_kept(project, folder):
     for change in CHANGES:
         text = TEXT.replace(*change)
         assert text != TEXT
-        quick.write("test_x.py", text)
-        result = quick.run(UPDATE)
+        project.write("test_x.py", text)
+        result = project.run(UPDATE)
         result.stdout.no_fnmatch_line("*unused*")
         assert names(folder) == ALL
 
 
-def test_a_file_of_benchmarks_of_the_same_stem(quick, folder):
-    quick.write("pytest.ini", "[pytest]\nevalmetrics_files = *.yaml\n")
-    quick.rollouts([[1.0]])
-    quick.write("test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}")
-    result = quick.run(UPDATE)
+def test_a_file_of_benchmarks_of_the_same_stem(project, folder):
+    project.write("pytest.ini", "[pytest]\nevalmetrics_files = *.yaml\n")
+    project.rollouts([[1.0]])
+    project.write("test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}")
+    result = project.run(UPDATE)
     result.stdout.fnmatch_lines(
         ["INCONCLUSIVE *test_x.py and test_x.yaml would keep their baselines in one folder*"]
     )

@@ -6,18 +6,12 @@ import subprocess
 import sys
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 from jsonschema import Draft202012Validator
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.config.yaml_reader import parse_yaml
 
 MESSAGE = re.compile(r"(.*)\.bench\.yaml:(\d+: .*)")
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 @pytest.fixture

@@ -43,12 +43,12 @@ def test_two_processes_lose_nothing(tmp_path):
 
 
 @pytest.fixture
-def kept(quick, passing):
+def kept(project, passing):
     """A benchmark with one run in its history."""
     passing(7)
-    quick.bench()
-    assert quick.run(*KEEP).ret == 0
-    return quick
+    project.bench()
+    assert project.run(*KEEP).ret == 0
+    return project
 
 
 def test_broken_lines_are_told_by_their_place_and_left_alone(kept):
@@ -92,7 +92,7 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch):
         return write(handle, data[:10])
 
     monkeypatch.setattr(os, "write", full)
-    result = kept.run(*KEEP)
+    result = kept.run_here(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*the history can't be written: No space left on device*"])
     assert calls[1] == calls[0][10:]

@@ -44,34 +44,34 @@ FELL = (
 )
 
 
-def test_a_shift_is_warned_of_with_its_commits_everywhere(quick, passing):
-    quick.bench(GATED)
+def test_a_shift_is_warned_of_with_its_commits_everywhere(project, passing):
+    project.bench(GATED)
     passing(7)
-    quick.write("h.jsonl", runs(STEADY + FALLEN, {}))
-    result = quick.run("--evalmetrics-history", "h.jsonl")
+    project.write("h.jsonl", runs(STEADY + FALLEN, {}))
+    result = project.run("--evalmetrics-history", "h.jsonl")
     assert result.ret == 0
     result.stdout.fnmatch_lines([f"warning: {FELL}"])
-    summary = (quick.path / "evalmetrics/summary.md").read_text()
+    summary = (project.path / "evalmetrics/summary.md").read_text()
     assert "**Drift:**" in summary
     assert "fell from 0.8017" in summary
-    assert "fell from 0.8017" in (quick.path / "evalmetrics/report.html").read_text()
-    assert json.loads((quick.path / "h.jsonl").read_text().splitlines()[-1])["drift"] == [FELL]
-    assert quick.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
+    assert "fell from 0.8017" in (project.path / "evalmetrics/report.html").read_text()
+    assert json.loads((project.path / "h.jsonl").read_text().splitlines()[-1])["drift"] == [FELL]
+    assert project.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
 
 
-def test_a_drift_fails_the_build_where_the_benchmark_says_so(quick, passing):
-    quick.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
+def test_a_drift_fails_the_build_where_the_benchmark_says_so(project, passing):
+    project.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
     for count, values in ((7, STEADY + FALLEN), (8, STEADY), (7, STEADY + FALLEN)):
         passing(count)
-        quick.write("h.jsonl", runs(values, {}))
-        result = quick.run("--evalmetrics-history", "h.jsonl")
+        project.write("h.jsonl", runs(values, {}))
+        result = project.run("--evalmetrics-history", "h.jsonl")
         assert result.ret == (values != STEADY)
-        assert quick.report()["verdict"] == ("FAIL" if result.ret else "PASS")
+        assert project.report()["verdict"] == ("FAIL" if result.ret else "PASS")
     # a run that fails for its drift alone counts, so that it fails again
-    result = quick.run("--evalmetrics-history", "h.jsonl")
+    result = project.run("--evalmetrics-history", "h.jsonl")
     assert result.ret == 1
     result.stdout.fnmatch_lines(["FAIL  math.bench.yaml:*: math: pass@1 fell from 0.8017 *"])
-    assert "drift: fail needs a history" in quick.run().stdout.str()
+    assert "drift: fail needs a history" in project.run().stdout.str()
 
 
 def test_of_several_metrics_any_one_may_raise_a_false_alarm_once_in_two_hundred_runs():
@@ -90,20 +90,20 @@ def test_of_several_metrics_any_one_may_raise_a_false_alarm_once_in_two_hundred_
         (runs(STEADY[:3] + FALLEN, {}), 7),  # too few runs to tell
     ],
 )
-def test_what_is_no_drift_is_not_warned_of(quick, passing, history, count):
-    quick.bench(GATED)
+def test_what_is_no_drift_is_not_warned_of(project, passing, history, count):
+    project.bench(GATED)
     passing(count)
-    quick.write("h.jsonl", history)
-    assert "warning" not in quick.run("--evalmetrics-history", "h.jsonl").stdout.str()
+    project.write("h.jsonl", history)
+    assert "warning" not in project.run("--evalmetrics-history", "h.jsonl").stdout.str()
 
 
 @pytest.mark.parametrize(("step", "warned"), [(0.03, True), (0.005, False)])
-def test_a_ratchet_of_accepted_changes_is_held_against_the_first(quick, passing, step, warned):
-    quick.bench(GATED)
+def test_a_ratchet_of_accepted_changes_is_held_against_the_first(project, passing, step, warned):
+    project.bench(GATED)
     passing(7 if warned else 9)
     starts = {1: "", 5: "cheaper", 9: "", 13: "a new server"}
-    quick.write("h.jsonl", runs([0.99 - step * (i // 4) for i in range(14)], starts))
-    out = quick.run("--evalmetrics-history", "h.jsonl").stdout.str()
+    project.write("h.jsonl", runs([0.99 - step * (i // 4) for i in range(14)], starts))
+    out = project.run("--evalmetrics-history", "h.jsonl").stdout.str()
     note = (
         "math: pass@1 is 0.7, and was 0.99 in the first baseline, of 2026-05-01 (0000001): 3 "
         "changes have been accepted since (cheaper; a new server)"

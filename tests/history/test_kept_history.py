@@ -10,17 +10,17 @@ PLAIN = "num_samples: 1\nexpect: {tasks: 10}\nmetrics: [pass@1]\n"
 BEST = PLAIN + "baseline: {against: best, rule: absolute, max_drop: 0.15}\n"
 
 
-def lines(quick, name="h.jsonl"):
-    return [json.loads(line) for line in (quick.path / name).read_text().splitlines()]
+def lines(project, name="h.jsonl"):
+    return [json.loads(line) for line in (project.path / name).read_text().splitlines()]
 
 
-def test_a_run_appends_a_line_per_benchmark(quick, passing):
+def test_a_run_appends_a_line_per_benchmark(project, passing):
     passing(7)
-    quick.bench(PLAIN + 'thresholds: {pass@1: ">= 0.5"}')
-    quick.bench(PLAIN + 'thresholds: {pass@1: ">= 0.9"}', name="sub/hard.bench.yaml")
-    quick.rollouts([[1.0]] * 10, "sub/runs.jsonl")
-    assert quick.run(*KEEP).ret == 0
-    first, second = lines(quick)
+    project.bench(PLAIN + 'thresholds: {pass@1: ">= 0.5"}')
+    project.bench(PLAIN + 'thresholds: {pass@1: ">= 0.9"}', name="sub/hard.bench.yaml")
+    project.rollouts([[1.0]] * 10, "sub/runs.jsonl")
+    assert project.run(*KEEP).ret == 0
+    first, second = lines(project)
     names = ("math.bench.yaml::math", "sub/hard.bench.yaml::math")
     assert (first["benchmark"], second["benchmark"]) == names
     point = first["agents"]["agent"]["pass@1"]
@@ -29,50 +29,50 @@ def test_a_run_appends_a_line_per_benchmark(quick, passing):
     assert (first["verdict"], first["usable"]) == ("PASS", True)
 
 
-def test_what_evaluates_nothing_appends_nothing(quick, passing):
+def test_what_evaluates_nothing_appends_nothing(project, passing):
     passing(7)
-    quick.bench(PLAIN + "baseline: true")
+    project.bench(PLAIN + "baseline: true")
     for args in (("--collect-only",), ("--evalmetrics-plan",), ("-k", "none")):
-        quick.run(*KEEP, *args)
-        assert not (quick.path / "h.jsonl").exists()
+        project.run(*KEEP, *args)
+        assert not (project.path / "h.jsonl").exists()
 
 
-def test_workers_append_nothing_themselves(quick, passing):
+def test_workers_append_nothing_themselves(project, passing):
     passing(7)
-    quick.write(
+    project.write(
         "many.bench.yaml",
         "defaults: {rollouts: runs.jsonl, expect: {tasks: 10}}\nbenchmarks:\n"
         + "".join(f"  - {{name: b{i}}}\n" for i in range(6)),
     )
-    quick.write("pytest.ini", "[pytest]\nevalmetrics_history = kept/h.jsonl\n")
-    assert quick.run("-n", "1").ret == 0
-    assert [line["benchmark"] for line in lines(quick, "kept/h.jsonl")] == [
+    project.write("pytest.ini", "[pytest]\nevalmetrics_history = kept/h.jsonl\n")
+    assert project.run("-n", "1").ret == 0
+    assert [line["benchmark"] for line in lines(project, "kept/h.jsonl")] == [
         f"many.bench.yaml::b{i}" for i in range(6)
     ]
-    assert quick.run(*KEEP).ret == 0  # the command line wins
-    assert len(lines(quick)) == len(lines(quick, "kept/h.jsonl")) == 6
+    assert project.run(*KEEP).ret == 0  # the command line wins
+    assert len(lines(project)) == len(lines(project, "kept/h.jsonl")) == 6
 
 
-def test_what_is_known_to_fail_or_not_complete_does_not_count(quick, passing):
+def test_what_is_known_to_fail_or_not_complete_does_not_count(project, passing):
     passing(7)
     for text in (
         'xfail: true\nthresholds: {pass@1: ">= 0.9"}',
         'thresholds: {pass@1: ">= 0.9"}',
         "expect: {tasks: 11}",
     ):
-        quick.bench(PLAIN.replace("expect: {tasks: 10}\n", "") + text)
-        quick.run(*KEEP)
-    assert [line["usable"] for line in lines(quick)] == [False] * 3
+        project.bench(PLAIN.replace("expect: {tasks: 10}\n", "") + text)
+        project.run(*KEEP)
+    assert [line["usable"] for line in lines(project)] == [False] * 3
 
 
-def test_best_has_to_be_started_then_holds_and_is_accepted_anew(quick, passing):
-    quick.bench(BEST)
+def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing):
+    project.bench(BEST)
     passing(9)
-    result = quick.run(UPDATE)  # without a history to append to nothing is accepted
+    result = project.run(UPDATE)  # without a history to append to nothing is accepted
     assert result.ret == 1
     message = "INCONCLUSIVE *:*: against: best needs a history, and none is named"
     result.stdout.fnmatch_lines([message, "  -> name it: *"])
-    result = quick.run(*KEEP)
+    result = project.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(
         [
@@ -80,12 +80,12 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(quick, passing):
             "  -> start with it: `pytest --snapshot-update --evalmetrics-history FILE`",
         ]
     )
-    result = quick.run(*KEEP, UPDATE)
+    result = project.run(*KEEP, UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(["note: *accepted: from this run on its history counts anew"])
     passing(7)  # more than 0.15 below the best
     for _ in range(2):
-        result = quick.run(*KEEP)
+        result = project.run(*KEEP)
         assert result.ret == 1
         result.stdout.fnmatch_lines(
             [
@@ -93,17 +93,17 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(quick, passing):
                 "*fix the regression; or, *",
             ]
         )
-    assert quick.run(*KEEP, UPDATE).ret == 0
-    assert quick.run(*KEEP).ret == 0  # 0.9 counts no more
-    evidence = quick.checks()["pass@1"]["evidence"]
+    assert project.run(*KEEP, UPDATE).ret == 0
+    assert project.run(*KEEP).ret == 0  # 0.9 counts no more
+    evidence = project.checks()["pass@1"]["evidence"]
     assert (evidence["against"], evidence["baseline"], evidence["runs"]) == ("best", 0.7, 1)
 
 
-def test_the_median_of_a_history_beside_the_benchmark_file(quick, passing):
-    quick.bench(PLAIN)
+def test_the_median_of_a_history_beside_the_benchmark_file(project, passing):
+    project.bench(PLAIN)
     for count in (6, 1, 4, 5, 9):
         passing(count)
-        quick.run("--evalmetrics-history", "main.jsonl")
+        project.run("--evalmetrics-history", "main.jsonl")
     passing(0)
     for last, value, runs in (
         (1, 0.9, "the only run"),
@@ -112,47 +112,47 @@ def test_the_median_of_a_history_beside_the_benchmark_file(quick, passing):
         (9, 0.5, "the median of the last 5 runs"),
     ):
         against = f"median-of-last-{last}, history: main.jsonl"
-        quick.bench(f"{PLAIN}baseline: {{against: {against}, rule: exact}}\n")
-        result = quick.run()
+        project.bench(f"{PLAIN}baseline: {{against: {against}, rule: exact}}\n")
+        result = project.run()
         assert result.ret == 1
         result.stdout.fnmatch_lines([f"FAIL *pass@1 fell from {value} to 0 ({runs})"])
-    assert len(lines(quick, "main.jsonl")) == 5
+    assert len(lines(project, "main.jsonl")) == 5
 
 
 @pytest.mark.parametrize("tasks", [5, 20])
-def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(quick, passing, tasks):
+def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(project, passing, tasks):
     passing(7)
-    quick.bench(BEST)
-    assert quick.run(*KEEP, UPDATE).ret == 0
-    quick.rollouts([[1.0]] * tasks)
-    quick.bench(BEST.replace("10", str(tasks)))
-    result = quick.run(*KEEP)
+    project.bench(BEST)
+    assert project.run(*KEEP, UPDATE).ret == 0
+    project.rollouts([[1.0]] * tasks)
+    project.bench(BEST.replace("10", str(tasks)))
+    result = project.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"*rest on another number of tasks: 10, and now {tasks}"])
 
 
-def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(quick):
+def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(project):
     def rows(*agents):
         more = {"_ng_rollout_index": 0, "reward": 1.0}
         tasks = [(agent, t) for agent in agents for t in range(10)]
-        quick.rows(
+        project.rows(
             "runs.jsonl", ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks)
         )
 
-    quick.bench(BEST)
+    project.bench(BEST)
     rows("a", "b")
-    assert quick.run(*KEEP, UPDATE).ret == 0
-    assert quick.run(*KEEP).ret == 0
+    assert project.run(*KEEP, UPDATE).ret == 0
+    assert project.run(*KEEP).ret == 0
     rows("a")
-    result = quick.run(*KEEP)
+    result = project.run(*KEEP)
     assert result.ret == 1
     result.stdout.fnmatch_lines(["*this run has no agent 'b', which the history has"])
-    assert quick.run(*KEEP, UPDATE).ret == 0
+    assert project.run(*KEEP, UPDATE).ret == 0
     rows("c")
-    assert quick.run(*KEEP).ret == 0
-    quick.bench(BEST.replace("[pass@1]", "[mean/reward, pass@1, max@1]"))
+    assert project.run(*KEEP).ret == 0
+    project.bench(BEST.replace("[pass@1]", "[mean/reward, pass@1, max@1]"))
     message = "*h.jsonl holds no run of this benchmark that counts and has max@1 yet"
-    quick.run(*KEEP).stdout.fnmatch_lines([message])
+    project.run(*KEEP).stdout.fnmatch_lines([message])
 
 
 IMPOSSIBLE = {
@@ -171,10 +171,10 @@ IMPOSSIBLE = {
 }
 
 
-def test_what_a_history_can_t_do_is_told_before_anything_runs(quick):
+def test_what_a_history_can_t_do_is_told_before_anything_runs(project):
     for number, baseline in enumerate(IMPOSSIBLE):
-        quick.bench(f"baseline: {baseline}", f"{number}.bench.yaml")
-    result = quick.run()
+        project.bench(f"baseline: {baseline}", f"{number}.bench.yaml")
+    result = project.run()
     assert result.ret == 2
     lines = [line for line in result.outlines if ".bench.yaml:4: " in line]
     for number, (line, message) in enumerate(zip(lines, IMPOSSIBLE.values(), strict=True)):

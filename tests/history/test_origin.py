@@ -20,17 +20,17 @@ OF_GITHUB = "https://github.com/me/it/actions/runs/7"
 
 
 @pytest.fixture
-def origin(quick, passing, monkeypatch):
+def origin(project, passing, monkeypatch):
     """Run a benchmark; give the commit, the branch and the address of its line."""
     for name in list(os.environ):
         if name.startswith(("BUILDKITE_", "CI_", "GITHUB_")):
             monkeypatch.delenv(name)
     passing(7)
-    quick.bench()
+    project.bench()
 
     def run():
-        assert quick.run("--evalmetrics-history", "h.jsonl").ret == 0
-        line = json.loads((quick.path / "h.jsonl").read_text().splitlines()[-1])
+        assert project.run("--evalmetrics-history", "h.jsonl").ret == 0
+        line = json.loads((project.path / "h.jsonl").read_text().splitlines()[-1])
         return line["commit"], line["branch"], line["url"]
 
     return run
@@ -57,19 +57,19 @@ def test_a_ci_system_comes_first(origin, monkeypatch, environ, expected):
     assert origin() == expected
 
 
-def test_git_is_asked_where_no_ci_system_says_anything(origin, quick, monkeypatch):
+def test_git_is_asked_where_no_ci_system_says_anything(origin, project, monkeypatch):
     assert origin() == (None, None, None)  # no repository
     for command in (
         ("init", "-q", "-b", "topic"),
         ("-c", "user.name=me", "-c", "user.email=me@x", "commit", "-q", "--allow-empty", "-m", "x"),
     ):
-        done = subprocess.run(["git", *command], cwd=quick.path, check=False, capture_output=True)
+        done = subprocess.run(["git", *command], cwd=project.path, check=False, capture_output=True)
         if done.returncode:
             pytest.skip("there is no git")
     commit, branch, _ = origin()
     assert branch == "topic"
     assert len(commit) == 40
-    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=quick.path, check=True)
+    subprocess.run(["git", "checkout", "-q", "--detach"], cwd=project.path, check=True)
     assert origin() == (commit, None, None)
     monkeypatch.setenv("PATH", "")
     assert origin() == (None, None, None)

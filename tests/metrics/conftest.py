@@ -4,8 +4,6 @@ import json
 
 import numpy as np
 import pytest
-from baselines.conftest import _loaded  # noqa: F401 - a fixture of this folder too
-from baselines.conftest import quick as project  # noqa: F401 - this one too
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.data import Category

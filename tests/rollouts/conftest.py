@@ -6,7 +6,6 @@ from contextlib import contextmanager
 from http.server import ThreadingHTTPServer
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this folder too
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request
@@ -72,11 +71,6 @@ class Folder:
 @pytest.fixture
 def folder(tmp_path):
     return Folder(tmp_path)
-
-
-@pytest.fixture
-def project(pytester):
-    return Quick(pytester)
 
 
 @pytest.fixture

@@ -57,7 +57,7 @@ def test_memory_that_is_full_is_told(project, monkeypatch, where):
     project.rollouts([[1]])
     project.bench()
     monkeypatch.setattr(f"pytest_evalmetrics.{where}", full)
-    result = project.run()
+    result = project.run_here()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         ["math.bench.yaml:1: there is not enough memory for math", "  split the benchmark into *"]

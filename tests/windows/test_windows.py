@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from baselines.conftest import Quick, _loaded  # noqa: F401 - a fixture of this file too
+from conftest import Project
 from generation.running import online
 
 pytestmark = pytest.mark.skipif(
@@ -47,7 +47,7 @@ def files_of(folder):
 @pytest.fixture
 def odd(pytester):
     """A benchmark, an agent and a test with names that no file has on Windows."""
-    project = Quick(pytester)
+    project = Project(pytester)
     now = [[1.0, 0.0]] * 10 + [[1.0, 1.0]] * 20
     project.rollouts(now, agent_ref={"name": ODD})
     name = json.dumps(ODD)

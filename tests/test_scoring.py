@@ -187,6 +187,17 @@ def test_a_replay_reports_failed_rows_as_the_run_did(scored):
         assert scored.endpoint.posts == asked
 
 
+def test_a_replay_that_lacks_answers_is_not_judged_though_rows_may_fail(scored):
+    scored.data(*[{"score": 1}] * 3)
+    scored.bench("metrics: mean_reward\nexpect: {missing_reward: 0.0, max_missing: 50%}")
+    scored.run().assert_outcomes(passed=1)
+    scored.data(*[{"score": 1}] * 3, {"score": 2})
+    result = scored.run("--evalmetrics-replay")
+    result.assert_outcomes(failed=1)
+    lacking = "INCONCLUSIVE  the journal has no answer for 1 of 4 rollouts"
+    result.stdout.fnmatch_lines([lacking, "  -> run once without replay"])
+
+
 def test_refresh_no_journal_and_clear(scored):
     scored.data({"score": 1})
     scored.bench(path="/count", text="metrics: mean_reward")

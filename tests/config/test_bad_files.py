@@ -154,6 +154,7 @@ OF_ONE = [
         f"6: .expect.rollouts: {SOME_ROLLOUTS}, found a mapping",
         f'7: .expect.max_missing: {A_SHARE}, found the text "few"',
     ),
+    one("expect: {tasks: '>= 0'}", f'4: .expect.tasks: {A_COUNT}, found the text ">= 0"'),
     one(
         "expect:\n  max_missing: 200%\n  missing_reward: .inf",
         f'5: .expect.max_missing: {A_SHARE}, found the text "200%"',
@@ -292,6 +293,10 @@ FILES = {
     ],
 }
 UNMARKED = {  # by an editor: what follows from two values together
+    "benchmark:\n  name: a\n  rollouts: {path: r, fields: {reward: a, scores: {reward: b}}}\n": [
+        "3: benchmark.rollouts.fields: the reward has two paths, reward: and scores: reward: "
+        "remove one"
+    ],
     (
         "benchmarks:\n- name: a\n  rollouts: r\n- name: b\n  rollouts: r\n- rollouts: r\n"
         "  name: a\n"

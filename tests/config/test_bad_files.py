@@ -295,7 +295,7 @@ FILES = {
 UNMARKED = {  # by an editor: what follows from two values together
     "benchmark:\n  name: a\n  rollouts: {path: r, fields: {reward: a, scores: {reward: b}}}\n": [
         "3: benchmark.rollouts.fields: the reward has two paths, reward: and scores: reward: "
-        "remove one"
+        + "remove one"
     ],
     (
         "benchmarks:\n- name: a\n  rollouts: r\n- name: b\n  rollouts: r\n- rollouts: r\n"

@@ -371,13 +371,12 @@ class _Picture:
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Keep the first tasks of those that a picture describes."""
-    columns = ("ids", "rewards_now", "rewards_was", "rows")
+    columns, sides = ("ids", "rewards_now", "rewards_was", "rows"), ("now", "was")
     return _with_its_files(
         {
             **tasks,
             **{name: tasks[name][:most] for name in columns},
-            "now": [column[:most] for column in tasks["now"]],
-            "was": [None if column is None else column[:most] for column in tasks["was"]],
+            **{side: [column and column[:most] for column in tasks[side]] for side in sides},
             "notes": {at: notes for at, notes in tasks["notes"].items() if int(at) < most},
         }
     )

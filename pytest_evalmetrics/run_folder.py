@@ -272,10 +272,8 @@ def _is_process(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
+    except OSError as error:  # of another user's process: not permitted
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

@@ -269,12 +269,9 @@ class Registry:
                 target = point.load()
             except Exception as error:
                 package, why = _package_of(point), f"{type(error).__name__}: {error}"
-                message = (
-                    f"the {self.kind} {name!r} of {package} can't be loaded from {point.value}"
-                )
-                raise RegistryError(
-                    f"{message}: {why}", hint=f"fix or uninstall {package}"
-                ) from error
+                what = f"the {self.kind} {name!r} of {package} can't be loaded"
+                message = f"{what} from {point.value}: {why}"
+                raise RegistryError(message, hint=f"fix or uninstall {package}") from error
             if not inspect.ismodule(target):  # importing a module ran its decorators
                 self._add(_Entry(name, target, 1))
 

@@ -46,17 +46,15 @@ _OPTIONS = """
 --evalmetrics-reason TEXT
     with --snapshot-update: why the change is accepted; the baseline and the history keep it
 --evalmetrics-first-run
-    warn, rather than fail, if the report that `baseline: {report: FILE}` names does not exist yet:
-    for CI's first run on the main branch
+    warn, not fail, if the report of `baseline: {report: FILE}` is not there: for CI's first run
 --evalmetrics-schema [benchmark|report]
     print the JSON Schema of benchmark files (or of report.json) and exit
 --evalmetrics-plan
     evaluate nothing: print the smallest drop that each gate can detect, how many rollouts per task
     would detect max_drop, and what the calls will cost
 --evalmetrics-calibrate
-    gate nothing: print the noise between runs of an unchanged system (those of each baseline), what
-    dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
-    settings that fit it
+    gate nothing: print the noise between the runs of each baseline, what dominates it, flaky tasks,
+    the false alarms that today's settings give, and a patch with settings that fit it
 --evalmetrics-runs N
     with --evalmetrics-calibrate: make N runs now of what a model answers or a judge scores
 --evalmetrics-check
@@ -75,8 +73,7 @@ _OPTIONS = """
     append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
     branch; reports show the trend
 --evalmetrics-replay
-    paid calls: answer only from the journal; a call without an answer in it is a failed row.
-    Nothing is sent, and no key is needed
+    paid calls: answer from the journal alone, without keys; a call without an answer fails its row
 --evalmetrics-refresh
     paid calls: send every call again, and replace the answers in the journal
 --evalmetrics-no-journal
@@ -91,9 +88,8 @@ _OPTIONS = """
 --evalmetrics-journal-clear
     empty the journal before the run (so does pytest's own --cache-clear)
 --evalmetrics-budget LIMITS
-    what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the currency
-    of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and benchmarks that lack
-    some are INCONCLUSIVE; run again to continue
+    what all calls of this run may use, such as 5usd,2e6tokens,1000calls,30min (usd: as in price);
+    then no rollout begins, and benchmarks that lack some are INCONCLUSIVE; run again to continue
 --evalmetrics-engine local|ray
     where rollouts are read and rows are scored: local (default), or on a Ray cluster
 --evalmetrics-ray-address ADDRESS
@@ -109,8 +105,7 @@ _OPTIONS = """
     print which of several runs is the first worse one, and how sure that is, and exit; the oldest
     first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
 --evalmetrics-to-parquet FILE
-    with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file instead,
-    which is several times as fast to read, and exit
+    with --evalmetrics-inspect: write the numbers into a Parquet file, which loads faster, and exit
 --evalmetrics-label FIELD...
     with --evalmetrics-to-parquet: keep this field too, for breakdown: and cluster:; repeatable
 """

@@ -117,8 +117,7 @@ _REWARDS = 8  # of a task
 
 def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
     """Describe the flipped tasks, the basis of the test, and what it could have detected."""
-    worst = evidence.get("worst_tasks") or []
-    if worst:
+    if worst := evidence.get("worst_tasks"):
         flips = [
             f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})" for t in worst
         ]

@@ -41,11 +41,9 @@ def _number(x: float) -> float:
 
 def means(table: RolloutTable, score: str) -> Floats:
     """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
-    column = table.scores[score]
-    finite = np.isfinite(column)
-    n = len(table.tasks)
-    sums = np.bincount(table.task, weights=np.where(finite, column, 0.0), minlength=n)
-    counts = np.bincount(table.task[finite], minlength=n)
+    rewards = table.rewards(score)
+    sums = np.bincount(rewards.task, weights=rewards.values, minlength=len(rewards))
+    counts = rewards.counts
     averages: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
     return averages
 
@@ -154,9 +152,8 @@ def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[i
         read = chosen[read]
     ends = np.cumsum([source.rows for source in table.sources], dtype=np.int64)
     file = np.searchsorted(ends, read, side="right")
-    places: list[list[int]] = np.stack(
-        (table.sample[rows], file, read - np.append(0, ends)[file] + 1), axis=1
-    ).tolist()
+    columns = (table.sample[rows], file, read - np.append(0, ends)[file] + 1)
+    places: list[list[int]] = np.stack(columns, axis=1).tolist()
     return places
 
 

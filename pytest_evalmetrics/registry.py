@@ -189,12 +189,11 @@ class Registry:
                 entry = self._registered(name)
         if entry is not None:
             return Found(entry.name, entry.target, numbers_in(entry.name, name) or {})
-        raise RegistryError(
-            f"there is no {self.kind} {name!r}: "
-            + did_you_mean(name, [*self._reserved, *self.names()], what=f"{self.kind}s there are"),
-            hint=f"one of your own is package.module:attribute, or made known with "
-            f"{self._decorator} in a conftest.py of this folder or one above it",
-        )
+        known = [*self._reserved, *self.names()]
+        guess = did_you_mean(name, known, what=f"{self.kind}s there are")
+        way = f"made known with {self._decorator} in a conftest.py of this folder or one above it"
+        hint = f"one of your own is package.module:attribute, or {way}"
+        raise RegistryError(f"there is no {self.kind} {name!r}: {guess}", hint=hint)
 
     @property
     def _decorator(self) -> str:

@@ -128,11 +128,9 @@ def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
         p, adjusted = evidence.get("p"), evidence.get("p_adjusted")
         is_adjusted = p is not None and adjusted is not None and adjusted > p * 1.0000001
         adjusted = f"; p = {adjusted:.2g} adjusted for the other metrics" if is_adjusted else ""
-        yield (
-            f"{evidence['test']} over {many(tasks, 'task')}{clustered}, "
-            f"{many(evidence['rollouts_baseline'], 'rollout')} before and "
-            f"{evidence['rollouts_current']} now{adjusted}"
-        )
+        before, now = many(evidence["rollouts_baseline"], "rollout"), evidence["rollouts_current"]
+        test = f"{evidence['test']} over {many(tasks, 'task')}{clustered}"
+        yield f"{test}, {before} before and {now} now{adjusted}"
     if evidence.get("mde"):
         yield f"80 % power to see a loss of {number(evidence['mde'])} or more"
     if evidence.get("unseen_flips"):
@@ -176,10 +174,10 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
         return ""
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
     share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
+    tested = f"{many(len(levels), 'benchmark', 'is')} tested"
+    failing_ones = f"up to {sum(levels):.2g} are expected to fail by chance"
     return (
-        f"{many(len(levels), 'benchmark', 'is')} tested: without any change up to "
-        f"{sum(levels):.2g} are expected to fail by chance, and at most {share} % of such runs "
-        "are red"
+        f"{tested}: without any change {failing_ones}, and at most {share} % of such runs are red"
     )
 
 

@@ -44,8 +44,7 @@ def means(table: RolloutTable, score: str) -> Floats:
     rewards = table.rewards(score)
     sums = np.bincount(rewards.task, weights=rewards.values, minlength=len(rewards))
     counts = rewards.counts
-    averages: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return averages
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _levels(values: Floats, most: int) -> Floats | None:
@@ -242,8 +241,7 @@ class _Side(msgspec.Struct, frozen=True):
         """Return a score's mean of each task; NaN where there is none."""
         if self.table is None or score not in self.table.scores:
             return np.full(len(self.at), np.nan)
-        averages: Floats = np.append(means(self.table, score), np.nan)[self.at]
-        return averages
+        return np.append(means(self.table, score), np.nan)[self.at]
 
     def values(self, score: str, order: Ints) -> list[Any]:
         """Write the first values of some tasks; None for a task without any."""
@@ -362,8 +360,7 @@ class _Picture:
         kind[self.kinds["better"]] = 2
         kind[self.kinds["worse"]] = 0
         good = np.nan_to_num(-now if self.reward in self.lower else now)
-        order: Ints = np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
-        return order
+        return np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
 
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:

@@ -55,8 +55,7 @@ _OPTIONS = """
     evaluate nothing and call nothing: print everything that is wrong with the benchmark files,
     their templates, rows and secrets, as a linter does; exit status 1 if anything is
 --evalmetrics-delete-unused [delete|list]
-    evaluate nothing: list the baselines below the root folder that no benchmark and no test uses
-    any more, and delete them; =list only lists them
+    evaluate nothing: delete the baselines that no benchmark and no test uses; =list only lists them
 --evalmetrics-list
     list metrics, scorers, loaders, gate rules and reporters, each with its provider, and exit
 --evalmetrics-explain NAME
@@ -64,8 +63,7 @@ _OPTIONS = """
 --evalmetrics-reporters NAMES
     write only these files, such as report.json,summary.md; default all of --evalmetrics-list
 --evalmetrics-history FILE
-    append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
-    branch; reports show the trend
+    append a line per benchmark to this file (.jsonl), with its key metrics; reports show the trend
 --evalmetrics-replay
     paid calls: answer from the journal alone, without keys; a call without an answer fails its row
 --evalmetrics-refresh
@@ -93,8 +91,7 @@ _OPTIONS = """
 --evalmetrics-init PATH
     write a benchmark file for recorded rollouts, run it, and record its baseline
 --evalmetrics-compare RUN+
-    compare recorded runs (files, folders or report.json files) with the first of them, and exit;
-    `evalmetrics compare` has more options
+    compare recorded runs with the first of them, and exit; `evalmetrics compare` has more options
 --evalmetrics-culprit RUN+
     print which of several runs is the first worse one, and how sure that is, and exit; the oldest
     first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
@@ -116,11 +113,9 @@ evalmetrics_history =
 evalmetrics_engine = local|ray
     default of --evalmetrics-engine
 evalmetrics_family = benchmark|run
-    over what a chance of alpha for a false alarm holds: benchmark (default), or run, for all gated
-    benchmarks of a run together
+    what the chance alpha of a false alarm is for: a benchmark (default), or all of a run together
 evalmetrics_journal = normal|replay|refresh|off
-    how scorers' calls use the journal: normal, or replay, refresh or off as the options
-    --evalmetrics-replay, -refresh and -no-journal do, which win
+    how paid calls use the journal, as --evalmetrics-replay, -refresh and -no-journal, which win
 evalmetrics_journal_path =
     the journal's file, relative to the root folder; default in pytest's cache
 """

@@ -219,10 +219,8 @@ def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
             msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
         else:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
+    except OSError as error:  # any other error: a file system without locks
+        return not isinstance(error, BlockingIOError | PermissionError)
     return True
 
 

@@ -12,6 +12,7 @@ from argparse import ArgumentParser, Namespace
 from contextlib import suppress
 from dataclasses import asdict, replace
 from pathlib import Path
+from string import Template
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -396,41 +397,17 @@ def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
     return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip() + "\n"
 
 
-_PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>Runs compared</title>
-<style>
-:root {{ color-scheme: light dark; font: 15px/1.5 system-ui, sans-serif; }}
-body {{ margin: 2rem auto; max-width: 75rem; padding: 0 1rem; }}
-div {{ overflow-x: auto; }}
-table {{ border-collapse: collapse; font-variant-numeric: tabular-nums; }}
-th, td {{ border-bottom: 1px solid #8886; padding: .35rem .7rem; text-align: left; }}
-td {{ white-space: nowrap; }}
-tr.fails td:first-child {{ font-weight: 700; color: light-dark(#b00020, #ff8a80); }}
-</style>
-<h1>Runs compared</h1>
-<p>Each against {first}.</p>
-<div role="region" tabindex="0" aria-label="Differences"><table>
-<thead><tr>{head}</tr></thead>
-<tbody>
-{rows}
-</tbody></table></div>
-<ul>
-{words}
-</ul>
-</html>
-"""
-
-
 def _as_page(differences: Sequence[Difference], first: str) -> str:
     """Write a page of its own; all that comes from files is shown as text."""
+    from pytest_evalmetrics.reports.html.page import asset
+
     rows = _rows(differences)
     lines = []
     for d, row in zip(differences, rows, strict=True):
         cells = "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row.values())
         opening = '<tr class="fails">' if d.verdict.fails else "<tr>"
         lines.append(f"{opening}{cells}</tr>")
-    return _PAGE.format(
+    return Template(asset("compare.html")).substitute(
         first=html.escape(visible(first)),
         head="".join(f'<th scope="col">{name}</th>' for name in rows[0]),
         rows="\n".join(lines),

@@ -117,10 +117,8 @@ def _parsed_json(text: str) -> Any:
         as_texts = _TEXT_OR_TEMPLATE.sub(_templates_as_texts, text)
         return json.loads(as_texts, strict=False, object_pairs_hook=_with_plain_keys)
     except json.JSONDecodeError as error:
-        raise ValueError(
-            f"this text looks like JSON and is none, with its templates as values: {error}; write "
-            "it as a mapping or a list of YAML"
-        ) from None
+        what = f"this text looks like JSON and is none, with its templates as values: {error}"
+        raise ValueError(f"{what}; write it as a mapping or a list of YAML") from None
 
 
 def _templates_as_texts(match: re.Match[str]) -> str:

@@ -181,24 +181,21 @@ def _target(reference: str) -> Any:
         try:
             target = target()
         except Exception as error:
-            raise RegistryError(
-                f"the target {reference!r} can't be made: {type(error).__name__}: {error}",
-                hint="name a function, or a class that is made without arguments and called",
-            ) from error
+            message = f"the target {reference!r} can't be made: {type(error).__name__}: {error}"
+            hint = "name a function, or a class that is made without arguments and called"
+            raise RegistryError(message, hint=hint) from error
     if not callable(target):
-        raise RegistryError(
-            f"the target {reference!r} is no function: {origin(target)}",
-            hint="name a function that takes a row and gives its answer",
-        )
+        message = f"the target {reference!r} is no function: {origin(target)}"
+        raise RegistryError(message, hint="name a function that takes a row and gives its answer")
     try:
         inspect.signature(target).bind({})
     except (TypeError, ValueError):
-        if "sample" not in inspect.signature(target).parameters:
-            raise RegistryError(
-                f"the target {reference!r} can't be called with a row: "
-                f"{reference.rpartition(':')[2]}{inspect.signature(target)}",
-                hint="write def answer(row): ...; or (row, sample), with the attempt's number",
-            ) from None
+        signature = inspect.signature(target)
+        if "sample" not in signature.parameters:
+            called = f"{reference.rpartition(':')[2]}{signature}"
+            message = f"the target {reference!r} can't be called with a row: {called}"
+            hint = "write def answer(row): ...; or (row, sample), with the attempt's number"
+            raise RegistryError(message, hint=hint) from None
     return target
 
 
@@ -231,11 +228,9 @@ def as_json(value: Any) -> str:
     try:
         return json.dumps(value, allow_nan=False, separators=(",", ":"))
     except (TypeError, ValueError, RecursionError) as error:
-        raise RowError(
-            "no-answer",
-            f"the target gave a {type(value).__name__} that can't be written as JSON: {error}",
-            hint="give a text, a message, or a mapping with output",
-        ) from None
+        given = f"a {type(value).__name__} that can't be written as JSON: {error}"
+        hint = "give a text, a message, or a mapping with output"
+        raise RowError("no-answer", f"the target gave {given}", hint=hint) from None
 
 
 def read_answer(value: Any, latency_s: float) -> Generated:
@@ -243,10 +238,8 @@ def read_answer(value: Any, latency_s: float) -> Generated:
     if isinstance(value, str):
         value = {"content": value}
     if not isinstance(value, dict):
-        raise RowError(
-            "no-answer",
-            f"the target gave {value!r:.60}, expected a text, a message, or a mapping with output",
-        )
+        wanted = "expected a text, a message, or a mapping with output"
+        raise RowError("no-answer", f"the target gave {value!r:.60}, {wanted}")
     more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
     text = next((value[key] for key in _TEXT_KEYS if value.get(key) is not None), None)
     if "choices" in value:
@@ -258,13 +251,10 @@ def read_answer(value: Any, latency_s: float) -> Generated:
     text = "" if text is None and calls else text
     if not isinstance(text, str):
         given = f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
-        raise RowError(
-            "no-answer", f"the target gave {given}, expected the answer's text under output"
-        )
-    finish, reasoning = (
-        item if isinstance(item, str) else ""
-        for item in (value.get("finish_reason"), value.get("reasoning"))
-    )
+        wanted = "expected the answer's text under output"
+        raise RowError("no-answer", f"the target gave {given}, {wanted}")
+    texts = (value.get(key) for key in ("finish_reason", "reasoning"))
+    finish, reasoning = (item if isinstance(item, str) else "" for item in texts)
     # worded as OpenAI's API does, for scorers that read it so
     message: dict[str, Any] = {"role": "assistant", "content": text}
     message |= {"tool_calls": list(calls)} if calls else {}

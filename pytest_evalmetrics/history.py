@@ -116,11 +116,9 @@ def read_history(path: Path, shown: str) -> tuple[Mapping[str, Sequence[Run]], l
     except FileNotFoundError:
         return {}, []
     except OSError as error:
-        raise BaselineError(
-            f"this history can't be read: {error.strerror or error}",
-            file=shown,
-            hint="name a file that --evalmetrics-history writes",
-        ) from error
+        message = f"this history can't be read: {error.strerror or error}"
+        hint = "name a file that --evalmetrics-history writes"
+        raise BaselineError(message, file=shown, hint=hint) from error
 
 
 @lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
@@ -163,11 +161,9 @@ def append(path: Path, runs: Sequence[Run], shown: str) -> None:
                 file.truncate(size)
                 raise
     except OSError as error:
-        raise ArtifactError(
-            f"the history can't be written: {error.strerror or error}",
-            file=shown,
-            hint="choose another file with --evalmetrics-history, or free some room",
-        ) from error
+        message = f"the history can't be written: {error.strerror or error}"
+        hint = "choose another file with --evalmetrics-history, or free some room"
+        raise ArtifactError(message, file=shown, hint=hint) from error
 
 
 _MEDIAN = "median-of-last-"

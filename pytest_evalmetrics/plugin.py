@@ -26,8 +26,7 @@ if TYPE_CHECKING:
 _TWO_SNAPSHOT_PLUGINS = """\
 two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of \
 pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
-  Uninstall that one, or switch it off with `-p no:snapshot` or `-p no:snapshottest`: such as \
-`addopts = -p no:snapshot` in the settings of pytest."""
+  Uninstall that one, or switch it off in `addopts`: `-p no:snapshot` or `-p no:snapshottest`."""
 _ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
 
 

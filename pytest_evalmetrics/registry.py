@@ -142,11 +142,8 @@ class Registry:
             built_in = f"the {self.kind} {name!r} is built in"
             raise RegistryError(built_in, hint="give yours another name")
         if not name or name != name.strip() or _RESERVED.search(name):
-            raise RegistryError(
-                f"{name!r} can't be the name of a {self.kind}: it is empty, has a space at an "
-                "end, or holds one of / [ ]"
-            )
-
+            why = "it is empty, has a space at an end, or holds one of / [ ]"
+            raise RegistryError(f"{name!r} can't be the name of a {self.kind}: {why}")
         frame = sys._getframe(1)  # noqa: SLF001 - a conftest.py is known by its file alone
 
         def decorate(target: T) -> T:
@@ -192,12 +189,11 @@ class Registry:
                 entry = self._registered(name)
         if entry is not None:
             return Found(entry.name, entry.target, numbers_in(entry.name, name) or {})
-        raise RegistryError(
-            f"there is no {self.kind} {name!r}: "
-            + did_you_mean(name, [*self._reserved, *self.names()], what=f"{self.kind}s there are"),
-            hint=f"one of your own is package.module:attribute, or made known with "
-            f"{self._decorator} in a conftest.py of this folder or one above it",
-        )
+        known = [*self._reserved, *self.names()]
+        guess = did_you_mean(name, known, what=f"{self.kind}s there are")
+        way = f"made known with {self._decorator} in a conftest.py of this folder or one above it"
+        hint = f"one of your own is package.module:attribute, or {way}"
+        raise RegistryError(f"there is no {self.kind} {name!r}: {guess}", hint=hint)
 
     @property
     def _decorator(self) -> str:
@@ -230,11 +226,7 @@ class Registry:
         best = max(matches, key=lambda entry: (entry.level, entry.name == name))
         for other in matches:
             if other.folder and other.folder not in _chain(best.folder):
-                raise RegistryError(
-                    f"the {self.kind} {name!r} is registered twice in this run: in {other.place} "
-                    f"and in {best.place}",
-                    hint="give one of them another name",
-                )
+                raise self._twice(name, f" in this run: in {other.place} and in {best.place}")
             if Scope.active and other.level < best.level and not same(other.target, best.target):
                 replaced = other.place if other.level == 0 else f"that of {other.place}"
                 note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
@@ -255,12 +247,12 @@ class Registry:
                 self._entries.remove(entry)
             elif not twin:
                 named = "" if entry.name == new.name else f" as {entry.name!r}"
-                raise RegistryError(
-                    f"the {self.kind} {new.name!r} is registered twice: by "
-                    f"{entry.origin}{named} and by {new.origin}",
-                    hint="give one of them another name",
-                )
+                raise self._twice(new.name, f": by {entry.origin}{named} and by {new.origin}")
         self._entries.append(new)
+
+    def _twice(self, name: str, where: str) -> RegistryError:
+        message = f"the {self.kind} {name!r} is registered twice{where}"
+        return RegistryError(message, hint="give one of them another name")
 
     @cached_property
     def _entry_points(self) -> dict[str, list[EntryPoint]]:
@@ -275,11 +267,10 @@ class Registry:
             try:
                 target = point.load()
             except Exception as error:
-                raise RegistryError(
-                    f"the {self.kind} {name!r} of {_package_of(point)} can't be loaded from "
-                    f"{point.value}: {type(error).__name__}: {error}",
-                    hint=f"fix or uninstall {_package_of(point)}",
-                ) from error
+                package, why = _package_of(point), f"{type(error).__name__}: {error}"
+                what = f"the {self.kind} {name!r} of {package} can't be loaded"
+                message = f"{what} from {point.value}: {why}"
+                raise RegistryError(message, hint=f"fix or uninstall {package}") from error
             if not inspect.ismodule(target):  # importing a module ran its decorators
                 self._add(_Entry(name, target, 1))
 
@@ -321,10 +312,8 @@ def _imported(kind: str, reference: str) -> Any:
     for part in path.split("."):
         if not hasattr(target, part):
             public = [n for n in dir(target) if not n.startswith("_")]
-            raise RegistryError(
-                f"the {kind} {reference!r} can't be found: {module_name} has no "
-                f"{part!r}; " + did_you_mean(part, public, what="it has")
-            )
+            why = f"{module_name} has no {part!r}; {did_you_mean(part, public, what='it has')}"
+            raise RegistryError(f"the {kind} {reference!r} can't be found: {why}")
         target = getattr(target, part)
     return target
 

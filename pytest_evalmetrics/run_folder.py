@@ -66,11 +66,9 @@ class RunFolder:
         earlier = _read(self._file)
         died = earlier.get("state") == "running"
         if self._evaluates and died and _lives(earlier):
-            raise ArtifactError(
-                f"another run writes here: {_writer(earlier)}",
-                file=str(self._file),
-                hint="let it end, or give one of them its own folder: --evalmetrics-output PREFIX",
-            )
+            message = f"another run writes here: {_writer(earlier)}"
+            hint = "let it end, or give one of them its own folder: --evalmetrics-output PREFIX"
+            raise ArtifactError(message, file=str(self._file), hint=hint)
         with suppress(OSError):  # a folder that can't be written is reported at the end
             aside = self._put_aside(earlier)
             if self._evaluates or aside or earlier:
@@ -87,11 +85,9 @@ class RunFolder:
         self.release()
         now = _read(self._file)
         if now.get("run", self._state["run"]) != self._state["run"]:
-            raise ArtifactError(
-                f"another run has written here meanwhile: {_writer(now)}",
-                file=str(self._file),
-                hint="give each run a folder of its own: --evalmetrics-output PREFIX",
-            )
+            message = f"another run has written here meanwhile: {_writer(now)}"
+            hint = "give each run a folder of its own: --evalmetrics-output PREFIX"
+            raise ArtifactError(message, file=str(self._file), hint=hint)
         folder = self._file.parent
         written = sorted(path for path in paths if path.is_relative_to(folder) and path.is_file())
         digests = {path.relative_to(folder).as_posix(): _digest(path) for path in written}
@@ -223,10 +219,8 @@ def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
             msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
         else:
             fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place)
-    except (BlockingIOError, PermissionError):
-        return False
-    except OSError:  # a file system without locks
-        return True
+    except OSError as error:  # any other error: a file system without locks
+        return not isinstance(error, BlockingIOError | PermissionError)
     return True
 
 
@@ -276,10 +270,8 @@ def _is_process(process: int) -> bool:
         return True
     try:
         os.kill(process, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        pass
+    except OSError as error:  # of another user's process: not permitted
+        return not isinstance(error, ProcessLookupError)
     return True
 
 

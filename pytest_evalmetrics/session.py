@@ -43,10 +43,7 @@ _OUR_WARNING = " RegressionWarning: "
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
 _NOTHING_KEPT = "without a journal nothing of what was paid for is kept: run it again with one"
-_ANSWERS_KEPT = (
-    "run the same command again: answers that were paid for are kept in the journal, "
-    "and are not asked for again"
-)
+_ANSWERS_KEPT = "run the same command again: answers that were paid for are kept in the journal"
 
 
 class EvaluationSession:

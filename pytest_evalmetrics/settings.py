@@ -23,67 +23,49 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
-_NEEDS = {  # an option -> the one that it needs
-    "--evalmetrics-reason": "--snapshot-update",
-    "--evalmetrics-add-run": "--snapshot-update",
-    "--evalmetrics-runs": "--evalmetrics-calibrate",
-    "--evalmetrics-to-parquet": "--evalmetrics-inspect",
-    "--evalmetrics-label": "--evalmetrics-inspect",
-}
+_needs = re.compile(r"with (--[a-z-]+):").match  # how the words of an option name the one it needs
 # Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
 _OPTIONS = """
 --evalmetrics-output PREFIX
     where the artifacts go: a folder (ends with / or exists), or a prefix such as results/run1,
     which gives results/run1_aggregate_metrics.json; default evalmetrics/
 --evalmetrics-accept-tasks
-    let --snapshot-update record a baseline that lacks tasks of the old one, or holds other content
-    under their ids
+    let --snapshot-update record a baseline that lacks tasks of the old one, or has edited ones
 --evalmetrics-add-run
-    with --snapshot-update: add this run to the runs of the baseline, whose scatter shows the noise
-    between runs, in place of recording it alone
+    with --snapshot-update: add this run to those of the baseline, whose scatter shows their noise
 --evalmetrics-all-tasks
     evaluate all tasks, whatever `sample:` says: for nightly runs
 --evalmetrics-stop-early
-    take the num_samples rollouts of each task in rounds, and stop after the one at which every gate
-    is sure
+    take the rollouts of each task in rounds, and stop after the one at which every gate is sure
 --evalmetrics-reason TEXT
-    with --snapshot-update: why the change is accepted; the baseline and the history keep it, and
-    the trend shows it
+    with --snapshot-update: why the change is accepted; the baseline and the history keep it
 --evalmetrics-first-run
-    warn, rather than fail, if the report that `baseline: {report: FILE}` names does not exist yet:
-    for CI's first run on the main branch
+    warn, not fail, if the report of `baseline: {report: FILE}` is not there: for CI's first run
 --evalmetrics-schema [benchmark|report]
     print the JSON Schema of benchmark files (or of report.json) and exit
 --evalmetrics-plan
     evaluate nothing: print the smallest drop that each gate can detect, how many rollouts per task
     would detect max_drop, and what the calls will cost
 --evalmetrics-calibrate
-    gate nothing: print the noise between runs of an unchanged system (those of each baseline), what
-    dominates it, flaky tasks, the false alarms that today's settings give, and a patch with
-    settings that fit it
+    gate nothing: print the noise between the runs of each baseline, what dominates it, flaky tasks,
+    the false alarms that today's settings give, and a patch with settings that fit it
 --evalmetrics-runs N
     with --evalmetrics-calibrate: make N runs now of what a model answers or a judge scores
 --evalmetrics-check
     evaluate nothing and call nothing: print everything that is wrong with the benchmark files,
     their templates, rows and secrets, as a linter does; exit status 1 if anything is
 --evalmetrics-delete-unused [delete|list]
-    evaluate nothing: list the baselines below the root folder that no benchmark and no test uses
-    any more, and delete them; =list only lists them
+    evaluate nothing: delete the baselines that no benchmark and no test uses; =list only lists them
 --evalmetrics-list
-    list the available metrics, scorers, loaders, gate rules and reporters, each with a description
-    and its provider, and exit
+    list metrics, scorers, loaders, gate rules and reporters, each with its provider, and exit
 --evalmetrics-explain NAME
-    print what a metric, scorer, loader or reporter does, its keys, and where it is defined, and
-    exit
+    explain a metric, scorer, loader or reporter, its keys, and where it is defined, and exit
 --evalmetrics-reporters NAMES
-    write only these files, separated by commas, such as report.json,summary.md; default all (see
-    --evalmetrics-list)
+    write only these files, such as report.json,summary.md; default all of --evalmetrics-list
 --evalmetrics-history FILE
-    append one line per benchmark to this file (.jsonl): its key metrics, verdict, commit and
-    branch; reports show the trend
+    append a line per benchmark to this file (.jsonl), with its key metrics; reports show the trend
 --evalmetrics-replay
-    paid calls: answer only from the journal; a call without an answer in it is a failed row.
-    Nothing is sent, and no key is needed
+    paid calls: answer from the journal alone, without keys; a call without an answer fails its row
 --evalmetrics-refresh
     paid calls: send every call again, and replace the answers in the journal
 --evalmetrics-no-journal
@@ -94,37 +76,29 @@ _OPTIONS = """
 --evalmetrics-journal-import FILE
     add the answers of an exported journal (.jsonl, .jsonl.gz) before the run
 --evalmetrics-journal-export FILE
-    write the whole journal to one file after the run, for CI to cache or commit (.jsonl, or
-    .jsonl.gz)
+    write the whole journal to one file after the run, for CI to keep (.jsonl, .jsonl.gz)
 --evalmetrics-journal-clear
     empty the journal before the run (so does pytest's own --cache-clear)
 --evalmetrics-budget LIMITS
-    what the calls of all benchmarks of this run may use, separated by commas: 5usd (in the currency
-    of price), 2e6tokens, 1000calls, 30min. Then no further rollout begins, and benchmarks that lack
-    some are INCONCLUSIVE; run again to continue
+    what all calls of this run may use, such as 5usd,2e6tokens,1000calls,30min (usd: as in price);
+    then no rollout begins, and benchmarks that lack some are INCONCLUSIVE; run again to continue
 --evalmetrics-engine local|ray
     where rollouts are read and rows are scored: local (default), or on a Ray cluster
 --evalmetrics-ray-address ADDRESS
-    the Ray cluster; default the one that Ray finds: RAY_ADDRESS, one that runs on this machine, or
-    else one that is started for this run
+    the Ray cluster; default RAY_ADDRESS, one on this machine, or one started for this run
 --evalmetrics-inspect PATH
-    print what recorded rollouts contain (a path, a folder or a glob) and a benchmark file to start
-    from, and exit
+    print what recorded rollouts (a path or a glob) hold, and a benchmark file for them, and exit
 --evalmetrics-init PATH
-    write a benchmark file for recorded rollouts, guessing how to read them, then run it and record
-    its baseline
+    write a benchmark file for recorded rollouts, run it, and record its baseline
 --evalmetrics-compare RUN+
-    compare recorded runs (files, folders or report.json files) with the first of them, and exit;
-    `evalmetrics compare` has more options
+    compare recorded runs with the first of them, and exit; `evalmetrics compare` has more options
 --evalmetrics-culprit RUN+
     print which of several runs is the first worse one, and how sure that is, and exit; the oldest
     first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
 --evalmetrics-to-parquet FILE
-    with --evalmetrics-inspect: write the numbers of these rollouts into a Parquet file instead,
-    which is several times as fast to read, and exit
+    with --evalmetrics-inspect: write the numbers into a Parquet file, which loads faster, and exit
 --evalmetrics-label FIELD...
-    with --evalmetrics-to-parquet: keep this field as well, for breakdown: and cluster: (may be
-    given several times)
+    with --evalmetrics-to-parquet: keep this field too, for breakdown: and cluster:; repeatable
 """
 # Each setting of pytest's configuration file and its default: a value, words, or the first choice.
 _SETTINGS = """
@@ -139,11 +113,9 @@ evalmetrics_history =
 evalmetrics_engine = local|ray
     default of --evalmetrics-engine
 evalmetrics_family = benchmark|run
-    over what a chance of alpha for a false alarm holds: benchmark (default), or run, for all gated
-    benchmarks of a run together
+    what the chance alpha of a false alarm is for: a benchmark (default), or all of a run together
 evalmetrics_journal = normal|replay|refresh|off
-    how scorers' calls use the journal: normal, or replay, refresh or off as the options
-    --evalmetrics-replay, -refresh and -no-journal do, which win
+    how paid calls use the journal, as --evalmetrics-replay, -refresh and -no-journal, which win
 evalmetrics_journal_path =
     the journal's file, relative to the root folder; default in pytest's cache
 """
@@ -187,9 +159,10 @@ def validate(config: pytest.Config) -> None:
     modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
     if len(modes) > 1:
         raise pytest.UsageError(f"{' and '.join(modes)} contradict each other: give one of them")
-    for option, needed in _NEEDS.items():
-        if config.getoption(option) and not config.getoption(needed, default=None):
-            raise pytest.UsageError(f"{option} needs {needed}")
+    for head, words in _entries(_OPTIONS):
+        option, needed = head.partition(" ")[0], _needs(words)
+        if needed and config.getoption(option) and not config.getoption(needed[1], default=None):
+            raise pytest.UsageError(f"{option} needs {needed[1]}")
     for head, _ in _entries(_SETTINGS):
         setting, _, default = map(str.strip, head.partition(" ="))
         choices, value = default.split("|"), config.getini(setting)
@@ -255,11 +228,9 @@ def _validate_engine(config: pytest.Config) -> None:
         raise pytest.UsageError(f"the engine ray needs Ray, which is not installed\n  {way}")
     several = getattr(config.option, "numprocesses", None)
     if several and not (address or os.environ.get("RAY_ADDRESS")):
-        raise pytest.UsageError(
-            "with pytest-xdist each worker would start a Ray cluster of its own\n"
-            "  name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n "
-            "out: each benchmark uses the whole cluster"
-        )
+        what = "with pytest-xdist each worker would start a Ray cluster of its own"
+        way = "name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n out"
+        raise pytest.UsageError(f"{what}\n  {way}: each benchmark uses the whole cluster")
 
 
 _UNITS = {  # of a budget: what it limits, and in which unit
@@ -280,10 +251,9 @@ def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
         currency = ("cost" if len(unit) == 3 else "", unit, 1)  # noqa: PLR2004 - usd
         kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
         if not number or not kind or kind in limits:
-            raise pytest.UsageError(
-                f"--evalmetrics-budget {text}: {part!r} is no limit, or a second one of its kind; "
-                "expected such as 5usd,2e6tokens,1000calls,30min"
-            )
+            why = f"{part!r} is no limit, or a second one of its kind"
+            wanted = "expected such as 5usd,2e6tokens,1000calls,30min"
+            raise pytest.UsageError(f"--evalmetrics-budget {text}: {why}; {wanted}")
         plural = "s" if kind != "cost" and number != 1 else ""
         limits[kind] = number * factor, f"{number:.12g} {word}{plural}"
     return limits

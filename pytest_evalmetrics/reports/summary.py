@@ -208,10 +208,10 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
     by_level: dict[str, list[str]] = {"error": [], "warning": []}
     for entry, check in sorted(failing, key=lambda pair: wording.strength(pair[1])):
         level, title = _LEVELS[check["verdict"]], f"{entry['name']}: {check['verdict']}"
+        file, line = _property(place(entry["file"])), check["line"] or entry["line"]
+        text = _message(wording.of_agent(check) + check["reason"])
         by_level[level].append(
-            f"::{level} file={_property(place(entry['file']))},"
-            f"line={check['line'] or entry['line']},title={_property(title)}"
-            f"::{_message(wording.of_agent(check) + check['reason'])}"
+            f"::{level} file={file},line={line},title={_property(title)}::{text}"
         )
     for item, why in wording.lost_ones(report):
         file = _property(place(item.partition("::")[0]))

@@ -117,8 +117,7 @@ _REWARDS = 8  # of a task
 
 def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
     """Describe the flipped tasks, the basis of the test, and what it could have detected."""
-    worst = evidence.get("worst_tasks") or []
-    if worst:
+    if worst := evidence.get("worst_tasks"):
         flips = [
             f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})" for t in worst
         ]
@@ -129,11 +128,9 @@ def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
         p, adjusted = evidence.get("p"), evidence.get("p_adjusted")
         is_adjusted = p is not None and adjusted is not None and adjusted > p * 1.0000001
         adjusted = f"; p = {adjusted:.2g} adjusted for the other metrics" if is_adjusted else ""
-        yield (
-            f"{evidence['test']} over {many(tasks, 'task')}{clustered}, "
-            f"{many(evidence['rollouts_baseline'], 'rollout')} before and "
-            f"{evidence['rollouts_current']} now{adjusted}"
-        )
+        before, now = many(evidence["rollouts_baseline"], "rollout"), evidence["rollouts_current"]
+        test = f"{evidence['test']} over {many(tasks, 'task')}{clustered}"
+        yield f"{test}, {before} before and {now} now{adjusted}"
     if evidence.get("mde"):
         yield f"80 % power to see a loss of {number(evidence['mde'])} or more"
     if evidence.get("unseen_flips"):
@@ -177,11 +174,9 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
         return ""
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
     share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
-    return (
-        f"{many(len(levels), 'benchmark', 'is')} tested: without any change up to "
-        f"{sum(levels):.2g} are expected to fail by chance, and at most {share} % of such runs "
-        "are red"
-    )
+    benchmarks_tested = many(len(levels), "benchmark", "is")
+    chance = f"up to {sum(levels):.2g} are expected to fail by chance, and at most {share} %"
+    return f"{benchmarks_tested} tested: without any change {chance} of such runs are red"
 
 
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:

@@ -59,10 +59,8 @@ def vector(x: ArrayLike, name: str = "x") -> Floats:
     values = np.asarray(x, dtype=np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise StatsError(
-            f"{name} holds {bad.size} values that are not finite, the first,"
-            f" {values[bad[0]]}, at index {bad[0]}"
-        )
+        first = f"the first, {values[bad[0]]}, at index {bad[0]}"
+        raise StatsError(f"{name} holds {bad.size} values that are not finite, {first}")
     return values
 
 

@@ -391,20 +391,21 @@ def _element(name: str, data: bytes) -> bytes:
 
 def _shell() -> tuple[bytes, bytes]:
     """Put the page's own files together, around its data; a policy lets nothing but these run."""
-    style = "\n".join(_asset(name) for name in _STYLES)
-    library = _asset("uplot/uPlot.iife.min.js")
-    code = '"use strict";\n(() => {\n' + "\n".join(_asset(name) for name in _SCRIPTS) + "\n})();\n"
+    style = "\n".join(asset(name) for name in _STYLES)
+    library = asset("uplot/uPlot.iife.min.js")
+    code = '"use strict";\n(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();\n"
     policy = (
         f"default-src 'none'; script-src {_hash(library)} {_hash(code)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
     )
-    page = _asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
+    page = asset("page.html").replace("{{policy}}", policy).replace("{{style}}", style)
     head, _, tail = page.partition("{{data}}\n")
     tail = tail.replace("{{library}}", library).replace("{{code}}", code)
     return head.encode(), tail.encode()
 
 
-def _asset(name: str) -> str:
+def asset(name: str) -> str:
+    """Return one of the page's own files."""
     return resources.files(__package__).joinpath("assets", *name.split("/")).read_text("utf-8")
 
 

@@ -41,13 +41,10 @@ def _number(x: float) -> float:
 
 def means(table: RolloutTable, score: str) -> Floats:
     """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
-    column = table.scores[score]
-    finite = np.isfinite(column)
-    n = len(table.tasks)
-    sums = np.bincount(table.task, weights=np.where(finite, column, 0.0), minlength=n)
-    counts = np.bincount(table.task[finite], minlength=n)
-    averages: Floats = np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
-    return averages
+    rewards = table.rewards(score)
+    sums = np.bincount(rewards.task, weights=rewards.values, minlength=len(rewards))
+    counts = rewards.counts
+    return np.where(counts > 0, sums / np.maximum(counts, 1), np.nan)
 
 
 def _levels(values: Floats, most: int) -> Floats | None:
@@ -154,9 +151,8 @@ def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[i
         read = chosen[read]
     ends = np.cumsum([source.rows for source in table.sources], dtype=np.int64)
     file = np.searchsorted(ends, read, side="right")
-    places: list[list[int]] = np.stack(
-        (table.sample[rows], file, read - np.append(0, ends)[file] + 1), axis=1
-    ).tolist()
+    columns = (table.sample[rows], file, read - np.append(0, ends)[file] + 1)
+    places: list[list[int]] = np.stack(columns, axis=1).tolist()
     return places
 
 
@@ -245,8 +241,7 @@ class _Side(msgspec.Struct, frozen=True):
         """Return a score's mean of each task; NaN where there is none."""
         if self.table is None or score not in self.table.scores:
             return np.full(len(self.at), np.nan)
-        averages: Floats = np.append(means(self.table, score), np.nan)[self.at]
-        return averages
+        return np.append(means(self.table, score), np.nan)[self.at]
 
     def values(self, score: str, order: Ints) -> list[Any]:
         """Write the first values of some tasks; None for a task without any."""
@@ -365,19 +360,17 @@ class _Picture:
         kind[self.kinds["better"]] = 2
         kind[self.kinds["worse"]] = 0
         good = np.nan_to_num(-now if self.reward in self.lower else now)
-        order: Ints = np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
-        return order
+        return np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
 
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
     """Keep the first tasks of those that a picture describes."""
-    columns = ("ids", "rewards_now", "rewards_was", "rows")
+    columns, sides = ("ids", "rewards_now", "rewards_was", "rows"), ("now", "was")
     return _with_its_files(
         {
             **tasks,
             **{name: tasks[name][:most] for name in columns},
-            "now": [column[:most] for column in tasks["now"]],
-            "was": [None if column is None else column[:most] for column in tasks["was"]],
+            **{side: [column and column[:most] for column in tasks[side]] for side in sides},
             "notes": {at: notes for at, notes in tasks["notes"].items() if int(at) < most},
         }
     )

@@ -23,7 +23,13 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
-_needs = re.compile(r"with (--[a-z-]+):").match  # how the words of an option name the one it needs
+_NEEDS = {  # an option -> the one that it needs
+    "--evalmetrics-reason": "--snapshot-update",
+    "--evalmetrics-add-run": "--snapshot-update",
+    "--evalmetrics-runs": "--evalmetrics-calibrate",
+    "--evalmetrics-to-parquet": "--evalmetrics-inspect",
+    "--evalmetrics-label": "--evalmetrics-inspect",
+}
 # Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
 _OPTIONS = """
 --evalmetrics-output PREFIX
@@ -159,10 +165,9 @@ def validate(config: pytest.Config) -> None:
     modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
     if len(modes) > 1:
         raise pytest.UsageError(f"{' and '.join(modes)} contradict each other: give one of them")
-    for head, words in _entries(_OPTIONS):
-        option, needed = head.partition(" ")[0], _needs(words)
-        if needed and config.getoption(option) and not config.getoption(needed[1], default=None):
-            raise pytest.UsageError(f"{option} needs {needed[1]}")
+    for option, needed in _NEEDS.items():
+        if config.getoption(option) and not config.getoption(needed, default=None):
+            raise pytest.UsageError(f"{option} needs {needed}")
     for head, _ in _entries(_SETTINGS):
         setting, _, default = map(str.strip, head.partition(" ="))
         choices, value = default.split("|"), config.getini(setting)

@@ -111,7 +111,7 @@ def test_without_pyarrow(folder, monkeypatch):
     ("args", "message"),
     [
         (["--evalmetrics-to-parquet=a"], "--evalmetrics-to-parquet needs --evalmetrics-inspect"),
-        (["--evalmetrics-label=a"], "--evalmetrics-label needs --evalmetrics-to-parquet"),
+        (["--evalmetrics-label=a"], "--evalmetrics-label needs --evalmetrics-inspect"),
         (["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"], "there is no file 'b'"),
     ],
 )

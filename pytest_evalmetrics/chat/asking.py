@@ -22,7 +22,7 @@ from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport import Answer, Call, CallError, Endpoint, Terms, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
@@ -326,7 +326,7 @@ def ask(
     return question.answered(call, read)
 
 
-async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+async def side_by_side(questions: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
     """Ask several questions at once; return the answers in the order of the questions.
 
     Every question is awaited to its end, so that paid answers are kept, and so that the same

@@ -299,9 +299,8 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
         "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
         "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
     }
-    return transport.Budget(
-        {k: (most, words) for k, (most, words) in limits.items() if most is not None}
-    )
+    given = {name: (most, words) for name, (most, words) in limits.items() if most is not None}
+    return transport.Budget(given)
 
 
 class _CallLimits:
@@ -345,8 +344,6 @@ class _CallLimits:
 
 class _Spender(transport.Meter):
     """The meter of one rollout: what has begun is finished, whatever it takes."""
-
-    __slots__ = ("_has_begun", "_has_paid", "_limits")
 
     def __init__(self, limits: _CallLimits) -> None:
         self._limits = limits

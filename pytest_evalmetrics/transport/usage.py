@@ -196,14 +196,12 @@ class Forecast:
     @classmethod
     def of(cls, usage: Usage, calls: float, parallelism: int) -> Forecast:
         """Expect of each call what those so far took on average, whenever they were paid for."""
+        if not usage.calls:
+            return cls(calls)
         counted = usage.calls - usage.without_tokens
-        cost = None if usage.cost is None or not usage.calls else usage.cost / usage.calls * calls
-        return cls(
-            calls,
-            usage.total_tokens / counted * calls if counted else None,
-            cost,
-            usage.latency_s / usage.calls * calls / parallelism if usage.calls else None,
-        )
+        tokens = usage.total_tokens / counted * calls if counted else None
+        cost = None if usage.cost is None else usage.cost / usage.calls * calls
+        return cls(calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism)
 
     @property
     def text(self) -> str:

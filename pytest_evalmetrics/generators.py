@@ -124,7 +124,7 @@ class ModelGenerator:
         body = await calls.post(self._model.endpoint, request, kind="generate/1", check=read)
         reply, failure = read(body)
         tokens, price = reply.tokens, self._model.price
-        cost = math.nan if tokens is None or price is None else price.of(tokens)
+        cost = math.nan if tokens is None or price is None else tokens.cost(price)
         return Generated(reply, body, calls.latency_s, cost, failure=failure)
 
 

@@ -77,10 +77,9 @@ class ItemRuntime:
 
     def transport(self) -> Transport:
         """Return the run's client; opened at the first use."""
-        config, mode = self._item.config, self._mode
+        config = self._item.config
         if _TRANSPORT not in config.stash:
-            journal = None if mode is JournalMode.OFF else Journal(journal_path(config), mode)
-            config.stash[_TRANSPORT] = Transport(journal)
+            config.stash[_TRANSPORT] = Transport(Journal(journal_path(config), self._mode))
         self._transport = config.stash[_TRANSPORT]
         return self._transport
 

@@ -19,15 +19,15 @@ from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import Answer, Call, CallError, Endpoint, Price, Terms, Tokens
+from pytest_evalmetrics.transport import Answer, Call, CallError, Endpoint, Terms, Tokens
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Coroutine, Mapping, Sequence
+    from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
 
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
     from pytest_evalmetrics.spec import ParamsSpec
-    from pytest_evalmetrics.spec.model_keys import ModelSpec
+    from pytest_evalmetrics.spec.model_keys import ModelSpec, PriceSpec
 
 Message: TypeAlias = "Mapping[str, Any]"
 _T = TypeVar("_T")
@@ -44,7 +44,7 @@ class Spending:
         counts = (math.nan,) * 3 if tokens is None else astuple(tokens)
         self._answers.extend([attempts, latency_s, *counts])
 
-    def as_dict(self, price: Price | None) -> dict[str, Any]:
+    def as_dict(self, price: PriceSpec | None) -> dict[str, Any]:
         """Return calls, requests, tokens, cost and latency as builtins."""
         answers = np.array(self._answers).reshape(-1, 5)
         requests, _, *counts = map(int, np.nansum(answers, axis=0))
@@ -61,7 +61,7 @@ class Spending:
             "completion_tokens": tokens.completion,
             "total_tokens": tokens.total,
             "without_tokens": without,
-            "cost": None if price is None or without else price.of(tokens),
+            "cost": None if price is None or without else tokens.cost(price),
             "latency_s": {name: round(float(value), 6) for name, value in latency.items()},
         }
 
@@ -76,7 +76,7 @@ class ChatModel:
     inference: Mapping[str, Any] = field(default_factory=dict)  # parameters, sent as they are
     system_prompt: str | None = None  # the first message, where there is no other system message
     end_token: str | None = None  # the end of its reasoning
-    price: Price | None = None  # of its tokens
+    price: PriceSpec | None = None  # of its tokens
     spending: Spending = field(default_factory=Spending, compare=False, repr=False)
 
     def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
@@ -110,7 +110,7 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         inference = {**params.inference, **inference}
     if reasoning and reasoning.effort:
         inference = {"reasoning_effort": reasoning.effort, **inference}
-    price = Price(spec.price.input, spec.price.output) if spec.price else None
+    price = spec.price
     limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
     endpoint = replace(terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price)
     is_plain = kind == "completions"
@@ -326,7 +326,7 @@ def ask(
     return question.answered(call, read)
 
 
-async def side_by_side(questions: Sequence[Coroutine[Any, Any, _T]]) -> list[_T]:
+async def side_by_side(questions: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]:
     """Ask several questions at once; return the answers in the order of the questions.
 
     Every question is awaited to its end, so that paid answers are kept, and so that the same

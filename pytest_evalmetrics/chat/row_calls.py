@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypedDict
 
@@ -60,11 +59,10 @@ class Calls:
     def ticket(
         self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
     ) -> Call:
-        """Take a place for a call before anything is awaited, see `post`.
+        """Take a place for a call before anything is awaited.
 
         Calls are counted in the order of the rows, so that a run that is started again finds
-        its answers. Needed where something is awaited before the row's first `post`, or
-        where one question may be sent in several forms.
+        its answers.
         """
         depends_on = dict(versions or {})
         if self._first is not None:  # the later calls of a row are identified by its first one
@@ -94,7 +92,6 @@ class Calls:
         kind: str,
         check: Callable[[Any], object] | None = None,
         versions: Mapping[str, str] | None = None,
-        ticket: Call | None = None,
     ) -> Any:
         """POST a body, and return the parsed JSON of the answer.
 
@@ -107,8 +104,6 @@ class Calls:
             asked for again by the next run.
         versions
             Further versions that an answer depends on, such as a prompt's.
-        ticket
-            Its place, where it was taken earlier; then `versions` are the ticket's.
 
         Raises
         ------
@@ -117,10 +112,7 @@ class Calls:
         EndpointError
             All would fail.
         """
-        if ticket is None:
-            call = self.ticket(endpoint, body, kind=kind, versions=versions)
-        else:
-            call = replace(ticket, endpoint=endpoint, payload=written_body(body))
+        call = self.ticket(endpoint, body, kind=kind, versions=versions)
         return (await self.send(call, body, check)).body
 
     async def send(

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 _POWER = 0.8
 _NO_ROOM = 1e-12  # from the end of a rate's range
-_CHUNK = 4_096  # ids that are text at the same time
 _STEPS = 24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
 _SETTLED = 1e-3  # of the latter: what the last round may add
 _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
@@ -91,10 +90,9 @@ class Comparison(msgspec.Struct, kw_only=True):
     @property
     def seed(self) -> int:
         """The seed of the gate's random numbers: reading a million ids costs half a second."""
-        digest, tasks = blake2b(digest_size=16), self.pair.tasks
-        for start in range(0, len(tasks), _CHUNK):
-            ids = map(str, tasks[start : start + _CHUNK])
-            digest.update("".join([f"{len(t)}:{t}" for t in ids]).encode("utf-8", "surrogatepass"))
+        digest = blake2b(digest_size=16)
+        for task in map(str, self.pair.tasks):
+            digest.update(f"{len(task)}:{task}".encode("utf-8", "surrogatepass"))
         return stats.seed_of(f"{self.gated.gate_id}::{self.pair.name}", digest.hexdigest())
 
     @property

@@ -50,11 +50,8 @@ def swap_test(
     mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing, Meijer and van der
     Leeden 1999. More than 512 tasks are left out and swapped in 200 random groups.
 
-    Returns
-    -------
-    result, pseudo, draws
-        The one-sided test, the jackknife's pseudo-value of each task, and how many swaps are behind
-        p: 0 where it is that of the pseudo-values' mean, with an interval at `level`.
+    Returns the one-sided test, the pseudo-value of each task, and how many swaps are behind p: 0
+    where it is that of the pseudo-values' mean, with an interval at `level`.
     """
     n, sign = len(pair.tasks), rule.sign
     rng = np.random.Generator(np.random.PCG64(seed))
@@ -220,12 +217,9 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
     Each task's rollouts are relabelled (Fisher 1935). Corrected for the least p of all tasks
     by 1 - prod(1 - P(p_i <= p)), which leaves out tasks that can't reach p (Tarone 1990).
 
-    Returns
-    -------
-    p, least, worst
-        The p of the most significant task beyond the baseline's value, corrected over all; the
-        least p that these numbers of rollouts could give; and the places of the tasks beyond whose
-        own p is at most 0.05, worst first.
+    Returns the p of the most significant task beyond the baseline's value, corrected over all; the
+    least p that these numbers of rollouts could give; and the places of the tasks beyond whose own
+    p is at most 0.05, worst first.
     """
     sides = one, other = pair.rewards_baseline, pair.rewards_current
     lows, highs = (

@@ -234,6 +234,7 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
     pair, runs, result = comparison.pair, comparison.gated.runs, comparison.result
     worse, better = comparison.worse_and_better
     sides = {"baseline": pair.rewards_baseline, "current": pair.rewards_current}
+    counts = [(side, rewards.counts) for side, rewards in sides.items()]
     evidence: dict[str, Any] = {
         "baseline": pair.value_baseline,
         "current": pair.value_current,
@@ -251,7 +252,7 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
         "units": comparison.units,
         "clusters": None if comparison.clusters is None else comparison.units,
         **{f"rollouts_{side}": len(rewards.values) for side, rewards in sides.items()},
-        **{f"samples_{side}": _samples(rewards) for side, rewards in sides.items()},
+        **{f"samples_{s}": [int(c.min()), int(c.max())] if len(c) else None for s, c in counts},
         "worse": worse,
         "better": better,
         "worst_tasks": _worst(comparison, sides),
@@ -275,11 +276,6 @@ def _plain(value: Any) -> Any:
         # fewer digits than products of vectors agree in, whoever computes them
         return float(f"{value:.14g}") if math.isfinite(value) else None
     return value
-
-
-def _samples(rewards: TaskRewards) -> list[int] | None:
-    counts = rewards.counts
-    return [int(counts.min()), int(counts.max())] if len(counts) else None
 
 
 def _worst(comparison: Comparison, sides: Mapping[str, TaskRewards]) -> list[dict[str, Any]]:

@@ -99,10 +99,8 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 guess = did_you_mean(pattern, by_text, what="its tasks")
                 reason = f"{path[0]}: this run has no task {pattern!r}; {guess}"
                 hint = "name a task of the benchmark, or complete the run"
-                check = Check(
-                    "task", name, Verdict.INCONCLUSIVE, reason=reason, hint=hint, line=line
-                )
-                single.unknown.append(check)
+                check = partial(Check, "task", name, Verdict.INCONCLUSIVE, line=line)
+                single.unknown.append(check(reason=reason, hint=hint))
             return matches
 
         for at, entry in enumerate(benchmark.spec.quarantine):
@@ -112,16 +110,14 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 verdict, line = Verdict.FAIL, benchmark.line_of("quarantine", at)
                 what = "the quarantine of task {} ended on {}"
                 hint = "fix the task and delete its entry of quarantine:, or give it another day"
+            check = partial(Check, "task", verdict=verdict, bound=f"until {entry.until}", line=line)
             for task in named(entry.task, "quarantine", at):
                 if verdict is Verdict.PASS:
                     single.quarantined.add(task)
                 elif task in single.quarantined:
                     continue
-                name, bound = f"quarantine {task}", f"until {entry.until}"
                 reason = f"{what.format(task, entry.until)}: {entry.reason}"
-                single.entries[task] = Check(
-                    "task", name, verdict, bound=bound, reason=reason, hint=hint, line=line
-                )
+                single.entries[task] = check(f"quarantine {task}", reason=reason, hint=hint)
         for at, pattern in enumerate(benchmark.spec.must_pass):
             single.must_pass.update(named(pattern, "must_pass", at))
         return single
@@ -215,15 +211,12 @@ def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
 
 def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list[str]:
     """Name tasks with the mean of their rewards."""
-    column = table.scores.get(reward)
-    if column is None or len(tasks) > _LISTED:
+    if reward not in table.scores or len(tasks) > _LISTED:
         return list(tasks)
     place = {str(task): at for at, task in enumerate(table.tasks)}
-    bounds = table.offsets
-    shown = []
+    rewards, shown = table.rewards(reward), []
     for task in tasks:
-        values = column[bounds[place[task]] : bounds[place[task] + 1]]
-        values = values[~np.isnan(values)]
+        values = rewards.values[slice(*rewards.offsets[place[task] : place[task] + 2])]
         shown.append(f"{task} ({reward} {values.mean():.4g})" if len(values) else task)
     return shown
 

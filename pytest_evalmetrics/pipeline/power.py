@@ -239,11 +239,7 @@ class _Thinned:
 
     def share_of(self, drop: float) -> float:
         """Return the share that has to be lost for such a drop."""
-        low, high = 0.0, 1.0
-        for _ in range(20):
-            middle = (low + high) / 2
-            low, high = (middle, high) if self.lost(middle)[0] < drop else (low, middle)
-        return high
+        return stats.bisected(lambda share: -self.lost(share)[0], -drop, 0.0, 1.0, halvings=20)
 
 
 def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics import errors, gates, metrics, registry
+from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
@@ -230,8 +231,6 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
 
 def constant_notes(spec: BenchmarkSpec) -> Iterator[str]:
     """Note the requests that no row has a part in."""
-    from pytest_evalmetrics.config import show_path  # noqa: PLC0415 - rare
-
     for path, _ in _constant_requests(spec):
         yield f"{show_path(path)} has no template: each row asks the same"
 
@@ -304,8 +303,6 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def located(benchmark: Benchmark, path: Path, message: str) -> Problem:
     """Make the problem of a key of a benchmark."""
-    from pytest_evalmetrics.config import show_path  # noqa: PLC0415 - errors only
-
     return Problem(benchmark.line_of(*path), show_path((*benchmark.path, *path)), message)
 
 

@@ -19,11 +19,7 @@ from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Pro
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
-from pytest_evalmetrics.pipeline.preflight import (
-    constant_notes,
-    metric_problems,
-    template_problems,
-)
+from pytest_evalmetrics.pipeline.preflight import constant_notes, metric_problems, template_problems
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
@@ -34,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.spec.model_keys import BudgetSpec
+    from pytest_evalmetrics.spec.model_keys import BudgetSpec, PriceSpec
 
     Bound = Sequence[scorers.BoundScorer]
 
@@ -305,9 +301,8 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
         "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
         "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
     }
-    return transport.Budget(
-        {k: (most, words) for k, (most, words) in limits.items() if most is not None}
-    )
+    given = {name: (most, words) for name, (most, words) in limits.items() if most is not None}
+    return transport.Budget(given)
 
 
 def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
@@ -364,8 +359,6 @@ class _CallLimits:
 class _Spender(transport.Meter):
     """The meter of one rollout: what has begun is finished, whatever it takes."""
 
-    __slots__ = ("_has_begun", "_has_paid", "_limits")
-
     def __init__(self, limits: _CallLimits) -> None:
         self._limits = limits
         self._has_begun = self._has_paid = False
@@ -375,12 +368,10 @@ class _Spender(transport.Meter):
             self._limits.admit()
             self._has_begun = True
 
-    def paid(
-        self, requests: int, tokens: transport.Tokens | None, price: transport.Price | None
-    ) -> None:
+    def paid(self, requests: int, tokens: transport.Tokens | None, price: PriceSpec | None) -> None:
         for budget in self._limits.budgets.values():
             budget.begun -= self._has_begun and not self._has_paid
-            cost = 0.0 if tokens is None or price is None else price.of(tokens)
+            cost = 0.0 if tokens is None or price is None else tokens.cost(price)
             budget.add(requests, 0 if tokens is None else tokens.total, cost)
         self._has_paid = True
 

@@ -264,9 +264,7 @@ _BINS = 10
 
 
 def summarise_all(
-    names: Sequence[str],
-    columns: Mapping[str, NDArray[np.float64]],
-    about: Mapping[str, About],
+    names: Sequence[str], columns: Mapping[str, NDArray[np.float64]], about: Mapping[str, About]
 ) -> Iterator[ScoreSummary]:
     """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
     for name in names:
@@ -331,8 +329,7 @@ def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
 def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agreement:
     ratings = np.stack([columns[name] for name in about.judges])
     rows = int((~np.isnan(ratings).any(axis=0)).sum())
-    alpha = krippendorff_alpha(ratings, about.level)
-    if not np.isnan(alpha):
-        return Agreement(alpha, about.level, len(ratings), rows)
-    reason = "all their scores are the same" if rows else "no row has a score of each"
-    return Agreement(None, about.level, len(ratings), rows, reason)
+    alpha, reason = krippendorff_alpha(ratings, about.level), ""
+    if is_undefined := math.isnan(alpha):
+        reason = "all their scores are the same" if rows else "no row has a score of each"
+    return Agreement(None if is_undefined else alpha, about.level, len(ratings), rows, reason)

@@ -88,10 +88,8 @@ class AnswerAccuracySpec(JudgeKeys):
             question = reading.conversation_of(row, answered=False)
         reference, response = text_in(row, "reference"), reading.response_in(row)
         both = await side_by_side(
-            [
-                ask(self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4))
-                for answers in ((response, reference), (reference, response))
-            ]
+            ask(self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4))
+            for answers in ((response, reference), (reference, response))
         )
         reasons = [f"{one['rating']}: {one['reasoning']}".removesuffix(": ") for one in both]
         return Explained(sum(one["rating"] for one in both) / len(both) / 4, "; ".join(reasons))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 from pytest_evalmetrics.ext import Explained, Row, RowError, Terms, compile_templates
 from pytest_evalmetrics.scorers import row_reading as reading
@@ -13,7 +13,6 @@ from pytest_evalmetrics.scorers.row_reading import made_calls, message_of, respo
 from pytest_evalmetrics.spec.field_types import TemplateText, doc
 from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
-_Scores = TypeVar("_Scores", float, "dict[str, float]")
 _REFERENCE = "reference_tool_calls"
 
 
@@ -30,11 +29,11 @@ class ToolCallAccuracySpec(NamedScores):
 
     strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
 
-    def make(self, _terms: Terms) -> Callable[[Row], float | Explained]:
+    def make(self, _terms: Terms) -> Callable[[Row], Explained]:
         """Make the function that scores a row."""
         return self._score
 
-    def _score(self, row: Row) -> float | Explained:
+    def _score(self, row: Row) -> Explained:
         if _REFERENCE not in row.item:
             raise RowError("no-reference", f"the row has no {_REFERENCE}")
         wanted = wanted_calls(row.item[_REFERENCE], _REFERENCE)
@@ -42,7 +41,7 @@ class ToolCallAccuracySpec(NamedScores):
         for at, call in enumerate(made):
             if call.name is None:
                 raise RowError("bad-call", f"the agent's tool call {at + 1} has no name")
-        return _with_faults(self._compare(made, wanted), made)
+        return Explained(self._compare(made, wanted), _faults(made))
 
     def _compare(self, made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> float:
         if not made or not wanted:
@@ -56,10 +55,9 @@ class ToolCallAccuracySpec(NamedScores):
         return math.fsum(shares) / len(wanted)
 
 
-def _with_faults(scores: _Scores, made: list[reading.ToolCall]) -> _Scores | Explained:
-    """Explain scores by the calls that have invalid arguments."""
-    faults = [call.fault for call in made if call.fault]
-    return Explained(scores, "; ".join(faults)) if faults else scores
+def _faults(made: list[reading.ToolCall]) -> str:
+    """List the calls that have invalid arguments."""
+    return "; ".join(call.fault for call in made if call.fault)
 
 
 def _calls_of(row: Row) -> list[reading.ToolCall]:
@@ -123,12 +121,12 @@ class ToolCallingSpec(NamedScores):
         TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
     ]
 
-    def make(self, _terms: Terms) -> Callable[[Row], Mapping[str, float] | Explained]:
+    def make(self, _terms: Terms) -> Callable[[Row], Explained]:
         """Make the function that scores a row."""
         reference = compile_templates(self.reference, f"the scorer {self.type}")
         names = self.score_names
 
-        def score(row: Row) -> Mapping[str, float] | Explained:
+        def score(row: Row) -> Explained:
             wanted = wanted_calls(reference(row.context), "the reference")
             response = response_of(row)
             if response is None:
@@ -137,7 +135,7 @@ class ToolCallingSpec(NamedScores):
             same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
             whole = same and _can_be_paired(made, wanted)
             scores = dict(zip(names, (float(same), float(whole)), strict=True))
-            return _with_faults(scores, made)
+            return Explained(scores, _faults(made))
 
         return score
 

@@ -20,7 +20,6 @@ from pytest_evalmetrics.transport.journal import JournalMode as JournalMode
 from pytest_evalmetrics.transport.secrets import redact as redact
 from pytest_evalmetrics.transport.usage import Budget as Budget
 from pytest_evalmetrics.transport.usage import Forecast as Forecast
-from pytest_evalmetrics.transport.usage import Price as Price
 from pytest_evalmetrics.transport.usage import Progress as Progress
 from pytest_evalmetrics.transport.usage import Tokens as Tokens
 from pytest_evalmetrics.transport.usage import Usage as Usage

@@ -20,12 +20,13 @@ from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, Re
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import KeptFailure
 from pytest_evalmetrics.transport.secrets import Secret, redact
-from pytest_evalmetrics.transport.usage import Price, Tokens, UsageTally, tokens_of
+from pytest_evalmetrics.transport.usage import Tokens, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, SendFailure
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable
 
+    from pytest_evalmetrics.spec.model_keys import PriceSpec
     from pytest_evalmetrics.transport.endpoints import Work
 
 _T = TypeVar("_T")
@@ -39,7 +40,7 @@ class Meter:
     def admit(self) -> None:
         """Let a call be sent."""
 
-    def paid(self, requests: int, tokens: Tokens | None, price: Price | None) -> None:
+    def paid(self, requests: int, tokens: Tokens | None, price: PriceSpec | None) -> None:
         """Count a call that was sent, with or without success."""
 
     def uncounted(self) -> None:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Hashable, Mapping
 
     from pytest_evalmetrics.spec import ParamsSpec
-    from pytest_evalmetrics.transport.usage import Price
+    from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
 # because a model reads it: the order of a schema's properties is part of what it is asked.
@@ -44,7 +44,7 @@ class Endpoint:
     max_retries: int = 3  # attempts after the first one
     parallelism: int = 16  # calls in flight; all endpoints of one host and port share the limit
     max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
-    price: Price | None = None  # of a model's tokens
+    price: PriceSpec | None = None  # of a model's tokens
     longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
 
     def __post_init__(self) -> None:
@@ -102,7 +102,7 @@ class Call:
     place: float = 0.0  # position among the calls of its row; halves are second tries
 
     @property
-    def price(self) -> Price | None:
+    def price(self) -> PriceSpec | None:
         """The price of its tokens."""
         return self.endpoint.price
 

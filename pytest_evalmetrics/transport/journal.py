@@ -21,7 +21,6 @@ _T = TypeVar("_T")
 _WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
-_CHECKED_BYTES = 2**26  # of the bound: the size is checked after as many answers as it has of these
 _OPENING = bytes(20)  # in place of a call's key: the opening of the file
 _AGAIN_S = 0.05  # between two looks at what another process does
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
@@ -62,7 +61,6 @@ class Journal:
         self._waiting: dict[bytes, Kept] = {}  # answers that the disk refused
         self._used: dict[bytes, float] = {}  # when, to be written with the next answers
         self._started = self._retry_at = 0.0
-        self._writes = -1  # so that the size is checked after the first one
 
     def get(self, key: bytes) -> Kept | None:
         """Look up an answer; in replay mode a call without one is a failure."""
@@ -144,9 +142,6 @@ class Journal:
         for key in self._waiting:
             self.give_up(key)
         self._waiting.clear()
-        self._writes += 1
-        if self._writes % max(1, self._max_bytes // _CHECKED_BYTES):
-            return
         try:
             evicted = store.evict(self._max_bytes)
         except sqlite3.Error as error:

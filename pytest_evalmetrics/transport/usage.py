@@ -13,12 +13,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.wire import Answer, Clock
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
     from pathlib import Path
+
+    from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 
 @record
@@ -29,17 +32,9 @@ class Tokens:
     completion: int
     total: int
 
-
-@record
-class Price:
-    """The price of a million tokens, in any currency."""
-
-    prompt: float
-    completion: float
-
-    def of(self, tokens: Tokens) -> float:
-        """Return the price of a call."""
-        return (tokens.prompt * self.prompt + tokens.completion * self.completion) / 1e6
+    def cost(self, price: PriceSpec) -> float:
+        """Return the price of the call."""
+        return (self.prompt * price.input + self.completion * price.output) / 1e6
 
 
 class Usage(msgspec.Struct):
@@ -88,7 +83,7 @@ class UsageTally:
     def __init__(self) -> None:
         self._usage: defaultdict[str, Usage] = defaultdict(Usage)  # an unknown cost is NaN here
 
-    def answered(self, label: str, answer: Answer, price: Price | None = None) -> None:
+    def answered(self, label: str, answer: Answer, price: PriceSpec | None = None) -> None:
         """Count an answer."""
         usage, tokens = self._usage[label], tokens_of(answer.body)
         sent_now = not answer.from_journal
@@ -102,7 +97,7 @@ class UsageTally:
             usage.prompt_tokens += tokens.prompt
             usage.completion_tokens += tokens.completion
             usage.total_tokens += tokens.total
-        cost = math.nan if tokens is None or price is None else price.of(tokens)
+        cost = math.nan if tokens is None or price is None else tokens.cost(price)
         usage.cost = (usage.cost or 0.0) + cost
         if sent_now or not math.isnan(cost):
             usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
@@ -201,20 +196,17 @@ class Forecast:
     @classmethod
     def of(cls, usage: Usage, calls: float, parallelism: int) -> Forecast:
         """Expect of each call what those so far took on average, whenever they were paid for."""
+        if not usage.calls:
+            return cls(calls)
         counted = usage.calls - usage.without_tokens
-        cost = None if usage.cost is None or not usage.calls else usage.cost / usage.calls * calls
-        return cls(
-            calls,
-            usage.total_tokens / counted * calls if counted else None,
-            cost,
-            usage.latency_s / usage.calls * calls / parallelism if usage.calls else None,
-        )
+        tokens = usage.total_tokens / counted * calls if counted else None
+        cost = None if usage.cost is None else usage.cost / usage.calls * calls
+        return cls(calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism)
 
     @property
     def text(self) -> str:
         """In words: ``120 calls, about 34000 tokens, a cost of 0.12, 3 min 20 s``."""
-        calls = round(self.calls)
-        parts = [f"{calls} call{'s' * (calls != 1)}"]
+        parts = [many(round(self.calls), "call")]
         if self.calls and self.tokens is not None:
             parts.append(f"about {self.tokens:.3g} tokens")
         if self.calls and self.cost is not None:

@@ -3,9 +3,9 @@ from msgspec import structs
 from transport.fakes import broken, ok
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport import Price
+from pytest_evalmetrics.spec.model_keys import PriceSpec
 
-PRICE = Price(2.0, 10.0)
+PRICE = PriceSpec(input=2.0, output=10.0)
 
 
 def said(prompt, completion=0):

@@ -294,8 +294,10 @@ FILES = {
 }
 UNMARKED = {  # by an editor: what follows from two values together
     "benchmark:\n  name: a\n  rollouts: {path: r, fields: {reward: a, scores: {reward: b}}}\n": [
-        "3: benchmark.rollouts.fields: the reward has two paths, reward: and scores: reward: "
-        + "remove one"
+        (
+            "3: benchmark.rollouts.fields: the reward has two paths, reward: and scores: reward: "
+            "remove one"
+        )
     ],
     (
         "benchmarks:\n- name: a\n  rollouts: r\n- name: b\n  rollouts: r\n- rollouts: r\n"

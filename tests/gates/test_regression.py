@@ -23,8 +23,9 @@ def test_p_values_of_metrics_that_share_nothing_are_adjusted_as_holm_sidak_does(
     assert [c.evidence["p_adjusted"] for c in agents] == pytest.approx(expected, rel=1e-9)
 
 
-def test_a_metric_that_is_nearly_another_costs_little():
-    pair, near = run(1, 200, 4, loss=0.1), run(1, 200, 4, loss=0.1)
+@pytest.mark.parametrize(("tasks", "loss"), [(200, 0.1), (1_100, 0.03)])  # these in blocks
+def test_a_metric_that_is_nearly_another_costs_little(tasks, loss):
+    pair, near = (run(1, tasks, 4, loss=loss) for _ in range(2))
     near.current[:3] = near.baseline[:3]
     one, _, again = several([pair, replace(near, name="near"), replace(pair, name="again")])
     assert one.evidence["p"] <= one.evidence["p_adjusted"] < 1.5 * one.evidence["p"]

@@ -81,6 +81,8 @@ def test_futility_never_costs_level_and_little_power():
     assert all(low < high for low, high in ends)
     assert bounds.futility[-1] == bounds.efficacy[-1]
     drift = norm.ppf(0.99) + norm.ppf(0.95)
+    given_up = norm.cdf(bounds.futility[0] - drift * math.sqrt(fractions[0]))
+    assert given_up == pytest.approx(0.05 * fractions[0] ** 3)  # what the first look spends
     for true, least, most in ((0.0, 0.0, 0.01), (drift, 0.92, 0.95)):
         looks = sequential.stopping(bounds, true)
         assert sum(map(sum, looks)) == pytest.approx(1, abs=1e-6)

@@ -46,6 +46,11 @@ def test_a_metric_that_needs_more_than_was_recorded(recorded):
     assert recorded.run().ret == 0
 
 
+def test_an_update_shows_the_change_of_an_agent_that_was_renamed(recorded):
+    recorded.rows("runs.jsonl", rows({"b": [1.0, 1.0, 1.0]}))
+    recorded.run(UPDATE).stdout.fnmatch_lines(["*mean_reward 0.6667 -> 1*"])
+
+
 def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     recorded.rows("runs.jsonl", rows({"b": [1.0, 0.0, 1.0]}))
     assert recorded.run().ret == 0  # the only one may be renamed

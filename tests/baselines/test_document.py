@@ -114,7 +114,7 @@ def task(number, **scores):
 BROKEN = {
     "conflict": (
         lambda text: text.replace("  }", "<<<<<<< HEAD\n  }\n=======\n>>>>>>> main", 1),
-        ":*marks of a merge conflict*",
+        ":9: *marks of a merge conflict*",
     ),
     "empty": (lambda _: "\n", ": this baseline is empty*"),
     "half": (lambda text: text[: len(text) // 2], ":*: this baseline is no JSON*"),

@@ -31,6 +31,15 @@ def test_without_syrupy_only_committed_baselines_can_t_be_had(project, workers):
     assert project.baseline("math.bench/kept.json").read_bytes() == before
 
 
+def test_a_threshold_that_fails_is_no_failed_snapshot(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [pass@1]\nbaseline: true\nthresholds: {pass@1: '>= 0.9'}")
+    assert project.run(UPDATE).ret == 1
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["1 snapshot passed."])
+
+
 def test_a_plugin_with_the_same_option_is_named_at_the_start(project):
     project.write(
         "snapshot.py",

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ROOT = Path(__file__).parents[2]
 ROOMS = ("gates", "baselines", "metrics", "rollouts")
-TESTS = [*(f"tests/{room}" for room in ROOMS), "tests/golden"]
+TESTS = [*(f"tests/{room}" for room in ROOMS), "tests/checks", "tests/golden"]
 NEAR, FAR = 80, 80  # tests of the mutant's own room, and of others, that are run
 CONFIG = "[run]\nsource = pytest_evalmetrics\ndata_file = {folder}/coverage\nparallel = true\n"
 OTHER = {

@@ -103,6 +103,6 @@ def test_axe_finds_nothing(place, width, dark):
         pytest.skip("EVALMETRICS_AXE does not name the axe.min.js of npm's axe-core")
     browser = place(width=width, dark=dark)
     browser.run(Path(script).read_text(encoding="utf-8"))
-    found = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-    assert found["passes"]
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
+    results = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    assert results["passes"]
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]] == []

@@ -25,8 +25,8 @@ const light = (c) => c.slice(0, 3).map(v => v / 255)
   .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
 const behind = (e) => {
   for (let at = e; at; at = at.parentElement) {
-    const found = rgb(getComputedStyle(at).backgroundColor);
-    if (found[3] === 255) return found;
+    const color = rgb(getComputedStyle(at).backgroundColor);
+    if (color[3] === 255) return color;
   }
   return rgb('white');
 };

@@ -162,11 +162,11 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     return f"raised-{name}", f"{who} raised {name}{words}"
 
 
-def did_you_mean(name: str, known: Iterable[object], *, what: str = "known") -> str:
+def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:
     """Guess which name was meant: ``did you mean 'x'? known: a, b, c``, with `what` for known."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
-    names = sorted(str(k) for k in known)
+    names = sorted(str(k) for k in choices)
     # case and separators are the usual slips
     folded = {n.lower().replace("-", "_"): n for n in reversed(names)}
     close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)

@@ -174,7 +174,7 @@ class Anchor:
     """The number to compare a metric with."""
 
     value: float | None  # None where no earlier run has one
-    told: str  # its origin: ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
+    origin: str  # ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
     runs: int = 0  # of the history that it is taken from
 
 

@@ -189,8 +189,8 @@ class Registry:
                 entry = self._registered(name)
         if entry is not None:
             return Found(entry.name, entry.target, numbers_in(entry.name, name) or {})
-        known = [*self._reserved, *self.names()]
-        guess = did_you_mean(name, known, what=f"{self.kind}s there are")
+        names = [*self._reserved, *self.names()]
+        guess = did_you_mean(name, names, what=f"{self.kind}s there are")
         way = f"made known with {self._decorator} in a conftest.py of this folder or one above it"
         hint = f"one of your own is package.module:attribute, or {way}"
         raise RegistryError(f"there is no {self.kind} {name!r}: {guess}", hint=hint)

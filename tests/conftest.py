@@ -171,9 +171,9 @@ def project(pytester: pytest.Pytester) -> Project:
 def _judge_process() -> Iterator[JudgeProcess]:
     from judge_process import JudgeProcess  # noqa: PLC0415 - only for those who ask judges
 
-    found = JudgeProcess()
-    yield found
-    found.kill()
+    process = JudgeProcess()
+    yield process
+    process.kill()
 
 
 @pytest.fixture

@@ -193,12 +193,12 @@ class Github:
         (step,) = [s for s in job["steps"] if "pytest-evalmetrics" in s.get("uses", "")]
         return self.action(**{**step["with"], **matrix})
 
-    def action(self, **given):
+    def action(self, **inputs):
         action = yaml.safe_load((ROOT / "action.yml").read_text(encoding="utf-8"))
-        assert given.keys() <= action["inputs"].keys()
+        assert inputs.keys() <= action["inputs"].keys()
         scope = {"github": self.github, "runner": {"temp": str(self.temp)}, "steps": {}}
         scope["inputs"] = {
-            name: given.get(name, self.filled(spec["default"], scope))
+            name: inputs.get(name, self.filled(spec["default"], scope))
             for name, spec in action["inputs"].items()
         }
         code = 0

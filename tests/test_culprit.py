@@ -24,7 +24,7 @@ def runs(project):
     return [f"r{n}.jsonl" for n in range(6)]
 
 
-def test_the_first_worse_run_is_found_with_its_confidence(project, runs):
+def test_the_first_worse_run_is_named_with_its_confidence(project, runs):
     result = project.run("--evalmetrics-culprit", *runs)
     assert result.ret == 1
     first = r"(\S+) is the first worse run, ([\d.]+) % sure: from ([\d.]+) to"

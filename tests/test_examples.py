@@ -18,11 +18,11 @@ def copied(project, *names):
 
 def test_examples_are_as_their_commands_write_them_and_pass(project):
     folders = copied(project, "digits", "ocr", "agent_tools", "online")
-    made = [*folders[2].glob("runs/*.jsonl")]
+    runs = [*folders[2].glob("runs/*.jsonl")]
     baselines = [file for folder in folders for file in folder.glob("__baselines__/*/*.json")]
-    assert (len(made), len(baselines)) == (2, 5)
-    before = {file: file.read_bytes() for file in (*made, *baselines)}
-    for file in made:
+    assert (len(runs), len(baselines)) == (2, 5)
+    before = {file: file.read_bytes() for file in (*runs, *baselines)}
+    for file in runs:
         file.unlink()
     subprocess.run([sys.executable, str(folders[2] / "make.py")], check=True)
     project.run("--snapshot-update")

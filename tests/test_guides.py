@@ -95,5 +95,5 @@ def do(page, folder, name):
 
 
 @pytest.mark.parametrize("page", GUIDES, ids=lambda page: page.stem)
-def test_a_guide_does_what_it_says(page, tmp_path):
+def test_the_blocks_of_a_guide_work(page, tmp_path):
     do(blocks(page.read_text(encoding="utf-8")), tmp_path, page.name)

@@ -49,12 +49,12 @@ def bench(project, url, evaluator):
             "id": str(n),
             "input_obj": "?",
             "expected_output_obj": "a b",
-            "output_obj": said,
+            "output_obj": text,
             "trajectory": [],
             "expected_trajectory": [],
             "full_dataset_entry": {},
         }
-        for n, said in enumerate(["a b", "a c", "c", "crash", "nan"])
+        for n, text in enumerate(["a b", "a c", "c", "crash", "nan"])
     ]
     project.rows("data.jsonl", rows)
     project.write(

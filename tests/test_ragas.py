@@ -26,12 +26,12 @@ def conversations(rng):
     topics = rng.sample(TOPICS, rng.randint(1, 6))
     refused = rng.sample(TOPICS, rng.randint(0, 4)) or ["none"]
     goal, end = rng.choice("abc"), rng.choice("abc")
-    said = (
+    text = (
         f"[[topics: {', '.join(topics)}]] [[refused: {', '.join(refused)}]] "
         f"[[goal: {goal}]] [[end: {end}]]"
     )
     messages = [
-        {"type": "human", "content": said},
+        {"type": "human", "content": text},
         {"type": "ai", "content": "Well.", "tool_calls": [{"name": "f", "args": {"a": 1}}]},
         {"type": "tool", "content": "ü <done>"},
         {"type": "ai", "content": "Done."},
@@ -56,28 +56,28 @@ def tool_calls(rng):
         return {"name": rng.choice("fg"), "args": {k: rng.choice([1, "1", 2.0]) for k in keys}}
 
     wanted = [call() for _ in range(rng.randint(0, 3))]
-    made = [c if rng.random() < 0.7 else call() for c in wanted]
+    calls = [c if rng.random() < 0.7 else call() for c in wanted]
     if rng.random() < 0.3:
-        rng.shuffle(made)
+        rng.shuffle(calls)
     if rng.random() < 0.1:
-        made.append(call())
+        calls.append(call())
     messages = [{"type": "human", "content": "go"}]
-    messages += [{"type": "ai", "content": "", "tool_calls": [c]} for c in made]
+    messages += [{"type": "ai", "content": "", "tool_calls": [c]} for c in calls]
     messages += [{"type": "ai", "content": "done"}]
     return {"user_input": messages, "reference_tool_calls": wanted}
 
 
 def all_rows():
     rng = random.Random(20)  # noqa: S311 - the same rows each time
-    made = [conversations(rng) for _ in range(ROWS)]
-    found = {name: [row[name] for row in made] for name in made[0]}
-    topics = found.pop("topic")
+    rows = [conversations(rng) for _ in range(ROWS)]
+    columns = {name: [row[name] for row in rows] for name in rows[0]}
+    topics = columns.pop("topic")
     calls = [tool_calls(rng) for _ in range(ROWS)]
     return {
         "precision": topics,
         "recall": topics,
         "f1": topics,
-        **found,
+        **columns,
         "tools": calls,
         "tools-flexible": calls,
     }
@@ -98,10 +98,10 @@ SCORERS = {
 def scores(project):
     """The only score of each row, by benchmark."""
     text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
-    found = {}
+    scores = {}
     for row in map(json.loads, text.splitlines()):
-        found.setdefault(row["benchmark"].rpartition("::")[2], []).extend(row["scores"].values())
-    return found
+        scores.setdefault(row["benchmark"].rpartition("::")[2], []).extend(row["scores"].values())
+    return scores
 
 
 def bench(project, scorers, url):
@@ -175,7 +175,7 @@ def test_a_metric_by_the_package_itself_goes_over_our_journal(project, judge_ser
 ANSWER = {"user_input": "?", "response": "a", "reference": "b"}
 
 
-def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_says_which_there_are(
+def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_lists_the_known_ones(
     project, judge_server
 ):
     metrics = {"a": "answer_accuracy", "b": "Faithfullness"}

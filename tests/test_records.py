@@ -9,7 +9,7 @@ import pytest
 from pytest_evalmetrics.records import record
 
 
-def made(decorate):
+def make_classes(decorate):
     class Base:
         name: str
         near: float = 0.5
@@ -26,7 +26,7 @@ def made(decorate):
     return decorate(Thing)
 
 
-Ours, Theirs = made(record), made(dataclass(frozen=True))
+Ours, Theirs = make_classes(record), make_classes(dataclass(frozen=True))
 NAN = float("nan")
 
 

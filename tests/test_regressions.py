@@ -19,7 +19,7 @@ def recorded(project):
     return project
 
 
-def test_a_regression_says_which_metric_by_how_much_how_sure_and_which_tasks(recorded):
+def test_a_regression_names_the_metric_the_size_the_confidence_and_the_tasks(recorded):
     recorded.rollouts([[0.0] * 4 if t < 40 else task for t, task in enumerate(BEFORE)])
     result = recorded.run()
     result.assert_outcomes(failed=1)

@@ -15,7 +15,7 @@ def test_a_mode_of_the_journal_that_is_none_is_refused(project):
     )
 
 
-def test_the_journal_lies_where_the_setting_says(project):
+def test_the_journal_lies_in_the_configured_place(project):
     project.write("pytest.ini", "[pytest]\nevalmetrics_journal_path = kept/journal.sqlite3\n")
     project.write("empty.jsonl", "")
     result = project.run("--evalmetrics-journal-import", "empty.jsonl")

@@ -287,7 +287,7 @@ def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
 
 def check_value(
     estimate: Estimate,
-    known: float | None,
+    recorded: float | None,
     rule: Rule,
     *,
     agent: str,
@@ -300,27 +300,27 @@ def check_value(
     name, value, interval = estimate.name, estimate.value, estimate.interval
     drop: float | None = None
     decision = Decision(Verdict.PASS)
-    if known is None:
+    if recorded is None:
         reason = against or f"the baseline has no {name}"
         decision = Decision(Verdict.INCONCLUSIVE, "no_value", reason)
     else:
         higher = rule.sign > 0
-        drop = known - value if higher else value - known
-        changed = f"{name} {'fell' if higher else 'rose'} from {known:.6g} to {value:.6g}"
+        drop = recorded - value if higher else value - recorded
+        changed = f"{name} {'fell' if higher else 'rose'} from {recorded:.6g} to {value:.6g}"
         changed += f" ({against})" if against else ""
         if rule.name == "noninferior" and interval is not None:
-            upper = known - interval.low if higher else interval.high - known
+            upper = recorded - interval.low if higher else interval.high - recorded
             decision = _noninferior(drop, upper, rule, changed, "")
-        elif rule.allowed(known) is None:
+        elif rule.allowed(recorded) is None:
             reason = f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
             reason += f"{rule.name} can't test it"
             if against:
                 why = f": {estimate.reason}" if estimate.reason else ""
                 reason = f"{name} has no interval{why}: the rule {rule.name} can't judge it"
             decision = Decision(Verdict.INCONCLUSIVE, "untested", reason)
-        elif rule.exceeds(drop, known, value):
+        elif rule.exceeds(drop, recorded, value):
             decision = Decision(Verdict.FAIL, reason=changed)
-    evidence = {"baseline": known, "current": value, "drop": drop, **rule.evidence()}
+    evidence = {"baseline": recorded, "current": value, "drop": drop, **rule.evidence()}
     evidence |= {"why": decision.why, "improved": False}
     return Check(
         "baseline",

@@ -440,7 +440,7 @@ class BaselineComparison:
             of = run.result.agent, estimate.name, estimate.tasks
             anchor = anchors.anchor(*of, higher_is_better=rule.direction == "higher")
             value = anchor.value
-            evidence = {"against": anchors.against, "anchor": anchor.told, "runs": anchor.runs}
+            evidence = {"against": anchors.against, "anchor": anchor.origin, "runs": anchor.runs}
         check = gates.check_value(
             estimate,
             value,

@@ -79,8 +79,8 @@ class JsonLines:
             raise source.error("this is a JSON array, not JSON Lines", hint=_RECOGNISED)
         with source.open() as stream:
             window = _Window(stream, source, self.block)
-            while got := window.fill():
-                if end := window.buffer.rfind(b"\n", window.end - got, window.end) + 1:
+            while count := window.fill():
+                if end := window.buffer.rfind(b"\n", window.end - count, window.end) + 1:
                     breaks = window.breaks(end)
                     self.lines = window.line + len(breaks) - 1
                     yield _split_lines(window, breaks)
@@ -311,9 +311,9 @@ class _Window:
         room = memoryview(self.buffer)[self.end : max(_BLOCK, self._most + 1)]
         if self._source.span and self._source.url is None:
             room = room[: self._source.span[1] - self._stream.tell()]
-        got: int = self._stream.readinto(room)  # type: ignore[attr-defined]
-        self.end += got
-        return got
+        count: int = self._stream.readinto(room)  # type: ignore[attr-defined]
+        self.end += count
+        return count
 
     def breaks(self, end: int) -> NDArray[np.int64]:
         """Find the line breaks in the first `end` bytes."""

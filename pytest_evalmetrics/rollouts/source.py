@@ -242,7 +242,7 @@ class _Bounded(io.RawIOBase):
         return int(self._plain.seek(offset, whence))
 
     def readinto(self, buffer: Any) -> int:
-        got: int = self._plain.readinto(buffer)
+        count: int = self._plain.readinto(buffer)
         if self._plain.tell() > self._most:
             raise DataError(
                 f"the compressed file expands to more than {self._most:,} bytes, which "
@@ -251,7 +251,7 @@ class _Bounded(io.RawIOBase):
                 hint="is it what you expect? raise the bound in the environment, or unpack the "
                 f"file: {_MAX_EXPANSION}=1000 allows a thousand times its size",
             )
-        return got
+        return count
 
 
 @contextmanager

@@ -157,10 +157,10 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
         matching = ask(prompt, length=len(topics), matches=matches)
         refusing = [ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics]
         matched, *refusals = await side_by_side([matching, *refusing])
-        found = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
-        by_topic = dict(found)
+        pairs = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
+        by_topic = dict(pairs)
         if not by_topic.keys() >= {*topics}:  # in other words: then the order tells which is which
-            by_topic = {topic: on for topic, (_, on) in zip(topics, found, strict=True)}
+            by_topic = {topic: on for topic, (_, on) in zip(topics, pairs, strict=True)}
         on_topic = [by_topic[topic] for topic in topics]
         answered = [not each["refused"] for each in refusals]
         reasons = "; ".join(

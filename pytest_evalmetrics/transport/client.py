@@ -211,7 +211,7 @@ class Transport:
         refused = None  # the JSON, where it is short and holds no secret
         message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
         if isinstance(failure, SendFailure):
-            words = wire.own_words(failure.said, self.hide)
+            words = wire.own_words(failure.text, self.hide)
             answer = f", and said: {words}" if words else ""
             message = f"{self.hide(call.shown)}: {message}{answer}"
             if failure.fatal:

@@ -271,7 +271,7 @@ class RetryingSender:
             status=status,
             retry_after_s=wait_s,
             hint=hint,
-            said=body,
+            text=body,
         )
 
 

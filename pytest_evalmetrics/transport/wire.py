@@ -127,11 +127,11 @@ class SendFailure(CallError):  # noqa: N818 - it never leaves this package
         retry: bool = False,
         fatal: bool = False,  # no call to the endpoint can succeed
         retry_after_s: float | None = None,
-        said: str = "",  # the endpoint's own words
+        text: str = "",  # the endpoint's own words
         **more: Any,
     ) -> None:
         super().__init__(kind, message, **more)
-        self.retry, self.fatal, self.retry_after_s, self.said = retry, fatal, retry_after_s, said
+        self.retry, self.fatal, self.retry_after_s, self.text = retry, fatal, retry_after_s, text
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,7 +171,7 @@ def text_of(raw: RawResponse) -> str:
         raise SendFailure(
             "html",
             f"answered {status_text(raw.status)} with an HTML page, not with JSON",
-            said=lenient,
+            text=lenient,
             hint="is it the right URL, and is there no login or proxy page in between?",
         )
     if media and not is_json:
@@ -179,7 +179,7 @@ def text_of(raw: RawResponse) -> str:
         raise SendFailure(
             "content-type",
             f"answered with the content type {media}, expected application/json",
-            said=lenient,
+            text=lenient,
             hint="it streams: ask for one whole answer (stream: false)" if streams else None,
         )
     charset = _CHARSET.search(parameters)
@@ -195,12 +195,12 @@ def parse_json(text: str) -> Any:
     try:
         return _DECODER.decode(text)
     except SendFailure as failure:
-        failure.said = text
+        failure.text = text
         raise
     except RecursionError:
         raise SendFailure("invalid-json", "the answer is nested too deeply") from None
     except ValueError as error:
-        raise SendFailure("invalid-json", f"the answer is no JSON: {error}", said=text) from None
+        raise SendFailure("invalid-json", f"the answer is no JSON: {error}", text=text) from None
 
 
 def _finite(text: str) -> float:

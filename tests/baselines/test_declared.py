@@ -52,6 +52,6 @@ def test_what_every_file_system_takes(name):
 
 
 @given(st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5))
-def test_long_names_that_begin_alike_are_told_apart(names):
+def test_long_names_with_a_common_prefix_stay_distinct(names):
     long = {f"{'x' * 60}{name}" for name in names}
     assert len({file_name(name).casefold() for name in long}) == len(long)

@@ -17,7 +17,7 @@ NUMBERS = st.one_of(
 )
 
 
-def made(rollouts, mean):
+def document_of(rollouts, mean):
     estimate = Estimate("mean", mean, 3, 6, None)
     agent_result = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
     described = baselines.agent_document(agent_result, rollouts, tuple(rollouts.scores))
@@ -48,7 +48,7 @@ def table(tasks):
 )
 def test_a_baseline_comes_back_as_it_was(tasks, value):
     rollouts = table(tasks)
-    text = made(rollouts, value)
+    text = document_of(rollouts, value)
     doc = baselines.parse(text, file="x.json")
     back = baselines.tables(doc, file="x.json")["a"][0]
     assert back.tasks == rollouts.tasks
@@ -59,7 +59,7 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
         finite = np.where(np.isfinite(column), column, np.nan)  # what is no number is null
         np.testing.assert_array_equal(back.scores[name], finite)
     assert baselines.values(doc, "a") == ({"mean": value} if math.isfinite(value) else {})
-    assert made(back, baselines.values(doc, "a").get("mean", math.nan)) == text
+    assert document_of(back, baselines.values(doc, "a").get("mean", math.nan)) == text
     # an independent reader agrees, to the last digit
     agent = json.loads(text)["agents"]["a"]
     assert agent["key_metrics"]["mean"]["value"] == (value if math.isfinite(value) else None)
@@ -87,7 +87,7 @@ JSON = st.recursive(
 
 @given(st.sampled_from(["agents", "benchmark", "schema_version", "provenance"]), JSON)
 def test_nor_is_any_other_json_in_the_place_of_a_part(key, value):
-    doc = json.loads(made(table({1: [1.0]}), 1.0)) | {key: value}
+    doc = json.loads(document_of(table({1: [1.0]}), 1.0)) | {key: value}
     try:
         baselines.tables(baselines.parse(json.dumps(doc), file="x.json"), file="x.json")
     except BaselineError as error:
@@ -189,7 +189,7 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(project):
     assert project.run().ret == 0
 
 
-def test_a_folder_in_the_place_of_a_baseline_is_told_and_left_alone(project):
+def test_a_folder_in_the_place_of_a_baseline_is_reported_and_kept(project):
     project.rollouts([[1.0], [1.0]])
     project.bench(BASELINE)
     project.baseline().mkdir(parents=True)

@@ -79,7 +79,7 @@ def test_a_report_that_does_not_hold_it(main):
         result.stdout.fnmatch_lines([f"INCONCLUSIVE *{reason}"])
 
 
-def test_the_file_says_which_of_two_benchmarks_of_one_name_is_meant(main):
+def test_the_file_selects_between_two_benchmarks_of_one_name(main):
     other = {"file": "other.bench.yaml", "agents": []}
     edited(main, lambda r: r["benchmarks"].append(r["benchmarks"][0] | other), "two")
     main.bench(f"{COMMON}baseline: {{report: two/main/report.json}}")

@@ -80,7 +80,7 @@ def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, args):
     assert same.rewritten() == set()
 
 
-def test_a_selection_says_nothing_of_orphans(same):
+def test_a_selection_reports_no_orphans(same):
     same.orphan("one.bench/math-older.json")
     for args in (("-k", "math"), ("-m", "nightly"), ("evals/one.bench.yaml::math",)):
         assert same.run(*args).ret == 0

@@ -63,7 +63,7 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
     result.stdout.fnmatch_lines(["*holds no fingerprint of what measures*--snapshot-update*"])
 
 
-def test_an_earlier_report_tells_its_ruler_too(scored):
+def test_an_earlier_report_has_its_ruler_too(scored):
     bench(scored, text="metrics: [mean_reward]\nbaseline: {report: main/report.json}")
     scored.write("main/report.json", (scored.path / "evalmetrics/report.json").read_text())
     assert scored.run().ret == 0
@@ -276,7 +276,7 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
 
 
 @pytest.mark.parametrize(
-    ("before", "after", "told"),
+    ("before", "after", "change"),
     [
         ("fields: {task: t}", "fields: {task: t, reward: lax}", "fields: reward none -> lax"),
         ("fields: {task: t, reward: reward}", "fields: {task: t}", ""),
@@ -289,16 +289,16 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
         ),
     ],
 )
-def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(project, before, after, told):
+def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(project, before, after, change):
     rows = [{"t": i, "by": by, "reward": 1, "lax": 1} for i in range(9) for by in ("lax", "strict")]
     project.rows("runs.jsonl", rows)
     for rollouts, arguments in (before, [UPDATE]), (after, []):
         text = f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
         project.write("math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n")
-        assert project.run(*arguments).ret == bool(told and not arguments)
+        assert project.run(*arguments).ret == bool(change and not arguments)
     check = project.checks()["mean_reward"]
-    assert check["verdict"] == ("INCONCLUSIVE" if told else "PASS")
-    assert check["reason"].endswith(told)
+    assert check["verdict"] == ("INCONCLUSIVE" if change else "PASS")
+    assert check["reason"].endswith(change)
 
 
 def test_the_version_of_a_task_of_lm_eval(project):

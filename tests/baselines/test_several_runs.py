@@ -83,7 +83,7 @@ def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(project
     assert (evidence["runs"], evidence["run_sd"]) == (1, None)
 
 
-def test_a_shift_that_runs_are_known_to_make_is_no_regression(project):
+def test_a_shift_within_the_spread_of_runs_is_no_regression(project):
     record(project, [0.03, -0.02, 0.04, -0.04, 0.0])
     write(project, "runs.jsonl", 99, -0.04)
     assert project.run().ret == 0
@@ -97,7 +97,7 @@ def test_a_shift_that_runs_are_known_to_make_is_no_regression(project):
     assert noisy["p"] > 10 * check(project)["evidence"]["p"]
 
 
-def test_several_quiet_runs_find_a_drop_and_say_how_quiet(project):
+def test_several_quiet_runs_find_a_drop_and_report_their_spread(project):
     record(project, [0.0] * 4)
     write(project, "runs.jsonl", 99, -0.06)
     result = project.run()

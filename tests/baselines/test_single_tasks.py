@@ -4,7 +4,7 @@ UPDATE = "--snapshot-update"
 ALL, NONE, HALF = [1.0, 1.0], [0.0, 0.0], [1.0, 0.0]
 
 
-def test_a_pass_tells_which_tasks_went_from_all_to_none_and_back(project):
+def test_a_pass_lists_the_tasks_that_went_from_all_to_none_and_back(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     project.rollouts([ALL] * 30 + [NONE] * 30 + [HALF] * 5)
     assert project.run(UPDATE).ret == 0

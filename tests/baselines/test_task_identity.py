@@ -212,7 +212,7 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
 
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
-def test_two_questions_under_one_id_of_one_file_are_said(project, rows):
+def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
     def row(n, text, **more):
         asked = {"input": [{"role": "user", "content": text, **more}]}
         return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}

@@ -74,7 +74,7 @@ def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals):
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
 
 
-def test_what_is_skipped_or_known_to_fail_keeps_its_baseline(evals):
+def test_a_skipped_or_xfailed_benchmark_keeps_its_baseline(evals):
     text = ONE.replace("{name: math-old", "{name: math-old, skip: true").replace(
         "{name: mmlu/physics", "{name: mmlu/physics, xfail: weak"
     )

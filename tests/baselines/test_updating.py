@@ -65,11 +65,11 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project)
     doc = json.loads(texts[0])
     assert list(doc["agents"]) == ["a", "b"]
     metrics = ["mean_reward", "mean_reward/speed", "mean_reward/accuracy"]
-    found = doc["agents"]["a"]
-    assert list(found["key_metrics"]) == [*metrics, "mean/accuracy", "mean/reward", "mean/speed"]
-    assert list(found["tasks"]) == [str(task) for task in range(12)]
+    agent = doc["agents"]["a"]
+    assert list(agent["key_metrics"]) == [*metrics, "mean/accuracy", "mean/reward", "mean/speed"]
+    assert list(agent["tasks"]) == [str(task) for task in range(12)]
     scores = [("reward", [1, 0]), ("accuracy", [0.5, 0.5]), ("speed", [0.1, 0.1])]
-    assert list(found["tasks"]["1"].items()) == scores
+    assert list(agent["tasks"]["1"].items()) == scores
 
 
 def test_a_full_disk_leaves_the_old_one(recorded):

@@ -17,10 +17,10 @@ SCHEMA = {
 
 
 def read(reply):
-    found = json_in(reply)
-    if not isinstance(found, dict) or not isinstance(found.get("n"), int):
+    answer = json_in(reply)
+    if not isinstance(answer, dict) or not isinstance(answer.get("n"), int):
         raise RowError("bad-answer", "there is no n in it")
-    return int(found["n"])
+    return int(answer["n"])
 
 
 def model(judge_server, query="", **more):
@@ -36,14 +36,14 @@ def question(calls, of, text='[[say: {"n": 3}]]', schema=SCHEMA):
     ("takes", "requests", "form"),
     [("json_schema", 3, "json_schema"), ("json_object", 4, "json_object"), ("none", 5, None)],
 )
-def test_the_form_is_found_out_once(judge_server, takes, requests, form):
+def test_the_form_is_probed_once(judge_server, takes, requests, form):
     judge = model(judge_server, f"takes={takes}")
 
     async def work(calls):
         return await side_by_side([question(calls, judge) for _ in range(3)])
 
-    found, calls = run(work)
-    assert found == [3, 3, 3]
+    answers, calls = run(work)
+    assert answers == [3, 3, 3]
     assert judge_server.posts == requests
     assert judge_server.bodies[-1].get("response_format", {}).get("type") == form
     # what is told is the question, in whatever form it was sent
@@ -68,14 +68,14 @@ def test_a_schema_is_sent_in_the_strict_form(judge_server):
 @pytest.mark.parametrize("takes", ["json_schema", "none"])
 def test_a_bad_answer_is_asked_for_once_more_with_the_reason(judge_server, tmp_path, takes):
     judge = model(judge_server, f"takes={takes}&bad=first")
-    found, calls = run(lambda calls: question(calls, judge), tmp_path / "j")
-    assert found == 3
+    answer, calls = run(lambda calls: question(calls, judge), tmp_path / "j")
+    assert answer == 3
     probing = 0 if takes == "json_schema" else 2
     assert judge_server.posts == 2 + probing
-    said = judge_server.bodies[-1]["messages"]
-    assert [m["role"] for m in said] == ["user", "assistant", "user"]
-    assert said[1]["content"] == "I would rather not say."
-    assert "holds no JSON object" in said[2]["content"]
+    messages = judge_server.bodies[-1]["messages"]
+    assert [m["role"] for m in messages] == ["user", "assistant", "user"]
+    assert messages[1]["content"] == "I would rather not say."
+    assert "holds no JSON object" in messages[2]["content"]
     # answered from the journal, whatever form it was sent in
     judge_server.forget()
     again = model(judge_server, f"takes={takes}&bad=first")
@@ -112,7 +112,7 @@ def test_second_tries_side_by_side_find_their_answers_again(judge_server, tmp_pa
     assert len(same.exchanges) == 16
 
 
-def test_what_the_journal_answers_says_nothing_of_the_form(judge_server, tmp_path):
+def test_an_answer_from_the_journal_does_not_settle_the_form(judge_server, tmp_path):
     judge = model(judge_server, "takes=json_object")
     run(lambda calls: question(calls, judge), tmp_path / "j")
     judge_server.forget()
@@ -121,8 +121,8 @@ def test_what_the_journal_answers_says_nothing_of_the_form(judge_server, tmp_pat
         old = question(calls, judge)
         return [await old, await question(calls, judge, '[[say: {"n": 4}]]')]
 
-    found, _ = run(work, tmp_path / "j")
-    assert found == [3, 4]
+    answers, _ = run(work, tmp_path / "j")
+    assert answers == [3, 4]
     assert judge_server.posts == 2  # refused as a schema, then taken
 
 
@@ -150,7 +150,7 @@ def test_an_endpoint_that_refuses_stops_at_once_with_its_words(judge_server):
     assert judge_server.posts <= 3
 
 
-def test_the_first_error_in_order_is_told(judge_server):
+def test_the_first_error_in_order_is_reported(judge_server):
     judge = model(judge_server, max_retries=0)
 
     async def work(calls):

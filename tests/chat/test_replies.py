@@ -59,7 +59,7 @@ def test_calls_of_tools_are_an_answer():
 
 
 @pytest.mark.parametrize(
-    ("text", "found"),
+    ("text", "expected"),
     [
         ('{"a": 1}', {"a": 1}),
         ('Sure:\n```json\n{"a": 1}\n```\nthere', {"a": 1}),
@@ -68,8 +68,8 @@ def test_calls_of_tools_are_an_answer():
         ('a { b {"c": 1}', {"c": 1}),
     ],
 )
-def test_json_is_found(text, found):
-    assert json_in(Reply(text)) == found
+def test_json_is_extracted(text, expected):
+    assert json_in(Reply(text)) == expected
 
 
 @pytest.mark.parametrize("text", ["", "four", '{"a": 1', "{" * 5000, '{"a":' * 3000])
@@ -100,7 +100,7 @@ _JSON = st.recursive(
 
 
 @given(st.dictionaries(st.text(), _JSON, max_size=4), st.text(alphabet="ab \n"))
-def test_an_object_is_found_in_any_chatter(value, chatter):
+def test_an_object_is_extracted_from_any_chatter(value, chatter):
     import json  # noqa: PLC0415 - the oracle
 
     assert json_in(Reply(chatter + json.dumps(value) + chatter)) == value

@@ -123,7 +123,7 @@ def test_more(evalmetrics):
 """
 
 
-def test_what_is_known_to_fail_is_recorded_nowhere_and_no_failure_of_the_report(project):
+def test_an_xfailed_check_is_not_recorded_and_no_failure_of_the_report(project):
     project.write("test_x.py", XFAIL)
     project.run(UPDATE).assert_outcomes(passed=1, xfailed=1)
     assert project.baseline("test_x/test_sums.json").exists()
@@ -160,7 +160,7 @@ WRONG_CALLS = [
 ]
 
 
-def test_what_means_nothing_is_told_without_a_traceback(project):
+def test_invalid_arguments_are_reported_without_a_traceback(project):
     tests = [f"def test_{i}(evalmetrics): {call}\n" for i, (call, _) in enumerate(WRONG_CALLS)]
     project.write("test_x.py", "".join(tests))
     result = project.run("-p", "no:randomly")

@@ -198,7 +198,7 @@ OF_ONE = [
 ]
 
 
-def test_what_is_said_of_a_benchmark(refusals, marks):
+def test_messages_about_a_benchmark(refusals, marks):
     files = []
     for keys, _, _ in OF_ONE:
         lines = "".join(f"  {line}\n" for line in keys.splitlines())
@@ -321,7 +321,7 @@ UNMARKED = {  # by an editor: what follows from two values together
 }
 
 
-def test_what_is_said_of_a_file(refusals, marks):
+def test_messages_about_a_file(refusals, marks):
     files = FILES | UNMARKED
     for (file, messages), lines in zip(files.items(), refusals(list(files)), strict=True):
         assert lines == messages

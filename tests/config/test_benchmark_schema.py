@@ -11,9 +11,9 @@ from pytest_evalmetrics.config.benchmark_schema import SHIPPED
 
 def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(schema, tmp_path):
     module = "pytest_evalmetrics.config.benchmark_schema"
-    made = tmp_path / "made.json"
-    subprocess.run([sys.executable, "-W", "error", "-m", module, str(made)], check=True)
-    assert made.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
+    written = tmp_path / "made.json"
+    subprocess.run([sys.executable, "-W", "error", "-m", module, str(written)], check=True)
+    assert written.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
     assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     Draft202012Validator.check_schema(schema)
 

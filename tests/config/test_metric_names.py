@@ -90,7 +90,7 @@ NAMES = {  # beside the words that docs/gates.md lists
 
 
 @pytest.mark.parametrize("direction", NAMES)
-def test_a_name_says_which_way_is_better_or_nothing(direction):
+def test_a_name_implies_a_direction_or_none(direction):
     directions = {name: named_direction(name) for name in NAMES[direction]}
     assert directions == dict.fromkeys(NAMES[direction], direction)
 

@@ -59,7 +59,7 @@ benchmark:
 """
 
 
-def test_all_that_may_be_said(load, marks):
+def test_all_keys(load, marks):
     (benchmark,) = load(CALLING)
     spec = benchmark.spec
     remote, nat, mine = spec.scorers
@@ -82,7 +82,7 @@ def test_all_that_may_be_said(load, marks):
         ('["{{ history }}"]', ["{{ history }}"]),
     ],
 )
-def test_all_that_may_be_said_online_and_the_forms_of_a_prompt(load, marks, prompt, kept):
+def test_all_keys_of_online_scorers_and_the_forms_of_a_prompt(load, marks, prompt, kept):
     text = ONLINE.replace(PROMPT, prompt)
     (benchmark,) = load(text)
     spec = benchmark.spec
@@ -240,7 +240,7 @@ WRONG = {  # from line 2 on, and what is said of it
 }
 
 
-def test_what_is_wrong_is_told_with_its_line(refusals, marks):
+def test_errors_are_reported_with_their_lines(refusals, marks):
     files = [SCORERS, *(f"benchmark:\n{text}  name: a\n" for text in WRONG)]
     for lines, expected in zip(refusals(files), [OF_SCORERS, *WRONG.values()], strict=True):
         for line, start in zip(lines, expected, strict=True):
@@ -249,7 +249,7 @@ def test_what_is_wrong_is_told_with_its_line(refusals, marks):
     assert wrong_keys <= {mark[: mark.index("]") + 1] for mark in marks(SCORERS) if "]" in mark}
 
 
-def test_a_name_tells_two_scorers_of_one_type_apart(load, marks):
+def test_a_name_distinguishes_two_scorers_of_one_type(load, marks):
     text = (
         "benchmark:\n  name: a\n  dataset: d.jsonl\n  reward: strict\n  scorers:\n"
         "    - {type: exact-match}\n    - {type: exact-match, name: strict, candidate: x}\n"

@@ -92,7 +92,7 @@ def test_thresholds_that_mean_nothing(refusals):
         assert message in line
 
 
-def test_rewards_that_never_reach_the_pass_threshold_are_told(project):
+def test_rewards_that_never_reach_the_pass_threshold_are_reported(project):
     rows = [{"_ng_task_index": i, "reward": 0.6 + i / 50, "x": 0.0} for i in range(10)]
     project.rows("runs.jsonl", rows)
     file = """

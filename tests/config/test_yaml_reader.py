@@ -243,7 +243,7 @@ REFUSED = {
 
 
 @LOADER
-def test_what_is_refused_is_told_with_its_line(loader):
+def test_errors_are_reported_with_their_lines(loader):
     for text, expected in REFUSED.items():
         assert problems(text, loader) == expected.splitlines()
 
@@ -255,7 +255,7 @@ def test_half_a_character_is_refused_by_each_scanner_in_its_own_way():
         assert "\\u escape" in problem
 
 
-def test_what_is_not_listed_is_said_as_the_scanner_says_it():
+def test_other_errors_are_reported_in_the_scanners_words():
     (problem,) = problems("%YAML 2.0\n---\na: 1", LOADERS[-1])
     assert problem.startswith("1: this is no YAML: found incompatible YAML document")
 

@@ -91,7 +91,7 @@ class Far:
         return json.loads((self.folder / "evalmetrics" / name).read_text(encoding="utf-8"))
 
 
-def test_a_dead_head_is_said_and_what_was_paid_is_kept(tmp_path):
+def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
     pytest.importorskip("ray")
     with ExitStack() as stack:
         storeless, gone = heads = [Head(), Head()]

@@ -130,7 +130,7 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_
     assert all_bits(table) == all_bits(alone)
 
 
-def test_a_node_that_does_not_see_the_files_is_said(tmp_path):
+def test_a_node_that_does_not_see_the_files_is_reported(tmp_path):
     from pytest_evalmetrics.engines.ray_engine import read_piece  # noqa: PLC0415 - on a node
     from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
 

@@ -185,7 +185,7 @@ def _entry(folder):
     return entry
 
 
-def test_a_cluster_that_is_not_there_is_said(far):
+def test_a_missing_cluster_is_reported(far):
     options = [*far.options[:3], "127.0.0.1:1"]
     run = far.start("out", *options)
     text = far.end(run, status=1)

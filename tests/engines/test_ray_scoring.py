@@ -137,7 +137,7 @@ def test_a_scorer_that_can_not_be_sent_is_imported_by_the_workers(both):
     assert evaluated.row_scores.table.scores["x"].tolist() == [0.0, 1.0, 2.0]
 
 
-def test_one_that_can_neither_be_sent_nor_imported_says_so(both, monkeypatch):
+def test_a_scorer_that_can_neither_be_sent_nor_imported_is_reported(both, monkeypatch):
     lost = ModuleType("far_and_nowhere")
     lost.__file__ = str(Path(__file__).with_name("far_and_nowhere.py"))
     monkeypatch.setitem(sys.modules, lost.__name__, lost)
@@ -160,7 +160,7 @@ def test_workers_that_die_again_and_again_end_the_benchmark(both, monkeypatch):
     assert "--evalmetrics-engine local does without" in check.hint
 
 
-def test_a_cluster_without_a_free_core_is_said(both, monkeypatch):
+def test_a_cluster_without_a_free_core_is_reported(both, monkeypatch):
     class Holder:
         def ready(self):
             return True

@@ -96,7 +96,7 @@ def test_data_is_never_structure_of_a_body(body, value):
         ('{"a": "{{ item. }}"}', "no good"),
     ],
 )
-def test_a_body_that_is_no_json_is_found_when_it_is_read(body, message):
+def test_a_body_that_is_no_json_is_refused_when_it_is_read(body, message):
     ((_, fault),) = faults_of(body, body=True)
     assert message in fault
 
@@ -121,7 +121,7 @@ def test_what_a_row_cant_fill_in(template, message):
     assert message in str(raised.value)
 
 
-def test_faults_are_found_with_their_places():
+def test_faults_have_their_places():
     value = {
         "a": ["{{ item.x }}", "{{ item. }}"],
         "b": {"c": "{% for %}"},

@@ -27,12 +27,12 @@ def test_where_lower_is_better_a_rise_is_damage():
 def test_clusters_are_what_is_independent():
     pair = run(4, 240, 4, loss=0.2)
     clusters = np.random.default_rng(0).integers(0, 30, 240)
-    comparison, known = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
+    comparison, wanted = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
     drop, result = comparison.drop, comparison.result
     assert result.name == "clustered paired t"
-    assert result.se == pytest.approx(known.se, rel=1e-12)
-    assert result.p == pytest.approx(oracle.t.sf(drop / result.se, known.df), rel=1e-9)
-    half = oracle.t.ppf(0.975, known.df) * result.se
+    assert result.se == pytest.approx(wanted.se, rel=1e-12)
+    assert result.p == pytest.approx(oracle.t.sf(drop / result.se, wanted.df), rel=1e-9)
+    half = oracle.t.ppf(0.975, wanted.df) * result.se
     assert (result.low, result.high) == pytest.approx((drop - half, drop + half))
     assert (len(comparison.damage), comparison.units) == (240, 30)
 

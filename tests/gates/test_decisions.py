@@ -135,7 +135,7 @@ def test_require_mde_makes_a_pass_that_means_nothing_red():
     assert "a drop of 0.0228 may go unseen" in check.reason
 
 
-def test_a_rule_is_told_in_words():
+def test_a_rule_is_described_in_words():
     rules = [rule("exact"), rule("absolute"), rule("relative", max_drop=0.1), rule("statistical")]
     assert [str(each) for each in (*rules, rule(), rule("noninferior"))] == [
         "no drop (exact)",

@@ -157,7 +157,7 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
     )
 
 
-def test_expect_says_how_many_rows_may_lack_a_score(project):
+def test_expect_limits_how_many_rows_may_lack_a_score(project):
     for expect, passing in (
         ("", 200),
         ("expect: {max_missing: 2%}", 196),

@@ -77,7 +77,7 @@ def test_few_clusters_are_never_sure_and_never_silent(clusters):
         assert f"{clusters} clusters: no drop" in check.reason
 
 
-def test_a_blind_gate_without_a_drop_passes_and_says_so():
+def test_a_blind_gate_without_a_drop_passes_with_a_note():
     check = checked(make_pair([[1.0, 0.0]] * 3, [[1.0, 0.0]] * 3))
     assert check.verdict is PASS
     assert "this gate is blind: 3 tasks: no drop of any size" in check.reason
@@ -119,7 +119,7 @@ def test_a_broken_task_fails_the_worst_task_where_its_rollouts_prove_it():
     assert "a task has too few rollouts" in single.reason
 
 
-def test_a_task_that_got_worse_but_is_not_the_worst_explains_nothing():
+def test_a_task_that_is_worse_but_not_the_worst_explains_nothing():
     def passing(*counts):
         return [[1.0] * count + [0.0] * (16 - count) for count in counts]
 

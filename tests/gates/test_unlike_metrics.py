@@ -74,8 +74,8 @@ def test_a_drop_that_rates_cannot_show_is_not_judged_even_at_0(
     project, before, after, asked, reason
 ):
     rows = [{"reward": r} for r in before]
-    found = _compared(project, rows, [{"reward": after}] * len(rows), "[median]", f", {asked}")
-    check = found["median"]
+    checks = _compared(project, rows, [{"reward": after}] * len(rows), "[median]", f", {asked}")
+    check = checks["median"]
     assert check["verdict"] == ("PASS" if reason is None else "INCONCLUSIVE" if reason else "FAIL")
     assert (reason or "") in check["reason"]
 

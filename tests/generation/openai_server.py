@@ -27,18 +27,18 @@ def reply(status, body, kind="application/json"):
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
-def said(text, *, finish="stop", usage=True, **message):
+def completion(text, *, finish="stop", usage=True, **message):
     """Word an answer as chat completions do."""
-    told = {"role": "assistant", "content": text, **message}
+    answered = {"role": "assistant", "content": text, **message}
     body = {
         "id": "c-1",
         "object": "chat.completion",
         "model": "m",
-        "choices": [{"index": 0, "message": told, "finish_reason": finish}],
+        "choices": [{"index": 0, "message": answered, "finish_reason": finish}],
     }
     if usage:
-        made = len(str(text or "").split()) or 1
-        body["usage"] = {"prompt_tokens": 10, "completion_tokens": made, "total_tokens": 10 + made}
+        size = len(str(text or "").split()) or 1
+        body["usage"] = {"prompt_tokens": 10, "completion_tokens": size, "total_tokens": 10 + size}
     return reply(200, json.dumps(body).encode())
 
 
@@ -68,31 +68,31 @@ def answer(path, body):  # noqa: PLR0911 - one return for each mode
         case "401":
             return reply(401, b'{"error": {"message": "no such key"}}')
         case "length":
-            return said(text, finish="length")
+            return completion(text, finish="length")
         case "cut":  # it never came to its answer
-            return said("hm, let me think", finish="length")
+            return completion("hm, let me think", finish="length")
         case "empty":
             return reply(200, b'{"choices": []}')
         case "refuse":
-            return said(None, refusal="I can't help with that")
+            return completion(None, refusal="I can't help with that")
         case "filter":
-            return said("", finish="content_filter")
+            return completion("", finish="content_filter")
         case "tools":
             name = body["tools"][0]["function"]["name"]
             call = {"id": "t", "type": "function"}
             call["function"] = {"name": name, "arguments": json.dumps({"of": text})}
-            return said(None, finish="tool_calls", tool_calls=[call])
+            return completion(None, finish="tool_calls", tool_calls=[call])
         case "think":
-            return said(f"let me see</think>no</think>\n\n{text}\n")
+            return completion(f"let me see</think>no</think>\n\n{text}\n")
         case "apart":
-            return said(text, reasoning_content="let me see")
+            return completion(text, reasoning_content="let me see")
         case "stream":
             return reply(200, b"data: {}\n\n", "text/event-stream")
         case "nousage":
-            return said(text, usage=False)
+            return completion(text, usage=False)
         case "count":
-            return said(str(SEEN["posts"]))
-    return said(text)
+            return completion(str(SEEN["posts"]))
+    return completion(text)
 
 
 async def serve(reader, writer):

@@ -37,7 +37,7 @@ def mean(evaluated):
     return evaluated.result.agents[0].estimates["mean_reward"].value
 
 
-def test_each_row_is_answered_as_often_as_is_said_and_paid_for_once(tmp_path, model):
+def test_each_row_is_answered_as_often_as_configured_and_paid_for_once(tmp_path, model):
     sums = [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(6)]
     rows(tmp_path / "data.jsonl", sums[:5])
     evaluated, lines = run(tmp_path, online(model.url, samples=3))

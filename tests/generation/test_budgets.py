@@ -72,7 +72,7 @@ def test_money_needs_a_price_and_minutes_pass(asking, model):
     assert "budget of 5e-05 eur was used up" in checks(asking)["b"]["reason"]
 
 
-def test_a_baseline_tells_what_calls_take(asking):
+def test_a_baseline_records_what_calls_take(asking):
     bench = asking.path / "a.bench.yaml"
     bench.write_text(bench.read_text() + "  baseline: true\n")
     asking.run("--snapshot-update", "-k", "a.bench")

@@ -26,7 +26,7 @@ def budget_of(evaluated):
 
 
 @pytest.mark.parametrize(
-    ("budget", "said"),
+    ("budget", "limit"),
     [
         ("requests: 3", "3 requests was used up"),
         ("tokens: 30", "30 tokens was used up"),
@@ -38,16 +38,16 @@ def budget_of(evaluated):
         ),
     ],
 )
-def test_a_budget_holds_and_nothing_is_made_a_baseline(tmp_path, model, budget, said):
-    prompt = "mode=nousage {{ question }}" if "counted" in said else "{{ question }}"
+def test_a_budget_holds_and_no_baseline_is_written(tmp_path, model, budget, limit):
+    prompt = "mode=nousage {{ question }}" if "counted" in limit else "{{ question }}"
     rows(tmp_path / "data.jsonl", sums(8))
     rest = f"  budget: {{{budget}}}\n  params: {{parallelism: 1}}\n"
     evaluated, lines = run(tmp_path, online(model.url, rest, prompt=f'"{prompt}"'))
     check = budget_of(evaluated)
     assert check.verdict is Verdict.INCONCLUSIVE
-    asked = 1 if "counted" in said else 3  # 11 tokens each
+    asked = 1 if "counted" in limit else 3  # 11 tokens each
     assert check.reason == (
-        f"the budget of {said}, and {8 - asked} of 8 rollouts were not asked for"
+        f"the budget of {limit}, and {8 - asked} of 8 rollouts were not asked for"
     )
     assert model.posts == asked
     assert evaluated.baseline is None

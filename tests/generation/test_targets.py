@@ -175,7 +175,7 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
 
 
 @pytest.mark.parametrize(
-    ("name", "said"),
+    ("name", "message"),
     [
         ("no_such_module_x:f", "can't be imported: there is no module 'no_such_module_x'"),
         ("an_agent:gone", "an_agent has no 'gone'; "),
@@ -183,10 +183,10 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
         ("an_agent:two", "can't be called with a row: two(row, tools)"),
     ],
 )
-def test_a_target_that_is_none_is_told_with_its_line(agent, name, said):
+def test_an_invalid_target_is_reported_with_its_line(agent, name, message):
     evaluated, _ = run(agent, bench(name))
     (check,) = evaluated.result.checks
-    assert said in check.reason
+    assert message in check.reason
     assert check.line == 5
 
 

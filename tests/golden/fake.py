@@ -69,8 +69,8 @@ class Fake:
 
 def chat(rule: dict[str, Any]) -> dict[str, Any]:
     """Make a chat completion of what a rule says."""
-    said = rule["say"]
-    message = {"role": "assistant", "content": said if isinstance(said, str) else json.dumps(said)}
+    say = rule["say"]
+    message = {"role": "assistant", "content": say if isinstance(say, str) else json.dumps(say)}
     return {
         "id": "chatcmpl-1",
         "model": "fake",

@@ -51,7 +51,7 @@ def kept(project, passing):
     return project
 
 
-def test_broken_lines_are_told_by_their_place_and_left_alone(kept):
+def test_broken_lines_are_reported_by_their_place_and_kept(kept):
     path = kept.path / "h.jsonl"
     good = path.read_text()
     newer = json.dumps(json.loads(good) | {"schema_version": 2})

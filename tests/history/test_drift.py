@@ -18,7 +18,7 @@ GATED = (
 
 def runs(values, starts, **keys):
     """Write the lines of a history, a run a day."""
-    made = []
+    lines = []
     for day, value in enumerate(values, 1):
         point = {"value": value, "low": value - 0.1, "high": value + 0.1, "tasks": 10}
         line = {
@@ -32,8 +32,8 @@ def runs(values, starts, **keys):
             "agents": {"agent": {"pass@1": point | {"rollouts": 10}}},
             "reason": starts.get(day, ""),
         }
-        made.append(json.dumps(line | {"branch": None, "url": None} | keys))
-    return "\n".join(made) + "\n"
+        lines.append(json.dumps(line | {"branch": None, "url": None} | keys))
+    return "\n".join(lines) + "\n"
 
 
 STEADY = [0.81, 0.80, 0.79, 0.81, 0.80, 0.82, 0.80, 0.79, 0.81, 0.80, 0.79, 0.80]
@@ -59,7 +59,7 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(project, passing):
     assert project.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
 
 
-def test_a_drift_fails_the_build_where_the_benchmark_says_so(project, passing):
+def test_a_drift_fails_the_build_where_the_benchmark_asks_for_it(project, passing):
     project.bench(GATED.replace("0.9}", "0.9, drift: fail}"))
     for count, values in ((7, STEADY + FALLEN), (8, STEADY), (7, STEADY + FALLEN)):
         passing(count)
@@ -139,7 +139,7 @@ def test_a_shift_that_was_repaired_is_the_last_one():
     assert last_shift([0.5] * 20 + [0.4] * 3) is not None  # of a system without noise
 
 
-def test_a_shift_of_two_sd_is_found_within_ten_runs_at_one_false_alarm_in_two_hundred():
+def test_a_shift_of_two_sd_is_detected_in_ten_runs_at_one_false_alarm_in_two_hundred():
     rng = np.random.default_rng(1)
     false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
     assert 150 * 0.10 < false < 150 * 0.36  # 1 - .995^53 = .23

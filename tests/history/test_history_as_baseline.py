@@ -49,7 +49,7 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
     )
 
 
-def test_an_accepted_change_starts_anew_and_says_why(project):
+def test_an_accepted_change_starts_anew_with_its_reason(project):
     project.bench(FILE)
     rollouts(project, 1)
     project.run(*UPDATE)

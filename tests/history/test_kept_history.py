@@ -53,7 +53,7 @@ def test_workers_append_nothing_themselves(project, passing):
     assert len(lines(project)) == len(lines(project, "kept/h.jsonl")) == 6
 
 
-def test_what_is_known_to_fail_or_not_complete_does_not_count(project, passing):
+def test_an_xfailed_or_incomplete_run_does_not_count(project, passing):
     passing(7)
     for text in (
         'xfail: true\nthresholds: {pass@1: ">= 0.9"}',
@@ -171,7 +171,7 @@ IMPOSSIBLE = {
 }
 
 
-def test_what_a_history_can_t_do_is_told_before_anything_runs(project):
+def test_an_impossible_history_is_refused_before_anything_runs(project):
     for number, baseline in enumerate(IMPOSSIBLE):
         project.bench(f"baseline: {baseline}", f"{number}.bench.yaml")
     result = project.run()

@@ -57,7 +57,7 @@ def test_a_ci_system_comes_first(origin, monkeypatch, environ, expected):
     assert origin() == expected
 
 
-def test_git_is_asked_where_no_ci_system_says_anything(origin, project, monkeypatch):
+def test_git_is_asked_where_no_ci_system_has_the_answer(origin, project, monkeypatch):
     assert origin() == (None, None, None)  # no repository
     for command in (
         ("init", "-q", "-b", "topic"),

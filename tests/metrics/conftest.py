@@ -24,9 +24,9 @@ def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward",
     flat = {score: [v for task in rewards for v in task], **scores}
     categories = {}
     for field, values in (labels or {}).items():
-        known = list(dict.fromkeys(values))
+        distinct = list(dict.fromkeys(values))
         categories[field] = Category(
-            np.array([known.index(v) for v in values], dtype=np.int32), tuple(known)
+            np.array([distinct.index(v) for v in values], dtype=np.int32), tuple(distinct)
         )
     return RolloutTable(
         agents=("agent",),
@@ -58,8 +58,8 @@ def planned():
 def reduced():
     """Compute the metrics of a benchmark with these keys from a table."""
 
-    def reduced(made, *, agent="agent", expected=None, notes=None, line_of=None, **keys):
-        found = plan(make_spec(**keys), line_of=line_of)
-        return reduce_agent(found, agent, made, expected=expected, notes=notes)
+    def reduced(table, *, agent="agent", expected=None, notes=None, line_of=None, **keys):
+        metrics = plan(make_spec(**keys), line_of=line_of)
+        return reduce_agent(metrics, agent, table, expected=expected, notes=notes)
 
     return reduced

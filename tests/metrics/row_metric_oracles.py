@@ -66,8 +66,8 @@ def ranking(rng):
 def main():
     """Write the file beside this one."""
     rng = np.random.default_rng(21)
-    made = [make(rng) for make in (agreement, foretold, ranking) for _ in range(2)]
-    lines = ",\n".join(json.dumps(case) for case in made)
+    cases = [make(rng) for make in (agreement, foretold, ranking) for _ in range(2)]
+    lines = ",\n".join(json.dumps(case) for case in cases)
     text = f'{{"made_with": "scikit-learn {sklearn.__version__}", "cases": [\n{lines}\n]}}\n'
     Path(__file__).with_name("row_metrics.json").write_text(text, encoding="utf-8")
 

@@ -12,10 +12,10 @@ def metrics_of(result):
     return result.aggregate["agent_metrics"]
 
 
-def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(reduced, table):
-    made = table([[1.0, None], [None, 0.0], [1.0, 1.0]], accuracy=[1, None, 1, 1, 1, 1])
+def test_a_missing_reward_counts_as_the_benchmark_sets_it_everywhere(reduced, table):
+    data = table([[1.0, None], [None, 0.0], [1.0, 1.0]], accuracy=[1, None, 1, 1, 1, 1])
     names = ["mean_reward", "pass_rate", "mean/accuracy"]
-    result = reduced(made, metrics=names, expect={"missing_reward": 0.0}, expected=3)
+    result = reduced(data, metrics=names, expect={"missing_reward": 0.0}, expected=3)
     assert [metrics_of(result)[name] for name in ("mean_reward", "pass_rate")] == [0.5, 0.5]
     assert metrics_of(result)["mean/reward"] == 0.5
     assert metrics_of(result)["mean/accuracy"] == 1.0  # another score's missing ones are left out
@@ -26,18 +26,18 @@ def test_a_missing_reward_counts_as_what_the_benchmark_says_everywhere(reduced, 
 
 
 def test_a_listed_metric_of_one_value_is_not_broken_down_again(reduced, table):
-    made = table([[1, 1, 0], [1, 0, 0]], labels={"level": list("eeehhh")})
-    result = reduced(made, metrics=["pass@1[level=e]", "avg"], breakdown=["level"])
+    data = table([[1, 1, 0], [1, 0, 0]], labels={"level": list("eeehhh")})
+    result = reduced(data, metrics=["pass@1[level=e]", "avg"], breakdown=["level"])
     names = [name for name in metrics_of(result) if "[" in name]
     assert names == ["pass@1[level=e]", "avg[level=e]", "avg[level=h]"]
 
 
 def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
-    made = table([[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]})
+    data = table([[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]})
     lines = {("breakdown", 0): 12}
     with pytest.raises(MetricError) as caught:
         reduced(
-            made, metrics=["pass@2"], breakdown=["level"], line_of=lambda *path: lines.get(path, 1)
+            data, metrics=["pass@2"], breakdown=["level"], line_of=lambda *path: lines.get(path, 1)
         )
     assert "metric 'pass@2[level=e]' needs 2 rollouts of each task, and 1 of 2" in str(caught.value)
     assert "a (1)" in str(caught.value)
@@ -59,24 +59,24 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
     ],
 )
 def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(reduced, table, keys, message):
-    made = table([[1]], labels={"level": ["easy"], "empty": ["(missing)"]})
+    data = table([[1]], labels={"level": ["easy"], "empty": ["(missing)"]})
     with pytest.raises((MetricError, RegistryError)) as caught:
-        reduced(made, line_of=lambda *path: 100 + len(path), **keys)
+        reduced(data, line_of=lambda *path: 100 + len(path), **keys)
     assert message in caught.value.message
     assert caught.value.line == 102
 
 
 def test_a_value_of_another_agent_alone_is_none_of_this_agents(reduced, table):
-    made = table([[1], [0]], labels={"kind": ["hard", "easy"]})
-    part = made.where(np.array([True, False]))
+    data = table([[1], [0]], labels={"kind": ["hard", "easy"]})
+    part = data.where(np.array([True, False]))
     with pytest.raises(MetricError, match="values of kind: hard"):
         reduced(part, metrics=["pass@1[kind=easy]"])
 
 
 def test_a_task_in_two_clusters_is_an_error_that_lists_it(reduced, table):
-    made = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
+    data = table([[1, 2], [3]], tasks=["x", "y"], labels={"repo": ["r", "s", "s"]})
     with pytest.raises(DataError, match="rollouts of 1 task have different values: x"):
-        reduced(made, metrics=["mean_reward"], cluster="repo")
+        reduced(data, metrics=["mean_reward"], cluster="repo")
 
 
 TEN = {"name": "ten", "parser": {"json_path": "$.a"}, "minimum": 0, "maximum": 10}
@@ -108,8 +108,8 @@ def test_an_interval_stays_in_the_range_that_a_score_declares_or_has(
     flat = [float(x) for row in rows for x in row]
     labels = {"kind": ["a"] * 12}
     reward = keys.get("reward", "reward")
-    made = table(rows, score=reward, labels=labels, ten=flat, latency_s=flat)
-    result = reduced(made, metrics=[name], **keys).estimates[name]
+    data = table(rows, score=reward, labels=labels, ten=flat, latency_s=flat)
+    result = reduced(data, metrics=[name], **keys).estimates[name]
     assert result.interval is not None
     low, high = result.interval.low, result.interval.high
     assert ends[0] <= low < result.value < high <= ends[1]

@@ -11,8 +11,8 @@ from pytest_evalmetrics.metrics import base_statistics
 def statistics(reduced):
     """Compute the base statistics of all rows, and of each task, without what else there is."""
 
-    def statistics(made, **keys):
-        statistic = reduced(made, **keys).aggregate
+    def statistics(rollouts, **keys):
+        statistic = reduced(rollouts, **keys).aggregate
         everything = statistic["agent_metrics"], *statistic["group_level_metrics"]
         return [{k: v for k, v in entry.items() if "/" in k} for entry in everything]
 
@@ -55,7 +55,7 @@ def rows(draw):
     counts = draw(st.lists(st.integers(1, 12), min_size=1, max_size=6))
     if draw(st.booleans()):
         counts = [counts[0]] * len(counts)
-    made = []
+    records = []
     columns = {
         name: (draw(st.sampled_from([0.0, 0.2, 0.8])), draw(st.booleans())) for name in "bac"
     }
@@ -66,14 +66,14 @@ def rows(draw):
                 if draw(st.floats(0, 1)) >= missing:
                     value = draw(VALUES)
                     row[name] = int(value) if whole or isinstance(value, bool) else value
-            made.append(row)
-    return made
+            records.append(row)
+    return records
 
 
-def as_table(made, table):
-    names = list(dict.fromkeys(name for row in made for name in row if name != "task"))
+def as_table(records, table):
+    names = list(dict.fromkeys(name for row in records for name in row if name != "task"))
     by_task = {}
-    for row in made:
+    for row in records:
         by_task.setdefault(row["task"], []).append(row)
     flat = [row for task in by_task.values() for row in task]
     columns = {name: [row.get(name) for row in flat] for name in names}
@@ -86,13 +86,13 @@ def as_table(made, table):
     )
 
 
-@given(rows().filter(lambda made: any(len(row) > 1 for row in made)))
+@given(rows().filter(lambda records: any(len(row) > 1 for row in records)))
 @settings(max_examples=25)
-def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, made):
+def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, records):
     pandas = pytest.importorskip("pandas")
-    frame = pandas.DataFrame.from_records(made)
-    first = next(name for row in made for name in row if name != "task")
-    statistic = statistics(as_table(made, table), reward=first, metrics=[f"mean/{first}"])
+    frame = pandas.DataFrame.from_records(records)
+    first = next(name for row in records for name in row if name != "task")
+    statistic = statistics(as_table(records, table), reward=first, metrics=[f"mean/{first}"])
     frames = [frame, *(task for _, task in frame.groupby("task"))]
     for mine, rows in zip(statistic, frames, strict=True):
         theirs = described(rows.drop(columns=["task"]))
@@ -102,12 +102,12 @@ def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, ma
 
 
 def test_missing_are_absent_rollouts_and_those_without_a_reward(table, reduced):
-    made = table([[1, 0, 1, 1], [1, 0], [None, 1, None, 0], [None]])
+    whole = table([[1, 0, 1, 1], [1, 0], [None, 1, None, 0], [None]])
     many = table([[1, 0, None], [None, None, None]])  # more than expected hide no missing one
     names = ("num_rollouts", "expected_num_rollouts", "missing_num_rollouts")
     names = (*names, "reward_profile_completion_pct")
     for rollouts, expected, counts in (
-        (made, 4, [(4, 4, 0, 100), (2, 4, 2, 50), (4, 4, 2, 50), (1, 4, 4, 0)]),
+        (whole, 4, [(4, 4, 0, 100), (2, 4, 2, 50), (4, 4, 2, 50), (1, 4, 4, 0)]),
         (many, 2, [(3, 2, 1, 50), (3, 2, 3, 0)]),
     ):
         entries = reduced(rollouts, expected=expected).aggregate["group_level_metrics"]
@@ -119,8 +119,8 @@ def test_entries_are_the_same_however_they_are_asked_for(table, reduced, monkeyp
     monkeypatch.setattr(base_statistics, "_BLOCK", block)
     rewards = [[1, 0.1, None], [0.7], [None], [0, 1, 1, 0.25], [0.3, None]]
     costs = [0.1 * i if i % 4 else None for i in range(11)]
-    made = table(rewards, **{'cö"st': costs})
-    entries = reduced(made, expected=3).aggregate["group_level_metrics"]
+    rollouts = table(rewards, **{'cö"st': costs})
+    entries = reduced(rollouts, expected=3).aggregate["group_level_metrics"]
     one_by_one = list(entries)
     assert len(entries) == len(one_by_one) == 5
     assert 'mean/cö"st' in one_by_one[1]

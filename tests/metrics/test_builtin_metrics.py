@@ -141,8 +141,8 @@ def test_counting_a_task_is_repeating_it(pairs):
     ],
 )
 def test_what_a_task_takes(table, reduced, columns, expected):
-    made = table([[1, 1], [1, 1]], **columns)
-    metrics = reduced(made, metrics=["mean_reward"]).aggregate["agent_metrics"]
+    rollouts = table([[1, 1], [1, 1]], **columns)
+    metrics = reduced(rollouts, metrics=["mean_reward"]).aggregate["agent_metrics"]
     assert {k: v for k, v in metrics.items() if k.endswith("_per_task")} == expected
 
 
@@ -150,7 +150,7 @@ def test_one_that_is_asked_for_and_not_reported_is_an_error(table, reduced):
     with pytest.raises(MetricError) as caught:
         reduced(table([[1]]), metrics=["tokens_per_task"])
     assert caught.value.message == "metric 'tokens_per_task': no rollout says what it needs"
-    known = "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens"
-    assert known in str(caught.value)
+    columns = "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens"
+    assert columns in str(caught.value)
     with pytest.raises(MetricError, match="leave /reward out"):
         reduced(table([[1]], cost=[1]), metrics=["cost_per_task/reward"])

@@ -68,15 +68,15 @@ def test_a_rate_without_fractions_or_without_spread_has_wilson_over_tasks(name, 
 @pytest.mark.parametrize("name", ["pass_rate", "pass@1", "pass^2", "mean_reward", "mean/reward"])
 def test_a_rollout_that_fails_does_not_raise_the_lower_end_of_a_rate(name):
     perfect, broken = [[1] * 4] * 20, [*[[1] * 4] * 19, [1, 1, 1, 0]]
-    known = {"ends": (0.0, 1.0), "sure": "mean" in name}  # of a mean, if a threshold has a bound
-    assert of(name, broken, **known).interval.low < of(name, perfect, **known).interval.low
+    options = {"ends": (0.0, 1.0), "sure": "mean" in name}  # of a mean, if a threshold has a bound
+    assert of(name, broken, **options).interval.low < of(name, perfect, **options).interval.low
     flipped = [[[1 - r for r in task] for task in tasks] for tasks in (perfect, broken)]
-    higher, high = (of(name, tasks, **known).interval.high for tasks in reversed(flipped))
+    higher, high = (of(name, tasks, **options).interval.high for tasks in reversed(flipped))
     assert higher >= high
     # where most tasks are neither, it is Student's t
     low, high = scipy_stats.t.interval(0.95, 7, 0.5, np.sqrt(0.25**2 * 8 / 7 / 8))
-    found = of("pass_rate", [[1, 1, 1, 0], [1, 0, 0, 0]] * 4)
-    assert [low, high] == ends(found)
+    estimate = of("pass_rate", [[1, 1, 1, 0], [1, 0, 0, 0]] * 4)
+    assert [low, high] == ends(estimate)
 
 
 def test_unequal_counts_have_the_linearised_ratio():
@@ -140,7 +140,7 @@ def test_a_median_of_ties_reaches_to_the_next_values():
         (["median"], GRADED, "5 tasks are too few for an interval of their median"),
     ],
 )
-def test_where_there_is_no_interval_the_reason_is_told(names, tasks, reason):
+def test_where_there_is_no_interval_there_is_a_reason(names, tasks, reason):
     for name in names:
         result = of(name, tasks)
         assert (result.interval, result.reason) == (None, reason), name
@@ -178,7 +178,7 @@ def test_a_custom_metric_that_is_not_defined_on_resamples_has_no_interval():
     assert "ZeroDivisionError" in result.reason
 
 
-def test_too_much_to_resample_is_said():
+def test_too_much_to_resample_is_reported():
     calls = []
     metric = custom(lambda _: calls.append(1) or 0.5)
     result = of(metric, [[0.5] * 11] * 2000)

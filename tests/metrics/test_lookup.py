@@ -95,7 +95,7 @@ RESULTS = ["True", "None", "'0.5'", "float('nan')", "float('-inf')", "[0.5]", "1
 RESULTS += ["__import__('numpy').bool_(True)", "__import__('numpy').float64('nan')"]
 
 
-def test_what_can_not_be_computed_is_told_with_the_users_line(project, computed):
+def test_a_failed_computation_is_reported_with_the_users_line(project, computed):
     one_per_task = "*users_{}.py:*TypeError: expected one number per task*"
     messages = {
         **{

@@ -44,7 +44,7 @@ def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, tabl
         assert paired(planned(), name, baseline, current).excluded == ("d",)
 
 
-def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_says(planned, table):
+def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_sets(planned, table):
     baseline, current = table([[1, 1], [1, None]]), table([[None, None], [None, 1]])
     plan = planned(expect={"missing_reward": 0.0})
     pair = paired(plan, "mean_reward", baseline, current)
@@ -112,8 +112,8 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
     assert pair.tasks == (0, 2)
     assert pair.removed == (3, 4)
     labels = {"level": ["hard", "easy", "hard", "easy", "hard"]}
-    known = table([[1], [1], [0], [1], [1]], labels=labels)
-    assert paired(planned(), "mean_reward[level=hard]", known, run).removed == (4,)
+    before = table([[1], [1], [0], [1], [1]], labels=labels)
+    assert paired(planned(), "mean_reward[level=hard]", before, run).removed == (4,)
 
 
 def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, table):
@@ -171,7 +171,7 @@ IDS = st.one_of(
 
 @settings(max_examples=50)
 @given(IDS, IDS, st.booleans())
-def test_each_task_is_found_where_its_text_is(tasks, among, ascending):
+def test_each_task_is_located_by_its_text(tasks, among, ascending):
     if ascending:
         tasks, among = sorted(tasks), sorted(among)
     places = positions(tuple(tasks), tuple(among))

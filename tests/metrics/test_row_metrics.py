@@ -113,11 +113,11 @@ def test_choices_against_every_choice(measured):
     ).estimates
     votes, bests, solved = [], [], []
     for rewards, answers, scores, costs in zip(reward, answer, by, spent, strict=True):
-        given = {
+        by_answer = {
             a: [r for r, b in zip(rewards[:5], answers, strict=False) if a == b] for a in "xyz"
         }
-        most = max(map(len, given.values()))
-        votes.append(np.mean([np.mean(r) for r in given.values() if len(r) == most]))
+        most = max(map(len, by_answer.values()))
+        votes.append(np.mean([np.mean(r) for r in by_answer.values() if len(r) == most]))
         tops = []
         for chosen in itertools.combinations(range(n), k):
             top = max(scores[i] for i in chosen)
@@ -332,7 +332,7 @@ def test_your_own_metric_over_rows(project):
     result.stdout.fnmatch_lines(["FAIL *: agreeing fell from * (*, 15 tasks)*"])
 
 
-def test_wrong_keys_are_told_with_their_lines(project):
+def test_wrong_keys_are_reported_with_their_lines(project):
     project.rows("runs.jsonl", _rows(0.1))
     project.bench(
         "metrics:\n"

@@ -85,9 +85,9 @@ class OwnMean:
 
 def benchmark(*metrics: str, **keys: Any) -> Benchmark:
     """A benchmark that is gated against its baseline."""
-    known = {"name": "simulated", "rollouts": RolloutsSpec(path=("runs.jsonl",))}
-    known |= {"metrics": metrics or ("mean_reward",), "baseline": BaselineSpec()}
-    return Benchmark(BenchmarkSpec(**(known | keys)), Path("simulated.bench.yaml"), {})
+    defaults = {"name": "simulated", "rollouts": RolloutsSpec(path=("runs.jsonl",))}
+    defaults |= {"metrics": metrics or ("mean_reward",), "baseline": BaselineSpec()}
+    return Benchmark(BenchmarkSpec(**(defaults | keys)), Path("simulated.bench.yaml"), {})
 
 
 def table(rewards: Floats, clusters: NDArray[np.int64] | None = None) -> RolloutTable:
@@ -181,8 +181,8 @@ def measure(cell: Cell, scale: float) -> Cell:
     seed = [ord(c) for c in f"{cell.table}{cell.row}{cell.column}"]
     rng = np.random.default_rng(seed)
     runs = max(40, round(cell.runs * scale))
-    found = np.array([cell.run(rng) for _ in range(runs)], dtype=float)
-    stated = found[~np.isnan(found)]  # a drop that nothing is stated of has no power
+    outcomes = np.array([cell.run(rng) for _ in range(runs)], dtype=float)
+    stated = outcomes[~np.isnan(outcomes)]  # a drop that nothing is stated of has no power
     percent = 100 * float(stated.mean()) if len(stated) else math.nan
     return Cell(cell.table, cell.row, cell.column, cell.run, runs, cell.limits, percent)
 
@@ -289,8 +289,8 @@ def at_stated_drop(
         one, _ = kind(rng, n, 0.0)
         sides = [passes(rng, one, k) for _ in range(2)]
     if planned:
-        (found,) = power_of_tables(asked, {"agent": table(sides[0])})
-        stated = found.mde
+        (power,) = power_of_tables(asked, {"agent": table(sides[0])})
+        stated = power.mde
     else:
         (check,) = judged(asked, sides[0], sides[1])
         stated = check.evidence["mde"]
@@ -380,8 +380,8 @@ def runs() -> Iterator[Cell]:
             yield Cell("runs", row, f"no change, sd {100 * sd:g}", none, 1_000, (0.0, most))
         if size == (200, 4):
             least = {1: 67.0, 2: 80.0, 4: 86.0, 8: 85.0, 10: 85.0}.get(m, 0.0)
-            found = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
-            yield Cell("runs", row, "5 points", found, 1_000, (least, 100.0))
+            run = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
+            yield Cell("runs", row, "5 points", run, 1_000, (least, 100.0))
 
 
 KEYS: dict[str, dict[str, str | int]] = {
@@ -393,22 +393,22 @@ KEYS: dict[str, dict[str, str | int]] = {
 def rows(rng: np.random.Generator, skill: Floats, k: int, metric: str, loss: float) -> RolloutTable:
     """Rollouts of one run with k of each task: latencies, labels, or documents of queries."""
     n = len(skill)
-    found = table(np.ones((n, k)))
+    rollouts = table(np.ones((n, k)))
     if metric == "p95":
         values = rng.gamma(2, 0.5 + skill[:, None], (n, k)) * (1 + loss)
-        return replace(found, scores={"reward": values.ravel()})
+        return replace(rollouts, scores={"reward": values.ravel()})
     if metric == "ndcg@5":
         gain = np.random.default_rng(n).integers(0, 3, (n, k)).astype(float)
         gain[:, 0] = 2.0
         score = gain * (0.5 + skill[:, None]) * (1 - loss) + rng.normal(0, 1, (n, k))
-        return replace(found, scores={"gain": gain.ravel(), "score": score.ravel()})
+        return replace(rollouts, scores={"gain": gain.ravel(), "score": score.ravel()})
     gold = np.repeat(np.random.default_rng(n).choice(4, n, p=[0.5, 0.25, 0.15, 0.1]), k)
     right = rng.random((n, k)) < (0.4 + 0.6 * skill[:, None]) * (1 - loss)
     answer = np.where(right.ravel(), gold, rng.integers(0, 4, n * k))
     labels = tuple("abcd")
     columns = {"gold": gold, "answer": answer}
     categories = {c: Category(v.astype(np.int32), labels) for c, v in columns.items()}
-    return replace(found, scores={}, categories=categories)
+    return replace(rollouts, scores={}, categories=categories)
 
 
 def of_rows(
@@ -544,9 +544,9 @@ def written(cells: Sequence[Cell]) -> Iterator[str]:
     yield "| |" + "".join(f" {column} |" for column in columns)
     yield "|---|" + "---:|" * len(columns)
     for row in dict.fromkeys(c.row for c in cells):
-        found = {c.column: c.percent for c in cells if c.row == row}
+        percents = {c.column: c.percent for c in cells if c.row == row}
         values = (
-            "" if c not in found else "none" if math.isnan(found[c]) else f"{found[c]:.1f}"
+            "" if c not in percents else "none" if math.isnan(percents[c]) else f"{percents[c]:.1f}"
             for c in columns
         )
         yield f"| {row} | " + " | ".join(values) + " |"
@@ -577,10 +577,10 @@ def main() -> int:
     cells = [cell for each in tables for cell in list(each())[::step]]
     started = time.perf_counter()
     with ProcessPoolExecutor(asked.jobs) as pool:
-        found = list(pool.map(partial(measure, scale=scale), cells, chunksize=2))
+        measured = list(pool.map(partial(measure, scale=scale), cells, chunksize=2))
     for each in tables:
         print(f"### {(each.__doc__ or '').rstrip('.')}\n")
-        mine = [c for c in found if c.table == each.__name__]
+        mine = [c for c in measured if c.table == each.__name__]
         if not asked.quick:
             print("\n".join(written(mine)), end="\n\n")
         counts = Counter(c.runs for c in mine)
@@ -588,8 +588,8 @@ def main() -> int:
         print(f"{min(c.percent for c in mine):.1f} to {max(c.percent for c in mine):.1f} %\n")
     if asked.only is None:
         print("\n".join(collapses()), end="\n\n")
-    print(f"{sum(c.runs for c in found):,} runs in {time.perf_counter() - started:.0f} s")
-    problems = [problem for cell in found if (problem := broken(cell))]
+    print(f"{sum(c.runs for c in measured):,} runs in {time.perf_counter() - started:.0f} s")
+    problems = [problem for cell in measured if (problem := broken(cell))]
     print("\n".join(problems) or "every limit holds")
     return int(bool(problems))
 

@@ -113,15 +113,15 @@ def case_reduce(tasks, metrics):
     from pytest_evalmetrics.metrics import plan, reduce_agent  # noqa: PLC0415
     from pytest_evalmetrics.reports.payload import write_aggregates  # noqa: PLC0415
 
-    made = graded(int(tasks), SAMPLES, FIELDS)
+    rollouts = graded(int(tasks), SAMPLES, FIELDS)
     names = ["mean_reward", *(f"pass@{k}" for k in range(1, SAMPLES + 1)), "pass_rate"]
     names += [f"pass^{k}" for k in range(1, SAMPLES + 1)] + [f"max@{k}" for k in range(1, 8)]
     spec = benchmark(*names[: int(metrics)], baseline=None).spec
 
     def run():
-        found = reduce_agent(plan(spec), "agent", made)
+        result = reduce_agent(plan(spec), "agent", rollouts)
         with tempfile.TemporaryDirectory() as folder:
-            write_aggregates("curves", [found.aggregate], Path(folder))
+            write_aggregates("curves", [result.aggregate], Path(folder))
 
     return run
 
@@ -201,16 +201,16 @@ def case(name, *args):
 
 def curve(what, sizes, figures):
     """Print a table, a line for each size, and the slopes."""
-    found = {size: figures(size) for size in sizes}
-    names = list(next(iter(found.values())))
+    rows = {size: figures(size) for size in sizes}
+    names = list(next(iter(rows.values())))
     print(f"\n{what:>12}" + "".join(f"{name:>26}" for name in names))
     print(f"{'':>12}" + f"{'wall s':>10}{'CPU s':>9}{'MiB':>7}" * len(names))
-    for size, row in found.items():
+    for size, row in rows.items():
         cells = "".join(
             f"{wall:>10.3f}{cpu:>9.3f}{peak:>7.0f}" for wall, cpu, peak in (row[n] for n in names)
         )
         print(f"{size:>12,}{cells}")
-    (low, first), *_, (high, last) = found.items()
+    (low, first), *_, (high, last) = rows.items()
     run = math.log(high / low)
     slopes = [[math.log(last[n][i] / first[n][i]) / run for i in range(3)] for n in names]
     print(f"{'slope':>12}" + "".join(f"{a:>10.2f}{b:>9.2f}{c:>7.2f}" for a, b, c in slopes))

@@ -74,11 +74,11 @@ benchmark:
 
 def modules() -> dict[str, Path]:
     """Find the package's modules by their dotted name."""
-    found = {}
+    paths = {}
     for path in sorted(PACKAGE.rglob("*.py")):
         parts = path.relative_to(ROOT).with_suffix("").parts
-        found[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
-    return found
+        paths[".".join(parts[:-1] if parts[-1] == "__init__" else parts)] = path
+    return paths
 
 
 @functools.cache
@@ -99,9 +99,9 @@ def imports(node: ast.AST, everywhere: bool) -> Iterator[ast.Import | ast.Import
 
 def graph(everywhere: bool) -> dict[str, set[str]]:
     """Say which modules of the package each of them imports."""
-    known = modules()
-    edges: dict[str, set[str]] = {name: set() for name in known}
-    for name, path in known.items():
+    paths = modules()
+    edges: dict[str, set[str]] = {name: set() for name in paths}
+    for name, path in paths.items():
         package = name if path.name == "__init__.py" else name.rpartition(".")[0]
         for node in imports(tree(path), everywhere):
             if isinstance(node, ast.Import):
@@ -110,10 +110,10 @@ def graph(everywhere: bool) -> dict[str, set[str]]:
                 base = ".".join(package.split(".")[: 1 - node.level or None]) if node.level else ""
                 module = ".".join(filter(None, (base, node.module)))
                 targets = [
-                    inner if (inner := f"{module}.{alias.name}") in known else module
+                    inner if (inner := f"{module}.{alias.name}") in paths else module
                     for alias in node.names
                 ]
-            edges[name] |= {t for t in targets if t in known and t != name}
+            edges[name] |= {t for t in targets if t in paths and t != name}
     return edges
 
 
@@ -185,11 +185,11 @@ def projects(folder: Path) -> tuple[Path, Path, Path, Path]:
     """Write an offline benchmark, a judged one, an empty folder and plain tests."""
     from golden.fake import Fake  # noqa: PLC0415 - a script
 
-    made = tuple(folder / name for name in ("offline", "judged", "idle", "plain"))
-    for path in made:
+    folders = tuple(folder / name for name in ("offline", "judged", "idle", "plain"))
+    for path in folders:
         path.mkdir()
         (path / "pytest.ini").write_text("[pytest]\n")
-    offline, judged, idle, plain = made
+    offline, judged, idle, plain = folders
     (offline / "a.bench.yaml").write_text(OFFLINE)
     (offline / "runs.jsonl").write_text('{"_ng_task_index": 0, "reward": 1}\n')
     fake = Fake()
@@ -286,7 +286,7 @@ def timings(folder: Path) -> Iterator[tuple[str, float, float]]:
 
 
 def main(arguments: list[str]) -> int:
-    known = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
+    before = json.loads(RECORDED.read_text()) if RECORDED.exists() else {}
     worse, recorded = [], {}
     with tempfile.TemporaryDirectory() as name:
         rows = counts(Path(name))
@@ -297,8 +297,8 @@ def main(arguments: list[str]) -> int:
                 flush=True,
             )
             recorded[what] = value
-            if value > max(limit, known.get(what, limit)):
-                worse.append(f"{what}: {value:,}, and {known.get(what, limit):,} before")
+            if value > max(limit, before.get(what, limit)):
+                worse.append(f"{what}: {value:,}, and {before.get(what, limit):,} before")
         if not arguments:
             for what, value, limit in timings(Path(name) / "timed"):
                 mark = "" if value <= limit else "  above"

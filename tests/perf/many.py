@@ -60,7 +60,7 @@ def write_benchmarks(folder, files, tasks, *, baseline):
 def run(folder, *args, **environ):
     # red: those that do nothing are not evaluated
     passed = f"{BENCHMARKS} passed in".encode()
-    return pytest_run(folder, "--junitxml", "junit.xml", *args, may_say=passed, **environ)
+    return pytest_run(folder, "--junitxml", "junit.xml", *args, may_print=passed, **environ)
 
 
 def best(folder, *args):
@@ -70,10 +70,10 @@ def best(folder, *args):
 
 def shares(folder):
     """Tell what a run's CPU seconds go to, and what it takes on the wall."""
-    found = folder / "shares.json"
+    path = folder / "shares.json"
     here = str(Path(__file__).parent)
-    wall = run(folder, "-p", "shares", PYTHONPATH=here, **{SHARES: str(found)}).wall
-    return {WALL: wall, **json.loads(found.read_text(encoding="utf-8"))}
+    wall = run(folder, "-p", "shares", PYTHONPATH=here, **{SHARES: str(path)}).wall
+    return {WALL: wall, **json.loads(path.read_text(encoding="utf-8"))}
 
 
 def measure(label, folder):
@@ -84,12 +84,12 @@ def measure(label, folder):
     wall, cpu, peak = best(folder, "-n", "2")
     print(f"  -n 2: {wall:.2f} s, {cpu:.2f} s CPU, peak of the controller {peak:.0f} MiB")
     # of the same run: from one to the next the machine may be another
-    found = sorted((shares(folder) for _ in range(SAMPLED)), key=lambda s: s[PYTEST] / s[WALL])
-    spent = found[SAMPLED // 2]
+    runs = sorted((shares(folder) for _ in range(SAMPLED)), key=lambda s: s[PYTEST] / s[WALL])
+    spent = runs[SAMPLED // 2]
     wall, whole = spent.pop(WALL), spent.pop("whole")
     for step, seconds in sorted(spent.items(), key=lambda each: (each[0] != PYTEST, -each[1])):
         print(f"    {step:<22}{seconds:6.2f} s CPU {seconds / whole:5.0%}")
-    part = [f"{each[PYTEST] / each.get(WALL, wall):.0%}" for each in (found[0], spent, found[-1])]
+    part = [f"{each[PYTEST] / each.get(WALL, wall):.0%}" for each in (runs[0], spent, runs[-1])]
     print(f"    pytest itself is {part[1]} of the time on the wall ({part[0]} to {part[2]})")
     (folder / "conftest.py").write_text(NO_OP, encoding="utf-8")
     print(f"  as many items of ours that do nothing: {best(folder)[0]:.2f} s")

@@ -26,7 +26,7 @@ class Used(NamedTuple):
     peak: float
 
 
-def pytest_run(folder, *args, may_say=None, **environ):
+def pytest_run(folder, *args, may_print=None, **environ):
     """Run pytest without the plugins of others; it may fail only if it says so."""
     kept = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     started = time.perf_counter()
@@ -36,12 +36,12 @@ def pytest_run(folder, *args, may_say=None, **environ):
         env=kept | environ,
         stdout=subprocess.PIPE,
     )
-    said = process.stdout.read()
+    output = process.stdout.read()
     _, status, usage = os.wait4(process.pid, 0)
     wall = time.perf_counter() - started
     process.returncode = os.waitstatus_to_exitcode(status)
-    if status and (may_say is None or may_say not in said):
-        sys.exit(said.decode()[-2000:])
+    if status and (may_print is None or may_print not in output):
+        sys.exit(output.decode()[-2000:])
     return Used(wall, usage.ru_utime + usage.ru_stime, usage.ru_maxrss / MIB)
 
 
@@ -66,12 +66,12 @@ def wall(work):
 
 def cpu(work, times=ROUNDS):
     """Return the least CPU seconds of a few runs."""
-    found = []
+    seconds = []
     for _ in range(times):
         started = time.process_time()
         work()
-        found.append(time.process_time() - started)
-    return min(found)
+        seconds.append(time.process_time() - started)
+    return min(seconds)
 
 
 def table(scores, samples=1, tasks=None, categories=None):

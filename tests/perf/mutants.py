@@ -220,11 +220,11 @@ def main() -> None:
     parser.add_argument("--map", action="store_true")
     parser.add_argument("-n", type=int, default=25)
     parser.add_argument("--seed", type=int, default=0)
-    given = parser.parse_args()
-    if given.map:
-        make_map(given.folder.absolute())
+    options = parser.parse_args()
+    if options.map:
+        make_map(options.folder.absolute())
     else:
-        try_mutants(given.folder.absolute(), given.rooms, given.n, given.seed)
+        try_mutants(options.folder.absolute(), options.rooms, options.n, options.seed)
 
 
 if __name__ == "__main__":

@@ -52,7 +52,7 @@ def row(index):
         {"name": f"tool_{n}", "args": {"city": "Paris", "day": index % 7, "unit": "celsius"}}
         for n in range(CALLS)
     ]
-    said = [
+    turns = [
         {"type": "ai", "content": f"Calling {call['name']} " * 10, "tool_calls": [call]}
         for call in calls
     ]
@@ -62,7 +62,7 @@ def row(index):
     form = [{"function": {"name": c["name"], "arguments": json.dumps(c["args"])}} for c in calls]
     return {
         "task": index % 100,  # few: what is reported of each task is not scoring's
-        "user_input": [{"type": "human", "content": "What will it be like? " * 10}, *said],
+        "user_input": [{"type": "human", "content": "What will it be like? " * 10}, *turns],
         "reference_tool_calls": wanted,
         "tool_calls": [{"function": {"name": c["name"], "arguments": c["args"]}} for c in wanted],
         "response": {"choices": [{"message": {"role": "assistant", "tool_calls": form}}]},
@@ -75,7 +75,7 @@ def benchmark(*scorers):
     return json.dumps({"benchmark": {**BENCHMARK, "scorers": scorers}})  # JSON is YAML
 
 
-def made(scorer):
+def build(scorer):
     spec = TypeAdapter(BenchmarkSpec).validate_json(
         json.dumps({"name": "perf", "dataset": "data.jsonl", "scorers": [scorer]})
     )
@@ -95,20 +95,20 @@ def main(count):
     lines = [json.dumps(row(index)) for index in range(count)]
     rows = [Row(i, "a", i, 0, json.loads(line)) for i, line in enumerate(lines)]
     works = {"json.loads": partial(map, json.loads, lines)}
-    works |= {name: partial(map, made(spec).score, rows) for name, spec in SCORERS.items()}
-    found = {name: [] for name in (*works, "pytest, two scorers")}
+    works |= {name: partial(map, build(spec).score, rows) for name, spec in SCORERS.items()}
+    times = {name: [] for name in (*works, "pytest, two scorers")}
     with tempfile.TemporaryDirectory() as name:
         every, one = project(Path(name, "all"), lines), project(Path(name, "one"), lines[:1])
         pytest_run(one)  # warm: byte code
         gc.freeze()  # the rows of all rounds are no work for the collector
         for _ in range(ROUNDS):
             for kind, work in works.items():
-                found[kind].append(wall(lambda work=work: deque(work(), maxlen=0)))
+                times[kind].append(wall(lambda work=work: deque(work(), maxlen=0)))
             start = pytest_run(one).wall
-            found["pytest, two scorers"].append(pytest_run(every).wall - start)
+            times["pytest, two scorers"].append(pytest_run(every).wall - start)
     print(f"{count} rows of {len(lines[0])} bytes, {CALLS} calls each")
-    base = median(found["json.loads"])
-    for kind, took in found.items():
+    base = median(times["json.loads"])
+    for kind, took in times.items():
         seconds = median(took)
         print(f"{kind:20}  {count / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads")
     print(f"each scorer has to do {LIMIT} rows/s; pytest is without its start and end")

@@ -166,47 +166,47 @@ import msgspec, numpy
 
 NUMBER = float | int | bool | None
 
-def learn(rows, known):
+def learn(rows, kinds):
     for row in rows:
         for key, value in row.items():
-            if isinstance(value, (int, float)) or key not in known:
-                known[key] = isinstance(value, (int, float))
+            if isinstance(value, (int, float)) or key not in kinds:
+                kinds[key] = isinstance(value, (int, float))
         for key, value in row["response"]["usage"].items():
             if isinstance(value, (int, float)):
-                known["response"] = known.setdefault("usage of response", {})
-                known["response"][key] = True
-    return known
+                kinds["response"] = kinds.setdefault("usage of response", {})
+                kinds["response"][key] = True
+    return kinds
 
-def struct(known):
+def struct(kinds):
     usage = msgspec.defstruct(
-        "Usage", [(f"u{i}", NUMBER, None) for i, _ in enumerate(known["response"])],
-        rename={f"u{i}": k for i, k in enumerate(known["response"])}, gc=False)
+        "Usage", [(f"u{i}", NUMBER, None) for i, _ in enumerate(kinds["response"])],
+        rename={f"u{i}": k for i, k in enumerate(kinds["response"])}, gc=False)
     response = msgspec.defstruct("Response", [("usage", usage | None, None)], gc=False)
-    fields = [k for k in known if k not in ("usage of response",)]
-    types = [response if k == "response" else NUMBER if known[k] else msgspec.Raw for k in fields]
+    fields = [k for k in kinds if k not in ("usage of response",)]
+    types = [response if k == "response" else NUMBER if kinds[k] else msgspec.Raw for k in fields]
     row = msgspec.defstruct(
         "Row", [(f"f{i}", t | None if t is response else t, None if t is not msgspec.Raw
         else msgspec.Raw(b"null")) for i, t in enumerate(types)],
         rename={f"f{i}": k for i, k in enumerate(fields)}, forbid_unknown_fields=True, gc=False)
     numbers = [f"f{i}" for i, t in enumerate(types) if t is NUMBER]
-    numbers += [f"f{fields.index('response')}.usage.u{i}" for i, _ in enumerate(known["response"])]
+    numbers += [f"f{fields.index('response')}.usage.u{i}" for i, _ in enumerate(kinds["response"])]
     return msgspec.json.Decoder(row), attrgetter(*numbers), numbers
 
 start = time.process_time()
-known = {}
+kinds = {}
 buffer = bytearray(1 << 18)
 columns, left = [], 0
 with open(sys.argv[1], "rb", buffering=0) as file:
     head = [json.loads(line) for _, line in zip(range(64), file)]
     file.seek(0)
-    decoder, get, numbers = struct(learn(head, known))
+    decoder, get, numbers = struct(learn(head, kinds))
     columns = [array("d") for _ in numbers]
-    while got := file.readinto(memoryview(buffer)[left:]):
-        end = buffer.rfind(b"\\n", 0, left + got) + 1
+    while count := file.readinto(memoryview(buffer)[left:]):
+        end = buffer.rfind(b"\\n", 0, left + count) + 1
         rows = decoder.decode_lines(memoryview(buffer)[:end])
         for column, values in zip(columns, zip(*map(get, rows))):
             column.frombytes(numpy.array(values, float).tobytes())
-        left = left + got - end
+        left = left + count - end
         buffer[:left] = buffer[end : end + left]
 assert len(columns) == 12, numbers
 print(time.process_time() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, 0)

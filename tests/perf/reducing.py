@@ -34,9 +34,9 @@ def planned(metrics):
     return plan(TypeAdapter(BenchmarkSpec).validate_json(json.dumps(asked)))
 
 
-def entries(made):
+def entries(table):
     """Make the entries of the tasks."""
-    return GroupEntries(made, "agent", np.zeros(len(made.tasks), dtype=int))
+    return GroupEntries(table, "agent", np.zeros(len(table.tasks), dtype=int))
 
 
 def line(what, took, ours=None):
@@ -44,38 +44,38 @@ def line(what, took, ours=None):
     print(f"{what:<66}{took:>9.3f} s" + (f"{took / ours:>9.1f} x" if ours else ""))
 
 
-def blocks(made, samples):
+def blocks(table, samples):
     """Compute the five statistics by task with numpy, one block of tasks for each field."""
-    for column in made.scores.values():
+    for column in table.scores.values():
         block = column.reshape(-1, samples)
         ordered = np.sort(block, axis=1)
         _ = block.mean(axis=1), block.std(axis=1, ddof=1), ordered[:, 0], ordered[:, -1]
         _ = (ordered[:, (samples - 1) // 2] + ordered[:, samples // 2]) / 2
 
 
-def whole_columns(made):
+def whole_columns(table):
     """Compute them over all rollouts with numpy."""
-    for column in made.scores.values():
+    for column in table.scores.values():
         _ = column.mean(), column.std(ddof=1), column.min(), column.max(), np.median(column)
 
 
-def polars(made):
+def polars(table):
     """Compute them by task with Polars."""
     import polars as pl  # noqa: PLC0415 - a peer
 
-    frame = pl.DataFrame({"task": made.task, **made.scores})
-    wanted = [getattr(pl.col(n), s)().alias(f"{s}/{n}") for n in made.scores for s in STATISTICS]
+    frame = pl.DataFrame({"task": table.task, **table.scores})
+    wanted = [getattr(pl.col(n), s)().alias(f"{s}/{n}") for n in table.scores for s in STATISTICS]
     return lambda: frame.group_by("task").agg(wanted)
 
 
-def duckdb(made):
+def duckdb(table):
     """Compute them by task with DuckDB."""
     import duckdb as db  # noqa: PLC0415 - a peer
 
     kinds = ("avg", "max", "min", "median", "stddev_samp")
-    wanted = ", ".join(f"{kind}({name})" for name in made.scores for kind in kinds)
+    wanted = ", ".join(f"{kind}({name})" for name in table.scores for kind in kinds)
     connection = db.connect(config={"threads": 1})
-    connection.register("rows", {"task": made.task, **made.scores})
+    connection.register("rows", {"task": table.task, **table.scores})
     return lambda: connection.sql(f"select {wanted} from rows group by task").fetchnumpy()  # noqa: S608
 
 
@@ -83,18 +83,18 @@ def large(sizes=LARGE):
     """Measure ten million samples."""
     os.environ["POLARS_MAX_THREADS"] = "1"
     for tasks, samples in sizes:
-        made = graded(tasks, samples, FIELDS)
+        table = graded(tasks, samples, FIELDS)
         print(f"{tasks:,} tasks x {samples} rollouts x {FIELDS} fields, CPU seconds, best of three")
-        by_task = cpu(lambda made=made: entries(made).statistics.of(made.offsets))
-        pooled = cpu(partial(pooled_statistics, made))
+        by_task = cpu(lambda table=table: entries(table).statistics.of(table.offsets))
+        pooled = cpu(partial(pooled_statistics, table))
         line("base statistics by task", by_task)
-        line("    numpy over blocks of tasks", cpu(partial(blocks, made, samples)), by_task)
+        line("    numpy over blocks of tasks", cpu(partial(blocks, table, samples)), by_task)
         for peer in (polars, duckdb):
             if importlib.util.find_spec(peer.__name__):
-                line(f"    {peer.__name__}", cpu(peer(made)), by_task)
+                line(f"    {peer.__name__}", cpu(peer(table)), by_task)
         line("base statistics, pooled", pooled)
-        line("    numpy over whole columns", cpu(partial(whole_columns, made)), pooled)
-        rewards = TaskRewards(made.scores["reward"], made.offsets)
+        line("    numpy over whole columns", cpu(partial(whole_columns, table)), pooled)
+        rewards = TaskRewards(table.scores["reward"], table.offsets)
         metrics = ["pass@1", "pass@5", "pass^5", "max@5", "mean_reward", "pass_rate"]
         names = planned(metrics).names
         for name in metrics:
@@ -103,19 +103,19 @@ def large(sizes=LARGE):
 
 def against_pandas(tasks=TASKS):
     """Measure all that is made of a million samples."""
-    made = graded(tasks, SAMPLES, FIELDS)
+    table = graded(tasks, SAMPLES, FIELDS)
     metrics = ["mean_reward", "pass_rate", *(f"pass@{k}" for k in KS)]
     print(f"{tasks:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics")
-    by_task = cpu(lambda: entries(made).statistics.of(made.offsets))
-    whole = cpu(lambda: reduce_agent(planned(metrics), "agent", made))
+    by_task = cpu(lambda: entries(table).statistics.of(table.offsets))
+    whole = cpu(lambda: reduce_agent(planned(metrics), "agent", table))
     line("base statistics by task, as arrays", by_task)
-    line("base statistics pooled", cpu(partial(pooled_statistics, made)))
-    text = cpu(lambda: sum(map(len, entries(made).pieces())))
+    line("base statistics pooled", cpu(partial(pooled_statistics, table)))
+    text = cpu(lambda: sum(map(len, entries(table).pieces())))
     line("those by task, as the text of the artifact", text)
     line("everything: estimates, intervals, aggregate entry", whole)
 
-    frame = pd.DataFrame(made.scores)
-    frame["task"] = made.task
+    frame = pd.DataFrame(table.scores)
+    frame["task"] = table.task
     few = frame[frame["task"] < GROUPBY_TASKS].groupby("task")
     grouped = cpu(lambda: few.agg(list(STATISTICS)), times=1) * tasks / GROUPBY_TASKS
     line(f"pandas: groupby.agg of the five, {GROUPBY_TASKS:,} tasks scaled", grouped, by_task)

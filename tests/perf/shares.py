@@ -77,16 +77,16 @@ def pytest_configure(config: pytest.Config) -> None:
     global _start  # noqa: PLW0603 - a plugin that is a module
     del config
     _start = time.process_time()
-    atexit.register(_tell)
+    atexit.register(_report)
     signal.signal(signal.SIGPROF, _look)
     signal.setitimer(signal.ITIMER_PROF, EVERY, EVERY)
 
 
-def _tell() -> None:
+def _report() -> None:
     """Stop, and tell: by now pytest has cleaned up after itself, which takes it a while."""
     signal.setitimer(signal.ITIMER_PROF, 0)
     whole, looks = time.process_time(), max(1, _seen.total())
-    found = {room: (whole - _start) * n / looks for room, n in _seen.items()}
-    found = {"whole": whole, **found, PYTEST: _start + found.get(PYTEST, 0.0)}
+    seconds = {room: (whole - _start) * n / looks for room, n in _seen.items()}
+    seconds = {"whole": whole, **seconds, PYTEST: _start + seconds.get(PYTEST, 0.0)}
     if SHARES in os.environ:
-        Path(os.environ[SHARES]).write_text(json.dumps(found), encoding="utf-8")
+        Path(os.environ[SHARES]).write_text(json.dumps(seconds), encoding="utf-8")

@@ -99,7 +99,7 @@ def test_invalid_labels(project):
         result.stdout.fnmatch_lines([f"*{name}.bench.yaml:*{message}*"])
 
 
-def test_what_summaries_tell_of_rubrics_and_panels():
+def test_summaries_of_rubrics_and_panels():
     columns = {
         "q": np.array([1.0, 0.0, 1.0, NAN, 0.0]),
         "q@a": np.array([1.0, 0.0, 1.0, NAN, 1.0]),

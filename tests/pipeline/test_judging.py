@@ -70,7 +70,7 @@ def test_a_metric_over_many_tasks_is_swapped_in_groups(project):
         assert check["verdict"] == verdict
 
 
-def test_names_of_values_and_hooks_say_no_more_than_they_mean(project):
+def test_names_of_values_and_hooks_imply_no_direction(project):
     project.write(
         "conftest.py",
         "def pytest_evalmetrics_compute_metrics(tasks):\n"

@@ -30,7 +30,7 @@ def measure(project, seed, *, drift=0.0, drop=0.0):
     return run.round(6).mean(1) - pinned.round(6).mean(1)
 
 
-def test_a_drift_of_both_is_told_from_a_regression(project):
+def test_a_drift_of_both_is_distinguished_from_a_regression(project):
     project.write("judged.bench.yaml", FILE)
     then = measure(project, 1)
     project.run("--snapshot-update").assert_outcomes(passed=1)

@@ -34,7 +34,7 @@ def installed(tmp_path, monkeypatch):
         sys.modules.pop(name, None)
 
 
-def test_a_family_is_found_by_its_members(things):
+def test_a_family_is_looked_up_by_its_members(things):
     things.register("top@{k}of{n}")(dict)
     family = things.find("top@12of3")
     assert (family.name, family.target) == ("top@{k}of{n}", dict)
@@ -70,11 +70,11 @@ def test_the_same_thing_again_is_fine(things):
 
 
 def test_two_classes_of_one_place_and_two_instances_are_two_things(things):
-    def made(act):
+    def factory(act):
         return type("Thing", (), {"act": act})
 
-    one = made(lambda _: 1)
-    pairs = ((one, made(lambda _: 2)), ({"k": 1}, {"k": 2}))
+    one = factory(lambda _: 1)
+    pairs = ((one, factory(lambda _: 2)), ({"k": 1}, {"k": 2}))
     for name, (one, other) in zip("ab", pairs, strict=True):
         things.register(name)(one)
         with pytest.raises(RegistryError, match="registered twice"):

@@ -95,7 +95,7 @@ def test_tests_and_the_files_that_they_run_have_theirs(project):
     project.run().assert_outcomes(passed=4)
 
 
-def test_the_hook_is_called_for_a_conftest_that_is_found_late(project):
+def test_the_hook_is_called_for_a_conftest_that_is_loaded_late(project):
     hook = METRIC.replace("@register_metric({name!r})\n", "")
     hook += "def pytest_evalmetrics_register(registry): registry.register_metric('own')(M)\n"
     for folder, value in (("a", 0.25), ("b", 0.75)):

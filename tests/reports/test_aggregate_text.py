@@ -52,7 +52,7 @@ def test_what_is_no_json_leaves_no_file(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(tmp_path):
+def test_a_full_disk_is_reported_and_leaves_nothing(tmp_path):
     def full():
         yield b"half"
         raise OSError(errno.ENOSPC, "No space left on device")

@@ -57,7 +57,7 @@ def test_nothing_that_a_report_holds_becomes_markup(report):
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"verdict": "FAIL"}, "text"])
-def test_a_report_that_is_none_is_said(broken):
+def test_an_invalid_report_is_reported(broken):
     assert "left no report that can be read" in comment({"evalmetrics": broken})
 
 

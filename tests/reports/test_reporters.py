@@ -71,7 +71,7 @@ def test_those_that_are_chosen_write_alone(one):
     assert files(one) == {"counts.txt", "report.json"}  # none of an earlier run
 
 
-def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one):
+def test_a_failing_reporter_is_reported_and_the_others_write(one):
     one.write("conftest.py", OWN + BROKEN)
     result = one.run()
     assert result.ret == pytest.ExitCode.TESTS_FAILED
@@ -87,7 +87,7 @@ def test_one_that_fails_is_told_and_keeps_no_other_from_writing(one):
     assert files(one) == {*OURS, "verdicts.json", "counts.txt"}
 
 
-def test_one_that_is_not_there_is_told_with_a_guess_before_anything_is_paid_for(one):
+def test_a_missing_reporter_is_reported_with_a_guess_before_anything_is_paid_for(one):
     result = one.run("--evalmetrics-reporters", "sumary.md")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
     result.stderr.fnmatch_lines(
@@ -106,11 +106,11 @@ def test_a_file_that_can_t_be_written_keeps_no_other_from_it(one):
     assert files(one) == OURS
 
 
-def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
+def test_gitlab_s_file_lists_each_fault_as_documented(project, monkeypatch):
     # https://docs.gitlab.com/ci/testing/code_quality/#code-quality-report-format
     monkeypatch.setenv("GITLAB_CI", "true")
     monkeypatch.setenv("CI_PROJECT_DIR", str(project.path.parent))
-    found = project.path / "evalmetrics/gl-code-quality-report.json"
+    output = project.path / "evalmetrics/gl-code-quality-report.json"
     bad = "thresholds: {mean_reward: '>= 0.9'}"
     project.rollouts([[1.0]] * 20, "old.jsonl")
     project.rollouts([[0.0]] * 5 + [[1.0]] * 15)  # p = 1/32
@@ -123,7 +123,7 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
         "- {name: gone, rollouts: gone.jsonl}\n",
     )
     project.run("-Wdefault")
-    violations = json.loads(found.read_text())
+    violations = json.loads(output.read_text())
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
     assert all(set(violation) == keys for violation in violations)
     assert all(re.fullmatch("[0-9a-f]{32}", violation["fingerprint"]) for violation in violations)
@@ -142,7 +142,7 @@ def test_gitlab_s_file_tells_each_fault_as_documented(project, monkeypatch):
 
     project.rollouts([[0.0]] * 6 + [[1.0]] * 14)
     project.run("-x", "-Wdefault")
-    first, *_, lost = json.loads(found.read_text())
+    first, *_, lost = json.loads(output.read_text())
     assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
     assert first["fingerprint"] == violations[0]["fingerprint"]  # of the fault, not of its numbers
     assert lost["description"] == "a.bench.yaml::warns was not evaluated"

@@ -38,7 +38,7 @@ def _report(*entries):
     return {"verdict": "FAIL", "benchmarks": list(entries), "not_evaluated": ["z"]}
 
 
-def test_nothing_that_a_file_says_is_interpreted():
+def test_no_text_of_a_file_is_interpreted():
     text = summary(_report(_entry("<img src=x>|`a`", "**x** <script>\n| # y")))
     assert re.findall(r"(?<!\\)<(?!/?(?:details|summary)>)", text) == []
     assert "\\|\\`a\\`" in text
@@ -59,7 +59,7 @@ def test_control_characters_are_shown_and_not_sent():
     assert "b\\x9b2Jc\\x07" in github_annotations(report)[0]
 
 
-def test_a_test_that_broke_off_has_an_entry_that_says_so_everywhere():
+def test_an_interrupted_test_has_an_entry_with_the_reason_everywhere():
     entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
     report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
     lost = ["t.py::test_x was not evaluated to its end", "t.py::test_y was not evaluated"]

@@ -96,7 +96,7 @@ def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never(many):
     assert sum(line.startswith("PASS          ") for line in long) == 50
 
 
-def test_of_many_that_have_no_result_the_first_are_told(many):
+def test_of_many_missing_results_the_first_are_reported(many):
     lines = many.run("-x").stdout.lines
     first = lines.index("INCONCLUSIVE  a.bench.yaml::f1  was not evaluated")
     assert lines[first + 10] == "... and 55 more that were not evaluated (-v shows them)"

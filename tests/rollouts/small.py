@@ -30,14 +30,14 @@ class ArrayBlocks(JsonArray):
 class Chunks:
     """Gives what a test put here, whatever the file holds."""
 
-    given: list[Chunk]
+    chunks: list[Chunk]
 
     def __init__(self, request):
         pass
 
     def read(self, source):
         del source
-        yield from self.given
+        yield from self.chunks
 
 
 def chunk(task, sample=None, agent=None, scores=None, first=1, **more):
@@ -55,5 +55,5 @@ def chunk(task, sample=None, agent=None, scores=None, first=1, **more):
 def load_chunks(folder, *chunks, **options):
     """Build the table of chunks, of a file that is shown as `a`."""
     folder.write("{", "a")
-    Chunks.given = list(chunks)
+    Chunks.chunks = list(chunks)
     return folder.load("a", format=CHUNKS, **options)

@@ -103,7 +103,7 @@ def test_what_is_refused(folder, change, options, message):
     assert message in folder.refused(name, scores=["reward"], **options).message
 
 
-def test_without_pyarrow_it_says_what_to_install(folder, monkeypatch):
+def test_without_pyarrow_the_error_names_what_to_install(folder, monkeypatch):
     name = write(folder, "parquet")
     monkeypatch.setitem(sys.modules, "pyarrow", None)
     refused = folder.refused(name)

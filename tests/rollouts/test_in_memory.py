@@ -25,7 +25,7 @@ class Frame:
 
 
 @pytest.mark.parametrize(
-    "given",
+    "rewards",
     [
         Frame(),
         [[1, 0], [0.5, True]],
@@ -37,15 +37,15 @@ class Frame:
         [[1, 0], [Fraction(1, 2), 1]],
     ],
 )
-def test_the_forms_mean_the_same(given):
-    table = table_in_memory(given)
+def test_the_forms_mean_the_same(rewards):
+    table = table_in_memory(rewards)
     assert table.agents == ("agent",)
     assert rows(table) == [(0, 0, 1), (0, 1, 0), (1, 0, 0.5), (1, 1, 1)]
 
 
-@pytest.mark.parametrize("given", [[1, None, 0.5], np.array([1.0, np.nan, 0.5]), range(3)])
-def test_a_flat_list_is_one_sample_of_each_task(given):
-    table = table_in_memory(given)
+@pytest.mark.parametrize("rewards", [[1, None, 0.5], np.array([1.0, np.nan, 0.5]), range(3)])
+def test_a_flat_list_is_one_sample_of_each_task(rewards):
+    table = table_in_memory(rewards)
     assert [row[:2] for row in rows(table)] == [(0, 0), (1, 0), (2, 0)]
 
 
@@ -58,7 +58,7 @@ def test_tasks_are_sorted_as_those_of_files_and_keep_their_samples_in_order():
     assert rows(table_in_memory({"a": [], "b": [1]})) == [("a", 0, None), ("b", 0, 1)]
 
 
-def test_infinities_count_as_missing_and_are_told():
+def test_infinities_count_as_missing_and_are_reported():
     table = table_in_memory([1, math.inf, -math.inf])
     assert [row[2] for row in rows(table)] == [1, None, None]
     assert table.notes == ("reward: 2 infinite values count as missing",)
@@ -77,7 +77,7 @@ def test_scores_and_labels_follow_their_tasks():
 
 
 @pytest.mark.parametrize(
-    ("given", "more", "message"),
+    ("rewards", "more", "message"),
     [
         ([], {}, "rewards holds no task"),
         ("text", {}, "rewards is str 'text'; expected one entry per task"),
@@ -99,6 +99,6 @@ def test_scores_and_labels_follow_their_tasks():
         ({"a": 1}, {"labels": {"x": {}}}, "has none for task 'a'"),
     ],
 )
-def test_what_can_t_be_meant_is_refused(given, more, message):
+def test_invalid_arguments_are_refused(rewards, more, message):
     with pytest.raises(CheckError, match=message):
-        table_in_memory(given, **more)
+        table_in_memory(rewards, **more)

@@ -187,7 +187,7 @@ def test_odd_files_are_gated_in_two_commands(project):
         *[("other.yaml", text, "other.yaml") for text in ("[1, 2", "a: 1", "- 1", "")],
     ],
 )
-def test_what_cannot_be_read_is_said(project, name, text, expected):
+def test_unreadable_files_are_reported(project, name, text, expected):
     if text is not None:
         project.write(name, text)
     result = project.run("--evalmetrics-init", name)

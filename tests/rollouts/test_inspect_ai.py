@@ -134,7 +134,7 @@ def test_logs_of_early_versions(folder):
         ({"input_tokens_cache_write": 4}, 14),
     ],
 )
-def test_the_prompt_has_what_came_from_the_cache_once(folder, used, prompt):
+def test_the_prompt_counts_cached_tokens_once(folder, used, prompt):
     usage = {"input_tokens": 10, "output_tokens": 2, **used}
     other = {"input_tokens": 1, "output_tokens": 1, "total_tokens": 2}
     scores = load(folder, [sample(1, model_usage={"a/b": usage, "c/d": other})]).scores

@@ -61,7 +61,7 @@ def test_rows_of_early_versions(folder):
     assert table.scores["reward"].tolist() == [0, 1, 0, 1]
 
 
-def test_tasks_of_several_files_and_the_label_that_tells_them_apart(folder):
+def test_tasks_of_several_files_and_their_distinguishing_label(folder):
     run(folder, [row(0, acc=1)], "mmlu_law")
     run(folder, [row(0, acc=0)], "mmlu_art")
     table = folder.load("out/*.jsonl", scores=["acc"], categories=["task", "doc.subject"])

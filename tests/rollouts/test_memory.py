@@ -50,7 +50,7 @@ def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, 
 @pytest.mark.parametrize(
     "where", ["rollouts.table.TableBuilder.build", "reports.payload.page_texts"]
 )
-def test_memory_that_is_full_is_told(project, monkeypatch, where):
+def test_full_memory_is_reported(project, monkeypatch, where):
     def full(*_):
         raise MemoryError
 

@@ -115,7 +115,7 @@ def test_without_pyarrow(folder, monkeypatch):
         (["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"], "there is no file 'b'"),
     ],
 )
-def test_the_option_says_what_is_wrong(project, args, message):
+def test_errors_of_the_option(project, args, message):
     refused = project.run(*args)
     assert refused.ret == pytest.ExitCode.USAGE_ERROR
     assert message in refused.stderr.str()

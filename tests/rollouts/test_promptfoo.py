@@ -57,7 +57,7 @@ def test_what_the_tool_wrote(real, name):
     assert note.endswith(": model down)")
 
 
-def test_tests_are_told_apart_by_their_variables(folder):
+def test_tests_are_distinguished_by_their_variables(folder):
     rows = [
         result(vars={"q": "1"}, testIdx=1, score=0.1),
         result(vars={"q": "2"}, testIdx=2, score=0.2),
@@ -83,7 +83,7 @@ def test_providers_and_prompts_are_agents_and_the_reward_has_to_be_named(folder)
     assert table.agents == ("openai:x, p0", "openai:x, p1")
 
 
-def test_errors_are_told_from_assertions(folder):
+def test_errors_are_distinguished_from_assertions(folder):
     causes = [
         {"failureReason": 2, "error": "down"},
         {"failureReason": 1, "error": "not equal"},
@@ -115,7 +115,7 @@ def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
     assert graded.startswith("the grader failed: 2 rollouts graded all the same")
 
 
-def test_what_a_provider_does_not_tell_is_not_0(folder):
+def test_an_unreported_count_is_not_0(folder):
     silent = {"total": 0, "prompt": 0, "completion": 0, "cached": 0}
     whole = {"total": 9, "prompt": 0, "completion": 0}  # only the sum is known
     rows = [

@@ -118,7 +118,7 @@ def written(rows, draw, *, array):
 
 @settings(max_examples=75, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
-def test_the_table_is_what_json_loads_says(data, array, many):
+def test_the_table_equals_what_json_loads_reads(data, array, many):
     rows = data.draw(rows_of(many=many))
     content = written(rows, data, array=array)
     packed = data.draw(st.booleans(), label="gzip")

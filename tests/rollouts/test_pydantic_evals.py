@@ -66,7 +66,7 @@ def test_an_evaluator_that_raised(folder):
     assert none.startswith("not scored: 1 rollout")
 
 
-def test_metrics_are_no_reward_and_a_namesake_is_told_apart(folder):
+def test_metrics_are_no_reward_and_a_namesake_stays_distinct(folder):
     load(folder, case("a", scores={"s": 0.5}, assertions={"s": True}), score="s")
     assert "s, assertion.s" in folder.refused("report.json", scores=["reward"]).message
     table = load(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))

@@ -40,7 +40,7 @@ def test_rows_come_whole_and_in_the_order_of_the_table(two):
     assert sorted(table.where(table.read_as < 2).read_as.tolist()) == [0, 1]
 
 
-def test_a_broken_row_is_told_with_its_line(folder):
+def test_a_broken_row_is_reported_with_its_line(folder):
     folder.write('{"a": 1}\n{"a": \n{"a": 2}\n')
     records = folder.records()
     assert next(records) == ("runs.jsonl:1", {"a": 1})
@@ -64,7 +64,7 @@ def test_a_broken_row_is_told_with_its_line(folder):
         ([{"id": 1}, {"id": 1}], (1,)),
     ],
 )
-def test_how_the_tasks_of_a_data_set_are_known(folder, rows, tasks):
+def test_how_the_tasks_of_a_data_set_are_identified(folder, rows, tasks):
     folder.rows(rows)
     table = folder.dataset()
     assert table.tasks == tasks

@@ -92,7 +92,7 @@ def test_lines_are_read_and_noted_as_rows_of_an_array_are(rows):
     assert one.integers == other.integers
 
 
-def test_a_broken_row_behind_them_is_told(folder):
+def test_a_broken_row_behind_them_is_reported(folder):
     text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
     folder.write(text)
     refused = folder.refused(scores=["reward"])

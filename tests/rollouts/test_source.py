@@ -116,7 +116,7 @@ def test_a_pipe_is_not_waited_for(folder):
         (FileNotFoundError(2, "No such file"), "there is no such file"),
     ],
 )
-def test_what_the_system_says_is_put_into_words(folder, monkeypatch, raised, message):
+def test_system_errors_are_put_into_words(folder, monkeypatch, raised, message):
     def denied(*_, **__):
         raise raised
 

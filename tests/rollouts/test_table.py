@@ -51,7 +51,7 @@ def test_rows_without_an_index_are_numbered_as_they_come(keys):
 
 
 @given(st.lists(attempts, min_size=1))
-def test_duplicates_are_found_wherever_they_are(keys):
+def test_duplicates_are_detected_wherever_they_are(keys):
     keys = [(agent or "agent", task, sample) for agent, task, sample in keys]
     second = next((i for i, key in enumerate(keys) if key in keys[:i]), None)
     rows = [(*key, 0.0) for key in keys]

@@ -109,7 +109,7 @@ class WithRecords(Chunks):
 
     def __init__(self, request):
         records = [{"said": "x"}] if request.whole else []
-        self.given = [chunk(["a"], scores={"reward": [0.5]}, records=records)]
+        self.chunks = [chunk(["a"], scores={"reward": [0.5]}, records=records)]
 
 
 def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder):

@@ -37,7 +37,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def say(self, status, body, kind="application/json", **more):
+    def respond(self, status, body, kind="application/json", **more):
         self.send_response(status)
         self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(body)))
@@ -50,7 +50,7 @@ class Handler(BaseHTTPRequestHandler):
         if self.path.endswith("?release"):
             RELEASED.set()
         with LOCK:
-            self.say(200, json.dumps(SEEN).encode())
+            self.respond(200, json.dumps(SEEN).encode())
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -64,25 +64,25 @@ class Handler(BaseHTTPRequestHandler):
         if posts > int(query.get("held", posts)):
             RELEASED.wait()
         if parts.path == "/gone":
-            self.say(404, b'{"detail": "no evaluator of that name"}')
+            self.respond(404, b'{"detail": "no evaluator of that name"}')
         elif parts.path == "/moved":
-            self.say(307, b"", Location="http://127.0.0.1:1/elsewhere")
+            self.respond(307, b"", Location="http://127.0.0.1:1/elsewhere")
         elif parts.path == "/count":
-            self.say(200, json.dumps({"result": {"score": posts}}).encode())
+            self.respond(200, json.dumps({"result": {"score": posts}}).encode())
         elif parts.path == "/evaluate/item":
-            self.say(200, json.dumps(nat(body["item"])).encode())
+            self.respond(200, json.dumps(nat(body["item"])).encode())
         elif body.get("mode") == "html":
-            self.say(200, HTML, "text/html")
+            self.respond(200, HTML, "text/html")
         elif body.get("mode") == "nan":
-            self.say(200, b'{"result": {"score": NaN}}')
+            self.respond(200, b'{"result": {"score": NaN}}')
         elif body.get("mode") == "500":
-            self.say(500, b'{"error": "out of memory"}')
+            self.respond(500, b'{"error": "out of memory"}')
         elif body.get("mode") == "422":
-            self.say(422, b'{"detail": "no such evaluator"}')
+            self.respond(422, b'{"detail": "no such evaluator"}')
         elif body.get("mode") == "close":
             self.close_connection = True
         else:
-            self.say(200, json.dumps({"result": {"score": body.get("score")}}).encode())
+            self.respond(200, json.dumps({"result": {"score": body.get("score")}}).encode())
 
 
 def main(port):

@@ -20,7 +20,7 @@ SEEN = {"posts": 0, "keys": [], "bodies": []}
 FORMS = ("json_schema", "json_object", "none")
 
 
-def told(text, name):
+def marked(text, name):
     """Find `[[name: a, b]]` in a text."""
     return [
         part.strip() for m in re.findall(rf"\[\[{name}: (.*?)\]\]", text) for part in m.split(",")
@@ -38,22 +38,22 @@ def answer(text):  # noqa: PLR0911 - one for each question
     if of_ragas:
         return answer_ragas(json.loads(of_ragas[0]))
     if '{"topics"' in text:
-        return {"topics": told(text, "topics")}
+        return {"topics": marked(text, "topics")}
     if '"refused"' in text:
         topic = json.loads(re.findall(r'named here: (\{"topic": .*)', text)[0])["topic"]
-        return {"reasoning": f"about {topic}", "refused": topic in told(text, "refused")}
+        return {"reasoning": f"about {topic}", "refused": topic in marked(text, "refused")}
     if '"matches"' in text:
         asked = material(text)
         wanted = asked["reference_topics"]
         return {"matches": [{"topic": t, "on_topic": t in wanted} for t in asked["topics"][::-1]]}
     if '"user_goal"' in text:
-        return {"user_goal": told(text, "goal")[0], "end_state": told(text, "end")[0]}
+        return {"user_goal": marked(text, "goal")[0], "end_state": marked(text, "end")[0]}
     if '"verdict"' in text:
         asked = material(text)
         return {"reasoning": "compared", "verdict": int(asked["wanted"] == asked["arrived_at"])}
     if '"rating"' in text:
         first = material(text)["answer_a"]
-        return {"reasoning": "rated", "rating": int(told(first, "rating")[0])}
+        return {"reasoning": "rated", "rating": int(marked(first, "rating")[0])}
     asked = (
         " ".join(map(str, texts_of(material(text)))) if "material to be judged" in text else text
     )
@@ -70,18 +70,18 @@ def texts_of(value):
 def answer_ragas(asked):
     """Give the same to the questions of RAGAS."""
     if "topic" in asked:
-        return {"refused_to_answer": asked["topic"] in told(asked["user_input"], "refused")}
+        return {"refused_to_answer": asked["topic"] in marked(asked["user_input"], "refused")}
     if "topics" in asked:
         return {"classifications": [t in asked["reference_topics"] for t in asked["topics"]]}
     if "user_input" in asked:
-        return {"topics": told(asked["user_input"], "topics")}
+        return {"topics": marked(asked["user_input"], "topics")}
     if "workflow" in asked:
-        said = asked["workflow"]
-        return {"user_goal": told(said, "goal")[0], "end_state": told(said, "end")[0]}
+        text = asked["workflow"]
+        return {"user_goal": marked(text, "goal")[0], "end_state": marked(text, "end")[0]}
     if "desired_outcome" in asked:
         same = asked["desired_outcome"] == asked["arrived_outcome"]
         return {"reason": "compared", "verdict": str(int(same))}
-    return {"rating": int(told(asked["user_answer"], "rating")[0])}
+    return {"rating": int(marked(asked["user_answer"], "rating")[0])}
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -90,7 +90,7 @@ class Handler(BaseHTTPRequestHandler):
     def log_message(self, *_):
         pass
 
-    def say(self, status, value):
+    def respond(self, status, value):
         body = json.dumps(value).encode()
         self.send_response(status)
         self.send_header("Content-Type", "application/json")
@@ -100,7 +100,7 @@ class Handler(BaseHTTPRequestHandler):
 
     def do_GET(self):
         with LOCK:
-            self.say(200, SEEN)
+            self.respond(200, SEEN)
 
     def do_POST(self):
         body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
@@ -114,11 +114,11 @@ class Handler(BaseHTTPRequestHandler):
         time.sleep(float(query.get("latency", slow)))
         if "status" in query:
             error = {"message": "this judge answers nobody", "type": "invalid_request_error"}
-            self.say(int(query["status"]), {"error": error})
+            self.respond(int(query["status"]), {"error": error})
             return
         form = body.get("response_format", {"type": "none"})["type"]
         if FORMS.index(form) < FORMS.index(query.get("takes", "json_schema")):
-            self.say(400, {"error": {"message": f"response_format {form} is not supported"}})
+            self.respond(400, {"error": {"message": f"response_format {form} is not supported"}})
             return
         first = body["messages"][0]["content"]
         asked = body["messages"][-1]["content"]
@@ -128,10 +128,10 @@ class Handler(BaseHTTPRequestHandler):
         if bad == "always" or (bad == "first" and not again) or "[[garbage]]" in text:
             content = "I would rather not say."
         else:
-            found = answer(text)
+            answered = answer(text)
             if "drifts" in query:
-                found |= {"quality": 1 + posts % 5}
-            content = found if isinstance(found, str) else json.dumps(found)
+                answered |= {"quality": 1 + posts % 5}
+            content = answered if isinstance(answered, str) else json.dumps(answered)
         if "thinking" in first:
             content = f'<think>{{"rating": 9}}, or not?</think>\n{content}'
         reply = {
@@ -144,7 +144,7 @@ class Handler(BaseHTTPRequestHandler):
         }
         if query.get("usage") == "no":
             del reply["usage"]
-        self.say(200, reply)
+        self.respond(200, reply)
 
 
 def main(port):

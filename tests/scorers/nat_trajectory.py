@@ -44,8 +44,8 @@ def item(number, row):
 
 async def main(rows):
     evaluator = TrajectoryEvaluator(llm=RunnableLambda(judge), tools=[])
-    found = [await evaluator.evaluate_item(item(n, row)) for n, row in enumerate(rows)]
-    return [{"score": each.score, "error": each.error} for each in found]
+    results = [await evaluator.evaluate_item(item(n, row)) for n, row in enumerate(rows)]
+    return [{"score": each.score, "error": each.error} for each in results]
 
 
 if __name__ == "__main__":

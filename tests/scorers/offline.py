@@ -22,7 +22,7 @@ def entry(**keys):
     return _adapter().validate_json(json.dumps(whole)).scorers[0]
 
 
-def made(spec):
+def make(spec):
     (scorer,) = make_scorers([spec], Terms(), lambda *_: 1)
     return scorer
 
@@ -37,8 +37,8 @@ def row(item, sample=None):
     return Row(0, "agent", "a", 0, item, sample or {})
 
 
-def refusal(spec, found):
+def refusal(spec, item):
     """Score a row that can't be; give the error's kind and words."""
     with pytest.raises(RowError) as raised:
-        made(spec).score(found)
+        make(spec).score(item)
     return f"{raised.value.kind}: {raised.value.message}"

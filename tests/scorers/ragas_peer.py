@@ -27,23 +27,23 @@ from ragas.metrics.collections import (
 AT_ONCE = 16
 
 
-def message(said):
-    match said["type"]:
+def message(turn):
+    match turn["type"]:
         case "human":
-            return HumanMessage(content=said["content"])
+            return HumanMessage(content=turn["content"])
         case "tool":
-            return ToolMessage(content=said["content"])
-    calls = [ToolCall(**call) for call in said.get("tool_calls", ())]
-    return AIMessage(content=said["content"], tool_calls=calls)
+            return ToolMessage(content=turn["content"])
+    calls = [ToolCall(**call) for call in turn.get("tool_calls", ())]
+    return AIMessage(content=turn["content"], tool_calls=calls)
 
 
 def ready(row):
-    found = dict(row)
+    sample = dict(row)
     if isinstance(row.get("user_input"), list):
-        found["user_input"] = [message(said) for said in row["user_input"]]
+        sample["user_input"] = [message(turn) for turn in row["user_input"]]
     if "reference_tool_calls" in row:
-        found["reference_tool_calls"] = [ToolCall(**c) for c in row["reference_tool_calls"]]
-    return found
+        sample["reference_tool_calls"] = [ToolCall(**c) for c in row["reference_tool_calls"]]
+    return sample
 
 
 async def main(url, rows):

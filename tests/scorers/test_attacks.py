@@ -76,8 +76,8 @@ def prompts():
         def do_POST(self):
             body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
             asked.append(body["messages"][-1]["content"])
-            found = instance_of(body["response_format"]["json_schema"]["schema"])
-            message = {"role": "assistant", "content": json.dumps(found)}
+            reply = instance_of(body["response_format"]["json_schema"]["schema"])
+            message = {"role": "assistant", "content": json.dumps(reply)}
             answer = json.dumps({"choices": [{"message": message}]}).encode()
             self.send_response(200)
             self.send_header("Content-Length", str(len(answer)))

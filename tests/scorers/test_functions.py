@@ -5,7 +5,7 @@ import threading
 
 import pytest
 from scorers import own_functions
-from scorers.offline import entry, made, recorded, row
+from scorers.offline import entry, make, recorded, row
 from scorers.own_functions import ITEM
 
 from pytest_evalmetrics import register_scorer
@@ -18,12 +18,12 @@ def spec(function, **keys):
     return entry(python=f"{HERE}:{function}", **keys)
 
 
-def score(found, at):
-    return asyncio.run(made(found).score_with(at, None)).scores  # type: ignore[arg-type]
+def score(keys, at):
+    return asyncio.run(make(keys).score_with(at, None)).scores  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("found", "expected"),
+    ("keys", "expected"),
     [
         (spec("length"), {"length": 3}),
         (spec("length", scores=["n"]), {"n": 3}),
@@ -37,8 +37,8 @@ def score(found, at):
         (entry(type=f"{HERE}:is_short", limit=2), {"is_short": 0}),
     ],
 )
-def test_functions_score(found, expected):
-    assert score(found, recorded(ITEM)) == expected
+def test_functions_score(keys, expected):
+    assert score(keys, recorded(ITEM)) == expected
 
 
 def test_a_registered_function_may_make_a_scorer():
@@ -56,7 +56,7 @@ def test_a_registered_function_may_make_a_scorer():
 
 
 @pytest.mark.parametrize(
-    ("found", "kind", "said"),
+    ("keys", "kind", "message"),
     [
         (spec("refuses"), "no-output", "there is nothing in"),
         (spec("breaks"), "raised-KeyError", "the scorer raised KeyError: 'nothing'"),
@@ -67,35 +67,35 @@ def test_a_registered_function_may_make_a_scorer():
         (entry(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),
     ],
 )
-def test_failed_rows(found, kind, said):
+def test_failed_rows(keys, kind, message):
     with pytest.raises(RowError) as raised:
-        score(found, row(ITEM))
+        score(keys, row(ITEM))
     assert raised.value.kind == kind
-    assert raised.value.message.startswith(said)
+    assert raised.value.message.startswith(message)
 
 
 @pytest.mark.parametrize(
-    ("found", "error", "said"),
+    ("keys", "error", "message"),
     [
         (spec("nothing"), RegistryError, f"the scorer '{HERE}:nothing' can't be found"),
         (spec("ITEM"), RegistryError, f"'{HERE}:ITEM' is no function"),
         (spec("is_short", limt=2), DataError, f"'{HERE}:is_short' can't be called with a row and"),
     ],
 )
-def test_what_can_not_be_made(found, error, said):
+def test_scorers_that_can_not_be_built(keys, error, message):
     with pytest.raises(error) as raised:
-        made(found)
-    assert str(raised.value).startswith(said)
+        make(keys)
+    assert str(raised.value).startswith(message)
     assert raised.value.line == 1  # type: ignore[attr-defined]
 
 
 def test_a_function_that_forgets_to_await_stops_the_benchmark():
     with pytest.raises(RegistryError, match="gives a coroutine: write it as `async def`"):
-        made(spec("forgets_await")).score(recorded(ITEM))
+        make(spec("forgets_await")).score(recorded(ITEM))
 
 
 def test_a_plain_function_does_not_hold_the_loop_up_and_runs_once_at_a_time():
-    scorer = made(spec("slow"))
+    scorer = make(spec("slow"))
 
     async def run():
         both = asyncio.gather(

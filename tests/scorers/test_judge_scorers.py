@@ -25,7 +25,7 @@ OPENAI = [
 ]
 
 
-def made(judge_server, kind, query="", **keys):
+def make(judge_server, kind, query="", **keys):
     return scorer_of(type=kind, judge_model=judge_server.entry(query), **keys)
 
 
@@ -40,9 +40,9 @@ def lines_asked(judge_server, call=0):
 
 @pytest.mark.parametrize("messages", [RAGAS, OPENAI])
 def test_a_conversation_is_one_object_a_line(judge_server, messages):
-    said = {"role": "user", "content": "[[topics: a]]"}
-    item = {"user_input": [*messages, said], "reference_topics": ["a"], "response": "recorded"}
-    judged(made(judge_server, "topic_adherence"), row(**item))
+    turn = {"role": "user", "content": "[[topics: a]]"}
+    item = {"user_input": [*messages, turn], "reference_topics": ["a"], "response": "recorded"}
+    judged(make(judge_server, "topic_adherence"), row(**item))
     spoken = [
         {"from": "User", "text": "Weather?"},
         {"from": "Agent", "text": "Let me see."},
@@ -53,7 +53,7 @@ def test_a_conversation_is_one_object_a_line(judge_server, messages):
     assert lines_asked(judge_server) == spoken  # the conversation has its own end
     judge_server.forget()
     generated = Row(0, "x", 0, 0, item, {"output_text": "made"})
-    judged(made(judge_server, "topic_adherence"), generated)
+    judged(make(judge_server, "topic_adherence"), generated)
     assert lines_asked(judge_server) == [*spoken, {"from": "Agent", "text": "made"}]
 
 
@@ -61,8 +61,8 @@ def test_a_conversation_is_one_object_a_line(judge_server, messages):
 
 
 def talk(topics, refused="none"):
-    said = f"[[topics: {topics}]] [[refused: {refused}]]"
-    return [{"type": "human", "content": said}, {"type": "ai", "content": "Well."}]
+    text = f"[[topics: {topics}]] [[refused: {refused}]]"
+    return [{"type": "human", "content": text}, {"type": "ai", "content": "Well."}]
 
 
 @pytest.mark.parametrize(
@@ -71,11 +71,11 @@ def talk(topics, refused="none"):
 def test_topic_adherence(judge_server, mode, expected):
     name = f"topic_adherence(mode={mode})"
     # health and food answered on topic, cars and wine off topic, sport refused on topic
-    found = row(
+    sample = row(
         user_input=talk("health, food, cars, sport, tax, wine", "sport, tax"),
         reference_topics=["health", "food", "sport"],
     )
-    result = judged(made(judge_server, "topic-adherence", metric_mode=mode), found)
+    result = judged(make(judge_server, "topic-adherence", metric_mode=mode), sample)
     assert result.scores == {name: pytest.approx(expected, abs=1e-9)}
     assert "cars: answered, off topic" in result.reason
     assert "sport: refused, on topic" in result.reason
@@ -83,13 +83,13 @@ def test_topic_adherence(judge_server, mode, expected):
 
 
 @pytest.mark.parametrize(
-    ("said", "kind"),
+    ("text", "kind"),
     [("hello", "no-topics"), (f"[[topics: {', '.join(map(str, range(101)))}]]", "too-many-topics")],
 )
-def test_no_topics_and_too_many_are_no_score(judge_server, said, kind):
-    found = row(user_input=said, reference_topics=["a"])
+def test_no_topics_and_too_many_are_no_score(judge_server, text, kind):
+    sample = row(user_input=text, reference_topics=["a"])
     with pytest.raises(RowError) as raised:
-        judged(made(judge_server, "topic_adherence"), found)
+        judged(make(judge_server, "topic_adherence"), sample)
     assert raised.value.kind == kind
     assert judge_server.posts == 1
 
@@ -115,8 +115,8 @@ def errand(goal, end):
     ],
 )
 def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expected):
-    found = row(user_input=errand("a table", end), reference=reference)
-    result = judged(made(judge_server, "agent_goal_accuracy", use_reference=use_reference), found)
+    sample = row(user_input=errand("a table", end), reference=reference)
+    result = judged(make(judge_server, "agent_goal_accuracy", use_reference=use_reference), sample)
     assert result.scores == {"agent_goal_accuracy": expected}
     assert result.reason == f"goal: a table; end: {end}; compared"
     assert judge_server.posts == 2
@@ -127,19 +127,19 @@ def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expect
 
 @pytest.mark.parametrize("rating", [1, 3, 5, -1])
 def test_a_rating_that_was_not_offered_is_no_rating(judge_server, rating):
-    found = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")
+    sample = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")
     with pytest.raises((RowError, CallError), match="expected 0, 2 or 4") as raised:
-        judged(made(judge_server, "answer_accuracy"), found)
+        judged(make(judge_server, "answer_accuracy"), sample)
     assert raised.value.kind == "bad-answer"  # the other rating alone is no score
     assert judge_server.posts == 3
 
 
 def test_a_new_version_of_a_prompt_asks_anew(judge_server, tmp_path, monkeypatch):
-    found = row(user_input="?", response="[[rating: 4]]", reference="[[rating: 4]]")
+    sample = row(user_input="?", response="[[rating: 4]]", reference="[[rating: 4]]")
 
     def posts():
         judge_server.forget()
-        judged(made(judge_server, "answer_accuracy"), found, tmp_path / "j")
+        judged(make(judge_server, "answer_accuracy"), sample, tmp_path / "j")
         return judge_server.posts
 
     assert [posts(), posts()] == [2, 0]
@@ -158,7 +158,7 @@ STEPS = [
 
 
 def trajectory(judge_server):
-    return made(
+    return make(
         judge_server,
         "system/trajectory-evaluation",
         trajectory_used_tools="search, clock",
@@ -194,10 +194,10 @@ def test_trajectory_evaluation(judge_server, grade, expected):
     }
 
 
-@pytest.mark.parametrize("say", ['{"reasoning": "no score"}', "[1]", "3"])
-def test_an_answer_without_the_field(judge_server, say):
+@pytest.mark.parametrize("answer", ['{"reasoning": "no score"}', "[1]", "3"])
+def test_an_answer_without_the_field(judge_server, answer):
     with pytest.raises((RowError, CallError), match="has no 'score'"):
-        judged(trajectory(judge_server), row(**agent_run(3, question=f"? [[say: {say} ]]")))
+        judged(trajectory(judge_server), row(**agent_run(3, question=f"? [[say: {answer} ]]")))
 
 
 # -- rows that can't be judged
@@ -236,7 +236,7 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_row_that_can_not_be_judged_costs_nothing(judge_server, kind):
-    scorer = trajectory(judge_server) if kind == "trajectory" else made(judge_server, kind)
+    scorer = trajectory(judge_server) if kind == "trajectory" else make(judge_server, kind)
     for item, key, value, error in BROKEN[kind]:
         with pytest.raises(RowError) as raised:
             judged(scorer, row(**{**item, key: value}))

@@ -36,10 +36,10 @@ def test_the_cases_of_the_sdk(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text(encoding="utf-8"))
     for case in cases["judge_parse"]:
         try:
-            found = PARSERS[case["parser"]].read(Reply(case["text"] or ""))
+            score = PARSERS[case["parser"]].read(Reply(case["text"] or ""))
         except RowError:  # what is NaN there is a row's error here
-            found = math.nan
-        assert found == pytest.approx(float(case["value"]), nan_ok=True), case
+            score = math.nan
+        assert score == pytest.approx(float(case["value"]), nan_ok=True), case
 
 
 @pytest.mark.parametrize(
@@ -53,7 +53,7 @@ def test_the_cases_of_the_sdk(acceptance):
         ("regex rubric", "good!", 1),
     ],
 )
-def test_what_is_found(parser, text, expected):
+def test_parsed_values(parser, text, expected):
     assert PARSERS[parser].read(Reply(text)) == expected
 
 
@@ -98,10 +98,10 @@ def test_a_json_path_and_a_named_group():
 def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
     score = PARSERS[parser]
     try:
-        found = score.read(Reply(text))
+        value = score.read(Reply(text))
     except RowError:
         return
-    assert found in (0, 1) if score.rubric else 1 <= found <= 5
+    assert value in (0, 1) if score.rubric else 1 <= value <= 5
 
 
 @pytest.mark.parametrize(

@@ -20,30 +20,30 @@ SAY = "Rate {{ item.text }}. [[say: {{ item.say }}]]"
 MODEL = {"url": "http://h/v1", "name": "a"}
 
 
-def made(**keys):
-    given = {"type": "llm-judge", "prompt_template": SAY, "scores": [QUALITY], **keys}
-    return scorer_of(**given)
+def make(**keys):
+    options = {"type": "llm-judge", "prompt_template": SAY, "scores": [QUALITY], **keys}
+    return scorer_of(**options)
 
 
-def said(**answer):
+def reply(**answer):
     return row(text="this", say=json.dumps(answer))
 
 
-def test_messages_and_what_is_said_of_the_scores(judge_server):
+def test_messages_and_the_description_of_the_scores(judge_server):
     template = [
         {"role": "system", "content": "{% for s in scores.values() %}{{ s.name }}, {% endfor %}"},
         {"role": "user", "content": SAY},
     ]
     model = judge_server.entry(system_prompt="never sent")
-    scorer = made(judge_model=model, prompt_template=template, scores=[QUALITY, TONE])
-    judged(scorer, said(quality=4, tone="kind"))
+    scorer = make(judge_model=model, prompt_template=template, scores=[QUALITY, TONE])
+    judged(scorer, reply(quality=4, tone="kind"))
     messages = judge_server.bodies[0]["messages"]
     assert [m["role"] for m in messages] == ["system", "user"]
     assert messages[0]["content"] == "quality, tone, "
 
 
 def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
-    scorer = made(model=judge_server.entry(), prompt_template=None, scores=[QUALITY, TONE])
+    scorer = make(model=judge_server.entry(), prompt_template=None, scores=[QUALITY, TONE])
     item = {"say": '[[say: {"quality": 2, "tone": "cold"}]]'}
     judged(scorer, Row(0, "a", 0, 0, item, {"output_text": "the answer"}))
     asked = judge_server.bodies[0]["messages"][0]["content"]
@@ -77,7 +77,7 @@ AT_PATH = {"name": "quality", "parser": {"json_path": "$.quality"}}
     ],
 )
 def test_the_form_that_is_asked_for(judge_server, more, form):
-    judged(made(model=judge_server.entry(), **more), said(quality=4, tone="kind", fit=2))
+    judged(make(model=judge_server.entry(), **more), reply(quality=4, tone="kind", fit=2))
     asked = judge_server.bodies[0].get("response_format")
     assert (asked and asked["json_schema"]["schema"]) == form
 
@@ -87,20 +87,20 @@ def panel(judge_server, *queries, **more):
         {"url": judge_server.url(query), "name": f"org/judge {number}"}
         for number, query in enumerate(queries)
     ]
-    return made(judges=judges, **more)
+    return make(judges=judges, **more)
 
 
 def test_several_judges_each_have_a_score_of_their_own(judge_server):
     scorer = panel(judge_server, "", "")
     assert scorer.scores == ("quality", "quality@org_judge_0", "quality@org_judge_1")
-    assert judged(scorer, said(quality=4)).scores == dict.fromkeys(scorer.scores, 4)
+    assert judged(scorer, reply(quality=4)).scores == dict.fromkeys(scorer.scores, 4)
     assert [b["model"] for b in judge_server.bodies] == ["org/judge 0", "org/judge 1"]
-    assert made(judges=[MODEL, MODEL]).scores == ("quality", "quality@a", "quality@a_2")
+    assert make(judges=[MODEL, MODEL]).scores == ("quality", "quality@a", "quality@a_2")
 
 
 def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
     with pytest.raises((RowError, CallError), match=r"no JSON object.*asked twice"):
-        judged(panel(judge_server, "", "bad=always"), said(quality=4))
+        judged(panel(judge_server, "", "bad=always"), reply(quality=4))
     assert judge_server.posts == 3
 
 
@@ -109,7 +109,7 @@ def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
     [("mean", [1, 2, 4.5], 2.5), ("majority", [1, 5, 2, 3, 5], 5), ("majority", [1, 5], None)],
 )
 def test_what_several_scores_come_to(combine, values, expected):
-    panel = made(judges=[MODEL] * 2, combine=combine).target
+    panel = make(judges=[MODEL] * 2, combine=combine).target
     if expected is None:
         with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
             panel._combine(values)
@@ -123,4 +123,4 @@ def test_what_several_scores_come_to(combine, values, expected):
 )
 def test_what_a_judge_needs(more):
     with pytest.raises(ValueError, match=r"missing|say the same|structured_output"):
-        made(**more)
+        make(**more)

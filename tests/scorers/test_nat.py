@@ -3,12 +3,12 @@
 import asyncio
 
 import pytest
-from scorers.offline import entry, made, row
+from scorers.offline import entry, make, row
 
 from pytest_evalmetrics.errors import RowError
 
 URL = "http://127.0.0.1:1/evaluate"
-SCORER = made(entry(type="nemo-agent-toolkit-remote", url=URL, evaluator_name="My eval/2"))
+SCORER = make(entry(type="nemo-agent-toolkit-remote", url=URL, evaluator_name="My eval/2"))
 ITEM = {"id": "a", "output_obj": "x"}
 CRASHED = "evaluator-crashed"
 
@@ -51,7 +51,7 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score(answer, value):
 
 
 @pytest.mark.parametrize(
-    ("answer", "kind", "said"),
+    ("answer", "kind", "message"),
     [
         (result(0.0, {"error": "Evaluator error: no judge"}), CRASHED, "no judge"),
         (result(0, {"error": {"type": "KeyError"}}), CRASHED, "KeyError"),
@@ -71,8 +71,8 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score(answer, value):
         ([1], "no-score", "no object"),
     ],
 )
-def test_failed_rows(answer, kind, said):
+def test_failed_rows(answer, kind, message):
     with pytest.raises(RowError) as raised:
         score(answer)
     assert raised.value.kind == kind
-    assert said in str(raised.value)
+    assert message in str(raised.value)

@@ -5,7 +5,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import entry, made, recorded, refusal
+from scorers.offline import entry, make, recorded, refusal
 
 
 def spec(operation="=="):
@@ -15,7 +15,7 @@ def spec(operation="=="):
 
 def check(left, right, operation="=="):
     return (
-        made(spec(operation)).score(recorded({"left": left, "right": right})).scores["number-check"]
+        make(spec(operation)).score(recorded({"left": left, "right": right})).scores["number-check"]
     )
 
 
@@ -66,8 +66,8 @@ def test_what_has_no_number_is_a_failed_row(value):
 
 @given(st.text(alphabet="019.+- ax", max_size=12))
 def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text):
-    found = re.findall(r"[+-]?[\.\d]*\d+", text)
-    if found and found[-1].count(".") < 2:
-        assert check(text, float(found[-1])) == 1
+    numbers = re.findall(r"[+-]?[\.\d]*\d+", text)
+    if numbers and numbers[-1].count(".") < 2:
+        assert check(text, float(numbers[-1])) == 1
     else:
         assert refusal(spec(), recorded({"left": text, "right": 1})).startswith("no-number")

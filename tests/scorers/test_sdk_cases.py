@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from scorers.offline import entry, made, recorded, refusal
+from scorers.offline import entry, make, recorded, refusal
 
 TEMPLATES = {"left_template": "{{ item.left }}", "right_template": "{{ item.right }}"}
 
@@ -23,7 +23,7 @@ def cases(acceptance):
     ],
 )
 def test_reference_and_candidate(cases, section, spec):
-    scorer = made(spec)
+    scorer = make(spec)
     assert len(cases[section]) == 5
     for case in cases[section]:
         if "error" in case:
@@ -35,7 +35,7 @@ def test_reference_and_candidate(cases, section, spec):
 def test_string_check(cases):
     for case in cases["string_check"]:
         spec = entry(type="string-check", operation=case["op"], **TEMPLATES)
-        assert made(spec).score(recorded(case)).scores == case["scores"], case
+        assert make(spec).score(recorded(case)).scores == case["scores"], case
 
 
 def test_number_check(cases):
@@ -45,4 +45,4 @@ def test_number_check(cases):
         if case["scores"] == {"number-check": "NaN"}:  # a failed row here, with its reason
             assert refusal(spec, recorded(case)).startswith("no-number: the left value is")
         else:
-            assert made(spec).score(recorded(case)).scores == case["scores"], case
+            assert make(spec).score(recorded(case)).scores == case["scores"], case

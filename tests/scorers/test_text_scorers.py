@@ -7,12 +7,12 @@ import sacrebleu
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from rouge_score import rouge_scorer
-from scorers.offline import entry, made, recorded, refusal
+from scorers.offline import entry, make, recorded, refusal
 
 
 def scored(kind):
     """Make a scorer; give the function that compares a reference with a response."""
-    scorer = made(entry(type=kind))
+    scorer = make(entry(type=kind))
     return lambda reference, response: (
         scorer.score(recorded({"reference": reference, "response": response})).scores
     )
@@ -86,12 +86,12 @@ def test_it_is_sacrebleus(reference, candidate):
 
 
 @pytest.mark.parametrize(
-    ("reference", "said"),
+    ("reference", "message"),
     [([], "no-reference: the row has no reference"), ([1], "no-text: the reference is 1, expecte")],
 )
-def test_bleu_without_a_reference(reference, said):
-    found = recorded({"reference": reference, "response": "x"})
-    assert refusal(entry(type="bleu"), found).startswith(said)
+def test_bleu_without_a_reference(reference, message):
+    item = recorded({"reference": reference, "response": "x"})
+    assert refusal(entry(type="bleu"), item).startswith(message)
 
 
 ORACLE = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True)
@@ -134,8 +134,8 @@ def string_check(operation):
     ],
 )
 def test_string_operations(operation, left, right, expected):
-    found = made(string_check(operation)).score(recorded({"left": left, "right": right}))
-    assert found.scores == {"string-check": expected}
+    result = make(string_check(operation)).score(recorded({"left": left, "right": right}))
+    assert result.scores == {"string-check": expected}
 
 
 def test_a_side_that_is_no_text_is_a_failed_row():

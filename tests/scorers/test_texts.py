@@ -4,15 +4,15 @@ import subprocess
 import sys
 
 import pytest
-from scorers.offline import entry, made, recorded, refusal, row
+from scorers.offline import entry, make, recorded, refusal, row
 
 from pytest_evalmetrics.errors import EvalMetricsError
 
 SPEC = entry(type="exact-match")
 
 
-def value(found, **keys):
-    return made(entry(type="exact_match", **keys)).score(found).scores["exact-match"]
+def value(item, **keys):
+    return make(entry(type="exact_match", **keys)).score(item).scores["exact-match"]
 
 
 @pytest.mark.parametrize(
@@ -36,15 +36,15 @@ def test_the_text_of_a_response(response):
     assert value(recorded({"reference": "Rome", "response": response})) == 0
 
 
-def test_templates_say_where_else():
-    found = recorded({"want": {"text": "Paris"}, "got": ["x", "Paris"]})
-    assert value(found, reference="{{ item.want.text }}", candidate="{{ got[1] }}") == 1
-    assert value(found, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
-    assert value(found, reference="Paris", candidate="{{ sample.got[1] }}") == 1
+def test_templates_replace_the_default_fields():
+    item = recorded({"want": {"text": "Paris"}, "got": ["x", "Paris"]})
+    assert value(item, reference="{{ item.want.text }}", candidate="{{ got[1] }}") == 1
+    assert value(item, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
+    assert value(item, reference="Paris", candidate="{{ sample.got[1] }}") == 1
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message"),
     [
         ({"response": "x"}, "template: '{{ item.reference }}': 'dict object' has no attribute"),
         ({"reference": "x"}, "no-response: the row has no response, and nothing was generated"),
@@ -57,8 +57,8 @@ def test_templates_say_where_else():
         ),
     ],
 )
-def test_failed_rows(item, said):
-    assert refusal(SPEC, recorded(item)).startswith(said)
+def test_failed_rows(item, message):
+    assert refusal(SPEC, recorded(item)).startswith(message)
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_package_that_is_missing_is_named_with_the_command(spec, module, extra
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(EvalMetricsError, match=f"the scorer {spec.type} needs {module}") as raised:
-        made(spec)
+        make(spec)
     assert raised.value.hint == f"pip install 'pytest-evalmetrics[{extra}]'"
 
 

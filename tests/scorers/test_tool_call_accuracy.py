@@ -5,7 +5,7 @@ import json
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import entry, made, recorded, refusal
+from scorers.offline import entry, make, recorded, refusal
 
 STRICT = entry(type="tool_call_accuracy")
 FLEXIBLE = entry(type="tool_call_accuracy", strict_order=False)
@@ -26,7 +26,7 @@ def talk(*messages, reference):
 
 
 def score(item, spec=STRICT):
-    (value,) = made(spec).score(recorded(item)).scores.values()
+    (value,) = make(spec).score(recorded(item)).scores.values()
     return value
 
 
@@ -88,7 +88,7 @@ def test_every_form_of_a_call(form):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "said"),
+    ("arguments", "message"),
     [
         ("", "no JSON: "),
         ("{'id': 7}", "no JSON: "),
@@ -99,13 +99,13 @@ def test_every_form_of_a_call(form):
         (7, "no JSON object"),
     ],
 )
-def test_arguments_that_are_none_are_the_models_fault(arguments, said):
+def test_arguments_that_are_none_are_the_models_fault(arguments, message):
     broken = {"function": {"name": "book", "arguments": arguments}}
-    found = made(STRICT).score(recorded(talk(ai(broken), reference=[B])))
-    assert found.scores == {"tool_call_accuracy": 0}
-    assert found.reason.startswith("the arguments of 'book' are ")
-    assert said in found.reason
-    assert len(found.reason) < 400
+    result = make(STRICT).score(recorded(talk(ai(broken), reference=[B])))
+    assert result.scores == {"tool_call_accuracy": 0}
+    assert result.reason.startswith("the arguments of 'book' are ")
+    assert message in result.reason
+    assert len(result.reason) < 400
     reason = refusal(STRICT, recorded(talk(ai(B), reference=[broken])))
     assert reason.startswith("bad-reference: reference_tool_calls[0]: the arguments of 'book'")
 
@@ -121,7 +121,7 @@ def test_a_response_of_the_responses_api_and_a_lone_message():
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message"),
     [
         ({"user_input": [ai(A)]}, "no-reference: the row has no reference_tool_calls"),
         ({"reference_tool_calls": []}, "no-response: the row has no user_input, and no response"),
@@ -145,8 +145,8 @@ def test_a_response_of_the_responses_api_and_a_lone_message():
         ),
     ],
 )
-def test_malformed_rows_are_told_in_clear_words(item, said):
-    assert refusal(STRICT, recorded(item)).startswith(said)
+def test_malformed_rows_are_reported_in_clear_words(item, message):
+    assert refusal(STRICT, recorded(item)).startswith(message)
 
 
 # -- laws -------------------------------------------------------------------------------
@@ -162,20 +162,20 @@ CALLS = st.lists(
 )
 
 
-def by_definition(made_, wanted, *, strict):
+def by_definition(calls, wanted, *, strict):
     """Write the formula down again, as RAGAS describes it."""
 
     def key(call):
         return [call["name"], *(t for k in sorted(call["args"]) for t in (k, str(call["args"][k])))]
 
-    if not made_ or not wanted:
-        return float(not made_ and not wanted)
+    if not calls or not wanted:
+        return float(not calls and not wanted)
     if not strict:
-        made_, wanted = sorted(made_, key=key), sorted(wanted, key=key)
-    if [c["name"] for c in made_] != [c["name"] for c in wanted]:
+        calls, wanted = sorted(calls, key=key), sorted(wanted, key=key)
+    if [c["name"] for c in calls] != [c["name"] for c in wanted]:
         return 0.0
     total = 0.0
-    for one, ref in zip(made_, wanted, strict=True):
+    for one, ref in zip(calls, wanted, strict=True):
         args, expected = one["args"], ref["args"]
         if not expected:
             total += not args
@@ -190,7 +190,7 @@ REORDERED = CALLS.flatmap(lambda calls: st.tuples(st.just(calls), st.permutation
 
 @given(st.tuples(CALLS, CALLS) | REORDERED, st.booleans())
 def test_it_is_the_formula(lists, strict):
-    made_, wanted = lists
+    calls, wanted = lists
     spec = STRICT if strict else FLEXIBLE
-    expected = by_definition(made_, wanted, strict=strict)
-    assert score(talk(ai(*made_), reference=wanted), spec) == pytest.approx(expected, abs=1e-12)
+    expected = by_definition(calls, wanted, strict=strict)
+    assert score(talk(ai(*calls), reference=wanted), spec) == pytest.approx(expected, abs=1e-12)

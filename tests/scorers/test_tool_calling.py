@@ -6,7 +6,7 @@ from collections import Counter
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scorers.offline import entry, made, recorded, refusal
+from scorers.offline import entry, make, recorded, refusal
 
 SPEC = entry(type="tool-calling", reference="{{tool_calls}}")
 NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
@@ -27,22 +27,22 @@ def call(name, arguments):
     return {"function": {"name": name, "arguments": arguments}}
 
 
-def scores(made_, wanted):
-    item = {"tool_calls": wanted, "response": answer(*made_)}
-    found = made(SPEC).score(recorded(item)).scores
-    assert list(found) == [NAMES, WHOLE]
-    return found[NAMES], found[WHOLE]
+def scores(calls, wanted):
+    item = {"tool_calls": wanted, "response": answer(*calls)}
+    values = make(SPEC).score(recorded(item)).scores
+    assert list(values) == [NAMES, WHOLE]
+    return values[NAMES], values[WHOLE]
 
 
 def test_the_cases_that_the_sdk_answered(acceptance):
     cases = json.loads((acceptance / "nemo_sdk/cases.json").read_text())["tool_calling"]
     differing = {}
     for case in cases:
-        found = recorded({"tool_calls": case["reference"], "response": case["response"]})
+        item = recorded({"tool_calls": case["reference"], "response": case["response"]})
         if "error" in case:
-            assert refusal(SPEC, found).startswith(("bad-reference: ", "bad-response: ", "bad-cal"))
+            assert refusal(SPEC, item).startswith(("bad-reference: ", "bad-response: ", "bad-cal"))
             continue
-        ours = made(SPEC).score(found).scores
+        ours = make(SPEC).score(item).scores
         if ours != case["scores"]:
             differing[case["name"]] = (ours[NAMES], ours[WHOLE])
     assert differing == ON_PURPOSE
@@ -50,7 +50,7 @@ def test_the_cases_that_the_sdk_answered(acceptance):
 
 
 @pytest.mark.parametrize(
-    ("made_", "wanted", "expected"),
+    ("calls", "wanted", "expected"),
     [
         ([call("a", '{"x": 1}')], [call("a", {"x": 1})], (1, 1)),
         ([call("a", {"x": 1})], [call("a", '{"x": 1}')], (1, 1)),
@@ -75,12 +75,12 @@ def test_the_cases_that_the_sdk_answered(acceptance):
         ([call("a", {})], [], (0, 0)),
     ],
 )
-def test_by_hand(made_, wanted, expected):
-    assert scores(made_, wanted) == expected
+def test_by_hand(calls, wanted, expected):
+    assert scores(calls, wanted) == expected
 
 
 @pytest.mark.parametrize(
-    ("item", "said"),
+    ("item", "message"),
     [
         ({"response": answer()}, "template: '{{tool_calls}}': 'tool_calls' is undefined"),
         ({"tool_calls": []}, "no-response: the row has no response"),
@@ -97,8 +97,8 @@ def test_by_hand(made_, wanted, expected):
         ({"tool_calls": 3, "response": answer()}, "bad-reference: the reference is 3, expected a "),
     ],
 )
-def test_failed_rows(item, said):
-    assert refusal(SPEC, recorded(item)).startswith(said)
+def test_failed_rows(item, message):
+    assert refusal(SPEC, recorded(item)).startswith(message)
 
 
 CALLS = st.lists(

@@ -82,7 +82,7 @@ def test_a_pooled_mean_against_weighted_regression(clustered):
     assert equal == pytest.approx(means.mean_se(X), rel=1e-12)
 
 
-def test_what_can_not_be_told_is_nan():
+def test_undefined_estimates_are_nan():
     one, alike = means.mean_se([0.5]), means.mean_se([1.0] * 40)
     one_cluster = means.mean_se([1, 0, 1], ["a", "a", "a"])
     assert math.isnan(means.mean_se([]).mean)

@@ -25,7 +25,7 @@ def test_intervals_against_scipy():
         bootstrap_ci([0.1, np.nan], seed=1)
 
 
-def test_the_seed_tells_names_and_keys_apart():
+def test_the_seed_distinguishes_names_and_keys():
     pairs = [("ab", "c"), ("a", "bc"), ("abc", ""), ("", "abc"), ("", "")]
     assert len({seed_of(*pair) for pair in pairs}) == len(pairs)
 

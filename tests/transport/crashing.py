@@ -29,11 +29,11 @@ def main(url, path, rows, parallelism, mode="normal"):
         client(mode=mode, network=True, base_s=0.05)
         rows, parallelism = int(rows), int(parallelism)
         client.run(client.many(range(rows), parallelism, done, url=url, max_retries=8))
-        found = [outcomes[row] for row in range(rows)]
-        failed = [isinstance(one, CallError) for one in found]
+        results = [outcomes[row] for row in range(rows)]
+        failed = [isinstance(one, CallError) for one in results]
         know = {
             "outcomes": [
-                str(one) if bad else one.body for one, bad in zip(found, failed, strict=True)
+                str(one) if bad else one.body for one, bad in zip(results, failed, strict=True)
             ],
             "hits": client.usage.from_journal,
             "warnings": client.transport.warnings,

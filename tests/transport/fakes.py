@@ -53,14 +53,14 @@ def ok(body=None):
     return raw(json.dumps({"score": 1.0} if body is None else body).encode())
 
 
-def status(code, said="", **headers):
+def status(code, message="", **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return RawResponse(code, JSON | headers, json.dumps({"error": {"message": said}}).encode())
+    return RawResponse(code, JSON | headers, json.dumps({"error": {"message": message}}).encode())
 
 
-def broken(kind, said="it broke", **more):
+def broken(kind, message="it broke", **more):
     """Make what comes of an attempt without an answer; it may pass."""
-    return SendFailure(kind, said, **{"retry": True} | more)
+    return SendFailure(kind, message, **{"retry": True} | more)
 
 
 class FakeSender:

@@ -44,8 +44,8 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
         case "/echo":
             return as_json({"text": body.decode()})
         case "/cookie":
-            found = json.dumps({"cookie": headers.get("cookie")}).encode()
-            return reply(200, found, Set_Cookie="a=b; Path=/")
+            content = json.dumps({"cookie": headers.get("cookie")}).encode()
+            return reply(200, content, Set_Cookie="a=b; Path=/")
         case "/status":
             return reply(int(query["code"]), b'{"detail": "no such evaluator"}')
         case "/redirect":

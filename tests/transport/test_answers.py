@@ -15,9 +15,9 @@ def ask(*answers, secret=None):
         return client.ask(secret=secret, max_retries=0).body
 
 
-def words_of(said, secret=None):
+def words_of(text, secret=None):
     with pytest.raises(CallError) as raised:
-        ask(raw(said.encode(), status=400), secret=secret)
+        ask(raw(text.encode(), status=400), secret=secret)
     return str(raised.value).partition(", and said: ")[2]
 
 
@@ -94,7 +94,7 @@ def test_everything_else_is_read_as_json_reads_it(value):
 
 
 @pytest.mark.parametrize(
-    ("said", "words"),
+    ("text", "words"),
     [
         ('{"error": {"message": "model not found", "code": 3}}', "model not found"),
         ('{"error": "too many"}', "too many"),
@@ -109,13 +109,13 @@ def test_everything_else_is_read_as_json_reads_it(value):
         ("", ""),
     ],
 )
-def test_the_endpoints_own_words(said, words):
-    assert words_of(said) == words
+def test_the_endpoints_own_words(text, words):
+    assert words_of(text) == words
 
 
 @given(st.text(max_size=3000))
-def test_they_are_short_and_in_one_line(said):
-    words = words_of(json.dumps({"error": said}))
+def test_they_are_short_and_in_one_line(text):
+    words = words_of(json.dumps({"error": text}))
     assert len(words) <= 200
     assert words.isprintable()
 

@@ -129,7 +129,7 @@ def test_a_new_key_to_the_door_finds_the_old_answers(client):
 @given(
     st.lists(st.tuples(st.sampled_from([b"a", b"b", b"", None]), st.integers(0, 2)), max_size=30)
 )
-def test_occurrences_count_what_came_before(contents):
+def test_occurrences_count_earlier_calls(contents):
     occurrences, before = Occurrences(), Counter()
     for content, sample in contents:
         key = (content or b"", sample)

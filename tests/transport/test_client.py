@@ -31,7 +31,7 @@ PASSING = [
 
 
 @pytest.mark.parametrize("failure", PASSING, ids=repr)
-def test_what_may_pass_is_tried_again_and_given_up_after_its_retries(client, failure):
+def test_transient_failures_are_retried_and_then_reported(client, failure):
     assert client(failure, failure, ok(), failure).ask().attempts == 3
     assert client.time.slept == [0.5, 1.0]
     with pytest.raises(CallError, match=r"POST .*score: .* \(3 attempts\)") as error:
@@ -51,8 +51,8 @@ def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client,
 @pytest.mark.parametrize("code", [401, 403, 404])
 @pytest.mark.parametrize("secret", [KEY, None])
 def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secret):
-    said = f"answered {code} .*, and said: not you"
-    with pytest.raises(EndpointError, match=said) as error:
+    message = f"answered {code} .*, and said: not you"
+    with pytest.raises(EndpointError, match=message) as error:
         client(status(code, f"not you {KEY.reveal()}")).ask_many(range(1000), 64, secret=secret)
     assert len(client.sender.bodies) == 1  # the first call goes alone
     assert ("MY_KEY" in str(error.value)) is (code != 404 and secret is not None)
@@ -119,8 +119,8 @@ def test_a_spent_quota_stops_the_run(client, refusal):
 
 
 def test_an_answer_that_repeats_the_key_is_used_but_not_written(client, path):
-    said = {"you sent": f"Bearer {KEY.reveal()}"}
-    assert client(ok(said), mode="normal").ask(secret=KEY).body == said
+    body = {"you sent": f"Bearer {KEY.reveal()}"}
+    assert client(ok(body), mode="normal").ask(secret=KEY).body == body
     assert not client.ask(secret=KEY).from_journal
     (warning,) = client.transport.warnings
     assert "repeats its key" in warning

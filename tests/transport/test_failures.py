@@ -10,7 +10,7 @@ from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError
 
 
-def told(run, body=None, check=None):
+def outcome_of(run, body=None, check=None):
     """Ask one question; give the answer's body, or all that its error says."""
     try:
         return run.ask(body, check=check, secret=KEY, max_retries=1).body
@@ -19,9 +19,9 @@ def told(run, body=None, check=None):
 
 
 def replayed(client, body=None, check=None):
-    found = told(client(mode="replay"), body, check)
+    outcome = outcome_of(client(mode="replay"), body, check)
     assert client.sender.bodies == []
-    return found
+    return outcome
 
 
 def refuse(body):
@@ -39,11 +39,11 @@ def refuse(body):
     ],
 )
 def test_a_replay_fails_as_the_call_did(client, answer, check):
-    failed = told(client(answer, mode="normal"), check=check)
+    failed = outcome_of(client(answer, mode="normal"), check=check)
     assert isinstance(failed, tuple)
     assert replayed(client, check=check) == failed
     # a run that asks is not told: the failed call is made again
-    assert told(client(ok({"score": 1}), mode="normal")) == {"score": 1}
+    assert outcome_of(client(ok({"score": 1}), mode="normal")) == {"score": 1}
     assert len(client.sender.bodies) == 1
     assert replayed(client) == {"score": 1}
 
@@ -55,15 +55,15 @@ def test_whoever_asks_sees_what_was_no_answer(client):
         seen.append(body)
         refuse(body)
 
-    failed = told(client(ok({"success": False}), mode="normal"), check=check)
+    failed = outcome_of(client(ok({"success": False}), mode="normal"), check=check)
     assert replayed(client, check=check) == failed
     assert seen == [{"success": False}] * 2
 
 
 def test_what_was_never_called_is_not_in_the_journal(client, path):
-    told(client(status(422), mode="normal"))
+    outcome_of(client(status(422), mode="normal"))
     bad = {"a": float("nan")}
-    assert told(client, bad)[1] == "bad-request"
+    assert outcome_of(client, bad)[1] == "bad-request"
     assert replayed(client, {"b": 2})[1] == "not-in-journal"
     assert replayed(client, bad)[1] == "bad-request"
     assert answers_in(path) == 0
@@ -71,8 +71,8 @@ def test_what_was_never_called_is_not_in_the_journal(client, path):
 
 def test_no_secret_is_kept(client, path):
     client(ok({"said": WORD}), status(422, f"the key {WORD} is bad"), mode="normal")
-    assert WORD not in told(client, check=refuse)[0]
-    told(client, {"b": 2})
+    assert WORD not in outcome_of(client, check=refuse)[0]
+    outcome_of(client, {"b": 2})
     assert select(path, "body FROM failures") == [(None,), (None,)]
     for file in path.parent.iterdir():
         assert WORD.encode() not in file.read_bytes()
@@ -82,7 +82,7 @@ def test_it_is_bounded(client, path):
     def check(_body):
         raise CallError("k", "x" * 10**6, hint="\ud800" + "y" * 10**6)
 
-    told(client(ok("z" * 10**6), mode="normal"), check=check)
+    outcome_of(client(ok("z" * 10**6), mode="normal"), check=check)
     ((message, body),) = select(path, "message, body FROM failures")
     assert body is None
     assert len(message) == 16_384
@@ -91,8 +91,8 @@ def test_it_is_bounded(client, path):
     assert path.stat().st_size < 100_000
 
 
-def test_a_table_that_can_not_be_read_is_told(client, path):
-    told(client(status(422), mode="normal"))
+def test_a_table_that_can_not_be_read_is_reported(client, path):
+    outcome_of(client(status(422), mode="normal"))
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE failures")
         db.commit()

@@ -99,12 +99,12 @@ def test_a_server_that_is_not_there_and_one_without_tls(ask, server, url, messag
 @pytest.fixture
 def tls_port(tmp_path):
     """A TLS server with a certificate that nobody trusts."""
-    made = subprocess.run(
+    process = subprocess.run(
         ["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256",
          "-nodes", "-keyout", "key.pem", "-out", "cert.pem", "-days", "1", "-subj", "/CN=local"],
         cwd=tmp_path, capture_output=True, check=False,
     ) if shutil.which("openssl") else None  # fmt: skip
-    if made is None or made.returncode:
+    if process is None or process.returncode:
         pytest.skip("openssl is not here to make a certificate")
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.load_cert_chain(tmp_path / "cert.pem", tmp_path / "key.pem")

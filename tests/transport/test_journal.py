@@ -15,7 +15,7 @@ def run(client, mode="normal", **settings):
     return client(raw(LARGE.encode()), mode=mode, **settings)
 
 
-def test_replay_without_a_journal_says_how_to_get_one(client, path):
+def test_replay_without_a_journal_explains_how_to_get_one(client, path):
     with pytest.raises(EvalMetricsError, match=r"no journal to replay at .*journal\.sqlite3"):
         run(client, "replay").ask()
     assert not path.exists()
@@ -51,7 +51,7 @@ def test_the_least_recently_used_answers_go_first(client, path):
     assert path.stat().st_size <= 500_000
 
 
-def test_a_full_journal_drops_failures_before_what_was_paid_for_and_tells_when_it_drops_that(
+def test_a_full_journal_drops_failures_before_paid_answers_and_warns_when_it_drops_those(
     client, path
 ):
     def refuse(_body):

@@ -39,9 +39,9 @@ def answers(path):
     with Client(path) as client:
         client(broken("gone", retry=False), mode="normal")
         outcomes = client.ask_many(range(ANSWERS), 1)
-        found = {n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)}
-        assert all(found[n] == body(n) for n in found)
-        return len(found), client.transport.warnings
+        bodies = {n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)}
+        assert all(bodies[n] == body(n) for n in bodies)
+        return len(bodies), client.transport.warnings
 
 
 @pytest.mark.parametrize("at", [0.0, 0.3, 0.6, 1.0])
@@ -50,22 +50,22 @@ def test_three_thousand_damaged_bytes_cost_the_answers_they_hit(ledger, at):
     start = int(at * (len(data) - 3000))
     data[start : start + 3000] = b"\xa5" * 3000
     ledger.write_bytes(data)
-    found, warnings = answers(ledger)
-    assert found >= ANSWERS - 40
+    count, warnings = answers(ledger)
+    assert count >= ANSWERS - 40
     damaged = ledger.with_name("journal.sqlite3.damaged-1")
     if damaged.exists():  # else only bodies were hit, which their checksums tell
         (warning,) = warnings
-        assert f"{found} answers of it are used on" in warning
+        assert f"{count} answers of it are used on" in warning
         assert damaged.read_bytes() == data
         assert stat.S_IMODE(damaged.stat().st_mode) == 0o600
-    assert answers(ledger) == (found, ())  # the new one is whole
+    assert answers(ledger) == (count, ())  # the new one is whole
 
 
 def test_a_file_that_is_cut_keeps_the_answers_before_the_cut(ledger):
     data = ledger.read_bytes()
     ledger.write_bytes(data[: len(data) // 2])
-    found, (warning,) = answers(ledger)
-    assert found >= ANSWERS // 2 - 40
+    count, (warning,) = answers(ledger)
+    assert count >= ANSWERS // 2 - 40
     assert "was damaged" in warning
 
 
@@ -149,7 +149,7 @@ def answered(process, rows):
             break
 
 
-def told(process):
+def report(process):
     """Wait for the end; return what it knows."""
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
@@ -158,7 +158,7 @@ def told(process):
 
 def test_two_processes_pay_once(runs, path):
     both = [runs.start(300), runs.start(300)]
-    first, second = (told(process) for process in both)
+    first, second = (report(process) for process in both)
     assert first["outcomes"] == second["outcomes"]
     assert first["warnings"] == second["warnings"] == []
     assert runs.paid == answers_in(path) == 300
@@ -168,7 +168,7 @@ def test_a_claim_ends_with_its_process(runs):
     killed, other = runs.start(300), runs.start(300)
     answered(killed, 40)
     killed.kill()
-    assert len(told(other)["outcomes"]) == 300
+    assert len(report(other)["outcomes"]) == 300
     assert runs.paid <= 300 + 64  # what the killed one had in flight
 
 
@@ -179,11 +179,11 @@ def test_six_kills_cost_what_was_in_flight(runs):
         answered(process, 150)
         process.kill()
         process.communicate()
-    whole = told(runs.start(rows))
+    whole = report(runs.start(rows))
     assert len(whole["outcomes"]) == rows
     paid = runs.paid
     assert paid <= rows + 6 * 64 * 1.01
-    assert told(runs.start(rows, mode="replay"))["outcomes"] == whole["outcomes"]
+    assert report(runs.start(rows, mode="replay"))["outcomes"] == whole["outcomes"]
     assert runs.paid == paid
 
 
@@ -192,7 +192,7 @@ def test_a_server_that_is_killed_and_comes_back(runs, server):
     answered(process, 30)
     server.kill()
     server.start()
-    outcomes = told(process)["outcomes"]
+    outcomes = report(process)["outcomes"]
     assert [outcome for outcome in outcomes if isinstance(outcome, str)] == []
     assert len(outcomes) == 120
 
@@ -203,13 +203,13 @@ def test_a_disk_that_is_full_for_the_journal(runs, path):
     resource = pytest.importorskip("resource")
     small = (resource.RLIMIT_FSIZE, (40_000, 40_000))
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # it would be cut off
-    full = told(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small), env=env))
+    full = report(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small), env=env))
     assert sum(isinstance(outcome, dict) for outcome in full["outcomes"]) == runs.paid == 400
     (warning,) = full["warnings"]
     assert f"the journal {path} can't be written" in warning
     written = answers_in(path)
     assert written < 400
-    assert told(runs.start(400))["hits"] == written
+    assert report(runs.start(400))["hits"] == written
 
 
 def obey_permissions():
@@ -222,12 +222,12 @@ def obey_permissions():
 
 @pytest.mark.skipif(sys.platform != "linux", reason="taking root's rights away is Linux's")
 def test_a_folder_that_may_only_be_read(runs, path):
-    first = told(runs.start(120))
+    first = report(runs.start(120))
     path.chmod(0o400)
     path.parent.chmod(0o500)
     try:
-        replayed = told(runs.start(120, mode="replay", preexec_fn=obey_permissions))
-        again = told(runs.start(122, preexec_fn=obey_permissions))
+        replayed = report(runs.start(120, mode="replay", preexec_fn=obey_permissions))
+        again = report(runs.start(122, preexec_fn=obey_permissions))
     finally:
         path.parent.chmod(0o700)
     assert (replayed["hits"], replayed["outcomes"]) == (120, first["outcomes"])

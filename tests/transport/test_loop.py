@@ -39,7 +39,7 @@ def test_it_works_where_a_loop_runs_already(loop):
     assert asyncio.run(main()) == "result"
 
 
-def test_its_own_thread_is_told_to_await(loop):
+def test_a_call_in_its_own_thread_is_refused(loop):
     async def nested():
         loop.run(asyncio.sleep(0))
 

@@ -27,7 +27,7 @@ def test_counts_rate_and_time_left(time):
     )
 
 
-def test_a_run_that_stands_still_says_so(time):
+def test_a_stalled_run_is_reported(time):
     progress = Progress(total=100, clock=time.clock)
     time.now += 1
     progress.succeeded()

@@ -18,12 +18,12 @@ VALUE = "sk-s3cr3t/with+more=="
 
 def test_the_first_variable_that_is_set_wins():
     environ = {"a-b": "exact", "A-B": "upper", "A_B": "underscores\n"}
-    found = []
+    secrets = []
     for _ in range(3):
         secret = find_secret("a-b", environ)
-        found.append((secret.variable, secret.reveal()))
+        secrets.append((secret.variable, secret.reveal()))
         del environ[secret.variable]
-    assert found == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
+    assert secrets == [("a-b", "exact"), ("A-B", "upper"), ("A_B", "underscores")]
 
 
 @pytest.mark.parametrize(

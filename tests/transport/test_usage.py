@@ -8,7 +8,7 @@ from pytest_evalmetrics.spec.model_keys import PriceSpec
 PRICE = PriceSpec(input=2.0, output=10.0)
 
 
-def said(prompt, completion=0):
+def usage_of(prompt, completion=0):
     return ok({"usage": {"prompt_tokens": prompt, "completion_tokens": completion}})
 
 
@@ -26,16 +26,16 @@ def said(prompt, completion=0):
         ([], None),
     ],
 )
-def test_tokens_are_read_where_an_answer_says_them(client, usage, tokens):
+def test_tokens_are_read_where_an_answer_has_them(client, usage, tokens):
     client(ok({"usage": usage})).ask()
-    found = client.usage
-    assert found.without_tokens == (tokens is None)
-    counts = (found.prompt_tokens, found.completion_tokens, found.total_tokens)
+    totals = client.usage
+    assert totals.without_tokens == (tokens is None)
+    counts = (totals.prompt_tokens, totals.completion_tokens, totals.total_tokens)
     assert counts == (tokens or (0, 0, 0))
 
 
 @pytest.mark.parametrize("body", [[], 1])
-def test_what_is_no_object_says_no_tokens(client, body):
+def test_a_body_that_is_no_object_has_no_tokens(client, body):
     client(ok(body)).ask()
     assert client.usage.without_tokens == 1
 
@@ -45,27 +45,27 @@ def test_sums_with_and_without_what_the_journal_answers(client):
         client.time.now += seconds
         return answer
 
-    client(lambda _: takes(1, said(500_000)), mode="normal").ask("kept", price=PRICE)
-    slow = lambda _: takes(2, said(1_000_000, 100_000))  # noqa: E731 - short
+    client(lambda _: takes(1, usage_of(500_000)), mode="normal").ask("kept", price=PRICE)
+    slow = lambda _: takes(2, usage_of(1_000_000, 100_000))  # noqa: E731 - short
     client(broken("closed"), broken("closed"), slow, broken("closed"), mode="normal")
     client.ask(price=PRICE)
     client.ask("kept", price=PRICE)
     with pytest.raises(CallError):
         client.ask("fails", price=PRICE)
-    found = structs.asdict(client.usage)
-    assert (found["calls"], found["from_journal"]) == (2, 1)
-    assert (found["requests"], found["failed"]) == (7, 1)
-    assert (found["prompt_tokens"], found["completion_tokens"]) == (1_500_000, 100_000)
-    assert (found["total_tokens"], found["without_tokens"]) == (1_600_000, 0)
-    assert found["latency_s"] == 3.0
+    usage = structs.asdict(client.usage)
+    assert (usage["calls"], usage["from_journal"]) == (2, 1)
+    assert (usage["requests"], usage["failed"]) == (7, 1)
+    assert (usage["prompt_tokens"], usage["completion_tokens"]) == (1_500_000, 100_000)
+    assert (usage["total_tokens"], usage["without_tokens"]) == (1_600_000, 0)
+    assert usage["latency_s"] == 3.0
     # 1.5 x 2 + 0.1 x 10; without the journal's 0.5 x 2
-    assert (found["cost"], found["cost_now"]) == (4.0, 3.0)
+    assert (usage["cost"], usage["cost_now"]) == (4.0, 3.0)
     assert client.transport.usage.cost_now() == 3.0
 
 
 def test_a_cost_that_is_not_whole_is_none(client):
     client(ok(), mode="normal").ask("kept", price=PRICE)
-    client(said(1_000_000), mode="normal")
+    client(usage_of(1_000_000), mode="normal")
     assert client.transport.usage.cost_now() is None
     client.ask(price=PRICE)
     client.ask("kept", price=PRICE)

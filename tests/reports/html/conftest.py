@@ -15,7 +15,7 @@ _FLAGS = (
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
-def _found(variable, *names):
+def _executable(variable, *names):
     return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
 
 
@@ -101,12 +101,12 @@ class Browser:
 @pytest.fixture(scope="session")
 def pages(tmp_path_factory):
     """Give the page of a run by its name in `runs`; each runs once."""
-    made = {}
+    folders = {}
 
     def page(name):
-        if name not in made:
-            made[name] = getattr(runs, name)(tmp_path_factory.mktemp(name))
-        return made[name]
+        if name not in folders:
+            folders[name] = getattr(runs, name)(tmp_path_factory.mktemp(name))
+        return folders[name]
 
     return page
 
@@ -114,8 +114,8 @@ def pages(tmp_path_factory):
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
     webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
-    binary = _found("EVALMETRICS_CHROMIUM", *_BROWSERS)
-    driver = _found("EVALMETRICS_CHROMEDRIVER", "chromedriver")
+    binary = _executable("EVALMETRICS_CHROMIUM", *_BROWSERS)
+    driver = _executable("EVALMETRICS_CHROMEDRIVER", "chromedriver")
     if binary is None or driver is None:
         pytest.skip("no Chromium with its chromedriver is installed")
     options = webdriver.ChromeOptions()

@@ -79,8 +79,8 @@ def write(folder, name, text):
     (folder / name).write_text(text, encoding="utf-8")
 
 
-def write_rows(folder, name, found):
-    write(folder, name, "".join(json.dumps(row) + "\n" for row in found))
+def write_rows(folder, name, rows):
+    write(folder, name, "".join(json.dumps(row) + "\n" for row in rows))
 
 
 def page(folder, *args):
@@ -133,7 +133,7 @@ def agents(folder):
     return page(folder)
 
 
-def evil(folder, said=EVIL):
+def evil(folder, text=EVIL):
     """Markup in whatever a file or a row can hold."""
     write(folder, "conftest.py", SCORER)
     write_rows(
@@ -141,12 +141,12 @@ def evil(folder, said=EVIL):
         "rows.jsonl",
         (
             {
-                "id": f"{said}{i}",
+                "id": f"{text}{i}",
                 "_ng_rollout_index": 0,
-                "agent_ref": {"name": "__proto__" if i % 2 else said},
+                "agent_ref": {"name": "__proto__" if i % 2 else text},
                 "answer": "none" if i < 2 else "good" * (i % 3),
-                "said": f"{said} {i}",
-                said: i,
+                "said": f"{text} {i}",
+                text: i,
             }
             for i in range(8)
         ),
@@ -154,7 +154,7 @@ def evil(folder, said=EVIL):
     name = "evil <script>window.pwned=1</script>"
     spec = {
         "name": name,
-        "description": said,
+        "description": text,
         "rollouts": {"path": "rows.jsonl", "fields": {"task": "id"}},
         "scorers": [{"type": "judge"}],
         "thresholds": {"mean_reward": ">= 0.9"},

@@ -25,8 +25,8 @@ const light = (c) => c.slice(0, 3).map(v => v / 255)
   .reduce((sum, v, i) => sum + v * [0.2126, 0.7152, 0.0722][i], 0);
 const behind = (e) => {
   for (let at = e; at; at = at.parentElement) {
-    const found = rgb(getComputedStyle(at).backgroundColor);
-    if (found[3] === 255) return found;
+    const color = rgb(getComputedStyle(at).backgroundColor);
+    if (color[3] === 255) return color;
   }
   return rgb('white');
 };
@@ -103,6 +103,6 @@ def test_axe_finds_nothing(place, width, dark):
         pytest.skip("EVALMETRICS_AXE does not name the axe.min.js of npm's axe-core")
     browser = place(width=width, dark=dark)
     browser.run(Path(script).read_text(encoding="utf-8"))
-    found = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
-    assert found["passes"]
-    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in found["violations"]] == []
+    results = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    assert results["passes"]
+    assert [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]] == []

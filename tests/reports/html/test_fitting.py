@@ -44,11 +44,11 @@ def test_it_stays_below_the_limit_and_counts_what_is_left_out(sizes):
     assert left_out["tasks"] == len(listed) - sum(bool(part.listed) for part in parts)
 
 
-def test_no_more_is_made_than_may_fit():
-    made = []
+def test_no_more_is_rendered_than_may_fit():
+    names = []
 
     def about(name):
-        made.append(name)
+        names.append(name)
         return bytes(2_000_000 if name == "3" else 3000)
 
     parts = [PagePart(str(i), bytes(10), 100, 100) for i in range(1000)]
@@ -56,5 +56,5 @@ def test_no_more_is_made_than_may_fit():
     assert not parts[3].about  # a giant keeps nobody out
     described = [part for part in parts if part.about]
     assert 0.98 * ROOM < sum(len(part.about) for part in described) <= ROOM
-    assert len(made) == len(described) + 1
+    assert len(names) == len(described) + 1
     assert left_out["about"] == 1000 - len(described)

@@ -81,7 +81,7 @@ def test_flipped_tasks_come_first_and_lead_to_their_rows(failing):
     assert failing.texts(".detail") == []
 
 
-def test_tasks_are_sorted_by_their_headers_and_say_so(failing):
+def test_tasks_are_sorted_by_their_headers_and_marked(failing):
     _open_math(failing)
     header = failing.find("main table:has(.open) thead th:first-child")
     assert header.get_attribute("aria-sort") == "none"
@@ -158,7 +158,7 @@ def test_it_fits_its_window(browser, width, pages):
     assert browser.run("return document.documentElement.scrollWidth") <= width
 
 
-def test_charts_are_drawn_and_say_what_they_show(failing):
+def test_charts_are_drawn_and_described(failing):
     _open_math(failing)
     labels = failing.run(
         "return [...document.querySelectorAll('.chart:has(canvas)')].map(e => e.ariaLabel)"
@@ -241,7 +241,7 @@ def test_the_policy_lets_nothing_else_run(failing):
 
 
 @pytest.mark.parametrize(
-    ("page", "told"),
+    ("page", "texts"),
     [
         (
             "stopped",
@@ -267,18 +267,18 @@ def test_the_policy_lets_nothing_else_run(failing):
         ("unreadable", {"h1": "Inconclusive", ".reasons": "runs.jsonl"}),
     ],
 )
-def test_what_has_no_result_is_told(browser, pages, page, told):
+def test_missing_results_are_reported(browser, pages, page, texts):
     browser.open(pages(page))
-    for selector, text in told.items():
+    for selector, text in texts.items():
         assert text in browser.text(selector)
     assert browser.messages() == []
 
 
 def test_what_judges_took_and_how_they_agree(browser, pages):
     browser.open(pages("judged"))
-    told = browser.text("section[aria-labelledby=judges]")
+    summary = browser.text("section[aria-labelledby=judges]")
     for what in ("1,800", "48,211", "2.31 s", "0.8600", "all labels are the same", "alpha 0.8200"):
-        assert what in told
+        assert what in summary
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     assert "labels.jsonl:3: the judge says 1, a person 0" in browser.text("main")
     assert browser.run("return window.pwned") is None

@@ -61,7 +61,7 @@ def test_less_may_be_better():
     assert picture["tasks"]["ids"] == ["1", "0"]
 
 
-def test_rows_are_found_in_their_files():
+def test_rows_are_located_in_their_files():
     files = (
         SourceFile("a", 2, 1, row_is_line=True),
         SourceFile("empty", 0, 0),
@@ -102,14 +102,14 @@ def test_many_attempts_and_many_values_are_bounded():
     st.none() | st.lists(st.floats(-1e6, 1e6), max_size=80),
 )
 def test_a_histogram_counts_every_value_once(now, was):
-    found = histogram(np.array(now), None if was is None else np.array(was))
-    if found is None:  # closer together than numbers can be split
+    bins = histogram(np.array(now), None if was is None else np.array(was))
+    if bins is None:  # closer together than numbers can be split
         assert np.ptp(np.array(now + (was or []))) < 1e-9
         return
-    assert sum(found["now"]) == len(now)
-    assert (found["was"] is None) == (not was)
-    assert not was or sum(found["was"]) == len(was)
-    assert len(found["at"]) == len(found["now"])
+    assert sum(bins["now"]) == len(now)
+    assert (bins["was"] is None) == (not was)
+    assert not was or sum(bins["was"]) == len(was)
+    assert len(bins["at"]) == len(bins["now"])
 
 
 REWARDS = st.lists(
@@ -120,11 +120,11 @@ REWARDS = st.lists(
 @settings(max_examples=40)
 @given(REWARDS, REWARDS, st.booleans())
 def test_every_task_is_counted_and_listed_once(before, after, lower):
-    def made(rewards, tasks):
+    def side(rewards, tasks):
         return table([[np.nan if r is None else r for r in t] for t in rewards], tasks=tasks)
 
-    was = made(before, tuple(f"t{i}" for i in range(len(before))))
-    now = made(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
+    was = side(before, tuple(f"t{i}" for i in range(len(before))))
+    now = side(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
     places = np.array([i if i < len(before) else -1 for i in range(2, len(after) + 2)])
     picture = picture_of(
         now, reward="reward", lower=frozenset({"reward"} if lower else ()), compared=(was, places)

@@ -106,7 +106,12 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
     project.write(
         "conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n"
     )
-    selections = ((), ("-k", "test"), ("--deselect", "test_x.py::test_plain"))
+    selections = (
+        (),
+        ("-k", "test"),
+        ("--deselect", "test_x.py::test_plain"),
+        ("test_x.py::test_made",),
+    )
     for args in product(((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)), selections):
         result = project.run(*chain(*args))
         result.stdout.no_fnmatch_line("*unused: *")

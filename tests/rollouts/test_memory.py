@@ -41,7 +41,7 @@ def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, 
     tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
     monkeypatch.setattr(table, "_MEMORY", meminfo)
     monkeypatch.setattr(table, "_GROUP", tmp_path)
-    monkeypatch.setattr(table, "_GROUPS", [("", *names)])
+    monkeypatch.setattr(table, "_GROUPS", [("gone", *names), ("", *names)])
     assert table.available() == max(0, expected)
     meminfo.unlink()
     assert table.available() is None

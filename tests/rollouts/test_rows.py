@@ -30,14 +30,15 @@ def test_a_number_among_text_is_not_lost(folder):
     rows = [row(i, answer="x" * (300 if i % 2 else 3)) for i in range(200)]
     rows[150]["answer"] = 42
     rows[199]["answer"] = True
+    for i in (7, 9):
+        rows[i]["response"] = {"usage": {"total_tokens": "many" if i == 9 else 12}}
     folder.rows(rows)
     table = folder.load()
     expected = [None] * 200
     expected[150], expected[199] = 42, 1
     assert column(table, "answer") == expected
-    assert table.notes == (
-        "answer: in some rows this is no number and counts as missing, first in runs.jsonl:1",
-    )
+    text = "in some rows this is no number and counts as missing, first in runs.jsonl"
+    assert table.notes == (f"answer: {text}:1", f"total_tokens: {text}:10")
 
 
 def test_nan_and_infinity_are_missing_and_are_counted(folder):

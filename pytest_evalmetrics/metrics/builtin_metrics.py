@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -20,14 +19,24 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-# What a row may call its usage, best first. Where a row lacks a column, the next ones are looked
-# at. Names without a unit are not here: a latency may be in milliseconds.
-USAGE_COLUMNS: dict[str, str] = {
-    "time_per_task": "latency_s, latency_seconds, duration_s, duration_seconds, elapsed_s, "
-    "wall_time_s",
-    "tokens_per_task": "prompt_tokens + completion_tokens, input_tokens + output_tokens, "
-    "total_tokens",
-    "cost_per_task": "cost_usd, total_cost_usd, cost, total_cost",
+# What a row may call its usage, best first; the columns of one tuple are added. Where a
+# row lacks one of them, the next tuple is looked at. Names without a unit are not here:
+# a latency may be in milliseconds.
+USAGE_COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
+    "time_per_task": (
+        ("latency_s",),
+        ("latency_seconds",),
+        ("duration_s",),
+        ("duration_seconds",),
+        ("elapsed_s",),
+        ("wall_time_s",),
+    ),
+    "tokens_per_task": (
+        ("prompt_tokens", "completion_tokens"),
+        ("input_tokens", "output_tokens"),
+        ("total_tokens",),
+    ),
+    "cost_per_task": (("cost_usd",), ("total_cost_usd",), ("cost",), ("total_cost",)),
 }
 
 
@@ -254,23 +263,24 @@ class _PerTask(MeanReward):
     def column(self, scores: Mapping[str, Floats]) -> Floats | None:
         """Take each row's usage from the first of the accepted columns that it fills."""
         column: Floats | None = None
-        for addends in self.accepted.split(", "):
-            names = addends.split(" + ")
+        for names in USAGE_COLUMNS[self.name]:
             if not all(name in scores for name in names):
                 continue
-            used = sum((scores[name] for name in names[1:]), scores[names[0]])
+            used = scores[names[0]]
+            for name in names[1:]:
+                used = used + scores[name]
             column = used if column is None else np.where(np.isnan(column), used, column)
         return None if column is None or np.isnan(column).all() else column
 
     @property
     def columns(self) -> tuple[str, ...]:
         """Every column that may be read."""
-        return tuple(re.split(r", | \+ ", self.accepted))
+        return tuple(name for names in USAGE_COLUMNS[self.name] for name in names)
 
     @property
     def accepted(self) -> str:
         """The columns that are read, for messages."""
-        return USAGE_COLUMNS[self.name]
+        return ", ".join(" + ".join(names) for names in USAGE_COLUMNS[self.name])
 
 
 @register_metric("time_per_task")

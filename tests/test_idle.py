@@ -46,11 +46,14 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
 
 
 def test_recorded_rollouts_load_nothing_that_asks_endpoints(tmp_path):
-    rows = "".join(f'{{"_ng_task_index": {task}, "reward": 1.0}}\n' for task in range(3))
+    row = (
+        '{{"_ng_task_index": {0}, "reward": 1.0, "responses_create_params": {{"input": "{0}?"}}}}\n'
+    )
+    rows = "".join(row.format(task) for task in range(3))
     (tmp_path / "runs.jsonl").write_text(rows)
     (tmp_path / "a.bench.yaml").write_text(
-        "benchmark: {name: a, rollouts: runs.jsonl, metrics: [pass@1], "
-        "thresholds: {pass@1: '>= 0.9'}}\n"
+        "benchmark: {name: a, rollouts: runs.jsonl, metrics: [pass@1], expect: {tasks: 3}, "
+        "thresholds: {pass@1: '>= 0.9'}, baseline: {rollouts: runs.jsonl}}\n"
     )
     ours, loaded = modules_of_a_run(tmp_path)
     assert (tmp_path / "evalmetrics" / "report.html").exists()

@@ -90,7 +90,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
 
 def _apart(contents: NDArray[np.bytes_] | None) -> bool:
     """Check whether contents are known and tell most tasks apart."""
-    return contents is not None and 2 * len(np.unique(contents)) > len(contents)
+    return contents is not None and 2 * len(set(contents.tolist())) > len(contents)
 
 
 def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:

@@ -440,9 +440,12 @@ def main(argv: Sequence[str] | None = None) -> int:
             return int(is_worse)
         differences = _compare(given)
     except EvalMetricsError as error:
-        words = "  here --direction and the other options say so\n"
-        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(str(error))}\n")
-        sys.stderr.write(words if isinstance(error, ConfigError) else "")
+        text = str(error)
+        if isinstance(error, ConfigError):  # of an option, or for want of --direction
+            text = "\n".join(p.text.removeprefix("baseline.") for p in error.problems)
+            if text.startswith("baseline: nothing says"):
+                text = text[10:].partition(": write")[0] + ": add --direction higher, or lower"
+        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(text)}\n")
         return 2
     formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
     sys.stdout.write(formats[given.format](differences, given.runs[0]))

@@ -24,6 +24,7 @@ from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
 from pytest_evalmetrics.run_folder import finished_report
+from pytest_evalmetrics.spec.metric_names import fields_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -83,11 +84,8 @@ def agent_document(
     # the order of the rest would be the order in which rows happen to name their scores
     values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
     bounds = table.offsets.tolist()
-    scores = {result.estimates[name].score for name in gated}
-    kept = {
-        name: _column(table, name, of_group=name not in scores and f"[{name}=" in "".join(gated))
-        for name in columns
-    }
+    groups = fields_of(gated) - {result.estimates[name].score for name in gated}
+    kept = {name: _column(table, name, of_group=name in groups) for name in columns}
     described: AgentDocument = {
         "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
         "tasks": {

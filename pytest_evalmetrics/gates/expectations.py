@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -14,7 +13,7 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.results import AgentResult, Check, Estimate, Interval, Verdict
 from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
-from pytest_evalmetrics.spec.metric_names import is_rate, parse, range_of
+from pytest_evalmetrics.spec.metric_names import fields_of, is_rate, parse, range_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -216,12 +215,8 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
 
 def unlabelled(benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterator[str]:
     """Report rollouts that belong to no group of a field by which metrics are gated."""
-    fields: dict[str | None, None] = {}
-    for text in (*benchmark.spec.gated, *benchmark.spec.thresholds):
-        with suppress(MetricError):  # a hook's name
-            fields[parse(text).field] = None
-    for field in fields:
-        if field and (lacking := int(table.lacking((field,)).sum())):
+    for field in sorted(fields_of((*benchmark.spec.gated, *benchmark.spec.thresholds))):
+        if lacking := int(table.lacking((field,)).sum()):
             of, what = f"{agent}: " if agent else "", of_many(lacking, len(table), "rollout", "has")
             yield f"{of}{what} no {field}, so that no gated metric of its values counts them"
 

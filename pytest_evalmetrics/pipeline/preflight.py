@@ -274,8 +274,7 @@ def _failures(
         for path, render in rendered.items():
             of_scorer = path[0] == "scorers"
             try:
-                own = {"scores": scores[path[1]], **generated} if of_scorer else row.context
-                render(own)
+                render({"scores": scores[path[1]], **generated} if of_scorer else row.context)
             except errors.RowError as error:
                 cause = error.__context__
                 named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)

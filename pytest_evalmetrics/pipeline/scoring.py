@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Bound = Sequence[scorers.BoundScorer]
 
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
+_UNRECORDED = "not-in-journal"  # that of a call which a replay could not answer
 # these say nothing of the endpoint: whatever the user thinks of failed requests, they count
-_UNRECORDED = "not-in-journal"
 _NEVER_IGNORED = frozenset({_USED_UP, _UNRECORDED, "bad-request"})
 _ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
@@ -308,8 +308,7 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
 def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
     """Report what a replay could not answer, where rows may have no reward."""
     meaning, allowed = gates.missing_policy(benchmark.spec.expect)
-    failed = board.failed.values()
-    lost = sum(any(f.kind == _UNRECORDED for f in of_row.values()) for of_row in failed)
+    lost = sum(any(f.kind == _UNRECORDED for f in row.values()) for row in board.failed.values())
     if lost and (allowed or isinstance(meaning, float)):
         total = len(board.rows)
         reason = f"the journal has no answer for {of_many(lost, total, 'rollout')}"

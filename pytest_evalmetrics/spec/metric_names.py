@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import re
+from contextlib import suppress
 from functools import lru_cache
 from typing import TYPE_CHECKING, Final, Literal
 
@@ -18,6 +19,8 @@ from msgspec import structs
 from pytest_evalmetrics.errors import MetricError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from pytest_evalmetrics.spec.benchmark import BenchmarkSpec
 
 # scores of each generated answer, and those of them that are counts
@@ -70,6 +73,15 @@ def parse(text: str) -> MetricName:
         hint = f"write {forms}: pass@1/accuracy[difficulty=hard]"
         raise MetricError(f"{text!r} is no metric's name", hint=hint)
     return MetricName(metric, score if slash else None, field, value)
+
+
+def fields_of(texts: Iterable[str]) -> frozenset[str]:
+    """Return the fields by whose values metrics are broken down; a hook's name has none."""
+    fields = set()
+    for text in texts:
+        with suppress(MetricError):
+            fields.add(parse(text).field)
+    return frozenset(field for field in fields if field)
 
 
 # -- range, direction and rollouts needed, as the benchmark file states them ----------------
@@ -270,10 +282,11 @@ _KEPT: Final = _set("saved saving savings accepted")  # of what is spent
 # of an error: good, or how many?
 _OPEN: Final = _set("detection detector handling awareness defense tolerance correction found")
 _PHRASES: Final[dict[Direction, frozenset[str]]] = {
-    "lower": _set("""
-    noise_sensitivity attack_success exploit_success false_positive false_negative false_alarm
-    false_discovery negative_log_likelihood negative_likelihood cross_entropy bits_per_byte time_to
-"""),
+    "lower": _set(
+        "noise_sensitivity attack_success exploit_success false_positive false_negative "
+        "false_alarm false_discovery negative_log_likelihood negative_likelihood cross_entropy "
+        "bits_per_byte time_to"
+    ),
     "higher": _set("true_positive true_negative on_time log_prob between_failure"),
 }
 _BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")

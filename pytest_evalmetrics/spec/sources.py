@@ -312,10 +312,8 @@ InferenceField = Annotated[
 
 def _plain(value: str | None) -> str | None:
     if value is not None and "{{" in value:
-        raise refuse(
-            "it is sent as written: a template of the role system is a message of the "
-            "prompt_template, {messages: [{role: system, content: ...}, ...]}"
-        )
+        hint = "write the template in prompt_template: {messages: [{role: system, content: ...}]}"
+        raise refuse(f"it is sent as written; {hint}")
     return value
 
 

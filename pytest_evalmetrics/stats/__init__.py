@@ -2,8 +2,7 @@
 
 A number that is not finite is refused with `StatsError`; what the data can't tell (one task, no
 spread) is NaN, not 0 and not an interval of no width. The same input gives the same output. Tests
-are two-sided unless ``alternative`` says ``greater``. What no gate needs (`holm`, `mcnemar_exact`
-...) is in `textbook`.
+are two-sided unless ``alternative`` says ``greater``.
 """
 
 from pytest_evalmetrics.stats.basics import StatResult as StatResult

@@ -6,9 +6,9 @@ from importlib.resources import files
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from reports.report_schema import report_schema
 
 from pytest_evalmetrics.reports.reporters import as_json
-from pytest_evalmetrics.reports.schema import report_schema
 
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers() | st.floats() | st.text(),

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from stats import textbook
 
-from pytest_evalmetrics import stats
-from pytest_evalmetrics.stats import textbook
+from pytest_evalmetrics import stats as ours
 from pytest_evalmetrics.stats.distributions import binom_sf
 
 CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
@@ -17,7 +17,7 @@ CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 AS_THEY_ARE = "beta_interval design_effect holm mcnemar_exact mde required_n se_bernoulli"
 FUNCTIONS = {
     **{name: getattr(textbook, name) for name in f"{AS_THEY_ARE} se_paired_from_corr".split()},
-    **{name: getattr(stats, name) for name in ("quantile7", "t_ppf", "wilson")},
+    **{name: getattr(ours, name) for name in ("quantile7", "t_ppf", "wilson")},
     "bh": textbook.benjamini_hochberg,
     "binom_p": lambda k, n, p, alternative: {"greater": binom_sf(k, n, p)}[alternative],
     "bootstrap_ci": lambda B=9_999, **rest: textbook.bootstrap_ci(draws=B, **rest),  # noqa: N803 - the file's
@@ -26,14 +26,14 @@ FUNCTIONS = {
     "clustered_se": lambda x, cl, finite: finite and textbook.clustered_se(x, cl),
     "mcnemar_chi2": lambda **rest: _fields(textbook.mcnemar_chi2(**rest), "statistic", "p"),
     "mcnemar_power": lambda N, **rest: textbook.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
-    "mean_pass_hat_k": lambda n, cs, k: np.mean(stats.pass_m_of_n(n, cs, k, k)),
-    "paired_t_ci": lambda **rest: _fields(stats.paired_t(**rest), "low", "high"),
-    "paired_t_p": lambda **rest: stats.paired_t(**rest).p,
-    "paired_t_t": lambda **rest: stats.paired_t(**rest).statistic,
-    "pass_at_k": lambda n, c, k: stats.pass_m_of_n(n, c, 1, k),
-    "pass_hat_k": lambda n, c, k: stats.pass_m_of_n(n, c, k, k),
-    "se_clt": lambda x: stats.mean_se(x).se,
-    "signflip_exact": lambda **rest: stats.signflip_exact(**rest).p,
+    "mean_pass_hat_k": lambda n, cs, k: np.mean(ours.pass_m_of_n(n, cs, k, k)),
+    "paired_t_ci": lambda **rest: _fields(ours.paired_t(**rest), "low", "high"),
+    "paired_t_p": lambda **rest: ours.paired_t(**rest).p,
+    "paired_t_t": lambda **rest: ours.paired_t(**rest).statistic,
+    "pass_at_k": lambda n, c, k: ours.pass_m_of_n(n, c, 1, k),
+    "pass_hat_k": lambda n, c, k: ours.pass_m_of_n(n, c, k, k),
+    "se_clt": lambda x: ours.mean_se(x).se,
+    "signflip_exact": lambda **rest: ours.signflip_exact(**rest).p,
     "variance_ratio_uniform": lambda K: textbook.variance_ratio_uniform(k=K),  # noqa: N803 - the file's
     "wilcoxon_p": lambda **rest: textbook.wilcoxon_exact(**rest).p,
 }

@@ -7,9 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy import special
 from scipy import stats as oracle
+from stats.textbook import beta_interval
 
 from pytest_evalmetrics.stats import StatsError, distributions
-from pytest_evalmetrics.stats.textbook import beta_interval
 
 REL = 5e-12
 DFS = [1, 1.5, 2, 3, 4, 7.3, 19, 30, 99, 1_000, 12_345.6, 1e5, 1e6]

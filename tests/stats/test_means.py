@@ -7,11 +7,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy import stats as oracle
+from stats import textbook
 from statsmodels.regression.linear_model import OLS, WLS
 
 from pytest_evalmetrics import stats as means
-from pytest_evalmetrics.stats import mde_factor, paired_differences, paired_t, textbook
-from pytest_evalmetrics.stats.textbook import mde, required_n, se_paired_from_corr
+from pytest_evalmetrics.stats import mde_factor, paired_differences, paired_t
 
 RNG = np.random.default_rng(20)
 X = RNG.normal(0.4, 0.3, 60)
@@ -105,14 +105,6 @@ def test_rounding_is_no_spread():
     assert paired_differences(before, after).tolist() == [0, 0.25, -1]
 
 
-def test_small_formulas():
-    assert textbook.se_bernoulli(0.25, 75) == 0.05
-    assert textbook.design_effect(50, 0.04) == pytest.approx(2.96)
-    assert textbook.z_interval(1, 2, 0.9) == pytest.approx(oracle.norm.interval(0.9, 1, 2))
-    expected = (oracle.norm.isf(0.01) + oracle.norm.ppf(0.9)) * math.sqrt(0.5 / 200)
-    assert mde(200, 0.5, alpha=0.02, power=0.9) == pytest.approx(expected)
-
-
 PAIRED = np.random.default_rng(3)
 A = PAIRED.binomial(4, 0.7, 50) / 4
 B = PAIRED.binomial(4, 0.6, 50) / 4
@@ -165,32 +157,9 @@ def test_a_drop_of_every_task_alike_is_seen_in_many_tasks():
     assert paired_t([0.5, -0.1, -0.1, 0.5], clusters=[0, 0, 1, 1], alternative="greater").p == 0.25
 
 
-def test_the_error_of_a_difference_from_the_correlation():
-    r = np.corrcoef(A, B)[0, 1]
-    se = se_paired_from_corr(oracle.sem(A), oracle.sem(B), r)
-    assert se == pytest.approx(oracle.sem(A - B), rel=1e-12)
-    assert se_paired_from_corr(0.1, 0.1, 1) == 0
-
-
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
 @pytest.mark.parametrize("df", [9, 49, 199, 4_999])
 def test_the_detectable_difference_is_detected(df, alpha):
     critical = oracle.t.isf(alpha, df)
     assert oracle.nct.sf(critical, df, mde_factor(df, alpha)) == pytest.approx(0.8, abs=0.02)
     assert math.isnan(mde_factor(0, alpha))
-
-
-@given(st.floats(0.001, 0.5), st.floats(0.01, 1), st.floats(0, 1), st.integers(1, 64))
-def test_tasks_needed_invert_the_detectable_difference(delta, omega2, s2, k):
-    n = required_n(delta, omega2, s2, s2, ka=k, kb=k)
-    assert mde(n, omega2, s2, s2, ka=k, kb=k) <= delta * (1 + 1e-12)
-    if n > 1:
-        assert mde(n - 1, omega2, s2, s2, ka=k, kb=k) >= delta * (1 - 1e-12)
-
-
-def test_the_uniform_ratio_against_simulation():
-    p = np.random.default_rng(2).random(200_000)
-    draws = np.random.default_rng(3).binomial(6, p) / 6
-    once = np.random.default_rng(4).binomial(1, p)
-    assert draws.var() / once.var() == pytest.approx(textbook.variance_ratio_uniform(6), rel=0.01)
-    assert textbook.variance_ratio_uniform(1) == 1

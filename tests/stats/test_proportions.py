@@ -9,18 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats as oracle
-from statsmodels.stats.contingency_tables import mcnemar
+from stats.textbook import clopper_pearson
 
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n, wilson, zero_flip_bound
-from pytest_evalmetrics.stats.textbook import (
-    clopper_pearson,
-    mcnemar_chi2,
-    mcnemar_exact,
-    mcnemar_power,
-)
 
 SHARES = [(0, 1), (0, 12), (3, 10), (10, 10), (20, 100), (199, 200), (7, 100_000), (500_000, 10**6)]
-SIDES = ["two-sided", "greater"]
 shares = st.integers(1, 5_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
 
 
@@ -51,47 +44,6 @@ def test_no_flips_still_have_an_upper_bound(n):
     for flips in (0.25, 1, n - 0.5, n):
         high = oracle.beta.ppf(0.95, flips + 1, n - flips) if flips < n else 1.0
         assert zero_flip_bound(n, 0.05, flips) == pytest.approx(high, rel=1e-9)
-
-
-flips = st.integers(0, 60)
-
-
-@settings(max_examples=40)
-@given(flips, flips)
-def test_exact_against_the_binomial_test(b, c):
-    for side in SIDES:
-        theirs = oracle.binomtest(b, b + c, 0.5, side).pvalue if b + c else 1.0
-        assert mcnemar_exact(b, c, alternative=side) == pytest.approx(theirs, rel=1e-10)
-
-
-@pytest.mark.parametrize("correction", [True, False])
-@pytest.mark.parametrize("pair", [(121, 59), (80, 59), (3, 0), (0, 1)])
-def test_chi_squared_against_statsmodels(pair, correction):
-    b, c = pair
-    theirs = mcnemar([[0, b], [c, 0]], exact=False, correction=correction)
-    result = mcnemar_chi2(b, c, correction=correction)
-    assert (result.statistic, result.p) == pytest.approx(
-        (theirs.statistic, theirs.pvalue), rel=1e-9
-    )
-
-
-@pytest.mark.parametrize("alpha", [0.05, 0.3])
-def test_power_against_enumeration(alpha):
-    n, gain, loss = 12, 0.35, 0.1
-    expected = 0.0
-    for b, c in itertools.product(range(n + 1), repeat=2):
-        if 0 < b + c <= n and oracle.binomtest(b, b + c).pvalue <= alpha:
-            chances = [gain, loss, 1 - gain - loss]
-            expected += oracle.multinomial.pmf([b, c, n - b - c], n, chances)
-    power = mcnemar_power(n, gain, loss, alpha=alpha)
-    assert power == pytest.approx(expected, rel=1e-9)
-
-
-def test_power_at_the_edges():
-    assert mcnemar_power(100, 0, 0) == 0
-    assert mcnemar_power(0, 0.2, 0.1) == 0
-    assert mcnemar_power(100, 0.5, 0.0) == pytest.approx(1)
-    assert mcnemar_power(200, 0.2, 0.2) == pytest.approx(0.05, abs=0.015)
 
 
 def pass_at_k(n, c, k):

@@ -1,4 +1,4 @@
-"""Textbook statistics that no gate needs, which published numbers are compared with."""
+"""Textbook statistics, which published cases ask for and no gate needs."""
 
 from __future__ import annotations
 

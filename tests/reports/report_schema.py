@@ -1,6 +1,6 @@
 """The JSON Schema of ``report.json``, made from the types of the results.
 
-Run ``python -m pytest_evalmetrics.reports.schema`` after a change of those types.
+Run ``python tests/reports/report_schema.py`` after a change of those types.
 """
 
 from __future__ import annotations
@@ -101,5 +101,5 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    target = Path(__file__).parents[1] / "schemas" / "report.schema.json"
-    target.write_text(json.dumps(report_schema(), indent=2) + "\n", encoding="utf-8")
+    schemas = Path(__file__).parents[2] / "pytest_evalmetrics" / "schemas"
+    (schemas / "report.schema.json").write_text(json.dumps(report_schema(), indent=2) + "\n")

@@ -170,7 +170,7 @@ def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkF
         return None
     from pytest_evalmetrics.gc_pause import collector_paused
 
-    with collector_paused():  # of what modules are made of, nothing is garbage
+    with collector_paused(lasting=True):  # modules: nothing of them is garbage
         from pytest_evalmetrics.items import BenchmarkFile
         from pytest_evalmetrics.session import session_of
 

@@ -246,9 +246,8 @@ class _Reduction:
             ends = declared.low, declared.high
         elif sample.score and len(values) and values.min() >= 0 and values.max() <= 1:
             ends = 0.0, 1.0
-        value, threshold = self.metrics.get(str(metric)), self.spec.thresholds.get(str(metric))
-        sure = threshold is not None and threshold.bound != "point"
-        return estimate(metric, sample, level=level, value=value, ends=ends, sure=sure)
+        value = self.metrics.get(str(metric))
+        return estimate(metric, sample, level=level, value=value, ends=ends)
 
     def bind(self, text: str) -> BoundMetric:
         if text in self.statistics:  # its score's name may hold brackets and slashes
@@ -344,7 +343,6 @@ def estimate(
     level: float = 0.95,
     value: float | None = None,
     ends: tuple[float, float] | None = None,
-    sure: bool = False,
 ) -> Estimate:
     """Compute a metric with its confidence interval.
 
@@ -363,15 +361,14 @@ def estimate(
     ================================================  ==================================
 
     `value` is the metric's where it is known to the last digit already, and `ends` the range that
-    its values lie in, where one is known. If a threshold has to be `sure`, any mean on [0, 1] is
-    treated as a rate. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
+    its values lie in, where one is known; any mean on [0, 1] is treated as a rate. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
     2503.01747) for rates of few tasks; Cochran 1977, Sampling Techniques, for the ratio.
     """
     rewards = sample.rewards
     measured, parts = metric.measure(rewards, sample.tasks)
     held = rewards.counts > 0 if parts is None else parts.held
     clusters = None if sample.clusters is None else sample.clusters[held]
-    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends, sure).interval()
+    outcome = _Observed(metric, rewards, parts, held, clusters, level, ends).interval()
     interval, reason = (None, outcome) if isinstance(outcome, str) else (outcome, "")
     return Estimate(
         str(metric),
@@ -410,7 +407,6 @@ class _Observed(msgspec.Struct, frozen=True):
     clusters: NDArray[np.int64] | None  # of those that have
     level: float
     ends: tuple[float, float] | None
-    sure: bool
 
     def interval(self) -> Interval | str:  # noqa: PLR0911 - a table
         """Compute the interval that fits the metric, or say why there is none."""
@@ -439,8 +435,7 @@ class _Observed(msgspec.Struct, frozen=True):
         return self._bootstrapped()
 
     def _of_mean(self, parts: TaskParts) -> Interval | str:
-        held, on_unit = self.held, self.ends == (0.0, 1.0)
-        bounded = self.metric.bounded or (self.sure and on_unit)
+        held, bounded = self.held, self.metric.bounded or self.ends == (0.0, 1.0)
         columns = parts.tops, parts.bottoms, parts.values
         tops, bottoms, values = columns if held.all() else (part[held] for part in columns)
         mean = stats.ratio_mean(tops, bottoms, self.clusters)

@@ -68,10 +68,10 @@ def test_a_rate_without_fractions_or_without_spread_has_wilson_over_tasks(name, 
 @pytest.mark.parametrize("name", ["pass_rate", "pass@1", "pass^2", "mean_reward", "mean/reward"])
 def test_a_rollout_that_fails_does_not_raise_the_lower_end_of_a_rate(name):
     perfect, broken = [[1] * 4] * 20, [*[[1] * 4] * 19, [1, 1, 1, 0]]
-    options = {"ends": (0.0, 1.0), "sure": "mean" in name}  # of a mean, if a threshold has a bound
-    assert of(name, broken, **options).interval.low < of(name, perfect, **options).interval.low
+    unit = (0.0, 1.0)
+    assert of(name, broken, ends=unit).interval.low < of(name, perfect, ends=unit).interval.low
     flipped = [[[1 - r for r in task] for task in tasks] for tasks in (perfect, broken)]
-    higher, high = (of(name, tasks, **options).interval.high for tasks in reversed(flipped))
+    higher, high = (of(name, tasks, ends=unit).interval.high for tasks in reversed(flipped))
     assert higher >= high
     # where most tasks are neither, it is Student's t
     low, high = scipy_stats.t.interval(0.95, 7, 0.5, np.sqrt(0.25**2 * 8 / 7 / 8))

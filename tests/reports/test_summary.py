@@ -16,7 +16,7 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
     text = (project.path / "evalmetrics" / "summary.md").read_text()
     assert target.read_text() == f"earlier\n{text}\n"
     assert text.startswith("## ❌ Benchmarks: FAIL\n\n1 FAIL\n")
-    assert "| ❌ | math | mean\\_reward | 0.5000 | 0 to 1 |" in text
+    assert "| ❌ | math | mean\\_reward | 0.5000 | 0.0945 to 0.9055 |" in text
     result.stdout.fnmatch_lines(
         ["::error file=math.bench.yaml,line=5,title=math%3A FAIL::mean_reward is 0.5, below 0.9"]
     )

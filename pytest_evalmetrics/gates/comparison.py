@@ -215,7 +215,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         if least >= alpha:
             k = next(k for k in range(1, 64) if 1 / math.comb(2 * k, k) < alpha)
             self.blind = (
-                f"a task has too few rollouts: no drop of any size can reach p < {alpha:g}; "
+                f"a task has too few rollouts: no drop of one task can reach p < {alpha:g}; "
                 f"{k} of each task are needed on both sides"
             )
 

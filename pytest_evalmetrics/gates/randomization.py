@@ -189,6 +189,7 @@ def _reached(draws: Floats, seen: float, tie: float, tied: Floats | float = 0.5)
 
 def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float, float]:
     """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time."""
+    # Drops that tie are ranked by the mean drop of the tasks, as in `swap_test`.
     reduce = pair.reduce
     assert reduce is not None  # noqa: S101 - a metric that is no mean over tasks has one
     one, other = pair.rewards_baseline, pair.rewards_current
@@ -197,17 +198,18 @@ def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float,
     task, values = task[order], np.concatenate((one.values, other.values))[order]
     within = np.arange(len(task)) - (one.offsets + other.offsets)[task]
     to_baseline = within < one.counts[task]
-    seen = sign * (pair.value_baseline - pair.value_current)
-    tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current))
+    weights = np.where(to_baseline, 1 / one.counts[task], -1 / other.counts[task]) * sign
+    seen = sign * (pair.value_baseline - pair.value_current), float(weights @ values)
+    ties = _TIE * max(abs(pair.value_baseline), abs(pair.value_current)), _TIE * len(pair.tasks)
     rng = np.random.Generator(np.random.PCG64(seed))
-    draws = np.empty(_EVALUATIONS)
-    draws[0] = seen
+    draws = np.array([seen] * _EVALUATIONS)
     for draw in range(1, _EVALUATIONS):
         dealt = values[np.lexsort((rng.random(len(task)), task))]
         before = reduce(replace(one, values=dealt[to_baseline]))
         after = reduce(replace(other, values=dealt[~to_baseline]))
-        draws[draw] = sign * (before - after)
-    reached = _reached(draws, seen, tie)
+        draws[draw] = sign * (before - after), weights @ dealt
+    ranked = _reached(draws[:, 1], seen[1], ties[1])
+    reached = _reached(draws[:, 0], seen[0], ties[0], ranked)
     return float((reached > 0).mean()), float(reached.mean())
 
 
@@ -215,7 +217,8 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
     """Test the rollouts of single tasks, for a metric that is that of one task alone.
 
     Each task's rollouts are relabelled (Fisher 1935). Corrected for the least p of all tasks
-    by 1 - prod(1 - P(p_i <= p)), which leaves out tasks that can't reach p (Tarone 1990).
+    by 1 - prod(1 - P(p_i <= p)), which leaves out tasks that can't reach p (Tarone 1990). Several
+    tasks at the least p count as rarer than one: the chance of so many, or of a lower p.
 
     Returns the p of the most significant task beyond the baseline's value, corrected over all; the
     least p that these numbers of rollouts could give; and the places of the tasks beyond whose own
@@ -244,8 +247,16 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
     reach = np.array([1 / math.comb(a + b, a) for a, b in both])[np.searchsorted(codes, coded)]
     constant = np.maximum(*highs) == np.minimum(*lows)
     could = (reach <= p * (1 + _TIE)) & ~constant
-    adjusted = -math.expm1(float(could.sum()) * math.log1p(-p)) if p < 1 else 1.0
+    adjusted = 1.0
+    if p < 1:
+        lower = could & (reach < p * (1 - _TIE))
+        any_could, any_lower = (
+            -math.expm1(float(c.sum()) * math.log1p(-p)) for c in (could, lower)
+        )
+        at_least = int((single <= p * (1 + _TIE)).sum())
+        so_many = stats.binom_sf(at_least, int(could.sum()), p)
+        adjusted = min(any_could, any_lower + so_many)
     least = float(reach.min(initial=1.0))
     worst = np.flatnonzero(single <= 0.05)  # noqa: PLR2004 - worth a look
     worst = worst[np.argsort(single[worst], kind="stable")]
-    return min(max(adjusted, p), 1.0), least, worst.tolist()
+    return min(adjusted, 1.0), least, worst.tolist()

@@ -361,8 +361,9 @@ def estimate(
     ================================================  ==================================
 
     `value` is the metric's where it is known to the last digit already, and `ends` the range that
-    its values lie in, where one is known; any mean on [0, 1] is treated as a rate. Miller 2024 (arXiv 2411.00640); Bowyer et al. 2025 (arXiv
-    2503.01747) for rates of few tasks; Cochran 1977, Sampling Techniques, for the ratio.
+    its values lie in, where one is known; any mean on [0, 1] is treated as a rate. Miller 2024
+    (arXiv 2411.00640); Bowyer et al. 2025 (arXiv 2503.01747) for rates of few tasks; Cochran 1977,
+    Sampling Techniques, for the ratio.
     """
     rewards = sample.rewards
     measured, parts = metric.measure(rewards, sample.tasks)

@@ -7,6 +7,7 @@ are two-sided unless ``alternative`` says ``greater``.
 
 from pytest_evalmetrics.stats.basics import StatResult as StatResult
 from pytest_evalmetrics.stats.basics import StatsError as StatsError
+from pytest_evalmetrics.stats.distributions import binom_sf as binom_sf
 from pytest_evalmetrics.stats.distributions import bisected as bisected
 from pytest_evalmetrics.stats.distributions import normal_ppf as normal_ppf
 from pytest_evalmetrics.stats.distributions import normal_sf as normal_sf

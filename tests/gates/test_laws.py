@@ -1,5 +1,6 @@
 """Laws of the regression gate, whatever the rollouts."""
 
+import math
 import sys
 
 import numpy as np
@@ -117,6 +118,15 @@ def test_a_broken_task_fails_the_worst_task_where_its_rollouts_prove_it():
     single = checked(worst_task([[1.0]] * 50, [[1.0]] * 49 + [[0.0]]))
     assert single.verdict is INCONCLUSIVE
     assert "a task has too few rollouts" in single.reason
+
+
+@pytest.mark.parametrize(("tasks", "before", "after"), [(60, 8, 4), (60, 1, 1), (5, 8, 4)])
+def test_a_collapse_of_all_tasks_fails_the_worst_task(tasks, before, after):
+    check = checked(worst_task([[1.0] * before] * tasks, [[0.0] * after] * tasks))
+    assert check.verdict is FAIL
+    # each task's rollouts fall like that in one of so many ways to deal them out
+    alone = 1 / math.comb(before + after, before)
+    assert check.evidence["p"] == pytest.approx(oracle.binom(tasks, alone).sf(tasks - 1), rel=1e-9)
 
 
 def test_a_task_that_is_worse_but_not_the_worst_explains_nothing():

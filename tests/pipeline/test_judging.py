@@ -58,6 +58,13 @@ def test_every_metric_can_be_gated(project):
     assert checks[-1]["evidence"]["max_drop"] == 0.1
 
 
+def test_a_collapse_fails_a_median_whose_sides_have_unequal_rollouts(project):
+    before, after = [[1, 0, 0]] * 30 + [[1, 1, 0]] * 10, [[0, 0]] * 40
+    (check,) = judged(project, rows(before), rows(after), "[median]")
+    assert check["verdict"] == "FAIL"
+    assert check["evidence"]["p"] < 0.01  # relabellings as low by the median are not by the mean
+
+
 def test_a_metric_over_many_tasks_is_swapped_in_groups(project):
     rng = np.random.default_rng(0)
     before = rng.random((2_100, 1))

@@ -9,10 +9,10 @@ runs in the baseline (the prediction interval of a further value).
 tau is not known from a few runs. It is averaged over its posterior: the scatter S^2 of the runs'
 values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s the standard error
 of one run's value over its tasks (Gelman et al. 2013, Bayesian Data Analysis, section 5.4). The
-prior puts some weight on no such noise at all, the rest on a half-Cauchy distribution of scale 4 s
-(Gelman 2006, Bayesian Analysis 1, 515). Its weights are those for which simulations hold the
-false alarms and the power of docs/calibration.md; two to four runs say too little, so
-that they mostly lend the gate their tasks.
+prior puts some weight on no such noise at all, the rest on a half-Cauchy distribution of scale 4 s,
+of a rate at most five points (Gelman 2006, Bayesian Analysis 1, 515). Its weights are those for
+which simulations hold the false alarms and the power of docs/calibration.md; two to four runs say
+too little, so that they mostly lend the gate their tasks.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ if TYPE_CHECKING:
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
+_LARGE = 0.05  # of a rate: few tasks have a large s, which says nothing of its runs
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 
 
@@ -69,7 +70,9 @@ def with_run_noise(
     sd = math.sqrt(max(scatter - one_run**2, 0.0))
     variance = 1 + TAU**2  # of a run's value, in the unit of the square of `one_run`
     log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / one_run**2 / variance)
-    weights = prior_of(_NO_NOISE.get(m, 0.4)) * np.exp(log_likelihood - log_likelihood.max())
+    is_rate = all(0 <= value <= 1 for value in runs.values)
+    scale = min(_SCALE, _LARGE / one_run) if is_rate else _SCALE
+    weights = prior_of(_NO_NOISE.get(m, 0.4), scale) * np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     tau = (TAU * one_run) ** 2 * further
     if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
@@ -84,9 +87,9 @@ def with_run_noise(
     return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))
 
 
-def prior_of(none: float) -> Floats:
+def prior_of(none: float, scale: float = _SCALE) -> Floats:
     """Return the prior weight of each of `TAU`, of which no noise has `none`."""
-    prior: Floats = np.gradient(TAU) / (1 + (TAU / _SCALE) ** 2)
+    prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()
     prior[0] = none

@@ -38,6 +38,7 @@ class Spending:
 
     def __init__(self) -> None:
         self._answers = array("d")  # five numbers of each, NaN for unknown tokens
+        self.names = set[str]()  # under which the endpoint answered: dated, or another model's
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
@@ -420,7 +421,10 @@ class _Question:
         payload = transport.written_body(self.body(form))
         call = replace(call, endpoint=self.model.endpoint, payload=payload)
         answer = await self.calls.send(call, self.body(0), check)
-        self.model.spending.add(answer.attempts, answer.latency_s, transport.tokens_of(answer.body))
+        spending, body = self.model.spending, answer.body
+        spending.add(answer.attempts, answer.latency_s, transport.tokens_of(body))
+        if isinstance(body, dict) and isinstance(name := body.get("model"), str) and name:
+            spending.names.add(name)
         return answer
 
     def _corrected(self, reply: Reply | None, error: RowError, left: int) -> _Question:

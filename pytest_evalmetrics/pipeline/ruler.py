@@ -34,6 +34,7 @@ _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
 _OF_TASKS = f"{_TOOL}lm_eval task "
+_ANSWERS = "answers of "  # what a judge's endpoint calls the model that answered
 _HOOK = "hook compute_metrics"
 _FIELD = "fields: "
 _READING = (_FIELD, "where", "pivot")  # keys of what says where files hold rewards
@@ -63,7 +64,7 @@ class RulerChange(msgspec.Struct, frozen=True):
     @property
     def by_tool(self) -> bool:
         """Whether another tool scored: its scores can't be computed again."""
-        return self.of.startswith(_TOOL) or self._of_reading
+        return self.of.startswith((_TOOL, _ANSWERS)) or self._of_reading
 
     @property
     def _of_reading(self) -> bool:
@@ -124,6 +125,7 @@ def ruler_of(
     if spec.reference is not None and spec.reference.model is not None:
         settings = {k: _shown(v, hide) for k, v in _flat("", spec.reference.model)}
         ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
+    ruler |= _answering_models(bound, hide)
     for name, entry in tools.items():
         ruler[f"{_TOOL}{name}"] = {
             key: list(values) if key == "scores" else _shown(", ".join(values), hide)
@@ -131,6 +133,19 @@ def ruler_of(
             if not any(map(_SECRET.search, key.split()))
         }
     return ruler
+
+
+def _answering_models(
+    bound: Sequence[BoundScorer], hide: Callable[[str], str]
+) -> dict[str, dict[str, Any]]:
+    """List the names under which judges answered: dated ones, or of models that replace them."""
+    entries: dict[str, dict[str, Any]] = {}
+    for scorer in bound:
+        for model in (judge.model for judge in scorer.judges if judge.model.spending.names):
+            entry = entries.setdefault(f"{_ANSWERS}{model.name}", {"scores": [], "model": []})
+            more = {"scores": scorer.scores, "model": map(hide, model.spending.names)}
+            entry.update({key: sorted({*entry[key], *values}) for key, values in more.items()})
+    return entries
 
 
 def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, Any]:
@@ -153,6 +168,15 @@ def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, 
 
 def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:
     """List what measures otherwise than it did, in the order of the fingerprints."""
+    new_models = {
+        name
+        for name, entry in now.items()
+        if name.startswith(_ANSWERS) and {*entry["model"]} - {*before.get(name, entry)["model"]}
+    }
+    before, now = (
+        {n: entry for n, entry in side.items() if not n.startswith(_ANSWERS) or n in new_models}
+        for side in (before, now)
+    )
     gone = {name: entry for name, entry in before.items() if name not in now}
     changes: list[RulerChange] = []
     for name, entry in now.items():
@@ -161,7 +185,7 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
         if (was := before.get(name)) is not None:
             for key, text in differences(was, entry):
                 of = {key.removeprefix(_FIELD)} if key.startswith(_FIELD) else scores | _scores(was)
-                if key != "scores" or not name.startswith(_TOOL):
+                if key != "scores" or not name.startswith((_TOOL, _ANSWERS)):
                     changes.append(RulerChange(f"{text}{where}", name, key, frozenset(of)))
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
             alike = (n for n in gone if _kind(n) == kind and scores & _scores(gone[n]))

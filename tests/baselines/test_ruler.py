@@ -107,6 +107,35 @@ def test_kept_rows_are_judged_once_by_another_judge(project, judge_server):
     assert judge_server.posts == paid + 30
 
 
+def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_server):
+    say = json.dumps({"quality": 4})
+    project.rows("runs.jsonl", [{"id": f"t{n}", "say": say} for n in range(30)])
+
+    def run(name, *options):
+        bench(
+            project,
+            f"type: llm-judge, model: {{url: '{judge_server.url('as=' + name)}', name: m}}, "
+            "prompt_template: '{{ id }} [[say: {{ say }}]]', "
+            "scores: [{name: quality, direction: higher}]",
+        )
+        return project.run(*options)
+
+    old, new = "m-2024-05-13", "m-2024-08-06"
+    assert run(old, UPDATE).ret == 0
+    assert baseline(project)["provenance"]["ruler"]["answers of m"]["model"] == [old]
+    run(old).assert_outcomes(passed=1)
+    run(new).stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the ruler changed: model m-2024-05-13 -> m-2024-08-06 (answers of m)"]
+    )
+    doc = baseline(project)  # of a router that asked both, and of a version that kept no names
+    for entry in ({"scores": ["quality"], "model": [old, new]}, None):
+        doc["provenance"]["ruler"] |= {"answers of m": entry}
+        if entry is None:
+            del doc["provenance"]["ruler"]["answers of m"]
+        project.baseline().write_text(json.dumps(stamped(doc)))
+        run(new).assert_outcomes(passed=1)
+
+
 def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     agent = "def answer(item):\n    return item['reference'] {}\n"

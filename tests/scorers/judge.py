@@ -136,7 +136,7 @@ class Handler(BaseHTTPRequestHandler):
             content = f'<think>{{"rating": 9}}, or not?</think>\n{content}'
         reply = {
             "id": f"chatcmpl-{posts}",
-            "model": body["model"],
+            "model": query.get("as", body["model"]),
             "choices": [
                 {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
             ],

@@ -154,6 +154,12 @@ def verdict_counts(report: Mapping[str, Any]) -> str:
     """Count the benchmarks by verdict, and those without one."""
     verdicts = Counter(entry["verdict"] for entry in report["benchmarks"])
     parts = [f"{verdicts[v]} {v}" for v in map(str, Verdict) if v in verdicts]
+    ungated = sum(
+        entry["verdict"] == "PASS" and {c["gate"] for c in entry["checks"]} <= {"data", "expect"}
+        for entry in report["benchmarks"]
+    )
+    if ungated:  # PASS is the first
+        parts[0] += f" ({ungated} with nothing gated)"
     red = [entry for entry in report["benchmarks"] if Verdict(entry["verdict"]).fails]
     if marked := sum(entry["xfail"] for entry in red):
         parts[-1] += f" ({marked} known, by xfail)"

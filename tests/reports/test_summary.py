@@ -22,6 +22,14 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
     )
 
 
+def test_a_green_summary_counts_what_gates_nothing(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [mean_reward]\nexpect: {tasks: 2}")
+    assert project.run().ret == 0
+    text = (project.path / "evalmetrics" / "summary.md").read_text()
+    assert text == "## ✅ Benchmarks: PASS\n\n1 PASS (1 with nothing gated)\n"
+
+
 def _entry(name, reason, verdict="FAIL"):
     check = {
         "gate": "threshold", "name": name, "verdict": verdict, "agent": "", "value": 0.5,

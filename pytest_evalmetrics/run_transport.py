@@ -41,6 +41,13 @@ def _terminal(config: pytest.Config) -> IO[str] | None:
     return None
 
 
+def _say(config: pytest.Config, text: str) -> None:
+    out = None if hasattr(config, "workerinput") else _terminal(config)
+    if out is not None:
+        with suppress(OSError), out:
+            out.write(f"\n{text}\n")
+
+
 _TRANSPORT = pytest.StashKey[Transport]()
 _BUDGET = pytest.StashKey[transport.Budget]()
 
@@ -79,7 +86,8 @@ class ItemRuntime:
         """Return the run's client; opened at the first use."""
         config = self._item.config
         if _TRANSPORT not in config.stash:
-            config.stash[_TRANSPORT] = Transport(Journal(journal_path(config), self._mode))
+            journal = Journal(journal_path(config), self._mode)
+            config.stash[_TRANSPORT] = Transport(journal, say=partial(_say, config))
         self._transport = config.stash[_TRANSPORT]
         return self._transport
 

@@ -237,7 +237,8 @@ def test_an_interrupted_run_ends_with_the_same_report(scored, number):
     assert "INTERNALERROR" not in (scored.path / "out").read_text()
     scored.run().assert_outcomes(passed=1)
     resumed = scored.artifacts()
-    assert scored.endpoint.posts <= 40 + 2 + 8  # in flight, and what a kill kept from the disk
+    # a kill may lose calls in flight, and what was not on the disk yet
+    assert scored.endpoint.posts <= 40 + (0 if number == "SIGINT" else 2 + 8)
     scored.run("--evalmetrics-refresh").assert_outcomes(passed=1)
     assert scored.artifacts() == resumed
 

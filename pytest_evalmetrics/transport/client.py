@@ -10,10 +10,11 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from queue import Empty, SimpleQueue
-from time import perf_counter
+from time import monotonic, perf_counter
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.endpoints import Call
 from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, RetryPolicy
@@ -59,6 +60,7 @@ class Transport:
         sender: HttpSender | None = None,
         policy: RetryPolicy | None = None,
         clock: wire.Clock | None = None,
+        say: Callable[[str], None] = lambda _: None,
     ) -> None:
         self.usage = UsageTally()
         self.memory: dict[Hashable, Any] = {}  # callers' facts about endpoints
@@ -66,7 +68,7 @@ class Transport:
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
-        self._loop = _LoopThread()
+        self._loop, self._say = _LoopThread(), say
 
     @property
     def warnings(self) -> tuple[str, ...]:
@@ -76,10 +78,26 @@ class Transport:
 
     def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
         """Run a coroutine on the run's event loop; Ctrl-C cancels it, and keeps the answers."""
+        self._exchange.is_stopping = False
         try:
-            return self._loop.run(coroutine)
+            return self._loop.run(coroutine, self._drain)
         finally:
             self._journal.flush()
+
+    def _drain(self, ended: SimpleQueue[Any]) -> None:
+        """Send nothing more, and let the calls in flight arrive: they are paid for."""
+        exchange, until = self._exchange, monotonic() + _DRAIN_S
+        exchange.is_stopping = True
+        if exchange.in_flight:
+            calls = many(exchange.in_flight, "call")
+            self._say(
+                f"waiting up to {_DRAIN_S:.0f} s for {calls} in flight, which may have been paid "
+                "for; Ctrl-C again stops at once"
+            )
+        while exchange.in_flight and monotonic() < until:
+            with suppress(Empty):
+                ended.get(timeout=_AGAIN_S)
+                return
 
     def close(self) -> None:
         """Close the connections, the loop and the journal."""
@@ -115,7 +133,8 @@ class Transport:
         async def send() -> PaidAnswer:
             started = perf_counter()
             try:
-                return PaidAnswer(200, await make(), perf_counter() - started, 1)
+                with self._exchange.flight():
+                    return PaidAnswer(200, await make(), perf_counter() - started, 1)
             except RowError as error:
                 raise CallError(error.kind, error.message, attempts=1, hint=error.hint) from error
 
@@ -235,6 +254,7 @@ class Transport:
 # -- the event loop --------------------------------------------------------------------------
 
 _POLL_S = 0.5  # on Windows a wait without end hears no Ctrl-C
+_DRAIN_S = 10.0  # for calls in flight to arrive after a Ctrl-C
 _GRACE_S = 5.0  # for cancelled coroutines to end
 
 
@@ -248,8 +268,15 @@ class _LoopThread:
         self._thread = threading.Thread(target=self._work, name="evalmetrics-loop", daemon=True)
         self._thread.start()
 
-    def run(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
-        """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it."""
+    def run(
+        self,
+        coroutine: Coroutine[Any, Any, _T],
+        drain: Callable[[SimpleQueue[Any]], None] = lambda _: None,
+    ) -> _T:
+        """Run a coroutine; an exception in this thread, as by Ctrl-C, cancels it.
+
+        `drain` may first wait for the queue that gets the ended task.
+        """
         if self._thread is threading.current_thread():
             coroutine.close()
             raise RuntimeError("run() was called on the loop's own thread: await instead")
@@ -273,11 +300,15 @@ class _LoopThread:
             while task is None:
                 with suppress(Empty):
                     task = ended.get(timeout=_POLL_S)
-        except BaseException:
-            loop.call_soon_threadsafe(cancel)
-            with suppress(Empty):
-                ended.get(timeout=_GRACE_S)
-                coroutine.close()  # where it never began
+        except BaseException as error:
+            try:
+                if isinstance(error, KeyboardInterrupt):
+                    drain(ended)
+            finally:
+                loop.call_soon_threadsafe(cancel)
+                with suppress(Empty):
+                    ended.get(timeout=_GRACE_S)
+                    coroutine.close()  # where it never began
             raise
         return task.result()
 

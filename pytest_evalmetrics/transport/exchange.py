@@ -11,7 +11,7 @@ import re
 import socket
 import ssl
 from collections import defaultdict, deque
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from datetime import UTC
 from email.utils import parsedate_to_datetime
@@ -24,7 +24,7 @@ from pytest_evalmetrics.transport.usage import duration
 from pytest_evalmetrics.transport.wire import Clock, PaidAnswer, RawResponse, SendFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
     import aiohttp
 
@@ -166,6 +166,8 @@ class RetryingSender:
         self, sender: HttpSender | None, policy: RetryPolicy | None, clock: Clock | None
     ) -> None:
         self.sender = sender  # made with the first call
+        self.in_flight = 0  # calls whose answers may be paid for
+        self.is_stopping = False  # after a Ctrl-C
         self._policy = policy or RetryPolicy()
         self._clock = clock or Clock()
         self._limits: defaultdict[str, _AdaptiveLimit] = defaultdict(  # by origin
@@ -173,6 +175,17 @@ class RetryingSender:
         )
         # by URL and key: the end of its first call, and the failure that stops all
         self._first: dict[object, asyncio.Future[SendFailure | None]] = {}
+
+    @contextmanager
+    def flight(self) -> Iterator[None]:
+        """Count a call as in flight; none starts after a Ctrl-C."""
+        if self.is_stopping:
+            raise asyncio.CancelledError
+        self.in_flight += 1
+        try:
+            yield
+        finally:
+            self.in_flight -= 1
 
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
         """Send a call."""
@@ -220,8 +233,9 @@ class RetryingSender:
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
         try:
-            async with asyncio.timeout(endpoint.timeout_s):
-                raw = await sender.send(endpoint, payload)
+            with self.flight():
+                async with asyncio.timeout(endpoint.timeout_s):
+                    raw = await sender.send(endpoint, payload)
             if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
                 raise self._refusal(raw, endpoint)
         except (TimeoutError, SendFailure) as error:

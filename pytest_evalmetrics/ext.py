@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import question_of as question_of
     from pytest_evalmetrics.engines.local import Engine as Engine
     from pytest_evalmetrics.engines.local import Workload as Workload
+    from pytest_evalmetrics.engines.local import score_here as score_here
     from pytest_evalmetrics.errors import ConfigError as ConfigError
     from pytest_evalmetrics.errors import DataError as DataError
     from pytest_evalmetrics.errors import EngineError as EngineError
@@ -83,7 +84,7 @@ _HOMES = {
         "json_in side_by_side",
         "chat.row_calls": "Calls Exchange",
         "data": "RolloutTable Row TaskId TaskRewards TaskRows content_hash question_of",
-        "engines.local": "Engine Workload",
+        "engines.local": "Engine Workload score_here",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
         "GateFailed MetricError RegistryError RowError",
         "gates.decisions": "Change GateRule",

@@ -307,12 +307,16 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
 
 
 def _engine(config: pytest.Config) -> Engine | None:
-    if settings.engine_name(config) == "local":
+    name = settings.engine_name(config)
+    if name == "local":
         return None
     if _ENGINE not in config.stash:
-        from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - if asked for
+        if name == "ray":
+            from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - large
 
-        engine = RayEngine(config.getoption("evalmetrics_ray_address"), config.rootpath)
+            engine = RayEngine(config.getoption("evalmetrics_ray_address"), config.rootpath)
+        else:
+            engine = registry.imported("engine", name)()
         config.add_cleanup(engine.close)
         config.stash[_ENGINE] = engine
     return config.stash[_ENGINE]

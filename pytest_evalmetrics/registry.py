@@ -182,7 +182,7 @@ class Registry:
         """Look up a name, a member of a family, or ``package.module:attribute``."""
         entry = self._registered(name)
         if entry is None and _REFERENCE.fullmatch(name):
-            return Found(name, _imported(self.kind, name), reference=True)
+            return Found(name, imported(self.kind, name), reference=True)
         for point in self._entry_points:
             if numbers_in(point, name) is not None:
                 self._load_entry_point(point)
@@ -295,7 +295,7 @@ def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
     return _Entry(name, target, level, file, frame.f_lineno, folder, module)
 
 
-def _imported(kind: str, reference: str) -> Any:
+def imported(kind: str, reference: str) -> Any:
     """Import what ``package.module:attribute`` names."""
     module_name, _, path = reference.partition(":")
     try:

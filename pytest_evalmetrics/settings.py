@@ -88,8 +88,9 @@ _OPTIONS = """
 --evalmetrics-budget LIMITS
     what all calls of this run may use, such as 5usd,2e6tokens,1000calls,30min (usd: as in price);
     then no rollout begins, and benchmarks that lack some are INCONCLUSIVE; run again to continue
---evalmetrics-engine local|ray
-    where rollouts are read and rows are scored: local (default), or on a Ray cluster
+--evalmetrics-engine ENGINE
+    where rollouts are read and rows are scored: local (default), ray (a Ray cluster), or an engine
+    of your own, package.module:attribute
 --evalmetrics-ray-address ADDRESS
     the Ray cluster; default RAY_ADDRESS, one on this machine, or one started for this run
 --evalmetrics-inspect PATH
@@ -116,7 +117,7 @@ evalmetrics_reporters = []
     default of --evalmetrics-reporters, separated by spaces
 evalmetrics_history =
     default of --evalmetrics-history, relative to the root folder
-evalmetrics_engine = local|ray
+evalmetrics_engine = local
     default of --evalmetrics-engine
 evalmetrics_family = benchmark|run
     what the chance alpha of a false alarm is for: a benchmark (default), or all of a run together
@@ -216,13 +217,16 @@ def has_fixture(item: pytest.Item) -> bool:
 
 
 def engine_name(config: pytest.Config) -> str:
-    """Return the engine: local, or ray."""
+    """Return the engine: local, ray, or where another one is imported from."""
     return str(config.getoption("evalmetrics_engine") or config.getini("evalmetrics_engine"))
 
 
 def _validate_engine(config: pytest.Config) -> None:
-    address = config.getoption("evalmetrics_ray_address")
-    if engine_name(config) != "ray":
+    address, name = config.getoption("evalmetrics_ray_address"), engine_name(config)
+    if name not in ("local", "ray") and ":" not in name:
+        expected = "expected local, ray, or package.module:attribute"
+        raise pytest.UsageError(f"there is no engine {name!r}: {expected}")
+    if name != "ray":
         if address:
             raise pytest.UsageError("--evalmetrics-ray-address needs --evalmetrics-engine ray")
         return

@@ -52,6 +52,9 @@ class Engine(Protocol):
     async def score(self, work: Workload) -> None:
         """Score rows, those first answered that are to be; EvalMetricsError where none can be."""
 
+    def close(self) -> None:
+        """End what it started; called once, at the end of the run."""
+
 
 async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     """Answer a row, and score its answer; its calls are counted before anything is awaited."""

@@ -21,7 +21,7 @@ A_RAY = NO_RAY.replace("None if", "object() if")
     [
         (NO_RAY, ["--evalmetrics-engine", "ray"], "pip install 'pytest-evalmetrics[ray]'"),
         (NO_RAY, ["-o", "evalmetrics_engine=ray"], "the engine ray needs Ray, which is not insta"),
-        (NO_RAY, ["-o", "evalmetrics_engine=spark"], "spark: expected one of local, ray"),
+        (NO_RAY, ["-o", "evalmetrics_engine=spark"], "expected local, ray, or package.mod"),
         (NO_RAY, ["--evalmetrics-ray-address", "x:1"], "needs --evalmetrics-engine ray"),
         (
             A_RAY,
@@ -45,6 +45,28 @@ def test_the_command_line_wins(project):
     project.bench("thresholds: {mean_reward: '>= 0.5'}")
     project.write("early.py", NO_RAY)
     assert project.run("-p", "early", "--evalmetrics-engine", "local").ret == 0
+
+
+def test_an_engine_of_ones_own_reads_and_scores(project):
+    project.write(
+        "mine.py",
+        "from pytest_evalmetrics import ext\n"
+        "class Engine:\n"
+        "    def read(self, files, format_, request): print('reads', files[0].shown)\n"
+        "    def prepare(self): print('prepares')\n"
+        "    async def score(self, work): await ext.score_here(work)\n"
+        "    def close(self): open('closed', 'x').close()\n",
+    )
+    project.write("pytest.ini", "[pytest]\npythonpath = .\naddopts = -rP\n")
+    row = {"response": "a", "reference": "a"}
+    project.rows("runs.jsonl", [{"_ng_task_index": n, **row} for n in range(3)])
+    project.bench("scorers: [{type: exact-match}]\nthresholds: {mean_reward: '>= 1'}")
+    result = project.run("--evalmetrics-engine", "mine:Engine")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["reads runs.jsonl"])
+    assert (project.path / "closed").exists()
+    result = project.run("--evalmetrics-engine", "mine:Engines")
+    result.stdout.fnmatch_lines(["*the engine 'mine:Engines' can't be found: * did you mean *"])
 
 
 def test_ray_is_imported_by_nobody_but_its_own_module():

@@ -281,6 +281,7 @@ class RolloutTable:
     positional: bool = False  # whether ids are positions in a data set, which a new row moves
     # the files' scorers -> setting -> values; under ``scores`` what a scorer gave
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    lower: frozenset[str] = frozenset()  # scores of which the files say that less is better
 
     def __len__(self) -> int:
         return len(self.task)

@@ -395,6 +395,12 @@ class BaselineComparison:
             return refuse(reason, hint, "metrics", text)
         if estimate.by_hook:
             return self._by_value(run, text, value)
+        declared = self.settings.gate_of(text).direction is not None
+        as_higher = judged_direction(self.benchmark, text) == "higher"
+        if estimate.score in run.table.lower and as_higher and not declared:
+            reason = f"{text} {lost}: the files say that less of {estimate.score} is better"
+            hint = f'write `baseline: {{metrics: {{"{text}": {{direction: lower}}}}}}`, or higher '
+            return refuse(reason, hint + "if more of it is", "metrics", text)
         try:
             metric = pairing.plan.names.bind(text)
             if not metric.unbiased:  # more rollouts would change its value

@@ -217,6 +217,7 @@ class ChunkBuilder:
         self._of_tasks: set[tuple[str, str, str]] = set()
         self.scores: dict[str, None] = {}  # the names so far
         self.notes: list[str] = []
+        self.lower: set[str] = set()
         self.versioned = self.positional = False
 
     def add(self, rollout: Rollout) -> None:
@@ -336,6 +337,7 @@ class ChunkBuilder:
             names = dict.fromkeys(chain.from_iterable(rows))
             return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
 
+        lower = self.lower | {name for name, path in self._paths.items() if path in self.lower}
         return Chunk(
             places=np.arange(1, len(rollouts) + 1),
             task=[rollout.task for rollout in rollouts],
@@ -358,6 +360,7 @@ class ChunkBuilder:
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
             ruler=tuple(self._ruler_entries()),
+            lower=frozenset(lower),
         )
 
 

@@ -108,6 +108,8 @@ def _trial(trial: Document, name: str) -> Rollout:
     rewards = foreign.mapping(result.get("rewards"))
     if "rewards" not in result and "reward" in result:  # early versions have one
         rewards = {"reward": result["reward"]}
+    if record.get("reward_valid") is False:  # Harbor counts such a trial as one without a reward
+        rewards = dict.fromkeys(rewards)
     # a trial keeps what it survived with the step
     errors = foreign.objects([holder.get("exception_info") for holder in (record, *steps)])
     error = [(each.get("exception_type"), each.get("exception_message")) for each in errors[:1]]

@@ -305,10 +305,13 @@ def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: Chunk
     scores = results.get("scores")
     if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
         scores = [{**results["scorer"], "metrics": results.get("metrics")}]
+    reducers: dict[str, set[Any]] = defaultdict(set)
     for score in foreign.objects(scores):
         name, scorer = score.get("name"), score.get("scorer") or score.get("name")
         column = str(name if name == scorer else f"{scorer}.{name}")
         tasks = list(values.get(column, {}).values())
+        if any(len(epochs) > 1 for epochs in tasks):
+            reducers[column].add(score.get("reducer") or "mean")
         reduced = _reduced(score.get("reducer"), tasks)
         ours = [fmean(reduced)] if reduced else []
         if reduced and score.get("reducer") is None:  # of the samples as they are, it may be
@@ -317,6 +320,16 @@ def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: Chunk
             if metric.rpartition("/")[2] in ("accuracy", "mean"):
                 claim = f"{metric} of {column} in the log"
                 builder.compare(claim, foreign.lookup(stated, "value"), *ours)
+    builder.notes += _other_reducers(reducers)
+
+
+def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
+    """Note the scores whose epochs the log reduces otherwise than `mean_reward` does."""
+    for column, names in reducers.items():
+        if "mean" not in names:
+            by = ", ".join(sorted(map(str, names)))
+            note = f"{column}: the log's own numbers reduce the epochs of a sample by {by}, and "
+            yield note + "mean_reward is the mean of all epochs"
 
 
 @contextmanager

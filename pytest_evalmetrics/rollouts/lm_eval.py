@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 _WHAT: Final = "the results of lm-evaluation-harness"
 _NO_FILTER: Final = ("", "none")
-_MEANS: Final = frozenset({"acc", "acc_norm", "exact_match", "em"})  # if the log names none
+_RENAMED: Final = {"perplexity": "log_likelihood"}  # what a row has, and the tool makes that of
+_UNSCORED: Final = "bypass"  # the only metric of a run with --predict_only
 _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
 
@@ -41,7 +42,7 @@ class LmEval(ToolLoader):
         if repeats > 1:
             note = f"{source.shown}: each document was answered {repeats} times and scored once"
             builder.notes.append(f"{note}, which makes it one rollout")
-        keys = ("configs", "versions", "n-samples", "results")
+        keys = ("configs", "versions", "n-samples", "results", "higher_is_better")
         stated = {key: results.object(key).get(str(name)) for key in keys}
         _compare(documents, stated, file, builder)
         yield from documents.values()
@@ -80,7 +81,8 @@ class LmEval(ToolLoader):
                     content=row.get("doc") if content is None else content,
                 )
             for metric in _metrics(row):
-                documents[task].scores[_column(metric, filter_)] = row.get(metric)
+                column = _column(_RENAMED.get(metric, metric), filter_)
+                documents[task].scores[column] = None if metric == _UNSCORED else row.get(metric)
             answers = row.get("resps")
             # before there were filters, a list was an answer with its likelihood
             if isinstance(answers, list) and row.get("filter") is not None:
@@ -91,7 +93,7 @@ class LmEval(ToolLoader):
 def _aggregates(builder: ChunkBuilder, results: Document, source: Source) -> Iterator[Rollout]:
     """Take each task of a file of results as one rollout, with its standard errors."""
     groups, counts = results.object("group_subtasks"), results.object("n-samples")
-    left_out = []
+    higher, left_out = results.object("higher_is_better"), []
     for task, stated in results.object("results").items():
         if groups.get(task):  # its tasks are here themselves
             left_out.append(task)
@@ -106,6 +108,8 @@ def _aggregates(builder: ChunkBuilder, results: Document, source: Source) -> Ite
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
             names.append(_column(metric, filter_))
+            if foreign.lookup(higher.get(task), metric) is False:
+                builder.lower.add(names[-1])
             scores |= foreign.aggregate(names[-1], value, entries.get(stderr), samples)
         yield Rollout(
             record={"task": task},
@@ -151,9 +155,12 @@ def _compare(
     }
     for key, value in foreign.mapping(stated["results"]).items():
         metric, _, filter_ = key.partition(",")
-        if aggregations.get(metric, "mean" if metric in _MEANS else None) == "mean":
-            column = _column(metric, filter_)
-            scores = [foreign.number(each.scores.get(column)) for each in documents.values()]
-            given = [score for score in scores if score is not None]
-            if given:
-                builder.compare(f"{key} in {file}", value, fmean(given))
+        column = _column(metric, filter_)
+        scores = [foreign.number(each.scores.get(column)) for each in documents.values()]
+        given = [score for score in scores if score is not None]
+        how = str(aggregations.get(metric, "mean"))
+        if given:
+            by = f" (by {how})" if how.isidentifier() and how != "mean" else ""
+            builder.compare(f"{key} in {file}{by}", value, fmean(given))
+        if foreign.lookup(stated["higher_is_better"], metric) is False:
+            builder.lower.add(column)

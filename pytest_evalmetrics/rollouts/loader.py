@@ -95,6 +95,7 @@ class Chunk:
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
+    lower: frozenset[str] = frozenset()  #: The scores of which the file says that less is better.
 
 
 class Loader(Protocol):

@@ -82,6 +82,7 @@ class TableBuilder:
         self._torn: dict[tuple[str, TaskId], None] = {}
         self._positional = request.by_position
         self._ruler: dict[tuple[str, str, str], None] = {}
+        self._lower: set[str] = set()
 
     def extend(self, source: Source, part: Part) -> None:
         """Add the next rows of a file, read by another process."""
@@ -122,6 +123,7 @@ class TableBuilder:
         self._keys.update(dict.fromkeys(chunk.keys))
         self._chunk_notes.update(dict.fromkeys(chunk.notes))
         self._ruler.update(dict.fromkeys(chunk.ruler))
+        self._lower |= chunk.lower
         if chunk.rewards is not None:
             self._rewards = {**(self._rewards or {}), **dict.fromkeys(chunk.rewards)}
         self._dealt |= chunk.dealt
@@ -233,6 +235,7 @@ class TableBuilder:
             content=None if content is None else content[order],
             positional=self._positional,
             ruler=ruler,
+            lower=frozenset(self._lower),
         )
 
     def _source_files(self) -> Iterator[SourceFile]:
@@ -274,7 +277,7 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
-            if less_is_better(name):
+            if less_is_better(name) or name in self._lower:
                 message = f"the only score is {name!r}, and of a reward more is better"
                 hint = f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
                 raise DataError(message, file=self._sources[0][0].shown, hint=hint)

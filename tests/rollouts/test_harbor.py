@@ -111,13 +111,18 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     trial(folder, "d", "4", {})
     steps = [{"exception_info": failed("StepError")}]
     trial(folder, "e", "5", {"reward": None}, step_results=steps)
+    limited = {"exception_info": failed("ApiRateLimitError"), "reward_valid": False}
+    trial(folder, "f", "6", {"reward": 1}, **limited)
+    job(folder, 6, coder__m1__adhoc={"n_trials": 1, "metrics": [{"mean": 0.0}]})
     table = folder.load("job", scores=["reward"])
-    np.testing.assert_equal(table.scores["reward"], [np.nan, 0, np.nan, np.nan, np.nan])
+    np.testing.assert_equal(table.scores["reward"], [np.nan, 0, *[np.nan] * 4])
     notes = "\n".join(table.notes)
     assert "DockerError: 1 rollout without a score, which is missing (first job/a__1/" in notes
     assert "AgentTimeoutError: 1 rollout graded all the same (first job/b__2/" in notes
     assert "not scored: 2 rollouts without a score, which is missing (first job/c__3/" in notes
     assert "StepError: 1 rollout" in notes
+    assert "ApiRateLimitError: 1 rollout without a score" in notes
+    assert "mean reward" not in notes
 
 
 def test_a_trial_that_left_no_result_is_missing(folder):

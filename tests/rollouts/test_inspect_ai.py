@@ -204,16 +204,20 @@ def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
     samples = [sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)]
     samples.append(sample("b", 5, float("nan")))  # which reducers leave out
 
-    def differences(reducer, value):
+    def differences(reducer, value, *others):
         stated = {"name": "match", "scorer": "match", "reducer": reducer}
         stated["metrics"] = {"accuracy": {"value": value}}
-        notes = load(folder, samples, results={"scores": [stated]}).notes
+        scores = [{**stated, "reducer": each} for each in (reducer, *others)]
+        notes = load(folder, samples, results={"scores": scores}).notes
+        of_all = ["match: the log's own numbers reduce" in note for note in notes]
+        assert any(of_all) is ("mean" not in (reducer, *others))
         return [note for note in notes if "in the log is" in note]
 
     assert differences(reducer, value) == []
     (note,) = differences(reducer, value - 0.01)
     assert f" {value - 0.01:g}, " in note
     assert differences("mode", value - 0.01) == []  # another aggregate
+    assert differences("mode", 0.5, "mean") == []
 
 
 def test_summaries_are_enough_unless_they_are_fewer(folder):

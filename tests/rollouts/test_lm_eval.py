@@ -72,9 +72,14 @@ def test_tasks_of_several_files_and_their_distinguishing_label(folder):
 
 @pytest.mark.parametrize(
     ("aggregation", "stated", "noted"),
-    [("mean", 0.5, False), ("mean", 0.75, True), (None, 0.75, True), ("f1", 0.75, False)],
+    [
+        ("mean", 0.5, ""),
+        ("mean", 0.75, ".json"),
+        (None, 0.75, ".json"),
+        ("f1", 0.75, ".json (by f1)"),
+    ],
 )
-def test_the_results_are_compared_where_they_are_means(folder, aggregation, stated, noted):
+def test_the_results_are_compared_with_the_means(folder, aggregation, stated, noted):
     metrics = [{"metric": "acc", "aggregation": aggregation}] if aggregation else None
     run(
         folder,
@@ -84,8 +89,9 @@ def test_the_results_are_compared_where_they_are_means(folder, aggregation, stat
         **{"n-samples": {"toy": {"original": 9, "effective": 3}}},
     )
     notes = folder.load("out/samples*", scores=["acc"]).notes
-    difference = f"acc,none in results_{DATE}.json is 0.75, and the rollouts give 0.5"
-    assert any(difference in note for note in notes) is noted
+    difference = f"acc,none in results_{DATE}{noted} is 0.75, and the rollouts give 0.5"
+    assert any("acc,none" in note for note in notes) is bool(noted)
+    assert any(difference in note for note in notes) is bool(noted)
     assert any("json is 3, and the rollouts give 2" in note for note in notes)
 
 
@@ -97,6 +103,41 @@ def test_what_is_no_number(folder):
     assert any("word_perplexity: in some rows this is no number" in note for note in table.notes)
     refused = folder.refused("out/*", scores=["word_perplexity"])
     assert "is a list: [-3.5, 4]" in refused.message
+
+
+def test_log_likelihoods_of_perplexities_and_answers_without_a_score(folder):
+    run(folder, [row(0, perplexity=-1.5, acc=1), row(1, perplexity=-0.5, acc=0)])
+    table = folder.load("out/*", scores=["log_likelihood"])
+    assert table.scores["log_likelihood"].tolist() == [-1.5, -0.5]
+    assert "is in no row" in folder.refused("out/*", scores=["perplexity"]).message
+    run(folder, [row(0, bypass=999), row(1, bypass=999)])  # --predict_only
+    table = folder.load("out/*", scores=["reward"])
+    assert np.isnan(table.scores["reward"]).all()
+    assert table.notes[0].startswith("not scored: 2 rollouts")
+
+
+@pytest.mark.parametrize("files", ["samples", "results"])
+def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
+    for name, score in (("old", 0.25), ("new", 0.75)):
+        rows = [row(n, score=score) for n in range(20)]
+        project.write(f"{name}/samples_toy_{DATE}.jsonl", "\n".join(map(json.dumps, rows)))
+        stated = {"score,none": score, "score_stderr,none": 0.01}
+        results = {"results": {"toy": stated}, "configs": {}, "model_name": "m"}
+        results |= {"n-samples": {"toy": {"effective": 20}}}
+        results |= {"higher_is_better": {"toy": {"score": False}}}
+        project.write(f"{name}/results_{DATE}.json", json.dumps(results))
+    bench = f"benchmark: {{name: x, rollouts: new/{files}*, reward: score, metrics: [mean_reward], "
+    bench += f"baseline: {{rollouts: old/{files}*}}}}\n"
+    for more, reason in (
+        ("", "mean_reward can't be compared with the baseline's rollouts: the files say that less"),
+        (", direction: lower", "mean_reward rose from 0.25 to 0.75"),
+    ):
+        project.write("x.bench.yaml", bench.replace("}}", f"{more}}}}}"))
+        run = project.run()
+        run.assert_outcomes(failed=1)
+        assert reason in run.stdout.str()
+    project.write("x.bench.yaml", bench.replace(" reward: score,", "").replace("new/", "old/"))
+    assert "the only score is 'score', and of a reward more is better" in project.run().stdout.str()
 
 
 def test_rows_that_are_refused(folder):

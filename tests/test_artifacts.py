@@ -101,13 +101,13 @@ def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
         ]
     )
     summary = (skipping.path / "evalmetrics/summary.md").read_text()
-    assert "2 PASS, 6 skipped" in summary
+    assert "2 PASS (2 with nothing gated), 6 skipped" in summary
     assert "- s.bench.yaml::three was skipped: until\\\\x1b" in summary
     assert "\x1b" not in summary
     skipping.run("-n", "1")
     assert _bytes(skipping) == alone
     quiet = skipping.run("-q")
-    quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS, 6 skipped"])
+    quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS (2 with nothing gated), 6 skipped"])
 
 
 def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):

@@ -6,6 +6,7 @@ import os
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
+from msgspec import structs
 from pydantic import ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
@@ -78,7 +79,7 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             if namesake is not name:
                 lines = f"on lines {namesake.line} and {name.line}"
                 message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
-                problems.append(name._replace(path=(*node.path, "name")).problem(message))
+                problems.append(structs.replace(name, path=(*node.path, "name")).problem(message))
         benchmarks.append(node if defaults is None else node.over(defaults))
     return benchmarks
 
@@ -112,7 +113,8 @@ def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
         return None
     if name := node.get("name"):
         problems.append(name.problem("a name belongs to one benchmark, not to all of them"))
-    defaults = node._replace(value={k: child for k, child in node.value.items() if k != "name"})
+    but_name = {key: child for key, child in node.value.items() if key != "name"}
+    defaults = structs.replace(node, value=but_name)
     # checked by themselves, because each benchmark may replace what is wrong
     _, errors = _try(defaults.plain())
     if errors:

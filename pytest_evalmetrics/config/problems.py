@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pytest_evalmetrics.config import benchmark_schema
 from pytest_evalmetrics.config.yaml_reader import YamlNode, read_scalar, shorten, show_path
@@ -20,7 +22,7 @@ DEFAULTS = "defaults"
 _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
 
 
-class _Fault(NamedTuple):
+class _Fault(msgspec.Struct, frozen=True):
     """An error of pydantic's, at the place that the file has for it."""
 
     kind: str

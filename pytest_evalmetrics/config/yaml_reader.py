@@ -10,9 +10,11 @@ import math
 import os
 import re
 import sys
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import yaml
+from msgspec import structs
 from yaml import MappingNode, ScalarNode, SequenceNode
 
 from pytest_evalmetrics.errors import Problem
@@ -27,7 +29,7 @@ NodePath: TypeAlias = tuple[str | int, ...]
 # -- values that know their place --------------------------------------------------------
 
 
-class YamlNode(NamedTuple):
+class YamlNode(msgspec.Struct, frozen=True):
     """A value and its place."""
 
     value: Any  # None, a bool, number or text; or a list or dict of further nodes
@@ -79,14 +81,14 @@ class YamlNode(NamedTuple):
         value = dict(below.value)
         for key, child in self.value.items():
             value[key] = child.over(below.value[key]) if key in below.value else child
-        return self._replace(value=value)
+        return structs.replace(self, value=value)
 
     def problem(self, message: str) -> Problem:
         """Make a problem at this node."""
         return Problem(self.line, show_path(self.path), message)
 
 
-class ParsedYaml(NamedTuple):
+class ParsedYaml(msgspec.Struct, frozen=True):
     """The content of a file."""
 
     root: YamlNode | None  # None if unreadable
@@ -261,9 +263,9 @@ class _Reader:
             read = self._mapping(node, first)
         else:
             places = [(item, _place(item, (*first.path, i))) for i, item in enumerate(node.value)]
-            read = first._replace(value=[self.read(item, place) for item, place in places])
+            read = structs.replace(first, value=[self.read(item, place) for item, place in places])
         self._open.pop()
-        return place._replace(value=read.value, broken=read.broken)
+        return structs.replace(place, value=read.value, broken=read.broken)
 
     def _scalar(self, node: Any, place: YamlNode) -> YamlNode:
         text, tag = node.value, node.tag
@@ -275,12 +277,12 @@ class _Reader:
             if tag != _PLAIN and not isinstance(value, _KINDS[tag]):
                 message = f"'{shorten(text)}' is no !!{tag.removeprefix(_CORE)}"
                 return self._broken(place, message)
-            return place._replace(value=value)
+            return structs.replace(place, value=value)
         if tag not in (_QUOTED, _CORE + "str"):
             return self._broken(place, _bad_tag(tag))
         if not text.isascii() and _SURROGATE.search(text):  # libyaml refuses it itself
             return self._broken(place, "half a character: a \\u escape of a surrogate")
-        return place._replace(value=text)
+        return structs.replace(place, value=text)
 
     def _mapping(self, node: Any, place: YamlNode) -> YamlNode:
         own: dict[str, YamlNode] = {}
@@ -305,10 +307,10 @@ class _Reader:
                 where = f"lines {first} and {at.line}" if first != at.line else f"on line {first}"
                 self._broken(at, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                own[key] = self.read(value_node, at._replace(path=(*place.path, key)))
+                own[key] = self.read(value_node, structs.replace(at, path=(*place.path, key)))
         for mapping in merged:  # the first of a list wins
             own = {**(mapping.value or {}), **own}
-        return place._replace(value=own, broken=broken)
+        return structs.replace(place, value=own, broken=broken)
 
     def _key(self, node: Any, place: YamlNode) -> str | None:
         if not isinstance(node, ScalarNode):
@@ -329,7 +331,7 @@ class _Reader:
 
     def _broken(self, place: YamlNode, message: str) -> YamlNode:
         self.problems[place.problem(message)] = None
-        return place._replace(broken=True)
+        return structs.replace(place, broken=True)
 
 
 def _bad_tag(tag: str) -> str:

@@ -452,7 +452,7 @@ class _Observed(msgspec.Struct, frozen=True):
         off = min(np.count_nonzero(values < 1), np.count_nonzero(values > 0))
         if bounded and off < min(_FEW_OFF, len(values) / 2):
             wider = stats.wilson(mean.mean * mean.units, mean.units, self.level)
-            low, high = min(low, wider.low), max(high, wider.high)
+            low, high = min(low, wider[0]), max(high, wider[1])
         least, most = (0.0, 1.0) if bounded else self.ends or (-math.inf, math.inf)
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)

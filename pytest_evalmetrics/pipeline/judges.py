@@ -206,10 +206,11 @@ def with_corrected_mean(
     if labelled < _FEWEST:
         value, reason = math.nan, f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
     note = f"{PPI_MEAN} is undefined: {reason}"
-    if not reason and math.isfinite((bounds := stats.t_interval(mean, level)).low):
-        interval = results.Interval(bounds.low, bounds.high, level, "ppi++")
-        note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {bounds.low:.4g} to "
-        note += f"{bounds.high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
+    low, high = stats.t_interval(mean, level)
+    if not reason and math.isfinite(low):
+        interval = results.Interval(low, high, level, "ppi++")
+        note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {low:.4g} to "
+        note += f"{high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
         note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
     counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
     estimate = results.Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)

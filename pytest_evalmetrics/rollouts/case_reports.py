@@ -113,7 +113,8 @@ def _scores_of_row(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, A
     if not any(part.get("pass") is False for part in parts if part not in broken):
         lost.add("success")
     kept = {name: None if name in lost else value for name, value in scores.items()}
-    return kept, foreign.Ungraded("the grader failed", broken[0].get("reason") or row.get("error"))
+    reason = broken[0].get("reason") or row.get("error")
+    return kept, foreign.Ungraded(("the grader failed", reason))
 
 
 def _prompt(row: Mapping[str, Any]) -> str:
@@ -199,7 +200,7 @@ def _judged_by_metrics(
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken:
-            error = error or foreign.Ungraded(f"{name} was not judged", metric.get("error"))
+            error = error or foreign.Ungraded((f"{name} was not judged", metric.get("error")))
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False
@@ -279,7 +280,7 @@ def _judged_by_evaluators(
         name = str(failure.get("name") or "an evaluator")
         message = foreign.first(failure, "error_message", "error_type")
         return {**scores, name: scores.get(name)}, foreign.Ungraded(
-            f"{name} was not judged", message
+            (f"{name} was not judged", message)
         )
     return scores, None
 

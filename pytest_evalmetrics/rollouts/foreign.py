@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import reduce
 from itertools import chain
 from operator import add
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -174,11 +174,10 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 # -- rollouts --------------------------------------------------------------------------------
 
 
-class Ungraded(NamedTuple):
+class Ungraded(tuple[Any, Any]):
     """The error of a rollout of which only the grading failed: it can be scored anew."""
 
-    kind: str
-    message: Any = None
+    __slots__ = ()
 
 
 @dataclass(slots=True)
@@ -231,7 +230,7 @@ class ChunkBuilder:
             scores[name] = scores[path] if path in scores else lookup(record, path)
         scores = {name: self._amount(name, value, rollout) for name, value in scores.items()}
         graded = any(scores.get(name) is not None for name in ("reward", *grades))
-        error = rollout.error or (None if graded else Ungraded("not scored"))
+        error = rollout.error or (None if graded else Ungraded(("not scored", None)))
         rollout.task = self._id(rollout, "task", (int, str))
         rollout.sample = self._id(rollout, "sample", (int, type(None)))
         rollout.agent = self._id(rollout, "agent", (str, type(None)))

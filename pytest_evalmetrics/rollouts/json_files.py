@@ -6,7 +6,7 @@ import codecs
 import json
 from functools import cached_property
 from itertools import islice
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 import numpy as np
@@ -277,7 +277,7 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
 # -- a file's rows --------------------------------------------------------------------------
 
 
-class Rows(NamedTuple):
+class Rows(msgspec.Struct, frozen=True):
     """Consecutive rows of a file; their texts live no longer than the block that is being read."""
 
     texts: Sequence[memoryview]

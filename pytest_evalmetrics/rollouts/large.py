@@ -11,7 +11,9 @@ from dataclasses import asdict, replace
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from types import SimpleNamespace
-from typing import IO, TYPE_CHECKING, Final, NamedTuple, cast
+from typing import IO, TYPE_CHECKING, Final, cast
+
+import msgspec
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -40,7 +42,7 @@ _CHILD: Final = (
 )
 
 
-class Piece(NamedTuple):
+class Piece(msgspec.Struct, frozen=True):
     """One unit of reading: a shard, or a whole file on another machine that has to be fetched."""
 
     what: Source | RolloutFile

@@ -9,9 +9,11 @@ import json
 import re
 from dataclasses import replace
 from itertools import islice
-from typing import TYPE_CHECKING, Any, Final, NamedTuple, cast
+from typing import TYPE_CHECKING, Any, Final, cast
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.layout import many
@@ -42,7 +44,7 @@ _LINE: Final = "_line"  # the field for the first line of a row that was put tog
 # -- files -> documents --------------------------------------------------------------------
 
 
-class PlacedRow(NamedTuple):
+class PlacedRow(msgspec.Struct, frozen=True):
     """A row, its place in its file, and the same for messages."""
 
     place: int
@@ -125,9 +127,10 @@ class Shape:
         rows = self._rows(source, notes)
         while batch := list(islice(rows, _BATCH)):
             parsed = {}
-            for index, (place, value, _) in enumerate(batch):
-                row = SourceRow(place, place if source.unit == "line" else 0, memoryview(b""))
-                parsed[index], _ = self._columns.learn(value, row, source)
+            for index, placed in enumerate(batch):
+                line = placed.place if source.unit == "line" else 0
+                row = SourceRow(placed.place, line, memoryview(b""))
+                parsed[index], _ = self._columns.learn(placed.value, row, source)
             places = np.array([row.place for row in batch], np.int64)
             chunk = self._columns.chunk(Values(places, {}, lambda _: None, parsed=parsed))
             yield replace(chunk, notes=tuple(notes), ruler=self._ruler())
@@ -347,7 +350,7 @@ class _Rows:
         for row in rows:
             by = {path: _single(row, path, *key, "by") for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            merged = groups.setdefault(group, row._replace(value={**by, _LINE: row.value}))
+            merged = groups.setdefault(group, structs.replace(row, value={**by, _LINE: row.value}))
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
             name = _text(_single(row, pivot.name, *key, "name"))
@@ -445,7 +448,7 @@ class _Partners:
                     values = f"{short(_text(here))} here and {short(_text(there))} at {partner.at}"
                     hint = "the two halves must not say different things under one name"
                     raise _error(row.at, ("join",), f"{name!r} is {values}", hint)
-            joined.append(row._replace(value={**partner.value, **row.value}))
+            joined.append(structs.replace(row, value={**partner.value, **row.value}))
         notes += self._report(alone)
         return joined
 

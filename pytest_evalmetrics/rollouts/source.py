@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from functools import cache, cached_property
 from pathlib import Path
 from stat import S_ISDIR, S_ISREG
-from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, BinaryIO, Final, Literal
 
 import msgspec
 
@@ -311,7 +311,7 @@ def _joined(path: str, key: str) -> str:
     return f"{path}.{key}" if path else key
 
 
-class SourceRow(NamedTuple):
+class SourceRow(msgspec.Struct, frozen=True):
     """One row's text and where it is."""
 
     place: int  # its number in the file: of its line, or of itself (see `Source.unit`), from 1

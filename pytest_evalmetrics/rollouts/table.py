@@ -6,8 +6,9 @@ import math
 from array import array
 from operator import itemgetter
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, NamedTuple
+from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics import data
@@ -35,7 +36,7 @@ _GROUPS: Final = (  # of version 2, and of version 1
 )
 
 
-class Part(NamedTuple):
+class Part(msgspec.Struct, frozen=True):
     """A part of a file, as another process read it: its places count from its own first line."""
 
     chunks: list[Chunk]

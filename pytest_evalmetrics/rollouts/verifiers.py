@@ -151,7 +151,7 @@ class VerifiersTraces(ToolLoader):
                 builder.measured(f"verifiers {name}", ("reward", name), weight)
             error = _last_error(trace) or _last_error(row)
             if error is None and scores["reward"] is None:
-                error = foreign.Ungraded("not scored", trace.get("stop_condition"))
+                error = foreign.Ungraded(("not scored", trace.get("stop_condition")))
             yield Rollout(
                 record=self._kept({**row, **trace}),
                 name=source.at(place),

@@ -7,7 +7,7 @@ import math
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, NamedTuple, NoReturn
+from typing import Any, NoReturn
 
 import msgspec
 
@@ -135,7 +135,7 @@ def _content(message: Mapping[str, Any]) -> str:
 _FORMS = "{name, args} or {function: {name, arguments}}"
 
 
-class ToolCall(NamedTuple):
+class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool."""
 
     name: str | None

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from fractions import Fraction
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import msgspec
 import numpy as np
@@ -26,14 +26,9 @@ class StatsError(ValueError):
     """The arguments are outside the statistic's domain."""
 
 
-class Bounds(NamedTuple):
-    """The ends of an interval, in the unit of the estimate; NaN where there is none."""
-
-    low: float
-    high: float
-
-
-NO_BOUNDS = Bounds(math.nan, math.nan)
+# the ends of an interval, in the unit of the estimate; NaN where there is none
+Bounds: TypeAlias = tuple[float, float]
+NO_BOUNDS: Bounds = math.nan, math.nan
 
 
 class StatResult(msgspec.Struct, frozen=True):

@@ -7,8 +7,9 @@ Each value is one task's: K rollouts of a task are one observation. Tasks that d
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -29,7 +30,7 @@ _FEW, _FEW_CLUSTERS = 20, 25  # differing tasks: all signs up to it, Student's t
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
-class MeanSE(NamedTuple):
+class MeanSE(msgspec.Struct, frozen=True):
     """A mean with its standard error; NaN where there are fewer than two independent units."""
 
     mean: float
@@ -104,7 +105,7 @@ def _unless_rounding(rest: Floats, scale: float) -> Floats:
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
     half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se if estimate.se > 0 else math.nan
-    return Bounds(estimate.mean - half, estimate.mean + half)
+    return estimate.mean - half, estimate.mean + half
 
 
 def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
@@ -153,7 +154,8 @@ def paired_t(
     more can be had from them; the interval is NaN in both. Miller 2024 (arXiv 2411.00640), section
     4.2, with Student's t for the normal.
     """
-    mean, se, df, units = estimate = mean_se(d, clusters)
+    estimate = mean_se(d, clusters)
+    mean, se, df, units = structs.astuple(estimate)
     both = alternative == "two-sided"
     if math.isnan(se):
         statistic = p = math.nan

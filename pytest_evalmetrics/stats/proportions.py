@@ -37,7 +37,7 @@ def wilson(k: float, n: float, level: float = 0.95) -> Bounds:
     centre, half = k + square / 2, z * math.sqrt(k * (n - k) / n + square / 4)
     low = (centre - half) / (n + square) if k else 0.0
     high = (centre + half) / (n + square) if k < n else 1.0
-    return Bounds(max(low, 0.0), min(high, 1.0))
+    return max(low, 0.0), min(high, 1.0)
 
 
 def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
@@ -128,7 +128,7 @@ def quantile_interval(x: ArrayLike, q: float, level: float = 0.95) -> Bounds:
     if low == high:
         low = max(values[values < low].tolist(), default=low)
         high = min(values[values > high].tolist(), default=high)
-    return Bounds(low, high) if low < high else NO_BOUNDS
+    return (low, high) if low < high else NO_BOUNDS
 
 
 def krippendorff_alpha(

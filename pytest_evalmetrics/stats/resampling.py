@@ -22,9 +22,11 @@ import math
 from collections.abc import Callable
 from hashlib import blake2b
 from itertools import combinations
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step
 from pytest_evalmetrics.stats.distributions import normal_sf
@@ -127,7 +129,7 @@ def relabel_test(
             dealt = np.sort(rng.permutation(tasks)[:_SKETCHED])
         states, observed = _dealt(sides, sign, statistic, rng, deals, dealt)
         if statistic is not None and len(dealt) < len(tasks):
-            states = states._replace(times=states.times * (len(tasks) / _SKETCHED))
+            states = structs.replace(states, times=states.times * (len(tasks) / _SKETCHED))
             observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
     if not math.isfinite(observed):
         raise StatsError("a task's value is no finite number")
@@ -136,7 +138,7 @@ def relabel_test(
     return _convolved(observed, states)
 
 
-class _States(NamedTuple):
+class _States(msgspec.Struct, frozen=True):
     """The damages that are possible for a task: one row per kind of task, padded with chance 0."""
 
     damage: Floats

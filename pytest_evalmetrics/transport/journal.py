@@ -9,6 +9,8 @@ import time
 from enum import StrEnum
 from typing import TYPE_CHECKING, TypeVar
 
+from msgspec import structs
+
 from pytest_evalmetrics.run_folder import lock_byte
 from pytest_evalmetrics.transport.journal_store import JournalStore, Kept, set_aside
 from pytest_evalmetrics.transport.wire import JournalError, PaidAnswer
@@ -96,9 +98,9 @@ class Journal:
             return
         now = self._wall()
         if isinstance(kept, PaidAnswer):
-            kept = kept._replace(used=now)
+            kept = structs.replace(kept, used=now)
         with self._lock:
-            self._waiting[key] = kept._replace(created=now)
+            self._waiting[key] = structs.replace(kept, created=now)
             if time.monotonic() >= self._retry_at:
                 self._write(store, _WAIT_S)
 

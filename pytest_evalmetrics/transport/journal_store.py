@@ -10,9 +10,10 @@ import tempfile
 import zlib
 from contextlib import ExitStack, closing, contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.transport.wire import JournalError, PaidAnswer
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 
-class KeptFailure(NamedTuple):
+class KeptFailure(msgspec.Struct, frozen=True):
     """The last failure of a call, without secrets; the fields are those of the table."""
 
     kind: str  # this and the next: see `CallError`
@@ -166,11 +167,13 @@ class JournalStore:
     def _insert(self, key: bytes, kept: Kept, otherwise: str = "REPLACE") -> int:
         row: tuple[Any, ...]
         if isinstance(kept, PaidAnswer):
-            table, row = "answers", (key, *kept, _crc(kept.body))
+            table, row = "answers", (key, *structs.astuple(kept), _crc(kept.body))
         else:
             hint = None if kept.hint is None else _cut(kept.hint)
-            kept = kept._replace(kind=_cut(kept.kind), message=_cut(kept.message), hint=hint)
-            table, row = "failures", (key, *kept)
+            kept = structs.replace(
+                kept, kind=_cut(kept.kind), message=_cut(kept.message), hint=hint
+            )
+            table, row = "failures", (key, *structs.astuple(kept))
         insert = f"INSERT OR {otherwise} INTO {table} VALUES (?, ?, ?, ?, ?, ?, ?, ?)"  # noqa: S608 - words
         return self._db.execute(insert, row).rowcount
 
@@ -365,7 +368,7 @@ def export_journal(journal: Path, to: Path) -> int:
         for key, kept in store.all():
             line: dict[str, Any] = {"key": key.hex()}
             if isinstance(kept, KeptFailure):
-                line["failure"] = kept._asdict()
+                line["failure"] = structs.asdict(kept)
             else:
                 count += 1
                 # the body as text: a number keeps the endpoint's digits
@@ -422,7 +425,8 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
 def _entry(value: Any) -> tuple[bytes, Kept]:
     key = bytes.fromhex(value["key"])
     if "failure" in value:
-        fields = [value["failure"][name] for name in KeptFailure._fields]
+        fields = {name: value["failure"][name] for name in KeptFailure.__struct_fields__}
         return key, msgspec.convert(fields, KeptFailure)
-    fields = [value["created" if name == "used" else name] for name in PaidAnswer._fields]
+    names = PaidAnswer.__struct_fields__
+    fields = {name: value["created" if name == "used" else name] for name in names}
     return key, msgspec.convert(fields, PaidAnswer)

@@ -7,8 +7,10 @@ import json
 import os
 import re
 from html import unescape
-from typing import TYPE_CHECKING, NamedTuple, NoReturn
+from typing import TYPE_CHECKING, NoReturn
 from urllib.parse import quote, quote_plus
+
+import msgspec
 
 from pytest_evalmetrics.transport.wire import SecretError
 
@@ -27,7 +29,7 @@ _ESCAPE = re.compile(  # of ASCII, which keys are of
 )
 
 
-class _Form(NamedTuple):
+class _Form(msgspec.Struct, frozen=True):
     """A way to write a secret: any run of at least `least` of its characters is hidden."""
 
     text: str

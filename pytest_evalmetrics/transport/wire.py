@@ -11,7 +11,9 @@ import time
 from contextlib import contextmanager
 from dataclasses import dataclass
 from http.client import responses
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
+
+import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError, RowError
 
@@ -93,7 +95,7 @@ class RawResponse:
     body: bytes  # the whole body, uncompressed; of an error page its beginning at least
 
 
-class PaidAnswer(NamedTuple):
+class PaidAnswer(msgspec.Struct, frozen=True):
     """An answer that was paid for, as the journal keeps it; the fields are those of the table."""
 
     status: int  # the HTTP status

@@ -72,10 +72,10 @@ def test_the_interval_covers_the_truth(accuracy):
         judge = np.where(rng.random(n) < accuracy, truth, 1 - truth)
         labels = np.where(np.arange(n) < 100, truth, np.nan)
         mean, _ = stats.ppi_mean(judge, labels, np.arange(n))
-        bounds = stats.t_interval(mean, 0.95)
+        low, high = stats.t_interval(mean, 0.95)
         alone = stats.t_interval(stats.mean_se(truth[:100]), 0.95)
-        hits += bounds.low <= 0.7 <= bounds.high
-        narrower += (bounds.high - bounds.low) / (alone.high - alone.low) / runs
+        hits += low <= 0.7 <= high
+        narrower += (high - low) / (alone[1] - alone[0]) / runs
     assert 0.93 <= hits / runs <= 0.97
     assert narrower < {0.8: 0.87, 0.9: 0.71, 0.95: 0.58, 0.98: 0.47}[accuracy]
 
@@ -88,6 +88,6 @@ def test_rollouts_of_one_task_are_not_independent():
         judge = np.where(rng.random(800) < 0.9, truth, 1 - truth)
         labels = np.where(np.arange(800) < 200, truth, np.nan)  # of 50 tasks
         mean, _ = stats.ppi_mean(judge, labels, np.repeat(np.arange(200), 4))
-        bounds = stats.t_interval(mean, 0.95)
-        hits += bounds.low <= 0.5 <= bounds.high
+        low, high = stats.t_interval(mean, 0.95)
+        hits += low <= 0.5 <= high
     assert 0.93 <= hits / runs <= 0.98

@@ -24,14 +24,14 @@ def _beta_quantile(p: float, a: float, b: float) -> float:
 def beta_interval(k: float, n: float, level: float = 0.95) -> Bounds:
     """Return the equal-tailed interval of Beta(1 + k, 1 + n - k) (Bowyer, arXiv 2503.01747)."""
     tail, a, b = (1 - level) / 2, 1 + k, 1 + n - k
-    return Bounds(_beta_quantile(tail, a, b), _beta_quantile(1 - tail, a, b))
+    return _beta_quantile(tail, a, b), _beta_quantile(1 - tail, a, b)
 
 
 def clopper_pearson(k: int, n: int, level: float = 0.95) -> Bounds:
     """Return the exact interval of k in n, n > 0 (Clopper and Pearson 1934)."""
     tail = (1 - level) / 2
     low = _beta_quantile(tail, k, n - k + 1) if k else 0.0
-    return Bounds(low, _beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0)
+    return low, _beta_quantile(1 - tail, k + 1, n - k) if k < n else 1.0
 
 
 def mcnemar_exact(b: int, c: int, *, alternative: Alternative = "two-sided") -> float:
@@ -94,7 +94,7 @@ def design_effect(m: float, icc: float) -> float:
 def z_interval(estimate: float, se: float, level: float = 0.95) -> Bounds:
     """Return estimate -+ z * se, the normal interval (Miller 2024, section 2)."""
     half = normal_ppf(0.5 + level / 2) * se
-    return Bounds(estimate - half, estimate + half)
+    return estimate - half, estimate + half
 
 
 def bootstrap_ci(
@@ -112,7 +112,7 @@ def bootstrap_ci(
     means = rng.multinomial(values.size, chances, size=draws) @ values / values.size
     low, high = np.quantile(means, [rest / 2, 1 - rest / 2]).tolist()
     twice = 2 * float(values.mean())
-    return Bounds(low, high) if method == "percentile" else Bounds(twice - high, twice - low)
+    return (low, high) if method == "percentile" else (twice - high, twice - low)
 
 
 def wilcoxon_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> StatResult:

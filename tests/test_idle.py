@@ -84,3 +84,15 @@ def test_our_modules_are_not_rewritten_but_imported_from_byte_code(tmp_path):
         check=False,
     )
     assert run.returncode == 0, run.stdout + run.stderr
+
+
+def test_objects_that_a_project_froze_stay_frozen(project):
+    project.write(
+        "conftest.py",
+        "import gc\n"
+        "gc.freeze()\n"
+        "def pytest_unconfigure(): print('stay frozen:', gc.get_freeze_count() > 0)\n",
+    )
+    project.rollouts([[1.0]])
+    project.bench()
+    project.run().stdout.fnmatch_lines(["stay frozen: True"])

@@ -398,7 +398,10 @@ class BaselineComparison:
         declared = self.settings.gate_of(text).direction is not None
         as_higher = judged_direction(self.benchmark, text) == "higher"
         if estimate.score in run.table.lower and as_higher and not declared:
-            reason = f"{text} {lost}: the files say that less of {estimate.score} is better"
+            reason = (
+                f"{text} {lost}: the files say that less of {estimate.score} is better, and no "
+            )
+            reason += "direction is given"
             hint = f'write `baseline: {{metrics: {{"{text}": {{direction: lower}}}}}}`, or higher '
             return refuse(reason, hint + "if more of it is", "metrics", text)
         try:

@@ -157,7 +157,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
     if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
         spec = replace(spec, sample=None)
     if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
-        from pytest_evalmetrics.pipeline.power import with_rounds  # noqa: PLC0415 - if asked for
+        from pytest_evalmetrics.pipeline.rounds import with_rounds  # noqa: PLC0415 - if asked for
 
         spec = with_rounds(spec)
     return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
@@ -191,7 +191,12 @@ def _evaluated(
         runtime, store = evaluation.runtime, evaluation.store
         if store is not None:
             store.watch()
-        evaluated = evaluation.run()
+        if isinstance(spec.num_samples, Rounds) and not evaluation.updates:
+            from pytest_evalmetrics.pipeline.rounds import in_rounds  # noqa: PLC0415 - rare
+
+            evaluated = in_rounds(evaluation)
+        else:  # a baseline takes all rollouts
+            evaluated = evaluation.run()
     result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
         document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
@@ -267,7 +272,7 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     stops = config.getoption("maxfail", default=0)
     if updates or stops or settings.journal_mode(config) != "normal":
         return
-    from pytest_evalmetrics.pipeline.power import in_turns  # noqa: PLC0415 - rare
+    from pytest_evalmetrics.pipeline.rounds import in_turns  # noqa: PLC0415 - rare
     from pytest_evalmetrics.run_transport import budget_of  # noqa: PLC0415 - the same
 
     given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
@@ -328,7 +333,7 @@ def _engine(config: pytest.Config) -> Engine | None:
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report what the gates can detect and what the calls cost, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline import power  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.pipeline import power, rounds  # noqa: PLC0415 - only where asked for
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -337,8 +342,8 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
             benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
             powers = list(power.power_of(benchmark, read))
             planned.append((item.nodeid, powers))
-            rounds = power.expected_rollouts(benchmark, powers)
-            calls += [f"{item.nodeid}: {line}" for line in rounds]
+            forecast = rounds.expected_rollouts(benchmark, powers)
+            calls += [f"{item.nodeid}: {line}" for line in forecast]
             if benchmark.spec.runs:
                 calls += _calls_planned(item, benchmark, read())
     return [*power_table(planned), *calls] if planned else [], True

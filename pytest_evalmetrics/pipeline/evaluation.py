@@ -95,10 +95,6 @@ class Evaluation:
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
         spec = self.benchmark.spec
-        if isinstance(spec.num_samples, Rounds) and self.look is None and not self.updates:
-            from pytest_evalmetrics.pipeline.power import in_rounds  # noqa: PLC0415 - if asked for
-
-            return in_rounds(self)  # a baseline takes all rollouts
         self._provenance["gates"] = {  # scoring takes the thresholds of judges out of the spec
             "metrics": list(spec.gated),
             "thresholds": {name: t.described for name, t in spec.thresholds.items()},

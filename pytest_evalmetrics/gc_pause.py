@@ -1,4 +1,4 @@
-"""Pauses of Python's cyclic garbage collector, while millions of small objects are made."""
+"""Pauses of Python's cyclic garbage collector while many small objects are created."""
 
 from __future__ import annotations
 
@@ -12,16 +12,14 @@ if TYPE_CHECKING:
 
 @contextmanager
 def collector_paused(*, lasting: bool = False) -> Iterator[None]:
-    """Switch the collector off while objects are made of which none is in a cycle.
-
-    Those that are `lasting` count as old at once, instead of being scanned young.
-    """
+    """Switch the collector off while objects are created that form no cycles."""
+    # `lasting` ones join the oldest generation without being scanned first
     running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if lasting and not gc.get_freeze_count():  # else it would thaw what the user froze
+        if lasting and not gc.get_freeze_count():  # it would thaw what the user froze
             gc.freeze()
             gc.unfreeze()
         if running:

@@ -38,7 +38,7 @@ class Spending:
 
     def __init__(self) -> None:
         self._answers = array("d")  # five numbers of each, NaN for unknown tokens
-        self.names = set[str]()  # under which the endpoint answered: dated, or another model's
+        self.names = set[str]()  # of the models that answered, as the endpoint says
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""

@@ -218,7 +218,7 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
 
     Each task's rollouts are relabelled (Fisher 1935). Corrected for the least p of all tasks
     by 1 - prod(1 - P(p_i <= p)), which leaves out tasks that can't reach p (Tarone 1990). Several
-    tasks at the least p count as rarer than one: the chance of so many, or of a lower p.
+    tasks at the least p are rarer than one: p is the chance of that many, or of a lower p.
 
     Returns the p of the most significant task beyond the baseline's value, corrected over all; the
     least p that these numbers of rollouts could give; and the places of the tasks beyond whose own

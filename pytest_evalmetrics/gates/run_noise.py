@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-_LARGE = 0.05  # of a rate: few tasks have a large s, which says nothing of its runs
+_LARGE = 0.05  # the largest scale for a rate: with few tasks s is large, whatever the runs do
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 
 

@@ -138,7 +138,7 @@ def ruler_of(
 def _answering_models(
     bound: Sequence[BoundScorer], hide: Callable[[str], str]
 ) -> dict[str, dict[str, Any]]:
-    """List the names under which judges answered: dated ones, or of models that replace them."""
+    """List the model names that judges' answers give: a dated one, or that of a fallback."""
     entries: dict[str, dict[str, Any]] = {}
     for scorer in bound:
         for model in (judge.model for judge in scorer.judges if judge.model.spending.names):

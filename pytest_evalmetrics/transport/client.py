@@ -85,14 +85,14 @@ class Transport:
             self._journal.flush()
 
     def _drain(self, ended: SimpleQueue[Any]) -> None:
-        """Send nothing more, and let the calls in flight arrive: they are paid for."""
+        """Start no further call, and wait for those in flight, which may have been paid for."""
         exchange, until = self._exchange, monotonic() + _DRAIN_S
         exchange.is_stopping = True
         if exchange.in_flight:
             calls = many(exchange.in_flight, "call")
             self._say(
                 f"waiting up to {_DRAIN_S:.0f} s for {calls} in flight, which may have been paid "
-                "for; Ctrl-C again stops at once"
+                "for; press Ctrl-C again to stop at once"
             )
         while exchange.in_flight and monotonic() < until:
             with suppress(Empty):

@@ -28,6 +28,7 @@ expected, the way out. None of them is shown with a traceback.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -160,6 +161,16 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     name = type(error).__name__
     words = f": {error}" if str(error) else ""
     return f"raised-{name}", f"{who} raised {name}{words}"
+
+
+def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
+    """Describe what a user's hook raised, and where; return the message and the way out."""
+    from traceback import extract_tb  # noqa: PLC0415 - only where something is wrong
+
+    frames = [f for f in extract_tb(error.__traceback__) if f.name == hook]
+    place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+    message = f"{place}the hook {hook} failed: {type(error).__name__}: {error}"
+    return message, "fix it in the conftest.py or the plugin that defines it"
 
 
 def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:

@@ -18,7 +18,7 @@ from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.reports.terminal import FailureText, failure_text, power_table
-from pytest_evalmetrics.results import BenchmarkResult, Power, Verdict
+from pytest_evalmetrics.results import BenchmarkResult, Check, Power, Verdict
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
 from pytest_evalmetrics.session import PAYLOADS, let_register, session_of, shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
@@ -115,6 +115,7 @@ class BenchmarkItem(pytest.Item):
         if isinstance(excinfo.value, errors.EvalMetricsError):
             text = visible_lines(str(excinfo.value))
             return FailureText(text, self.config.getoption("tbstyle", "auto"))
+        excinfo.traceback = excinfo.traceback.cut(path=__file__)  # without pytest's own frames
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[PathLike[str], int, str]:
@@ -175,7 +176,6 @@ def run_benchmark(
         file, line = options.get("file") or item.nodeid.partition("::")[0], benchmark.line_of()
         hint = "split the benchmark into several, or run it where there is more memory"
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
-    item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     for check in result.checks:
         if check.verdict is Verdict.WARN:
             item.warn(errors.RegressionWarning(visible(f"{result.name}: {check.reason}")))
@@ -209,6 +209,7 @@ def _evaluated(
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
         result = replace(result, xfail=False)
+    result = _announced(item, result)
     scores, pictures = (evaluated.task_scores, evaluated.row_scores), evaluated.pictures
     payload = payload_of(result, *scores, pictures, shared_folder(config))
     if document is not None and spec.baseline is not None and spec.baseline.history_runs:
@@ -222,6 +223,17 @@ def _evaluated(
     for agent in entry["agents"]:
         whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
         item.user_properties += [(whose + n, value) for n, value in agent["key_metrics"].items()]
+    return result
+
+
+def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
+    """Call the hook for finished benchmarks; one that raises makes the result INCONCLUSIVE."""
+    try:
+        item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
+    except Exception as error:  # noqa: BLE001 - a user's code
+        reason, hint = errors.raised_in_hook("pytest_evalmetrics_benchmark_finished", error)
+        check = Check("data", "hook", Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+        return replace(result, checks=(*result.checks, check))
     return result
 
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_evalmetrics.baselines.declared import shown_below
-from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
+from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.reports.payload import Artifacts, Payload
 from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
@@ -101,8 +101,7 @@ class RunResults:
         try:
             config.hook.pytest_evalmetrics_report(report=report)
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
-            message = f"the hook pytest_evalmetrics_report failed: {type(error).__name__}: {error}"
-            hint = "fix it in the conftest.py or the plugin that defines it"
+            message, hint = raised_in_hook("pytest_evalmetrics_report", error)
             self._errors.append(ArtifactError(message, hint=hint))
         if self._keeps_all:  # half of what there was is no report
             run = FinishedRun(

@@ -267,7 +267,14 @@ def _lives(state: dict[str, Any]) -> bool:
 
 def _is_process(process: int) -> bool:
     if sys.platform == "win32":  # there os.kill(process, 0) would end it
-        return True
+        import ctypes  # noqa: PLC0415 - there alone
+
+        kernel = ctypes.WinDLL("kernel32", use_last_error=True)
+        if handle := kernel.OpenProcess(0x100000, False, process):  # SYNCHRONIZE
+            runs: bool = kernel.WaitForSingleObject(handle, 0) == 0x102  # noqa: PLR2004 - WAIT_TIMEOUT
+            kernel.CloseHandle(handle)
+            return runs
+        return ctypes.get_last_error() == 5  # noqa: PLR2004 - ERROR_ACCESS_DENIED: another user's
     try:
         os.kill(process, 0)
     except OSError as error:  # of another user's process: not permitted

@@ -221,19 +221,24 @@ def unlabelled(benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterato
             yield f"{of}{what} no {field}, so that no gated metric of its values counts them"
 
 
-def unreached_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
-    """Report rewards that never pass though some are above 0: their scale is another."""
+def misplaced_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
+    """Report a pass_threshold on another scale than the rewards: none of them passes, or each."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
     chosen = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
     names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
     rates = [name for name in names if is_rate(name)]
-    best = 0.0 if rewards is None or not rates else np.fmax.reduce(rewards, initial=0.0)
-    if not 0 < best < spec.pass_threshold:
+    if rewards is None or not rates or not np.isfinite(rewards).any():
         return []
-    of = f"{agent}: " if agent else ""
-    note = f"{of}no {spec.reward} reaches pass_threshold {spec.pass_threshold:.12g} (the largest "
-    note += f"is {best:.4g}), so that {', '.join(rates)} can't be above 0: set pass_threshold, "
-    return [f"{note}line {benchmark.line_of('pass_threshold')}, to what passes"]
+    least, best = np.nanmin(rewards), np.nanmax(rewards)
+    limit = f"pass_threshold {spec.pass_threshold:.12g}"
+    if 0 < best < spec.pass_threshold:
+        what, end = f"no {spec.reward} reaches {limit} (the largest is {best:.4g})", "above 0"
+    elif spec.pass_threshold <= 0 <= least:
+        what, end = f"each {spec.reward} reaches {limit} (the least is {least:.4g})", "below 1"
+    else:
+        return []
+    note = f"{f'{agent}: ' if agent else ''}{what}, so that {', '.join(rates)} can't be {end}: "
+    return [f"{note}set pass_threshold, line {benchmark.line_of('pass_threshold')}, to what passes"]
 
 
 def _lacks(estimate: Estimate, reward: str) -> bool:

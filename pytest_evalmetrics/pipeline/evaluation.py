@@ -430,7 +430,7 @@ class Evaluation:
                 result = replace(result, estimates={**result.estimates, **hooked})
         self._checks += map(self._with_cause, gates.check_numbers(benchmark, shown, result))
         self._notes += [*notes, *gates.few_numbers(benchmark, shown, result)]
-        self._notes += gates.unreached_threshold(benchmark, shown, table)
+        self._notes += gates.misplaced_threshold(benchmark, shown, table)
         self._notes += gates.unlabelled(benchmark, shown, table)
         intervals = metrics.threshold_intervals(plan, table)
         self._checks += gates.check_thresholds(benchmark, shown, result, intervals, self.look)

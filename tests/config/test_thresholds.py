@@ -92,7 +92,7 @@ def test_thresholds_that_mean_nothing(refusals):
         assert message in line
 
 
-def test_rewards_that_never_reach_the_pass_threshold_are_reported(project):
+def test_a_pass_threshold_on_another_scale_is_reported(project):
     rows = [{"_ng_task_index": i, "reward": 0.6 + i / 50, "x": 0.0} for i in range(10)]
     project.rows("runs.jsonl", rows)
     file = """
@@ -103,9 +103,10 @@ benchmarks:
 - {name: all zero, metrics: [pass_rate], reward: x}
 - {name: no rate, metrics: [mean_reward]}
 - {name: not asked for}
+- {name: all, metrics: [pass_rate], pass_threshold: 0}
 """
     project.write("a.bench.yaml", file)
-    project.run().assert_outcomes(passed=5)
+    project.run().assert_outcomes(passed=6)
     entries = project.report()["benchmarks"]
     notes = {e["name"]: [note for note in e["notes"] if "reach" in note] for e in entries}
     (note,) = notes.pop("none")
@@ -113,4 +114,7 @@ benchmarks:
     assert note.endswith(
         "pass_rate, pass@1 can't be above 0: set pass_threshold, line 4, to what passes"
     )
+    (note,) = notes.pop("all")
+    assert note.startswith("each reward reaches pass_threshold 0 (the least is 0.6), so that ")
+    assert note.endswith("pass_rate can't be below 1: set pass_threshold, line 9, to what passes")
     assert set(map(len, notes.values())) == {0}

@@ -152,3 +152,17 @@ def test_a_choice_that_makes_numbers_up_is_an_error(hooked):
     result.assert_outcomes(failed=len(messages))
     lines = [f"*hook pytest_evalmetrics_key_metrics {m}*" for m in messages.values()]
     result.stdout.fnmatch_lines_random(lines)
+
+
+def test_a_hook_for_finished_benchmarks_that_raises_makes_its_benchmark_inconclusive(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [pass_rate]\nxfail: known")
+    hook = "pytest_evalmetrics_benchmark_finished"
+    project.write("conftest.py", f"def {hook}(result):\n    raise OSError('no database')\n")
+    for workers in ((), ("-n", "1")):
+        text = project.run(*workers).stdout.str()
+        assert f"conftest.py:2: the hook {hook} failed: OSError: no database" in text
+        assert "\nINCONCLUSIVE  math.bench.yaml::math  pass_rate 0.5000" in text
+        assert "not evaluated" not in text
+        assert "Traceback" not in text
+    assert [check["gate"] for check in project.report()["benchmarks"][0]["checks"]][-1] == "data"

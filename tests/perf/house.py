@@ -242,7 +242,7 @@ def import_ratio(folder: Path, **env: str) -> float:
 def counts(folder: Path) -> Iterator[tuple[str, float, float]]:
     """Give the rows that no clock decides: what, how many, the limit."""
     offline, judged, _, _ = projects(folder)
-    yield "lines of the package", lines(PACKAGE), 30_000
+    yield "lines of the package", lines(PACKAGE), 36_000
     yield "modules", len(modules()), 200
     yield "longest chain of imports", longest(graph(everywhere=False)), 12
     yield "longest chain, those in functions too", longest(graph(everywhere=True)), 31
@@ -254,7 +254,7 @@ def counts(folder: Path) -> Iterator[tuple[str, float, float]]:
     yield "basenames that occur twice", len(repeated(stems)), 0
     yield "public class names that occur twice", len(repeated(public_classes())), 0
     yield "names that tests import from inside", names_from_inside(), 250
-    yield "lines of tests", lines(ROOT / "tests"), 26_000
+    yield "lines of tests", lines(ROOT / "tests"), 32_000
 
 
 def timings(folder: Path) -> Iterator[tuple[str, float, float]]:

@@ -66,7 +66,11 @@ def odd(pytester):
 REFUSED = """
 import os, pathlib
 from pytest_evalmetrics import run_folder as files
-assert files._is_process(0) and "msvcrt" in vars(files) and "fcntl" not in vars(files)
+assert files._is_process(os.getpid()) and not files._is_process(2**22 + 1)
+gone = os.posix_spawnp("true", ["true"], {})
+os.waitid(os.P_PID, gone, os.WEXITED | os.WNOWAIT)
+assert not files._is_process(gone) and os.waitpid(gone, 0)
+assert "msvcrt" in vars(files) and "fcntl" not in vars(files)
 here = pathlib.Path.cwd()
 with (here / "a").open("w"):
     for refused in (lambda: (here / "b?").touch(), lambda: (here / "con.json").mkdir(),

@@ -71,12 +71,23 @@ def locking(file, mode, size):
     fcntl.fcntl(file, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, size, 0))
 
 
+def open_process(access, inherit, process):
+    """Return a process's number as its handle, and 0 for one that is not there."""
+    assert (access, inherit) == (0x100000, False)
+    return process if Path(f"/proc/{process}").exists() else 0
+
+
+def ended(process):
+    """Check whether a process has ended, though somebody still has a handle of it."""
+    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+
+
 def import_there(name, namespace=None, *args, **kwargs):
     if (namespace or {}).get("__name__", "").startswith(OURS):
         if name in ("fcntl", "resource"):
             raise ModuleNotFoundError(f"No module named {name!r}", name=name)
-        if name == "msvcrt":
-            return MSVCRT
+        if name in ("msvcrt", "ctypes"):
+            return {"msvcrt": MSVCRT, "ctypes": CTYPES}[name]
     return _import(name, namespace, *args, **kwargs)
 
 
@@ -108,6 +119,12 @@ def refuse_name(path):
 
 
 MSVCRT = types.SimpleNamespace(LK_UNLCK=0, LK_LOCK=1, LK_NBLCK=2, locking=locking)
+KERNEL = types.SimpleNamespace(
+    OpenProcess=open_process,
+    WaitForSingleObject=lambda handle, wait: 0 if ended(handle) else 0x102 - wait,
+    CloseHandle=bool,
+)
+CTYPES = types.SimpleNamespace(WinDLL=lambda *_, **__: KERNEL, get_last_error=lambda: 87)
 RUN = os.environ.get("SIMULATED_WINDOWS")
 if RUN:
     importlib.machinery.SourceFileLoader.get_code = get_code

@@ -110,7 +110,7 @@ def test_a_run_may_share_its_level(project):
     alone = project.run()
     alone.assert_outcomes(failed=1, passed=7)
     alone.stdout.fnmatch_lines(
-        ["note: 8 benchmarks are tested: without any change up to 0.08 are expected to fail*"]
+        ["note: 8 benchmarks are tested: without any change up to 0.08 would fail by chance*"]
     )
     assert "8 benchmarks are tested" in (project.path / "evalmetrics/summary.md").read_text()
     project.write("pytest.ini", "[pytest]\nevalmetrics_family = run\n")

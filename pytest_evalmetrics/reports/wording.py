@@ -181,8 +181,8 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
     share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
     benchmarks_tested = many(len(levels), "benchmark", "is")
-    chance = f"up to {sum(levels):.2g} are expected to fail by chance, and at most {share} %"
-    return f"{benchmarks_tested} tested: without any change {chance} of such runs are red"
+    chance = f"up to {sum(levels):.2g} would fail by chance, and at most {share} % of such runs"
+    return f"{benchmarks_tested} tested: without any change {chance} would be red"
 
 
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:

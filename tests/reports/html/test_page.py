@@ -261,7 +261,7 @@ def test_the_policy_lets_nothing_else_run(failing):
             "selecting",
             {
                 ".lead": "1 was not evaluated. 1 was deselected.",
-                ".reasons": "ended by itself after a check",
+                ".reasons": "It stopped after a check",
             },
         ),
         ("unreadable", {"h1": "Inconclusive", ".reasons": "runs.jsonl"}),
@@ -280,7 +280,7 @@ def test_what_judges_took_and_how_they_agree(browser, pages):
     for what in ("1,800", "48,211", "2.31 s", "0.8600", "all labels are the same", "alpha 0.8200"):
         assert what in summary
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
-    assert "labels.jsonl:3: the judge says 1, a person 0" in browser.text("main")
+    assert "labels.jsonl:3: 1 by the judge, 0 by a person" in browser.text("main")
     assert browser.run("return window.pwned") is None
     assert browser.messages() == []
 

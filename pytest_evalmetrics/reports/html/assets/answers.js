@@ -1,4 +1,4 @@
-// The answers before and now, with the words that differ marked.
+// The answers before and now, with their differences highlighted.
 
 const SHOWN_FLIPS = 8;
 const LONGEST = 1500; // words of two texts, above which they are not compared word by word
@@ -30,7 +30,7 @@ function attemptsOf(title, attempts, first) {
   return h("div", {}, h("h3", {}, title),
     attempts.length ? attempts.map((a, k) => h("figure", {},
       h("figcaption", {}, `attempt ${a.sample}: `, h("b", {}, a.reward === null ? "missing" : num(a.reward))),
-      a.text ? h("pre", { class: "said-text" }, k === 0 && first ? first : a.text) : h("p", { class: "muted" }, "its text is not known"),
+      a.text ? h("pre", { class: "answer-text" }, k === 0 && first ? first : a.text) : h("p", { class: "muted" }, "no text recorded"),
       a.reason ? h("p", { class: "pre muted" }, `Judge: ${a.reason}`) : null)) : h("p", { class: "muted" }, "no attempt"));
 }
 
@@ -40,8 +40,8 @@ function flip(f, open, several) {
   const rewards = (side) => side.map((a) => (a.reward === null ? "–" : num(a.reward))).join(" ");
   return h("details", { class: "flip", open },
     h("summary", {}, h("code", {}, f.task), several ? ` of ${f.agent}` : "", `: ${rewards(f.before)} → ${rewards(f.now)}`),
-    f.prompt ? [h("h3", {}, "Asked"), h("pre", { class: "said-text" }, f.prompt)] : null,
-    f.reference ? [h("h3", {}, "Expected"), h("pre", { class: "said-text" }, f.reference)] : null,
+    f.prompt ? [h("h3", {}, "Prompt"), h("pre", { class: "answer-text" }, f.prompt)] : null,
+    f.reference ? [h("h3", {}, "Expected"), h("pre", { class: "answer-text" }, f.reference)] : null,
     h("div", { class: "sides" }, attemptsOf("Before", f.before, found && marked(found[0], "del")), attemptsOf("Now", f.now, found && marked(found[1], "ins"))));
 }
 
@@ -52,7 +52,7 @@ function answersPart(about) {
   const several = new Set(flips.map((f) => f.agent)).size > 1;
   const known = flips.some((f) => f.before.some((a) => a.text));
   return section("answers", "Answers",
-    h("p", { class: "muted" }, "The tasks that changed most, the worse ones first. ", known ? "Words that differ in the first attempts are marked." : "The earlier answers are not known: a baseline keeps them with answers: true."),
+    h("p", { class: "muted" }, "The tasks that changed most, regressions first. ", known ? "Differences between the first attempts are highlighted." : "The earlier answers are not available: a baseline keeps them with answers: true."),
     h("div", { class: "flips-list" }, flips.slice(0, SHOWN_FLIPS).map((f, k) => flip(f, k === 0, several)),
       flips.length > SHOWN_FLIPS ? h("details", {}, h("summary", {}, `${count(flips.length - SHOWN_FLIPS)} more`),
         h("div", { class: "flips-list" }, flips.slice(SHOWN_FLIPS).map((f) => flip(f, false, several)))) : null));

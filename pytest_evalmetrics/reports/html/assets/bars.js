@@ -4,10 +4,10 @@ const EDGE = 8;
 
 function intervalBar(metric, wide) {
   const limits = metric.limits || [];
-  const told = [metric.value, metric.low, metric.high, metric.baseline, ...limits.map((l) => l.at)]
+  const values = [metric.value, metric.low, metric.high, metric.baseline, ...limits.map((l) => l.at)]
     .filter((x) => x !== null && x !== undefined && Number.isFinite(x));
-  if (!told.length || metric.value === null) return h("span", { class: "muted" }, "–");
-  let [low, high] = [Math.min(...told), Math.max(...told)];
+  if (!values.length || metric.value === null) return h("span", { class: "muted" }, "–");
+  let [low, high] = [Math.min(...values), Math.max(...values)];
   const room = (high - low) * 0.08 || Math.abs(high) * 0.1 || 0.5;
   [low, high] = [low - room, high + room];
   const LENGTH = wide ? 240 : 176; // pixels, as the style sheet has it
@@ -48,7 +48,7 @@ function spoken(metric, limits) {
 const legend = () => h("p", { class: "legend" },
   h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("rect", { class: "range none", x: 2, y: 10, width: 24, height: 8, rx: 4 }), s("circle", { class: "now none", cx: 14, cy: 14, r: 5 })), "this run, with its interval"),
   h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("path", { class: "was", d: "M14 7l7 7l-7 7l-7-7z" })), "baseline"),
-  h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("rect", { class: "out", x: 2, y: 4, width: 12, height: 20 }), s("line", { class: "limit", x1: 14, x2: 14, y1: 2, y2: 26 })), "bound; it fails in the shaded part"));
+  h("span", {}, s("svg", { viewBox: "0 0 28 28", "aria-hidden": "true" }, s("rect", { class: "out", x: 2, y: 4, width: 12, height: 20 }), s("line", { class: "limit", x1: 14, x2: 14, y1: 2, y2: 26 })), "threshold; values in the shaded area fail"));
 
 // Noise is not in a failure's ink: what passes has no colour.
 function changeText(change, less, verdict) {

@@ -66,12 +66,12 @@ function agentParts(picture, found, prefix, name, item) {
     h("div", {}, h("p", { class: "tally" },
       [["down", compared.worse, "worse"], ["up", compared.better, "better"], ["", compared.same, "unchanged"], ["", compared.new, "new"], ["", compared.gone, "gone"]]
         .filter((p, k) => k < 3 || p[1]).map(([kind, n, word]) => h("span", { class: `change ${n ? kind : ""}` }, h("b", {}, count(n)), ` ${word}`))),
-    h("p", { class: "muted" }, `Each circle stands for the tasks with one ${picture.reward} before and one now; the larger, the more tasks. On the dashed line nothing changed, ${picture.lower.includes(picture.reward) ? "above" : "below"} it tasks got worse.`))) : null;
+    h("p", { class: "muted" }, `Each circle groups tasks by their ${picture.reward} before and now; its size shows how many there are. Tasks on the dashed line did not change, and those ${picture.lower.includes(picture.reward) ? "above" : "below"} it got worse.`))) : null;
   parts.push(section(`${prefix}-tasks`, title("Tasks"), flips, picture.parts.map((part) => breakdownTable(part, picture)),
-    found ? tasksPart(found, picture, prefix, item) : h("p", { class: "note" }, "Its tasks were left out to keep this page small; report.json holds them.")));
+    found ? tasksPart(found, picture, prefix, item) : h("p", { class: "note" }, "Tasks are omitted to keep this page small; report.json has them.")));
   if (picture.distributions.length) {
     parts.push(section(`${prefix}-dist`, title("Distributions"),
-      h("p", { class: "muted" }, "Of rollouts, in per cent of each side."),
+      h("p", { class: "muted" }, "Share of rollouts in per cent, before and now."),
       h("div", { class: "grid" }, picture.distributions.map((d) => h("div", { class: "card" },
         h("h3", {}, h("code", {}, d.score)), histogramChart(d), distributionTable(d))))));
   }
@@ -84,7 +84,7 @@ function errorsPart(about) {
     h("p", {}, h("b", {}, f.scorer), ` could not score ${plural(f.count, "row")}: `, h("code", {}, f.scores.join(", "))),
     f.kinds.map((kind) => h("details", { open: f.kinds.length === 1 },
       h("summary", {}, h("code", {}, kind.kind), ` ${plural(kind.count, "row")}`),
-      h("ul", { class: "said" }, kind.rows.map((r) => h("li", { class: "error" },
+      h("ul", { class: "messages" }, kind.rows.map((r) => h("li", { class: "error" },
         h("p", {}, h("code", { class: "place" }, r.row)), h("p", { class: "pre" }, r.reason), r.hint ? h("p", { class: "hint" }, r.hint) : null))),
       kind.count > kind.rows.length ? h("p", { class: "muted" }, `${count(kind.count - kind.rows.length)} more in row_scores.jsonl`) : null)))));
 }
@@ -95,17 +95,17 @@ function judgesPart(about) {
   const { judges, judge_checks: checks, agreements } = about;
   if (!judges.length && !checks.length && !agreements.length) return null;
   return section("judges", "Judges",
-    judges.length ? scrolling("What judges took", h("table", { class: "small" }, h("caption", {}, "What they took"),
-      cells(["Model", "Scores", "Answers", "Tokens", "Cost", "95 % within"]),
+    judges.length ? scrolling("Calls of judges", h("table", { class: "small" }, h("caption", {}, "Calls"),
+      cells(["Model", "Scores", "Answers", "Tokens", "Cost", "95th percentile"]),
       h("tbody", {}, judges.map((j) => h("tr", {}, h("th", { scope: "row" }, j.model, h("small", { class: "where" }, j.scorer)), h("td", { class: "n" }, h("code", {}, j.scores.join(", "))),
         h("td", { class: "n" }, count(j.calls)), h("td", { class: "n" }, count(j.total_tokens)), h("td", { class: "n" }, num(j.cost)), h("td", { class: "n" }, `${brief(j.latency_s.p95)} s`)))))) : null,
-    checks.length ? scrolling("Agreement with people", h("table", { class: "small" }, h("caption", {}, "Beside people's labels"),
+    checks.length ? scrolling("Agreement with people's labels", h("table", { class: "small" }, h("caption", {}, "Agreement with people's labels"),
       cells(["Score", "Rows", "Not scored", "Accuracy", "Kappa", "Weighted kappa"]),
       h("tbody", {}, checks.map((c) => h("tr", {}, h("th", { scope: "row" }, h("code", {}, c.score), c.reason ? h("small", { class: "where" }, c.reason) : null),
         [count(c.rows), count(c.failed), num(c.accuracy), num(c.kappa), num(c.quadratic_kappa)].map((text) => h("td", { class: "n" }, text))))))) : null,
-    checks.filter((c) => c.first.length).map((c) => h("details", {}, h("summary", {}, `Where ${c.score} differs from people`), h("ul", {}, c.first.map((d) =>
-      h("li", {}, h("code", { class: "place" }, d.row), `: the judge says ${num(d.judge)}, a person ${num(d.label)}`))))),
-    agreements.length ? h("ul", {}, agreements.map((a) => h("li", {}, h("code", {}, a.score), a.alpha === null ? `: the agreement of ${count(a.judges)} judges can't be told: ${a.reason}` : `: ${count(a.judges)} judges agree with Krippendorff's alpha ${num(a.alpha)} over ${plural(a.rows, "row")}`))) : null);
+    checks.filter((c) => c.first.length).map((c) => h("details", {}, h("summary", {}, `Rows where ${c.score} differs from people's labels`), h("ul", {}, c.first.map((d) =>
+      h("li", {}, h("code", { class: "place" }, d.row), `: ${num(d.judge)} by the judge, ${num(d.label)} by a person`))))),
+    agreements.length ? h("ul", {}, agreements.map((a) => h("li", {}, h("code", {}, a.score), a.alpha === null ? `: the agreement of ${count(a.judges)} judges is undefined: ${a.reason}` : `: ${count(a.judges)} judges, Krippendorff's alpha ${num(a.alpha)} over ${plural(a.rows, "row")}`))) : null);
 }
 
 function historyPart(about) {
@@ -122,13 +122,13 @@ function historyPart(about) {
 
 function originPart(item, about) {
   const against = [...new Set(Object.values(about.pictures).map((p) => p.against).filter(Boolean))];
-  return section("origin", "Where it comes from",
+  return section("origin", "Sources",
     h("dl", {},
       h("dt", {}, "Benchmark"), h("dd", {}, h("code", { class: "place" }, `${item.file}:${about.line}`)),
       h("dt", {}, "Agents"), h("dd", {}, about.agents.length ? about.agents.map((a) => h("span", { class: "block" }, h("b", {}, a.agent), `: ${plural(a.tasks, "task")}, ${plural(a.rollouts, "rollout")}${a.missing ? `, ${count(a.missing)} missing` : ""}`)) : "none"),
       against.length ? [h("dt", {}, "Compared with"), h("dd", {}, against.map((text) => h("span", { class: "block place" }, text)))] : null,
       about.recorded.length ? [h("dt", {}, "Recorded"), h("dd", {}, about.recorded.map((line) => h("span", { class: "block" }, line)))] : null),
-    about.sources.length ? scrolling("Files", h("table", { class: "small" }, h("caption", {}, "Files that were read"),
+    about.sources.length ? scrolling("Files", h("table", { class: "small" }, h("caption", {}, "Files read"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "File"), h("th", { scope: "col", class: "n" }, "Rows"), h("th", { scope: "col", class: "n" }, "Size"))),
       h("tbody", {}, about.sources.map((f) => h("tr", {}, h("th", { scope: "row" }, h("code", { class: "place" }, f.path)), h("td", { class: "n" }, count(f.rows)), h("td", { class: "n" }, bytes(f.size))))))) : null,
     about.more_sources ? h("p", { class: "muted" }, `and ${count(about.more_sources)} more files`) : null,
@@ -141,7 +141,7 @@ function originPart(item, about) {
 
 function benchmarkParts(item, at) {
   const about = data(`about-${at}`);
-  if (!about) return [h("p", { class: "note" }, "This benchmark passes; its details were left out to keep this page small. report.json holds them.")];
+  if (!about) return [h("p", { class: "note" }, "This benchmark passes. Its details are omitted to keep this page small; report.json has them.")];
   const found = data(`tasks-${at}`) || {};
   const several = about.agents.length > 1;
   return [
@@ -153,7 +153,7 @@ function benchmarkParts(item, at) {
     historyPart(about),
     about.agents.flatMap((a, k) => (Object.hasOwn(about.pictures, a.agent)
       ? agentParts(about.pictures[a.agent], Object.hasOwn(found, a.agent) && found[a.agent], `a${k}`, several ? a.agent : "", item) : [])),
-    about.short ? h("p", { class: "note" }, "So many benchmarks fail that this page is a short one; report.json holds the rest.") : null,
+    about.short ? h("p", { class: "note" }, "This page is shortened because many benchmarks fail; report.json has the rest.") : null,
     judgesPart(about),
     originPart(item, about),
   ];
@@ -168,7 +168,7 @@ function benchmarkPage(rows, at, alone) {
     h("div", { class: `verdict ${WORDS[item.verdict][1]} one` },
       h("h1", { tabindex: "-1" }, item.name, " ", badge(item.verdict, true)),
       h("p", { class: "place" }, item.id),
-      item.xfail ? h("p", { class: "muted" }, "Known to fail (xfail): it does not count.") : null),
+      item.xfail ? h("p", { class: "muted" }, "Expected to fail (xfail): it does not count.") : null),
     benchmarkParts(item, at),
   ];
 }

@@ -1,4 +1,4 @@
-// What an unchanged system does from run to run, and the settings that fit it.
+// The noise of an unchanged system from run to run, and the settings that fit it.
 
 function noisePart(benchmark, at) {
   const items = [];
@@ -19,9 +19,9 @@ function showNoise(noise) {
   const title = "Noise of an unchanged system";
   return [[
     h("h1", { tabindex: "-1" }, title),
-    h("p", { class: "lead" }, "Each chart shows one metric in the runs of a system that did not change. The band is the 95 % interval of a run by its tasks alone: where runs lie further apart than it, they differ as a whole."),
+    h("p", { class: "lead" }, "Each chart shows one metric over runs of an unchanged system. The band is the 95 % interval that a run's own tasks give. Runs that differ by more than this band have noise of their own."),
     noise.benchmarks.map(noisePart),
-    noise.patch.length ? section("patch", "Settings that fit it", h("p", {}, "A patch to the benchmark files, for ", h("code", {}, "git apply"), ":"),
+    noise.patch.length ? section("patch", "Recommended settings", h("p", {}, "A patch to the benchmark files, for ", h("code", {}, "git apply"), ":"),
       scrolling("Patch", h("pre", {}, noise.patch.join("\n")))) : null,
   ], title];
 }

@@ -16,19 +16,19 @@ function verdictLine(run) {
   const known = run.counts;
   const bad = known.FAIL + known.INCONCLUSIVE;
   if (!run.benchmarks && !run.lost) return "No benchmark was evaluated.";
-  const told = [];
-  if (known.FAIL) told.push(`${count(known.FAIL)} ${known.FAIL === 1 ? "fails" : "fail"}`);
-  if (known.INCONCLUSIVE) told.push(`${count(known.INCONCLUSIVE)} could not be judged`);
-  if (known.WARN) told.push(`${count(known.WARN)} ${known.WARN === 1 ? "warns" : "warn"}`);
-  if (run.lost) told.push(`${count(run.lost)} ${run.lost === 1 ? "was" : "were"} not evaluated`);
+  const phrases = [];
+  if (known.FAIL) phrases.push(`${count(known.FAIL)} ${known.FAIL === 1 ? "fails" : "fail"}`);
+  if (known.INCONCLUSIVE) phrases.push(`${count(known.INCONCLUSIVE)} could not be judged`);
+  if (known.WARN) phrases.push(`${count(known.WARN)} ${known.WARN === 1 ? "warns" : "warn"}`);
+  if (run.lost) phrases.push(`${count(run.lost)} ${run.lost === 1 ? "was" : "were"} not evaluated`);
   const all = plural(run.benchmarks + run.lost, "benchmark");
   const left = (run.skips ? ` ${plural(run.skips, "benchmark")} ${run.skips === 1 ? "was" : "were"} skipped.` : "")
     + (run.deselected ? ` ${count(run.deselected)} ${run.deselected === 1 ? "was" : "were"} deselected.` : "");
   if (!bad && !known.WARN && !run.lost) {
     return (run.benchmarks === 1 ? "The benchmark passes." : `All ${all} pass.`) + left;
   }
-  return `Of ${all}, ${told.join(", ")}.`
-    + (run.known_to_fail ? ` ${plural(run.known_to_fail, "benchmark")} known to fail (xfail) ${run.known_to_fail === 1 ? "does" : "do"} not count.` : "")
+  return `Of ${all}, ${phrases.join(", ")}.`
+    + (run.known_to_fail ? ` ${plural(run.known_to_fail, "benchmark")} expected to fail (xfail) ${run.known_to_fail === 1 ? "does" : "do"} not count.` : "")
     + left;
 }
 
@@ -64,8 +64,8 @@ function inTheWay(run, rows) {
     h("ul", { class: "reasons" },
       shown.map((r) => entry(r.verdict, h("a", { href: target(r) }, r.name), r.reason, r.reasons - 1)),
       lost.slice(0, 8).map((id) => entry("INCONCLUSIVE", h("span", {}, id), run.broken_off.includes(id)
-        ? "It ended by itself after a check: what else it would have checked is not known."
-        : "It was collected and never evaluated: a crash, -x, or an interrupt."))),
+        ? "It stopped after a check, before its end. Further checks may be missing."
+        : "It was collected but not evaluated: a crash, -x, or an interrupt."))),
     telling.length > shown.length || run.lost > 8
       ? h("p", { class: "muted" }, `and ${count(telling.length - shown.length + Math.max(0, run.lost - 8))} more, in the table below`) : null);
 }
@@ -75,7 +75,7 @@ function skippedOnes(run) {
   const shown = run.skipped.slice(0, 20);
   return h("section", { "aria-labelledby": "skipped", class: "part" },
     h("h2", { id: "skipped" }, "Skipped"),
-    h("p", { class: "muted" }, "Left out on purpose: no number of theirs stands in this report."),
+    h("p", { class: "muted" }, "Skipped on purpose. This report has no numbers of theirs."),
     h("ul", { class: "reasons" }, shown.map((s) => h("li", { class: "left" }, h("p", { class: "what" }, s.id), h("p", {}, s.reason)))),
     run.skips > shown.length ? h("p", { class: "muted" }, `and ${count(run.skips - shown.length)} more`) : null);
 }
@@ -152,13 +152,13 @@ function agentsTable(rows) {
 
 function leftOut(run) {
   const { rows, about, tasks, brief: cut, short } = run.left_out;
-  const told = [];
-  if (rows) told.push(`${plural(rows, "benchmark")} ${rows === 1 ? "is" : "are"} not in this table`);
-  if (about) told.push(`${plural(about, "benchmark")} ${about === 1 ? "has" : "have"} no page of ${about === 1 ? "its" : "their"} own`);
-  if (short) told.push(`${plural(short, "benchmark")} that ${short === 1 ? "fails has" : "fail have"} a short page`);
-  if (tasks) told.push(`${plural(tasks, "benchmark")} ${tasks === 1 ? "has" : "have"} no tasks listed`);
-  if (cut) told.push(`${plural(cut, "benchmark")} ${cut === 1 ? "has" : "have"} only the fifty tasks listed that tell the most`);
-  return told.length ? h("p", { class: "note" }, `Left out, to keep this page small: ${told.join("; ")}. What failed comes first, so this is mostly of benchmarks that pass. report.json holds everything.`) : null;
+  const phrases = [];
+  if (rows) phrases.push(`${plural(rows, "benchmark")} ${rows === 1 ? "is" : "are"} not in this table`);
+  if (about) phrases.push(`${plural(about, "benchmark")} ${about === 1 ? "has" : "have"} no page of ${about === 1 ? "its" : "their"} own`);
+  if (short) phrases.push(`${plural(short, "benchmark")} that ${short === 1 ? "fails has" : "fail have"} a short page`);
+  if (tasks) phrases.push(`${plural(tasks, "benchmark")} ${tasks === 1 ? "has" : "have"} no tasks listed`);
+  if (cut) phrases.push(`${plural(cut, "benchmark")} ${cut === 1 ? "has" : "have"} only fifty tasks listed`);
+  return phrases.length ? h("p", { class: "note" }, `Omitted to keep this page small: ${phrases.join("; ")}. Failures are kept first; report.json has everything.`) : null;
 }
 
 function overviewPage(run, rows) {

@@ -66,9 +66,9 @@ function trendPage(benchmark) {
   return [
     h("nav", { class: "steps", "aria-label": "Benchmarks" }, h("a", { href: "#/" }, "← All runs")),
     h("div", { class: `verdict ${WORDS[benchmark.verdict][1]} one` }, h("h1", { tabindex: "-1" }, benchmark.name, " ", badge(benchmark.verdict, true)), h("p", { class: "place" }, benchmark.id)),
-    lines.length ? section("trend", "Trend", h("p", { class: "muted" }, "The band is the 95 % interval, a square a run that fails, and a dotted line a run from which on the metric is another than before."),
+    lines.length ? section("trend", "Trend", h("p", { class: "muted" }, "The band is the 95 % interval. A square is a failed run, and a dotted line marks where the level of the metric changed."),
       h("div", { class: "grid" }, lines.map((line) => h("div", { class: "card" }, h("h3", {}, h("code", {}, lineName(line))), lineChart(line, runs),
-        line.changes.map((at) => h("p", {}, `changed on ${runs[at].time.slice(0, 10)}`, runs[at].commit ? [" at ", h("code", {}, runs[at].commit.slice(0, 10))] : null)))))) : h("p", { class: "note" }, "There is one run of it so far."),
+        line.changes.map((at) => h("p", {}, `changed on ${runs[at].time.slice(0, 10)}`, runs[at].commit ? [" at ", h("code", {}, runs[at].commit.slice(0, 10))] : null)))))) : h("p", { class: "note" }, "There is only one run so far."),
     section("each", "Runs", scrolling("Runs", h("table", { class: "small" }, h("caption", { class: "hidden-text" }, "Runs"), cells(["Run", "Verdict", ...lines.map(lineName)]),
       h("tbody", {}, runs.map((r, i) => h("tr", {}, h("th", { scope: "row" }, r.href ? link(r) : r.time), h("td", { class: "n" }, badge(r.verdict)), lines.map((line) => h("td", { class: "n" }, num(line.values[i]))))).reverse())))),
   ];

@@ -23,9 +23,9 @@ function taskItems(found, about, score) {
 // A task's rewards as cells: filled by their size where they lie in [0, 1], else as numbers.
 function strip(values, label) {
   if (!values) return h("span", { class: "muted" }, "–");
-  const told = `${label}: ${values.map(short).join(", ")}`;
+  const text = `${label}: ${values.map(short).join(", ")}`;
   if (values.some((v) => v !== null && (v < 0 || v > 1))) return h("span", { class: "strip-text" }, values.slice(0, 8).map(brief).join(" "));
-  return h("span", { class: "strip", role: "img", "aria-label": told, title: told }, values.map((v) => {
+  return h("span", { class: "strip", role: "img", "aria-label": text, title: text }, values.map((v) => {
     const cell = h("i", { class: v === null ? "none" : v === 1 ? "full" : v === 0 ? "zero" : "part" });
     if (v !== null && v > 0 && v < 1) cell.style.setProperty("--share", `${100 * v}%`);
     return cell;
@@ -77,11 +77,11 @@ function taskDetail(found, item, several, address) {
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Sample"), several ? h("th", { scope: "col", class: "n" }, "Before") : null,
         h("th", { scope: "col", class: "n" }, several ? "Now" : found.scores[0]), h("th", { scope: "col" }, "Row"))),
       h("tbody", {}, lines))) : null,
-    length >= found.attempts ? h("p", { class: "muted" }, `Of each task at most ${found.attempts} attempts are shown.`) : null,
+    length >= found.attempts ? h("p", { class: "muted" }, `At most ${found.attempts} attempts per task are shown.`) : null,
     means.length ? scrolling(`Other scores of task ${item.id}`, h("table", { class: "small" }, h("caption", {}, "Other scores, mean"),
       h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Score"), several ? h("th", { scope: "col", class: "n" }, "Before") : null, h("th", { scope: "col", class: "n" }, "Now"))),
       h("tbody", {}, means.map(([name, before, after]) => h("tr", {}, h("th", { scope: "row" }, name), several ? h("td", { class: "n" }, num(before)) : null, h("td", { class: "n" }, num(after))))))) : null,
-    item.notes.length ? h("div", {}, h("p", { class: "caption" }, "What scorers said"), h("ul", { class: "said" }, item.notes.map((note) =>
+    item.notes.length ? h("div", {}, h("p", { class: "caption" }, "Messages of scorers"), h("ul", { class: "messages" }, item.notes.map((note) =>
       h("li", { class: note.kind ? "error" : "" },
         h("p", { class: "muted" }, `sample ${note.sample}`, note.kind ? [" · ", h("code", {}, note.kind)] : null, note.scores ? ` · ${note.scores.join(", ")}` : null, note.row ? [" · ", h("code", { class: "place" }, note.row)] : null),
         h("p", { class: "pre" }, note.reason))))) : null);
@@ -112,7 +112,7 @@ function tasksPart(found, about, prefix, benchmark) {
       ...(several ? [{ key: "change", label: "Change", by: (t) => t.good, class: "n" }] : []),
       ...(several ? [{ key: "strip-was", label: "Attempts before", class: "lg" }] : []),
       { key: "strip", label: several ? "Attempts now" : "Attempts", class: several ? "lg" : "" },
-      ...(noted ? [{ key: "notes", label: "Said", by: (t) => t.notes.length, first: -1, class: "n md" }] : []),
+      ...(noted ? [{ key: "notes", label: "Messages", by: (t) => t.notes.length, first: -1, class: "n md" }] : []),
       { key: "row", label: "Rows", class: "lg" },
     ],
     row: (t) => {
@@ -133,7 +133,7 @@ function tasksPart(found, about, prefix, benchmark) {
     },
   });
   const update = (asked) => {
-    const shown = items.filter((t) => (!wanted.kind || (wanted.kind === "said" ? t.notes.length : t.kind === wanted.kind))
+    const shown = items.filter((t) => (!wanted.kind || (wanted.kind === "messages" ? t.notes.length : t.kind === wanted.kind))
       && (!wanted.text || t.id.toLowerCase().includes(wanted.text) || t.notes.some((n) => n.reason.toLowerCase().includes(wanted.text))));
     list.update(shown);
     if (asked) say(plural(shown.length, "task"));
@@ -161,11 +161,11 @@ function tasksPart(found, about, prefix, benchmark) {
   const tools = h("div", { class: "tools" },
     h("label", {}, "Search tasks", search),
     there.size > 1 || noted ? h("label", {}, "Show", h("select", { class: "kind", change: (e) => { wanted.kind = e.target.value; update(true); } },
-      option("", "all"), Object.keys(KINDS).filter((k) => there.has(k)).map((k) => option(k, KINDS[k])), noted ? option("said", "with a word of a scorer") : null)) : null,
+      option("", "all"), Object.keys(KINDS).filter((k) => there.has(k)).map((k) => option(k, KINDS[k])), noted ? option("messages", "with messages") : null)) : null,
     found.scores.length > 1 ? h("label", {}, "Score", h("select", { class: "score", change: (e) => { wanted.score = e.target.value; rescore(); update(true); } },
       found.scores.map((name) => option(name, name)))) : null);
   update(false);
   const cut = found.of > found.ids.length
-    ? h("p", { class: "note" }, `${count(found.ids.length)} of ${count(found.of)} tasks are listed: those that got worse, those without a value, those that got better, then the lowest. report.json holds them all.`) : null;
+    ? h("p", { class: "note" }, `${count(found.ids.length)} of ${count(found.of)} tasks are listed: the worse ones, those without a value, the better ones, then the lowest. report.json has them all.`) : null;
   return [cut, tools, list.element];
 }

@@ -193,16 +193,20 @@ class RetryingSender:
         first = self._first.get(of)
         if first is None:
             first = self._first[of] = asyncio.get_running_loop().create_future()
-            ended = None
+            ended, is_there = None, False
             try:
-                return await self._send(endpoint, payload)
+                answer = await self._send(endpoint, payload)
+                is_there = True
             except SendFailure as failure:
                 failure.fatal = failure.fatal or failure.kind in _NEVER_THERE
-                if failure.fatal:
-                    ended = failure
-                    del self._first[of]  # another benchmark may ask for something that is there
+                ended = failure if failure.fatal else None
+                is_there = not failure.fatal
                 raise
+            else:
+                return answer
             finally:
+                if not is_there:  # or cancelled; the next benchmark asks alone again
+                    del self._first[of]
                 first.set_result(ended)
         if not first.done() and (failed := await asyncio.shield(first)) is not None:
             failed.attempts = 0  # nothing was sent for this one

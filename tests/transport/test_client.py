@@ -244,3 +244,15 @@ def test_memory_is_bounded_by_the_parallelism(client):
         peaks.append(tracemalloc.get_traced_memory()[1])
         tracemalloc.stop()
     assert peaks[1] < peaks[0] + 200_000  # all rows are 4 MB
+
+
+def test_a_call_that_was_cancelled_does_not_show_that_its_endpoint_is_there(client):
+    async def cancelled():
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(0):
+                await client.call()
+
+    client(broken("refused")).run(cancelled())
+    with pytest.raises(EndpointError):
+        client.ask_many(range(9), 3, max_retries=0)
+    assert len(client.sender.bodies) == 2

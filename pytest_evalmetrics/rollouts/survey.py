@@ -180,16 +180,16 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
 
 def _rewards(table: RolloutTable) -> list[str]:
     """List what may be the reward, the likeliest first; no identifier, no time, no usage."""
-    shares: list[str] = []
-    others: list[str] = []
+    ranks: dict[str, int] = {}
     for name, column in table.scores.items():
         values = column[np.isfinite(column)]
         numbers = list(map(int if name in table.integers else float, values))
         if name not in USAGE and may_be_reward(name, numbers):
-            is_share = len(values) and values.min() >= 0 and values.max() <= 1
-            (shares if is_share else others).append(name)
-    names = [*shares, *others]
-    return [*dict.fromkeys([*by_name(names, REWARDS), *sorted(names, key=less_is_better)])]
+            low, high = (values.min(), values.max()) if len(values) else (-1.0, 0.0)
+            # those in [0, 1] first, and of these the ones that differ
+            ranks[name] = (low == high) if 0 <= low and high <= 1 else 2
+    names = sorted(ranks, key=lambda name: (less_is_better(name), ranks[name]))
+    return [*dict.fromkeys([*by_name([*ranks], REWARDS), *names])]
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:

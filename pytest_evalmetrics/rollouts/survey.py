@@ -187,7 +187,7 @@ def _rewards(table: RolloutTable) -> list[str]:
         if name not in USAGE and may_be_reward(name, numbers):
             low, high = (values.min(), values.max()) if len(values) else (-1.0, 0.0)
             # those in [0, 1] first, and of these the ones that differ
-            ranks[name] = (low == high) if 0 <= low and high <= 1 else 2
+            ranks[name] = (low == high) if low >= 0 and high <= 1 else 2
     names = sorted(ranks, key=lambda name: (less_is_better(name), ranks[name]))
     return [*dict.fromkeys([*by_name([*ranks], REWARDS), *names])]
 

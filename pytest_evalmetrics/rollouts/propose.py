@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from contextlib import suppress
 from dataclasses import asdict, replace
-from itertools import islice
+from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -113,6 +113,10 @@ def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any
 
 
 def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
+    if _are_runs(list(value.values())):
+        shape = {"rows": f"{path}.*" if path else "*"}
+        shape |= {"keyed": "id"} if isinstance(next(iter(value.values())), dict) else {}
+        yield shape, f"rows: the runs of {', '.join(value)}, which share tasks"
     if kind := _keyed(list(value.values())):
         where = f"in {path!r}" if path else "at the top"
         shape = {"rows": path or None, "keyed": "id"}
@@ -137,6 +141,22 @@ def _keyed(inner: Sequence[Any]) -> str:
     if len(inner) > 1 and all(map(_is_objects, inner)):
         return "lists"
     return "numbers" if len(inner) >= _LONG and all(map(_is_number, inner)) else ""
+
+
+def _are_runs(values: Sequence[Any]) -> bool:
+    """Check whether values are runs of several agents: lists or objects with the same tasks."""
+    ids = [_ids_in(value) for value in values] if 1 < len(values) <= _FEW else [set[str]()]
+    shared, most = len(set.intersection(*ids)), max(map(len, ids))
+    return all(ids) and most >= len(values) and 2 * shared >= most
+
+
+def _ids_in(value: Any) -> set[str]:
+    """Return the ids of the tasks in a list or an object; empty where they are unknown."""
+    if isinstance(value, dict):
+        is_keyed = _keyed(list(value.values())) and not by_name(value, REWARDS)
+        return set(value) if is_keyed else set()
+    key = next(iter(by_name(value[0], _TASK)), None) if _is_objects(value) else None
+    return {str(row.get(key)) for row in value} if key else set()
 
 
 def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
@@ -176,13 +196,20 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
         names = [str(name) for name, _ in Counter(columns[pivot.name]).most_common()]
         lines.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
         lines.append(_reason("reward", names[:2]))
-        spec = replace(spec, pivot=pivot, fields=FieldMap(task=pivot.by[0], reward=names[0]))
+        of_first = [name == names[0] for name in columns[pivot.name]]
+        task = _task({path: [*compress(c, of_first)] for path, c in columns.items()}, lines)
+        task = task or pivot.by[0]
+        task = task if task == pivot.by[0] else f"_line.{task}"
+        spec = replace(spec, pivot=pivot, fields=FieldMap(task=task, reward=names[0]))
     if spec.lists or pivot is not None:
         return Proposal(spec, tuple(lines), (True, True, len(rows)))
     task = spec.keyed or _task(columns, lines)
     sample = None if task is None else _sample(columns, task, lines)
     agents = by_name(_fitting(columns, lambda v: isinstance(v, str)), _AGENT)[:1]
     agent = next((path for path in agents if _distinct(columns[path]) <= _FEW), None)
+    why = "by its name"
+    if spec.rows and spec.rows.endswith("*") and "_parent._key" in columns:
+        agent, why = "_parent._key", "the name of the run"
     reward, words = _reward(columns, {task, sample, agent}, lines)
     question = next(iter(by_name(columns, _QUESTION)), None)
     is_default = reward is not None and "." not in reward and not words and spec.keyed is None
@@ -193,7 +220,7 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
         reward=None if is_default else reward,
         content=None if question in (None, task) else (question,),
     )
-    lines += [_reason("agent", [agent], "by its name")] if agent else []
+    lines += [_reason("agent", [agent], why)] if agent else []
     spec = replace(spec, fields=fields, map={"reward": words} if words else {})
     worth = (reward is not None, task is not None, len(rows))
     return Proposal(spec, tuple(lines), worth, reward)
@@ -290,7 +317,11 @@ def _reward(
     columns: Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
     """Find the reward, and what its words mean where it is no number."""
-    numbers = [p for p, column in _fitting(columns, _is_number).items() if may_be_reward(p, column)]
+    numbers = [
+        path
+        for path, column in _fitting(columns, _is_number).items()
+        if may_be_reward(path, column) and not _of_file(path, column)
+    ]
     words = {
         path: {str(v): _worth(path, v) for v in column if v is not None}
         for path, column in _fitting(columns, lambda v: _word(v) in _WORDS).items()
@@ -304,6 +335,11 @@ def _reward(
         return None, {}
     lines.append(_reason("reward", paths[:3], "by its name" if named else "by its values"))
     return paths[0], words.get(paths[0], {})
+
+
+def _of_file(path: str, column: Sequence[Any]) -> bool:
+    """Check whether a field encloses all rows alike, as a summary does."""
+    return path.startswith("_parent.") and len(column) > 1 and _distinct(column) == 1
 
 
 def _worth(path: str, value: Any) -> float | None:

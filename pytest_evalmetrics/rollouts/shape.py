@@ -233,12 +233,17 @@ class _Rows:
         self, value: Any, path: str, parent: dict[str, Any]
     ) -> Iterator[tuple[Any, dict[str, Any]]]:
         """Follow the path of `rows`; each place comes with what encloses it, without lists."""
+        keyed = path == "*" and self._spec.keyed is not None  # whose keys are ids
         if not path:
             yield value, parent
         elif (path == "*" or path.startswith("*.")) and isinstance(value, dict | list):
             for name, each in value.items() if isinstance(value, dict) else enumerate(value):
-                keyed = isinstance(value, dict) and isinstance(each, dict)
-                yield from self._inner({_KEY: name, **each} if keyed else each, path[2:], parent)
+                inner, around = each, parent
+                if isinstance(value, dict) and isinstance(each, dict) and not keyed:
+                    inner = {_KEY: name, **each}
+                elif isinstance(value, dict):
+                    around = {**parent, _KEY: name}
+                yield from self._inner(inner, path[2:], around)
         elif isinstance(value, dict):
             ends = [len(path), *(i for i, sign in enumerate(path) if sign == ".")]
             end = next((end for end in sorted(ends, reverse=True) if path[:end] in value), None)

@@ -52,6 +52,21 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         "{keyed: id, fields: {reward: value}}",
         "mean_reward",
     ),
+    "models.json": (
+        {"date": {}, "by": {m: {f"t{n}": n / 11 for n in range(N)} for m in ("m1", "m2")}},
+        "{rows: by.*, keyed: id, fields: {agent: _parent._key, reward: value}}",
+        "mean_reward",
+    ),
+    "runs.json": (
+        {m: [{"task_id": n, "passed": p} for n, p in enumerate(PASSES)] for m in ("m1", "m2")},
+        "{rows: '*', fields: {task: task_id, agent: _parent._key}}",
+        "pass@1",
+    ),
+    "summary.json": (
+        {"sum": {"passed": 8}, "rows": [{"id": n, "g": {"ok": p}} for n, p in enumerate(PASSES)]},
+        "{rows: rows, fields: {task: id, reward: g.ok}}",
+        "pass@1",
+    ),
     "lists.json": (
         {"total": 3, "resolved_ids": ["a", "b"], "unresolved_ids": ["c"]},
         "{lists: {resolved_ids: 1, unresolved_ids: 0}}",
@@ -66,6 +81,17 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         (
             "{pivot: {by: trace_id, name: name, value: value}, "
             "fields: {task: trace_id, reward: correctness}}"
+        ),
+        "mean_reward",
+    ),
+    "graded.jsonl": (
+        lines(
+            {"id": n, "input": f"q {n % 6}", "scores": [{"name": m, "value": n / 11} for m in "ab"]}
+            for n in range(N)
+        ),
+        (
+            "{rows: scores, pivot: {by: _parent.id, name: name, value: value}, "
+            "fields: {task: _line._parent.input, reward: a}}"
         ),
         "mean_reward",
     ),
@@ -132,7 +158,16 @@ REASONS = {  # the comments of some of the proposals
         "reward: value, by its name",
     ],
     "lists.json": ["lists of ids: resolved_ids, unresolved_ids, by their names"],
-    "long.jsonl": ["each line is one score: 'name' has 2 names", "reward: correctness; or fluency"],
+    "long.jsonl": [
+        "each line is one score: 'name' has 2 names",
+        "reward: correctness; or fluency",
+        "task: trace_id, 12 values in 12 rows",
+    ],
+    "models.json": [
+        "rows: the runs of m1, m2, which share tasks",
+        "reward: value, by its name",
+        "agent: _parent._key, the name of the run",
+    ],
     "own_ids.jsonl": [
         "task: input, 12 values in 60 rows; or id",
         "reward: score, by its name",

@@ -114,9 +114,9 @@ def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any
 
 def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
     if _are_runs(list(value.values())):
-        shape = {"rows": f"{path}.*" if path else "*"}
-        shape |= {"keyed": "id"} if isinstance(next(iter(value.values())), dict) else {}
-        yield shape, f"rows: the runs of {', '.join(value)}, which share tasks"
+        keyed = "id" if isinstance(next(iter(value.values())), dict) else None
+        runs = {"rows": f"{path}.*" if path else "*", "keyed": keyed}
+        yield runs, f"rows: the runs of {', '.join(value)}, which share tasks"
     if kind := _keyed(list(value.values())):
         where = f"in {path!r}" if path else "at the top"
         shape = {"rows": path or None, "keyed": "id"}
@@ -320,7 +320,8 @@ def _reward(
     numbers = [
         path
         for path, column in _fitting(columns, _is_number).items()
-        if may_be_reward(path, column) and not _of_file(path, column)
+        # a summary of the file encloses all rows alike
+        if may_be_reward(path, column) and (path[:7] != "_parent" or _distinct(column) > 1)
     ]
     words = {
         path: {str(v): _worth(path, v) for v in column if v is not None}
@@ -335,11 +336,6 @@ def _reward(
         return None, {}
     lines.append(_reason("reward", paths[:3], "by its name" if named else "by its values"))
     return paths[0], words.get(paths[0], {})
-
-
-def _of_file(path: str, column: Sequence[Any]) -> bool:
-    """Check whether a field encloses all rows alike, as a summary does."""
-    return path.startswith("_parent.") and len(column) > 1 and _distinct(column) == 1
 
 
 def _worth(path: str, value: Any) -> float | None:

@@ -85,7 +85,7 @@ def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 
 def _short_names(paths: Sequence[str]) -> list[str]:
-    """Name runs by the least of their paths' ends that tells them apart."""
+    """Name runs by the shortest unique ends of their paths."""
     ends = (["/".join(Path(path).parts[-parts:]) for path in paths] for parts in range(1, 9))
     return next((names for names in ends if len(set(names)) == len(names)), [*paths])
 
@@ -157,7 +157,7 @@ def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str,
 
 
 def _culprit(given: Namespace) -> tuple[list[str], bool]:
-    """Find the first worse of runs, oldest first; return lines, and whether there is one."""
+    """Find the first worse run; return the lines to print, and whether one was found."""
     from pytest_evalmetrics import metrics
     from pytest_evalmetrics.pipeline.regressions import rule_of
     from pytest_evalmetrics.pipeline.run_series import first_worse, runs_of_commits
@@ -253,7 +253,7 @@ def _of_reports(name: str, first: Path, path: Path, given: Namespace) -> Iterato
 def _differences(
     name: str, benchmark: Benchmark, table: RolloutTable | None, given: Namespace
 ) -> Iterator[Difference]:
-    """Evaluate a benchmark, and yield what its checks say of each metric."""
+    """Evaluate a benchmark, and yield the result of each metric."""
     from pytest_evalmetrics.pipeline.evaluation import Evaluation
     from pytest_evalmetrics.reports.wording import change_of
 
@@ -282,7 +282,7 @@ def _differences(
 
 
 def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | None:
-    """Test twice, one-sided, that the change lies within the margin (Schuirmann 1987)."""
+    """Test for equivalence within the margin by two one-sided tests (Schuirmann 1987)."""
     from pytest_evalmetrics.stats import t_sf
 
     drop, se, units = evidence.get("drop"), evidence.get("se"), evidence.get("units") or 0
@@ -297,7 +297,7 @@ def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | N
 
 
 def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -> dict[str, float]:
-    """Share of the rollouts on both sides whose answer differs, by agent and of all (``""``)."""
+    """Compute the share of rollouts whose answer changed, by agent and overall (``""``)."""
     from pytest_evalmetrics import rollouts
 
     name = given.answer

@@ -1,4 +1,4 @@
-"""Columns of numbers, one row per rollout, and what is computed from them per task.
+"""Rollouts as columns of numbers, and the rewards of each task.
 
 Text never gets this far; a task is recognised under another id by a short hash of its content.
 NaN means missing: a rollout without a finite number.

@@ -67,7 +67,7 @@ class EvalMetricsError(Exception):
         return f"{text}\n  {self.hint}" if self.hint else text
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Cross to another process as what it is, whatever its class is made of."""
+        """Pickle without calling the constructor, whose arguments differ between subclasses."""
         return Exception.__new__, (type(self), *self.args), self.__dict__
 
 
@@ -101,7 +101,7 @@ class ConfigError(EvalMetricsError):
 
 
 class DataError(EvalMetricsError):
-    """Rollouts can't be read, or hold what is no number."""
+    """Rollouts can't be read, or a score is no number."""
 
 
 class ShapeError(DataError):
@@ -113,7 +113,7 @@ class ShapeError(DataError):
 
 
 class RegistryError(EvalMetricsError):
-    """A name that is unknown, or that stands for two things."""
+    """A name is unknown or ambiguous."""
 
 
 class MetricError(EvalMetricsError):
@@ -157,14 +157,14 @@ class RegressionWarning(UserWarning):
 
 
 def raised_words(error: BaseException, who: str) -> tuple[str, str]:
-    """Name what the user's own code, `who`, raised: the kind and the message of a failed row."""
+    """Return the kind and message of a row that failed in the user's code `who`."""
     name = type(error).__name__
     words = f": {error}" if str(error) else ""
     return f"raised-{name}", f"{who} raised {name}{words}"
 
 
 def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
-    """Describe what a user's hook raised, and where; return the message and the way out."""
+    """Return the message and hint for an exception of a user's hook."""
     from traceback import extract_tb  # noqa: PLC0415 - only where something is wrong
 
     frames = [f for f in extract_tb(error.__traceback__) if f.name == hook]
@@ -174,7 +174,7 @@ def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
 
 
 def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:
-    """Guess which name was meant: ``did you mean 'x'? known: a, b, c``, with `what` for known."""
+    """Suggest the name that was meant: ``did you mean 'x'? known: a, b``; `what` replaces known."""
     from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
 
     names = sorted(str(k) for k in choices)

@@ -108,7 +108,7 @@ _TEXT_OR_TEMPLATE = re.compile(
 
 
 def _parsed_json(text: str) -> Any:
-    """Parse JSON text whose values may be templates; return other text as it is."""
+    """Parse JSON text whose values may be templates; return other text unchanged."""
     if text.lstrip().startswith(_MARKS) or not _JSON_LIKE.fullmatch(text):
         return text
     if "{%" in text:
@@ -146,7 +146,7 @@ class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which a row's own keys win over the methods of a dict."""
 
     def getattr(self, obj: Any, attribute: str) -> Any:
-        """Return ``item.values`` as the column of that name where there is one."""
+        """Look up ``item.values`` as a key before the method of ``dict``."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
         return super().getattr(obj, attribute)
@@ -237,7 +237,7 @@ def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
 
 
 def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
-    """Return the names of ``item.answer``; none of what is more than a path."""
+    """Return the parts of a path such as ``item.answer``; empty for other expressions."""
     names: list[str] = []
     while isinstance(expression, nodes.Getattr):
         names.append(expression.attr)

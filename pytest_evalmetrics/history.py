@@ -25,7 +25,7 @@ _AGAIN_S = 0.01  # between two tries to lock the file
 
 
 class Point(TypedDict):
-    """A key metric in one run; its interval is left out where there is none."""
+    """A key metric in one run, with its interval if it has one."""
 
     value: float
     low: NotRequired[float]
@@ -190,7 +190,7 @@ class Anchors:
 
     @property
     def agents(self) -> tuple[str, ...]:
-        """Whose numbers the last run has."""
+        """The agents of the last run."""
         usable = usable_runs(self.runs)
         return tuple(usable[-1]["agents"]) if usable else ()
 

@@ -153,7 +153,7 @@ def names_for(item: pytest.Collector | pytest.Item, file: Path | None = None) ->
 
 
 def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
-    """Take all tasks of a benchmark, or no more rollouts than needed, where the run asks for it."""
+    """Apply --evalmetrics-all-tasks and --evalmetrics-stop-early to a benchmark."""
     spec = benchmark.spec
     if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
         spec = replace(spec, sample=None)
@@ -167,7 +167,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
 def run_benchmark(
     item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **options: Any
 ) -> BenchmarkResult:
-    """Evaluate a benchmark, record its baseline where the run updates, and leave its result."""
+    """Evaluate a benchmark, record its baseline in an update, and report its result."""
     benchmark, in_test = as_asked(item.config, benchmark), label is not None
     try:
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
@@ -343,7 +343,7 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
-    """Report what the gates can detect and what the calls cost, without evaluating anything."""
+    """Report the power of the gates and the cost of the calls, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
     from pytest_evalmetrics.pipeline import power, rounds  # noqa: PLC0415 - only where asked for
 

@@ -72,7 +72,7 @@ def _doc(target: Any) -> str:
 
 
 def explained(name: str) -> str:
-    """Explain everything that a name stands for."""
+    """Explain all registered things with a name."""
     parts, broken = [], []
     for kind, (things, _) in _KINDS.items():
         try:

@@ -188,7 +188,7 @@ def evalmetrics(request: pytest.FixtureRequest) -> EvalMetrics:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> bool | None:
-    """Print a check, the plan, or what is unused, instead of running anything, where asked for."""
+    """Print a check, a plan or unused baselines in place of a run, if an option asks for it."""
     config = session.config
     if not any(map(config.getoption, settings.PRINTING)):
         return None

@@ -130,7 +130,7 @@ class RunResults:
 
     @contextmanager
     def _errors_noted(self) -> Iterator[None]:
-        """Go on after one of our errors: the section shows it, and the run fails."""
+        """Record one of our errors and continue; the section shows it, and the run fails."""
         try:
             yield
         except EvalMetricsError as error:

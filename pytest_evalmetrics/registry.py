@@ -1,4 +1,4 @@
-"""The names that a benchmark file may use, and what they stand for.
+"""The registered names of metrics, scorers, loaders, gate rules and reporters.
 
 A thing is registered by a decorator, by an entry point (loaded by name at first use), or named
 as ``package.module:attribute``. A name may be a family, such as ``pass@{k}``, whose thing is called
@@ -37,7 +37,7 @@ _RESERVED = re.compile(r"[/\[\]]")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The thing that a name stands for."""
+    """The result of looking up a name."""
 
     name: str  # as registered: pass@{k} for pass@3
     target: Any
@@ -58,13 +58,13 @@ class _Entry(msgspec.Struct, frozen=True):
 
     @property
     def origin(self) -> str:
-        """The target and the place; two classes of one file may have one name."""
+        """The name of the target and its place."""
         defined = origin(self.target)
         return f"{defined.partition(' (')[0]} ({self.file}:{self.line})" if self.file else defined
 
     @property
     def place(self) -> str:
-        """The place alone, below the root folder of the run."""
+        """The place, relative to the root folder of the run."""
         if self.level == 0 or not self.file:
             return origin(self.target) if self.level else "the built-in one"
         path = Path(self.file)
@@ -74,7 +74,7 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class Scope:
-    """The folders in which names are looked up while it is entered: a file's, a test's, or none."""
+    """The folders in which names are looked up: those of a file, a test, or none."""
 
     active: Scope | None = None
 
@@ -93,7 +93,7 @@ class Scope:
         Scope.active = self._outer
 
     def holds(self, entry: _Entry) -> bool:
-        """Check whether a registration counts here."""
+        """Check whether a registration is valid in the current scope."""
         if not entry.folder:
             return True
         if self._folders:
@@ -108,7 +108,7 @@ def _chain(folder: str) -> frozenset[str]:
 
 
 class Registry:
-    """The names of one kind of thing, such as ``metric``.
+    """The registered names of one kind, such as ``metric``.
 
     Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. `builtins` is
     the module whose import registers the built-in ones, or a function that returns that of a name,
@@ -153,16 +153,16 @@ class Registry:
         return decorate
 
     def put(self, name: str, target: Any) -> None:
-        """Replace what a name stands for, in a process of one benchmark."""
+        """Replace a registration, in a process of one benchmark."""
         self._entries = [entry for entry in self._entries if entry.name != name]
         self._entries.append(_Entry(name, target, 1))
 
     def names(self) -> list[str]:
-        """Return every name that is valid here, families as patterns."""
+        """Return all names that are valid in the current scope, with families as patterns."""
         return sorted({*(entry.name for entry in self._here()), *self._entry_points})
 
     def is_builtin(self, name: str) -> bool:
-        """Check whether a name is built in, and replaced by nobody."""
+        """Check whether a name is built in and not overridden."""
         entry = self._registered(name)
         return name not in self._entry_points and entry is not None and is_ours(entry.target)
 
@@ -200,12 +200,12 @@ class Registry:
         return f"@register_{self.kind.replace(' ', '_')}"
 
     def family(self, name: str) -> str | None:
-        """Return the pattern that a name means, ``pass@{k}`` of ``pass@k``; None for no family."""
+        """Return the pattern of a name's family, such as ``pass@{k}``; None without one."""
         families = (pattern for pattern in self.names() if "{" in pattern)
         return next((p for p in families if name in (p, _PLACE.sub(r"\1", p))), None)
 
     def holder(self, name: str) -> Any:
-        """Return what a name, or its family, is taken by; None if it is free or built in."""
+        """Return the owner of a name or its family; None if it is free or built in."""
         entry = self._registered(name)
         return None if entry is None or entry.level == 0 else entry.target
 
@@ -219,7 +219,7 @@ class Registry:
         return self._entries if scope is None else [e for e in self._entries if scope.holds(e)]
 
     def _registered(self, name: str) -> _Entry | None:
-        """Find the nearest registration; a name itself comes before its family."""
+        """Find the nearest registration; a name takes precedence over its family."""
         matches = [e for e in self._here(name) if numbers_in(e.name, name) is not None]
         if not matches:
             return None
@@ -296,7 +296,7 @@ def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
 
 
 def imported(kind: str, reference: str) -> Any:
-    """Import what ``package.module:attribute`` names."""
+    """Import ``package.module:attribute``."""
     module_name, _, path = reference.partition(":")
     try:
         target: Any = importlib.import_module(module_name)
@@ -322,7 +322,7 @@ _PLACE = re.compile(r"\{(\w+)\}")
 
 
 def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
-    """Return ``{"k": 3}`` for ``pass@3`` of ``pass@{k}``; None for a name that it doesn't mean."""
+    """Return ``{"k": 3}`` for ``pass@3`` of ``pass@{k}``; None for a name of another form."""
     if pattern == name:
         return {}
     if "{" not in pattern:
@@ -373,7 +373,7 @@ targets = Registry("target", "pytest_evalmetrics.generators")
 
 
 def origin(target: Any) -> str:
-    """Return where a thing is defined: ``pkg.module.Class (file:line)``."""
+    """Return the place of a definition: ``pkg.module.Class (file:line)``."""
     thing = _defined(target)
     places = [f"{code.co_filename}:{code.co_firstlineno}" for code in _codes(thing)]
     with suppress(OSError, TypeError):
@@ -384,12 +384,12 @@ def origin(target: Any) -> str:
 
 
 def _defined(target: Any) -> Any:
-    """Return a class or function itself, and of an instance its class."""
+    """Return a class or function itself, or the class of an instance."""
     return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
 
 
 def same(first: Any, second: Any) -> bool:
-    """Check whether two things are one: a module imported anew makes the same class again."""
+    """Check whether two objects have one definition, as after a second import of a module."""
     return first is second or _identity(first) == _identity(second)
 
 
@@ -403,24 +403,24 @@ def _identity(target: Any) -> tuple[Any, ...]:
 
 
 def _codes(target: Any) -> list[CodeType]:
-    """List the code of a function, or of a class's own methods, which knows its file."""
+    """List the code objects of a function or of a class's own methods."""
     parts = vars(target).values() if inspect.isclass(target) else (target,)
     functions = [part for part in parts if inspect.isfunction(part)]
     return [part.__code__ for part in functions if part.__module__ == target.__module__]
 
 
 def module_of(target: Any) -> str:
-    """Return the module in which a thing is defined."""
+    """Return the module in which an object is defined."""
     return str(_defined(target).__module__)
 
 
 def is_ours(target: Any) -> bool:
-    """Check whether a thing is part of this package."""
+    """Check whether an object belongs to this package."""
     return module_of(target).startswith("pytest_evalmetrics.")
 
 
 def source_hash(target: Any) -> str:
-    """Hash the source of a function or class, with what it uses of its module, if there is one."""
+    """Hash the source of a function or class, and of everything that it uses from its module."""
     # Comments, formatting and docstrings don't count; imports count by name.
     thing = inspect.unwrap(_defined(target))
     try:
@@ -453,7 +453,7 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
 
 
 def _names_defined(node: ast.AST) -> set[str]:
-    """Name what a statement of a module defines, in an ``if`` or ``try`` too."""
+    """List the names that a module's statement defines, also inside ``if`` and ``try``."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
     if isinstance(node, ast.Import | ast.ImportFrom):
@@ -464,7 +464,7 @@ def _names_defined(node: ast.AST) -> set[str]:
 
 
 def _dumped(node: Any) -> str:
-    """Write a syntax tree without docstrings, the same by every version of Python."""
+    """Write a syntax tree without docstrings, identically in every version of Python."""
     if isinstance(node, list):
         return f"[{','.join(map(_dumped, node))}]"
     if not isinstance(node, ast.AST):

@@ -123,7 +123,7 @@ class Agreement:
 
 @record
 class ScoreSummary:
-    """A score over all rows; None for what is undefined."""
+    """The statistics of a score over all rows; undefined ones are None."""
 
     name: str
     count: int  # rows with it
@@ -214,7 +214,7 @@ class ScorerFailures:
 
 @record
 class Attempt:
-    """One attempt at a task, as far as its file holds texts."""
+    """One attempt at a task, with its texts."""
 
     sample: int
     reward: float | None  # None if it is missing
@@ -224,7 +224,7 @@ class Attempt:
 
 @record
 class Flip:
-    """A task that changed, with what was answered on both sides; texts are cut."""
+    """A task that changed, with the answers of both sides; long texts are truncated."""
 
     agent: str
     task: str
@@ -253,7 +253,7 @@ class AgentResult:
 
 @record
 class BenchmarkResult:
-    """The verdict on one benchmark and everything it rests on."""
+    """The verdict on one benchmark, with its evidence."""
 
     id: str  # the pytest item: benchmarks/math.bench.yaml::math
     name: str

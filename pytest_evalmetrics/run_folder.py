@@ -81,7 +81,7 @@ class RunFolder:
         return [f"note: the run before this one did not finish: {_writer(earlier)}"] * died
 
     def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
-        """Record the verdict and the files of this run; `complete` says that none is missing."""
+        """Record the verdict and the files of this run, and whether they are `complete`."""
         self.release()
         now = _read(self._file)
         if now.get("run", self._state["run"]) != self._state["run"]:
@@ -115,7 +115,7 @@ class RunFolder:
             folder.rmdir()
 
     def _put_aside(self, earlier: dict[str, Any]) -> bool:
-        """Move what tells a verdict to ``previous/``; rows of data stay, for they may be read."""
+        """Move files with a verdict to ``previous/``; rows stay, because a run may read them."""
         folder = self._file.parent
         usual = [f"{self._file.name.removesuffix('run.json')}{name}" for name in _VERDICTS]
         names = [name for name in earlier.get("artifacts", usual) if not name.endswith(".jsonl")]
@@ -283,7 +283,7 @@ def _is_process(process: int) -> bool:
 
 
 def _began(process: int | None) -> str:
-    """Return when a process began, in any unit; empty where the system does not say."""
+    """Return the start time of a process in any unit, or an empty text if unknown."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")
         return stat.rpartition(")")[2].split()[19]

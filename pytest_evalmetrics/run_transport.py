@@ -53,7 +53,7 @@ _BUDGET = pytest.StashKey[transport.Budget]()
 
 
 def budget_of(config: pytest.Config) -> transport.Budget | None:
-    """Return the run's budget, whose file xdist's workers share; None without one."""
+    """Return the run's budget, which xdist's workers share through a file, or None."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
         shared, alone = getattr(config, "workerinput", {}), (None, time.time())
@@ -142,7 +142,7 @@ class ItemRuntime:
 
 
 class PlanRuntime:
-    """A run that calls nothing, and counts what it would call."""
+    """The runtime of a plan, which looks calls up in the journal and sends none."""
 
     replays, asks_anew, budget = True, False, None
 
@@ -190,7 +190,7 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
 
 
 def prepare_asked(config: pytest.Config) -> list[str]:
-    """Empty the journal and import into it, where options ask for that; say what was done."""
+    """Clear the journal and import answers, as options ask; return lines to print."""
     lines, journal = [], journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
@@ -208,7 +208,7 @@ def prepare_asked(config: pytest.Config) -> list[str]:
 
 
 def export_asked(config: pytest.Config) -> list[str]:
-    """Export the journal where an option asks for that; say what was done."""
+    """Export the journal, if an option asks for it; return lines to print."""
     lines, base = [], config.invocation_params.dir
     if url := journal_url(config):
         count = _shared(config, url, writes=True)

@@ -47,7 +47,7 @@ _ANSWERS_KEPT = "run the same command again: answers that were paid for are kept
 
 
 class EvaluationSession:
-    """The ids of what a run has to evaluate, their outcomes and results, and its artifacts."""
+    """The state of a run: its benchmarks and checks, their results, and the artifacts."""
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
@@ -139,7 +139,7 @@ class EvaluationSession:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_finish(self, session: pytest.Session) -> None:
-        """Record what is to be evaluated; refuse a folder that another run writes into."""
+        """Record the items to evaluate; refuse a folder that another run writes into."""
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
         if self._collected:
             self._refuse_unknown_reporters()
@@ -160,7 +160,7 @@ class EvaluationSession:
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
-        """Do the same when a worker has collected."""
+        """Record the benchmarks that a worker has collected, and refuse the same folders."""
         self._collected.update(filter(self._names_benchmarks, ids))
         self._begin_with_any()
         if self._refusal:
@@ -429,7 +429,7 @@ def _passes_wrongly(report: pytest.TestReport) -> bool:
 
 
 def _why_skipped(report: pytest.TestReport) -> str:
-    """Return the reason of a skip, or of an expected failure that came before any number."""
+    """Return the reason of a skip, or of an expected failure without a result."""
     if hasattr(report, "wasxfail"):
         return f"xfail: {report.wasxfail}".removesuffix(": ")
     reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)

@@ -292,7 +292,7 @@ def journal_path(config: pytest.Config) -> Path:
 
 
 def journal_url(config: pytest.Config) -> str | None:
-    """Return where an exported journal lies that jobs share; None for none."""
+    """Return the URL of the exported journal that jobs share, or None."""
     option = config.getoption("evalmetrics_journal")
     return option if option and "://" in option else None
 
@@ -322,7 +322,7 @@ def reporter_names(config: pytest.Config) -> list[str] | None:
 
 
 def accepted_reason(config: pytest.Config) -> str:
-    """Return why this run's changes are accepted, in one line; empty where nothing says so."""
+    """Return the reason for accepting this run's changes in one line; empty without one."""
     return " ".join(str(config.getoption("evalmetrics_reason") or "").split())
 
 

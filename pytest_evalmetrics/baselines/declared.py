@@ -38,7 +38,7 @@ _KEY = pytest.StashKey["Declared"]()
 
 
 def folder_of(file: Path) -> Path:
-    """Return the folder of a benchmark file's baselines: one of its own beside it."""
+    """Return the folder of a benchmark file's baselines."""
     return file.parent.joinpath(FOLDER, file.stem)
 
 
@@ -88,7 +88,7 @@ class Declared:
 
     @classmethod
     def of(cls, config: pytest.Config) -> Declared:
-        """Return what is known in a run."""
+        """Return the declarations of a run."""
         return config.stash.setdefault(_KEY, cls(config))
 
     def add(self, file: Path, benchmarks: Sequence[BenchmarkSpec]) -> None:
@@ -106,7 +106,7 @@ class Declared:
         self._asked.setdefault(file, set()).add(file_name(benchmark).casefold())
 
     def ended(self, file: Path, test: str) -> None:
-        """Remember that a test ran to its end: it asks for no further baseline."""
+        """Record that a test ran to its end and uses no further baseline."""
         self._ended.setdefault(file, set()).add(file_name(test).casefold())
 
     def conflict(self, file: Path, benchmark: str) -> str:
@@ -151,7 +151,7 @@ class Declared:
         return names
 
     def _orphans_of_tests(self, file: Path, kept: Sequence[Path]) -> list[Path]:
-        """List those of a test file's baselines that no test asks for any more."""
+        """List the baselines of a test file that no test uses any more."""
         asked, ended = self._asked.get(file, set()), self._ended.get(file, set())
         functions, text = self._collected.get(file, set()), ""
         if functions:  # otherwise the file was left out, or has no tests
@@ -171,7 +171,7 @@ class Declared:
         return [p for p in unasked if is_gone(p.stem) or has_ended(p.stem.casefold())]
 
     def _stems(self, folder: Path) -> dict[str, list[str]]:
-        """List what lies in a folder and may be a benchmark file, by its stem."""
+        """List the possible benchmark files of a folder by their stems."""
         if folder not in self._beside:
             stems: dict[str, list[str]] = {}
             for name in _names(folder):
@@ -183,7 +183,7 @@ class Declared:
 
 
 def _names(folder: Path) -> list[str]:
-    """List a folder, sorted, without what is hidden; nothing where it can't be read."""
+    """List the visible names of a folder in order; an unreadable folder has none."""
     try:
         names = sorted(os.listdir(folder))  # noqa: PTH208 - most never become paths
     except OSError:

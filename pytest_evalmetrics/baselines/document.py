@@ -159,7 +159,7 @@ def _column(table: RolloutTable, name: str, *, of_group: bool) -> list[Any]:
 
 
 def _plain(column: NDArray[np.float64]) -> list[Any]:
-    """Write whole numbers as such and a missing value as null, each row by itself."""
+    """Convert a column for JSON: whole numbers to integers, missing values to None."""
     finite = np.isfinite(column)
     whole = finite & (np.trunc(column) == column) & (np.abs(column) < _WHOLE)
     if whole.all():
@@ -172,7 +172,7 @@ def _plain(column: NDArray[np.float64]) -> list[Any]:
 
 
 def _number(value: Any) -> Any:
-    """Write a whole number as such, and null where it is not finite; a label as it is."""
+    """Convert a value for JSON: a whole number to an integer, a non-finite one to None."""
     if not isinstance(value, float):
         return value
     if not math.isfinite(value):
@@ -181,7 +181,7 @@ def _number(value: Any) -> Any:
 
 
 def text_of(path: Path, shown: str) -> str | None:
-    """Read a baseline's file, called `shown` in messages; None where there is none."""
+    """Read a baseline's file, called `shown` in messages; return None if it does not exist."""
     try:
         return path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -251,7 +251,7 @@ def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
 
 
 def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> BaselineDocument:
-    """Add a run to those of a baseline, of which the newest `keep` stay."""
+    """Add a run to a baseline, which keeps the newest `keep` runs."""
 
     def apart(numbers: Sequence[Any]) -> list[Any]:
         several = numbers and isinstance(numbers[0], list)
@@ -306,7 +306,7 @@ def stamped(doc: BaselineDocument) -> BaselineDocument:
 
 @collector_paused()
 def is_edited(doc: BaselineDocument) -> bool:
-    """Whether a parsed baseline isn't as recorded, such as after a merge of two branches' ones."""
+    """Detect a baseline that changed after it was recorded, by hand or in a merge."""
     return bool(doc["provenance"].get("digest") != _digest(doc))
 
 

@@ -84,7 +84,7 @@ class Store:
         return None if text is None else (text, self.shown)
 
     def renamed_from(self) -> str:
-        """Guess the former name of a benchmark without a baseline: one of an unused baseline."""
+        """Guess a benchmark's former name from the unused baselines; empty if there is no guess."""
         unused = Declared.of(self._location.item.config).orphans(self.path.parent.parent)
         names = [path.stem for path in unused if path.parent == self.path.parent]
         close = get_close_matches(self.path.stem, names, n=1, cutoff=0.5)
@@ -116,7 +116,7 @@ class Store:
     def _record(
         self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None
     ) -> BenchmarkResult:
-        """Write the baseline, or say in a check why it is not written."""
+        """Write the baseline, or add a check with the reason why not."""
         if new is None:
             reasons = [c for c in result.checks if c.gate in ("data", "expect") and c.verdict.fails]
             why = "no baseline was recorded, because this evaluation is not complete"
@@ -160,7 +160,7 @@ class Store:
     def _keep_rows(
         self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
     ) -> None:
-        """Write the rows whole or not at all; those that are there already keep their bytes."""
+        """Write the rows atomically; a file with the same rows keeps its bytes."""
         before = None if old is None else old["provenance"].get("rows")
         if rows is None:
             if before is not None:
@@ -217,7 +217,7 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
 
 
 def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, list[Any]]:
-    """Map each metric to its old and new value; None where there is none."""
+    """Map each metric to its old value, or None, and its new one."""
     before = {} if old is None else {agent: document.values(old, agent) for agent in old["agents"]}
     after = {agent: document.values(new, agent) for agent in new["agents"]}
     if len(before) == len(after) == 1:  # it may have been renamed
@@ -259,7 +259,7 @@ class BaselineExtension(SingleFileSnapshotExtension):
     def read_snapshot_data_from_location(
         self, *, snapshot_location: str, snapshot_name: str, session_id: str
     ) -> str | None:
-        """Return a stand-in if there is a baseline: syrupy would keep its text until the end."""
+        """Return an empty text for an existing baseline: syrupy would keep its text in memory."""
         return "" if os.path.lexists(snapshot_location) else None
 
     @classmethod
@@ -300,7 +300,7 @@ class BaselineExtension(SingleFileSnapshotExtension):
         return orphans
 
     def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
-        """Delete nothing: --evalmetrics-delete-unused does, and looks at the whole project."""
+        """Delete nothing; that is left to --evalmetrics-delete-unused."""
 
     @classmethod
     def write_snapshot_collection(
@@ -327,7 +327,7 @@ def admit(config: pytest.Config, keeps_baseline: Callable[[pytest.Item], bool]) 
 
 
 def _is_whole(session: pytest.Session) -> bool:
-    """Whether complete files are run to their end: a partial run can't tell what is an orphan."""
+    """Check that whole files are run to their end; a partial run can't find orphans."""
     option = session.config.option
     return (
         not any(getattr(option, name, None) for name in _NO_ORPHANS)

@@ -282,7 +282,7 @@ def _finite(value: Any) -> Any:
 
 
 def text_of(content: Any) -> str | None:
-    """Return the text of a message's content, whose parts are joined; None for none."""
+    """Return the text of a message's content, with its parts joined, or None."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
     parts = [part.get("text") for part in content if isinstance(part, dict)]
@@ -344,7 +344,7 @@ async def side_by_side(questions: Iterable[Coroutine[Any, Any, _T]]) -> list[_T]
 
 @dataclass
 class _Form:
-    """The form that a model's endpoint takes, once it is known."""
+    """The form of requests that a model's endpoint accepts, once it is known."""
 
     index: int = 0
     is_known: bool = False

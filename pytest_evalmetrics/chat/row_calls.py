@@ -21,7 +21,7 @@ _JSON = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"))
 
 
 class Exchange(TypedDict):
-    """One call, for people: JSON as text, without secrets, cut where it is long."""
+    """The texts of a request and its answer, without secrets and truncated."""
 
     request: str  # the body that was sent
     answer: str | None  # the body that came back; None where none came that is JSON
@@ -59,7 +59,7 @@ class Calls:
     def ticket(
         self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
     ) -> Call:
-        """Take a place for a call before anything is awaited.
+        """Reserve the place of a call before anything is awaited.
 
         Calls are counted in the order of the rows, so that a run that is started again finds
         its answers.
@@ -118,7 +118,7 @@ class Calls:
     async def send(
         self, call: Call, displayed: Any, check: Callable[[Any], object] | None = None
     ) -> Answer:
-        """Send a call that has a place, see `post`; another body may be displayed."""
+        """Send a call with a reserved place, see `post`; reports show `displayed` as its body."""
         refused: dict[str, str] = {}  # answers, by the kind of the error
 
         def checked(body: Any) -> None:
@@ -177,7 +177,7 @@ class Calls:
         return after
 
     def repeated(self, times: int) -> list[Calls]:
-        """Return the calls of so many repetitions, of which these are the first.
+        """Return the calls of several repetitions; these are the first one's.
 
         Each repetition has answers of its own; the first has those of a row that is not repeated.
         """
@@ -204,7 +204,7 @@ def _written(value: Any) -> str:
 
 
 def shown_text(text: str, hide: Callable[[str], str]) -> str:
-    """Make a text fit for ``row_scores.jsonl``: without secrets, then cut where it is long."""
+    """Prepare a text for ``row_scores.jsonl``: hide secrets, then truncate it."""
     text = hide(text)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()

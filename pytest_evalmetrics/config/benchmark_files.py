@@ -167,7 +167,7 @@ def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
 
 
 def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
-    """Validate one benchmark, and add what is wrong with it to `problems`."""
+    """Validate one benchmark, and add its problems to `problems`."""
     values = node.plain()
     spec, errors = _try(values)
     wrong: set[Any] = set()

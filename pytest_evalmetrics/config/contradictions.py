@@ -19,7 +19,7 @@ Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 
 def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contradiction]:
-    """Yield what is wrong with a benchmark whose single keys are valid."""
+    """Yield the contradictions between keys that are valid on their own."""
     yield from _rows(spec)
     yield from _answers(spec)
     yield from _labels(spec)
@@ -168,7 +168,7 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 
 def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    """Refuse a drop that no run can show, once for each key that says one."""
+    """Refuse each `max_drop` that is larger than the range of its metric."""
     baseline = spec.baseline
     faults: dict[tuple[str, ...], list[tuple[str, float, metric_names.Range]]] = {}
     for text in () if baseline is None else spec.gated:
@@ -214,7 +214,7 @@ def _percent_meant(value: float, limits: metric_names.Range, *, bare: bool = Fal
 
 
 def unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    """Yield the gated metrics of which neither the file nor a name says which way is better."""
+    """Yield the gated metrics whose direction neither the file nor a name gives."""
     if spec.baseline is None:
         return
     unknown = [

@@ -1,4 +1,4 @@
-"""The errors of pydantic and PyYAML as problems of a benchmark file, loaded when there is one."""
+"""Conversion of errors of pydantic and PyYAML to problems of a benchmark file."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def _holds_broken(node: YamlNode) -> bool:
 
 
 def _problem(group: list[_Fault]) -> Problem:
-    """Word what is wrong at one place; several faults are alternatives of a union."""
+    """Describe the faults at one place; several are alternatives of a union."""
     fault = group[0]
     node, key = fault.node, fault.key
     if fault.expected is not None:
@@ -112,7 +112,7 @@ def _problem(group: list[_Fault]) -> Problem:
 
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
-    """Report an unknown key with the known ones; it is a key below each of `above`."""
+    """Describe an unknown key and the known ones; `above` lists the keys that it belongs below."""
     shown, keys = shorten(key), tuple(keys)
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
     if above and not meant:
@@ -132,7 +132,7 @@ _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
 
 
 def _keys_with(key: str) -> list[str]:
-    """Name the keys of a benchmark below which an unknown key of its own would be known."""
+    """Find the keys of a benchmark below which a key would be valid."""
     anything = YamlNode({}, 1, ())
 
     def below(*path: str | int) -> set[str]:
@@ -156,7 +156,7 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
 
 
 def _fits(option: dict[str, Any], node: YamlNode) -> bool:
-    """Check an alternative by the keys that allow certain values only, such as ``type``."""
+    """Check an alternative of a union by its enumerated keys, such as ``type``."""
     if not isinstance(node.value, dict):
         return True
     properties = option.get("properties", {}).items()
@@ -294,7 +294,7 @@ _MEANINGS = {
 
 
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
-    """Return the line of a syntax error, and what is wrong there."""
+    """Return the line and the description of a syntax error."""
     mark = error.problem_mark or error.context_mark
     start = error.context_mark or mark  # of what is open
     unlisted = ": ".join(part for part in (error.context, error.problem) if part)

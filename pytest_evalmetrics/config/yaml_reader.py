@@ -39,7 +39,7 @@ class YamlNode(msgspec.Struct, frozen=True):
     column: int = 1  # from 1: that of its key, if it has one
 
     def get(self, key: str) -> YamlNode | None:
-        """Return what a mapping has under `key`; None for anything else."""
+        """Return the value of `key`, or None if it is absent or this is no mapping."""
         return self.value.get(key) if isinstance(self.value, dict) else None
 
     @property
@@ -229,7 +229,7 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 
 def _place(node: Any, path: NodePath) -> YamlNode:
-    """Return a node without a value yet, where one of PyYAML's starts."""
+    """Create a node without a value at the position of a node of PyYAML."""
     return YamlNode(None, node.start_mark.line + 1, path, column=node.start_mark.column + 1)
 
 

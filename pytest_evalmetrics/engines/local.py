@@ -53,7 +53,7 @@ class Engine(Protocol):
         """Score rows, those first answered that are to be; EvalMetricsError where none can be."""
 
     def close(self) -> None:
-        """End what it started; called once, at the end of the run."""
+        """Release all resources; called once, at the end of the run."""
 
 
 async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:

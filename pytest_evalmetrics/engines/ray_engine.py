@@ -192,7 +192,7 @@ class RayEngine:
         return True
 
     def lost(self, error: BaseException) -> EngineError:
-        """Make the error that says why the cluster lost a task."""
+        """Create the error for a task that the cluster lost."""
         cause = getattr(error, "cause", None)  # the error of a task; its traceback is Ray's own
         if isinstance(cause, BaseException):
             return EngineError(
@@ -237,7 +237,7 @@ class RayEngine:
 
 
 def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
-    """Read a piece, on one of the nodes; a file behind a URL is copied, and the copy deleted."""
+    """Read a piece on a node; a file behind a URL is downloaded first, and deleted again."""
     copy = None
     try:
         if isinstance(what, Source):

@@ -94,7 +94,7 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
 
 @dataclass(frozen=True)
 class _FarScorer:
-    """Stands in for a scorer that runs on the cluster."""
+    """A local proxy of a scorer that runs on the cluster."""
 
     pool: _Pool
     number: int
@@ -109,7 +109,7 @@ class _FarScorer:
 
 
 def _pack(engine: RayEngine, work: Workload, own: Iterable[int], root: Path) -> tuple[bytes, str]:
-    """Pickle what a worker needs, without secrets; also say why the project's code is left out."""
+    """Pickle the input of a worker, without secrets; return why the project's code is missing."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
         getattr(spec, "function", spec.type)
@@ -149,7 +149,7 @@ def _search_path(root: Path) -> list[str]:
 
 
 def _modules_below(root: Path) -> Iterator[ModuleType]:
-    """Find the imported modules of a project, whose folder a node may not see."""
+    """Find the imported modules of a project, to be sent to nodes without its folder."""
     own = __name__.partition(".")[0]
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

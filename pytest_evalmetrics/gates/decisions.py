@@ -40,7 +40,7 @@ _MORE = "record more rollouts of each task, or more tasks, on both sides"
 
 @record
 class Change:
-    """How a metric differs from its baseline: what a gate rule decides from.
+    """The difference of a metric from its baseline, as a gate rule receives it.
 
     A positive drop is worse, whatever the metric's direction.
 
@@ -271,7 +271,7 @@ def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: 
 
 
 def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
-    """Return INCONCLUSIVE for a pass whose test would miss a drop of that size."""
+    """Return INCONCLUSIVE if the test could miss a drop of `wanted`, else None."""
     visible = comparison.mde if comparison.unseen is None else comparison.unseen * comparison.span
     if visible <= wanted:
         return None
@@ -295,7 +295,7 @@ def check_value(
     accept: str = "",
     against: str = "",
 ) -> Check:
-    """Judge a number without known tasks, such as a hook's, against its recorded value."""
+    """Compare a number without tasks, such as a hook's, with its recorded value."""
     # Only exact, absolute and relative can; and noninferior where the estimate has an interval.
     name, value, interval = estimate.name, estimate.value, estimate.interval
     drop: float | None = None

@@ -28,7 +28,7 @@ _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
 def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
-    """Return what a missing number means, and which share of rollouts may be missing."""
+    """Return the policy for missing numbers, and the share of rollouts that may be missing."""
     meaning: str | float = "error" if expect.max_missing is None else "exclude"
     if expect.missing_reward is not None:
         meaning = expect.missing_reward
@@ -67,7 +67,7 @@ class Completeness:
         return [check for check in checks if check is not None]
 
     def notes(self) -> tuple[str, ...]:
-        """Report what the benchmark file leaves unchecked, and the line that would check it."""
+        """Report the checks that the benchmark file lacks, and the lines that add them."""
         spec, tasks = self.spec, len(self.table.tasks)
         if spec.expect.tasks is not None or spec.baseline is not None:  # the task list is known
             return ()
@@ -174,13 +174,13 @@ def _bound(wanted: Count) -> str:
 
 
 def _complete(name: str, value: float, bound: str, *, hint: str, **more: Any) -> Check:
-    """Check completeness, which fails where there is a hint."""
+    """Create a check of completeness; it fails if there is a hint."""
     verdict = Verdict.FAIL if hint else Verdict.PASS
     return Check("expect", name, verdict, value=value, bound=bound, hint=hint, **more)
 
 
 def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
-    """Check that the numbers under thresholds are there; the reward has checks of its own."""
+    """Check the missing share of scores with thresholds, other than the reward."""
     _, limit = missing_policy(benchmark.spec.expect)
     checked = set()
     for name in benchmark.spec.thresholds:

@@ -109,7 +109,7 @@ def check_regression(
 
 
 def accepted(check: Check) -> Check:
-    """Turn a check into news: the run records a new baseline, whatever it says."""
+    """Let a check pass in a run that records a new baseline."""
     reason = check.reason if check.evidence.get("task_list") else ""
     return replace(check, verdict=Verdict.PASS, reason=reason, hint="")
 
@@ -117,7 +117,7 @@ def accepted(check: Check) -> Check:
 def _decide(
     comparison: Comparison, p: float, worst: Comparison, p_at_worst: float, min_coverage: float
 ) -> tuple[Decision, dict[str, Any] | None]:
-    """Judge, and judge again with what is missing at its worst."""
+    """Decide with and without missing rewards at their worst values."""
     rule, name = comparison.gated.rule, comparison.pair.name
     unfit = _unfit(comparison, min_coverage)
     if unfit is not None:
@@ -202,7 +202,7 @@ def _change(comparison: Comparison, p: float) -> str:
 
 
 def _notes(comparison: Comparison) -> Iterator[str]:
-    """Yield what a reader of a check that passes should know."""
+    """Yield remarks on a check that passes."""
     pair, (worse, better) = comparison.pair, comparison.worse_and_better
     if comparison.improved:
         yield f"better than the baseline: {many(better, 'task')} better and {worse} worse"
@@ -222,7 +222,7 @@ def _notes(comparison: Comparison) -> Iterator[str]:
 
 
 def _evidence(comparison: Comparison) -> dict[str, Any]:
-    """Return what a comparison rests on, in the metric's unit; what can't be told is None.
+    """Return the evidence of a comparison in the metric's unit; undefined values are None.
 
     ``drop``, ``drop_low``, ``drop_high`` are mean damage with a two-sided interval. ``p_rollouts``
     is of no change in any task, ``blind`` why no drop could be significant, ``proven_tasks`` those

@@ -56,7 +56,7 @@ class RunNoise(msgspec.Struct, frozen=True):
 def with_run_noise(
     runs: Runs, drop: float, p: float, se: float, *, alpha: float, level: float
 ) -> RunNoise:
-    """Add noise between runs to a test whose `p` and `se` are of the drop over tasks alone."""
+    """Add noise between runs to a test whose `p` and `se` cover the noise of tasks alone."""
     m = len(runs.values)
     further = 1 + (1 / m if runs.pooled else 1.0)
     scatter = float(np.var(runs.values, ddof=1))
@@ -88,7 +88,7 @@ def with_run_noise(
 
 
 def prior_of(none: float, scale: float = _SCALE) -> Floats:
-    """Return the prior weight of each of `TAU`, of which no noise has `none`."""
+    """Return the prior weights of `TAU`; `none` is the weight of no noise."""
     prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()

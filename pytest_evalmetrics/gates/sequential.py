@@ -1,4 +1,4 @@
-"""Group-sequential tests: when a gate is sure before all rollouts are there."""
+"""Group-sequential tests, which stop a run as soon as its gates are sure."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class StopBounds(msgspec.Struct, frozen=True):
 
 
 class Look(msgspec.Struct, frozen=True):
-    """One look at a run whose rollouts come in rounds over all tasks."""
+    """One interim look at a run whose rollouts come in rounds."""
 
     rollouts: tuple[int, ...]  # of each task, at each look
     at: int  # the look, from 0
@@ -52,7 +52,7 @@ class Look(msgspec.Struct, frozen=True):
         return float(f"{stats.normal_sf(bounds.efficacy[self.at]):.6g}")
 
     def evidence(self, *, settled: str) -> dict[str, Any]:
-        """Describe the look for a check's evidence; what is settled is ``fail`` or ``pass``."""
+        """Describe the look for a check's evidence; `settled` is ``fail``, ``pass`` or empty."""
         return {
             "number": self.at + 1,
             "of": len(self.rollouts),
@@ -80,7 +80,7 @@ class Look(msgspec.Struct, frozen=True):
     def of_gate(
         self, bounds: StopBounds, decision: Decision, result: stats.StatResult, p_worst: float
     ) -> dict[str, Any]:
-        """Return what a look shows: whether the gate is sure, and the drop without its bias."""
+        """Return the evidence of a look: whether the gate is sure, and the corrected drop."""
         p, se = result.p, result.se
         information, futile = bounds.fractions[self.at], stats.normal_sf(bounds.futility[self.at])
         fails = decision.verdict is Verdict.FAIL or decision.why in _FOR_GOOD
@@ -200,7 +200,7 @@ class _Walk:
         return float(self._mass @ _sf((z * math.sqrt(t) - self._mean(t)) / sd))
 
     def go_on(self, low: float, high: float, t: float) -> None:
-        """Keep what lies between two bounds at time t."""
+        """Advance to time t, and keep the paths between two bounds."""
         sd, root, centre = math.sqrt(t - self._t), math.sqrt(t), self._drift * t
         ends = max(low * root, centre - _FAR * root), min(high * root, centre + _FAR * root)
         x, step = np.linspace(*ends, _NODES, retstep=True)

@@ -26,7 +26,7 @@ _LISTED = 100  # tasks that a report lists
 
 
 class Flips(msgspec.Struct, frozen=True):
-    """Tasks all of whose rollouts changed sides."""
+    """The tasks whose rollouts all passed before and all fail now, or the reverse."""
 
     broken: tuple[object, ...]  # passed all of their rollouts in the baseline, and pass none now
     mended: tuple[object, ...]  # the other way round
@@ -42,7 +42,7 @@ class Flips(msgspec.Struct, frozen=True):
 
 
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
-    """Find the tasks all of whose rollouts changed sides; a reward passes from `threshold` on."""
+    """Find the tasks whose rollouts all changed sides; a reward passes from `threshold` on."""
     before, now = (  # the share that passes, of each task, none of which is empty
         np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64) / side.counts
         for side in (pair.rewards_baseline, pair.rewards_current)
@@ -86,7 +86,7 @@ class SingleTasks(msgspec.Struct, frozen=True):
 
     @classmethod
     def of(cls, benchmark: Benchmark, tasks: Sequence[object], today: date) -> SingleTasks:
-        """Find the tasks that a benchmark names; `today` tells which quarantines are in force."""
+        """Find the tasks that a benchmark names; `today` decides which quarantines apply."""
         single = cls([], {}, set(), set())
         by_text = {str(task): task for task in tasks}
 
@@ -161,7 +161,7 @@ def check_task_list(
     min_coverage: float,
     accept: str,
 ) -> Check | None:
-    """Check that the tasks of a baseline are there, unchanged; None where they are."""
+    """Return a check for missing or edited tasks of a baseline; None if there are none."""
     parts = list(_parts(drift, table, reward))
     if not parts:
         return None

@@ -63,7 +63,7 @@ def reduce_agent(
     key_metrics: KeyMetrics | None = None,
     notes: list[str] | None = None,
 ) -> AgentResult:
-    """Compute all metrics of one agent, whose rollouts `table` holds.
+    """Compute all metrics of one agent from its rollouts.
 
     `expected` are the rollouts that each task should have: one number, or shape (tasks,); None is
     as many as it has. `notes` takes what a reader should know, such as groups that have no reward.
@@ -193,7 +193,7 @@ class _Reduction:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
 
     def add_from(self, hook: ComputeMetrics) -> None:
-        """Add what the hook computes."""
+        """Add the metrics of the hook."""
         with self.located():
             added = _added(hook, self.table, self.metrics)
         self.metrics.update(added)
@@ -213,7 +213,7 @@ class _Reduction:
         return [self.estimate(name).name for name in keys]
 
     def estimate(self, text: str, *path: str | int) -> Estimate:
-        """Estimate a metric as it is written at `path` of the benchmark, once."""
+        """Estimate a metric once; `path` locates it in the benchmark file."""
         if text not in self.estimates:
             with self.located(*path):
                 estimated = self._estimated(text)
@@ -410,7 +410,7 @@ class _Observed(msgspec.Struct, frozen=True):
     ends: tuple[float, float] | None
 
     def interval(self) -> Interval | str:  # noqa: PLR0911 - a table
-        """Compute the interval that fits the metric, or say why there is none."""
+        """Compute the metric's interval, or return the reason why it has none."""
         parts, clusters, n = self.parts, self.clusters, int(np.count_nonzero(self.held))
         if self.metric.no_interval:
             return self.metric.no_interval

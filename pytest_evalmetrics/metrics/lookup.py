@@ -42,7 +42,7 @@ class Names(msgspec.Struct, eq=False):
         return BoundMetric(MetricName(name, score), statistic_metric(name))
 
     def bind(self, text: str) -> BoundMetric:
-        """Look up a metric by its name as it is written, and remember its own name."""
+        """Look up a metric by the name that a benchmark file gives."""
         if text not in self._bound:
             name = parse(text)
             if name.is_statistic:
@@ -100,7 +100,7 @@ class Names(msgspec.Struct, eq=False):
 def _make(
     target: Any, numbers: tuple[tuple[str, Any], ...], options: MetricOptions, written: str
 ) -> Any:
-    """Make what computes from a class or a family's factory, or take it as it is."""
+    """Instantiate a class or a family's factory; return anything else unchanged."""
     label = f"metric {written!r}"
 
     def not_a_metric(why: str) -> MetricError:

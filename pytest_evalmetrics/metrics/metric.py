@@ -179,7 +179,7 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
 
 
 def _declared(name: str, *, default: T) -> T:
-    """Read what the class of a metric may say of it."""
+    """Create a property that reads an optional attribute of the metric's class."""
     kind: Any = type(default)
     return cast("T", property(lambda metric: kind(getattr(metric.target, name, default))))
 
@@ -372,7 +372,7 @@ def is_number(value: object) -> TypeGuard[float]:
 
 
 def place_of(target: object) -> tuple[str | None, int | None]:
-    """Return where the user wrote a function, class or object: file and line, if known."""
+    """Return the file and line of a user's function, class or object, if known."""
     thing: Any = target.func if isinstance(target, partial) else target
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
         thing = type(thing)

@@ -89,7 +89,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
 
 
 def _apart(contents: NDArray[np.bytes_] | None) -> bool:
-    """Check whether contents are known and tell most tasks apart."""
+    """Check whether contents are known and distinguish most tasks."""
     return contents is not None and 2 * len(set(contents.tolist())) > len(contents)
 
 
@@ -138,7 +138,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return max(shares)
 
     def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> PairedMetric | None:
-        """Pair a metric, what is missing at its worst; None where nothing is missing."""
+        """Pair a metric with missing rewards at their worst; None if nothing is missing."""
         # A missing reward is then as bad, or in the baseline as good, as any, or as [0, 1] allows
         # where all lie in it; of a metric of unknown shape the worst of all such ways is taken.
         if not self.missing(metric):
@@ -282,7 +282,7 @@ def _unshared(
 
 
 def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> TaskRewards:
-    """Add what a task lacks behind its samples."""
+    """Append `value` to each task for the samples that it lacks."""
     gaps = np.maximum(lacking, 0)
     values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
     added = np.concatenate(([0], np.cumsum(gaps)))
@@ -290,7 +290,7 @@ def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> T
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
-    """Return what any reward may be: [0, 1] where all lie in it, else what there is."""
+    """Return the range of the rewards: [0, 1] if it holds all of them, else their extremes."""
     values = np.concatenate([side.values for side in sides])
     if not len(values):
         return 0.0, 1.0

@@ -26,7 +26,7 @@ _TRUE = ("1", "true")  # positive where nothing says otherwise
 
 
 def _nonzero(divisor: Any) -> Any:
-    """Turn 0 into NaN: what is divided by it is undefined."""
+    """Replace 0 by NaN, so that a quotient is undefined."""
     return np.where(divisor == 0, np.nan, divisor)
 
 
@@ -60,7 +60,7 @@ def _rank(rows: TaskRows) -> Floats:
 
 
 class _OverRows:
-    """A metric over the columns that its keys name; a row is worth the reward, or what it says."""
+    """A metric over columns that its keys name; by default the worth of a row is its reward."""
 
     def __init__(self, keys: Any, options: MetricOptions) -> None:
         self.keys, self.options = keys, options
@@ -248,7 +248,7 @@ class _Elo(_OverRows):
     """
 
     def _score(self, rows: TaskRows) -> Floats:
-        """Return what the first player got of each row: 1, 0.5 or 0; NaN where that is unknown."""
+        """Return the first player's score of each row: 1, 0.5 or 0, or NaN if it is unknown."""
         keys = self.keys
         a, b, winner = rows[keys.a], rows[keys.b], rows[keys.winner]
         first = (winner == a) | (winner == _code(rows, keys.a))
@@ -257,7 +257,7 @@ class _Elo(_OverRows):
         return np.where(winner == _code(rows, keys.tie), 0.5, score)
 
     def worth(self, rows: TaskRows) -> Floats:
-        """Value a win of the rated player 1, what it has no part in 0.5."""
+        """Return 1 for a win of the rated player, and 0.5 for rows without it."""
         at, score = _code(rows, self.keys.of), np.nan_to_num(self._score(rows), nan=0.5)
         lost = np.where(rows[self.keys.b] == at, 1 - score, 0.5)
         return np.where(rows[self.keys.a] == at, score, lost)
@@ -404,7 +404,7 @@ class _BestOf(_OverRows):
 
 
 class _PassWithin(_OverRows):
-    """The share of tasks of which a rollout passes before a budget is spent, in samples' order."""
+    """The share of tasks with a rollout that passes before a budget is spent, in sample order."""
 
     def task_values(self, rows: TaskRows) -> Floats:
         spent = np.cumsum(rows[self.keys.of])

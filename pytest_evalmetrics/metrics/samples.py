@@ -36,7 +36,7 @@ class Sample(msgspec.Struct, frozen=True):
 
 
 def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTable:
-    """Replace missing rewards by the number of ``expect.missing_reward``, if there is one."""
+    """Fill missing rewards with the number of ``expect.missing_reward``, if it is one."""
     fill = spec.expect.missing_reward
     column = table.scores.get(spec.reward)
     if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
@@ -195,7 +195,7 @@ def _places(rows: TaskRows) -> NDArray[np.float64]:
 
 
 def _worth(rows: TaskRows) -> NDArray[np.float64]:
-    """Value rows of a metric that says nothing: labels that agree, else a number."""
+    """Return a default worth of rows: whether their labels agree, else their last number."""
     codes = [rows[name] for name in rows.columns if name in rows.coded]
     if len(codes) > 1:
         same = np.logical_and.reduce([codes[0] == each for each in codes[1:]])

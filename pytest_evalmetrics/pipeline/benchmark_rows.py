@@ -1,4 +1,4 @@
-"""The rows of a benchmark: which are evaluated, which a baseline keeps, and what they say."""
+"""The rows of a benchmark: those to evaluate, those to keep, and their texts."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ _REFERENCES: Final = (
 def with_reward(
     benchmark: Benchmark, names: tuple[str, ...] | None = None, measured: tuple[str, ...] = ()
 ) -> Benchmark:
-    """Settle the reward: what the benchmark says, else the only one of the scores `names`."""
+    """Set the reward: the benchmark's own, else the only score among `names`."""
     spec = benchmark.spec
     if names is None:
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
@@ -112,7 +112,7 @@ class Chosen:
 def choose(
     benchmark: Benchmark, plan: Plan, given: Sequence[str], engine: Engine | None = None
 ) -> Chosen:
-    """Read the numbers of the rows, without the scores `given`, and choose what is evaluated."""
+    """Read the numbers of the rows, without the scores `given`, and select rows to evaluate."""
     spec = benchmark.spec
     table = rollouts_of(benchmark, plan, engine=engine, given=given)
     answered = spec.answers is not None
@@ -154,7 +154,7 @@ def choose(
 
 
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
-    """Read the files again: yield each chosen row as often as it is to be answered."""
+    """Read the files again, and yield each chosen row once per answer."""
     spec, table = benchmark.spec, chosen.table
     recorded, order = spec.dataset is None, np.argsort(reading_order(table), kind="stable")
     # a view gives plain integers, one by one, in half the time of an array
@@ -294,7 +294,7 @@ class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 def keep(rows: Iterable[ScorerInput], table: RolloutTable) -> tuple[bytes, dict[str, Any]]:
-    """Compress rows, in the order of a table, and describe them; what it left out is not kept."""
+    """Compress the rows of a table, in its order, and describe them."""
     order = reading_order(table)
     places = dict(zip(order.tolist(), range(len(order)), strict=True))
     lines = [b""] * len(order)

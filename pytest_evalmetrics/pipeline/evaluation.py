@@ -163,7 +163,7 @@ class Evaluation:
     # -- load and score ----------------------------------------------------------------------
 
     def _loaded(self) -> tuple[metrics.Plan, RolloutTable]:
-        """Load the tasks that are evaluated, with their scores; plan what is computed of them."""
+        """Plan the metrics, and load the scores of the tasks to evaluate."""
         spec = self.benchmark.spec
         if spec.labels is not None or spec.reference is not None:
             from pytest_evalmetrics.pipeline import judges  # noqa: PLC0415 - rare
@@ -220,7 +220,7 @@ class Evaluation:
         return table
 
     def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
-        """Draw the tasks that ``sample:`` asks for, unless rows were drawn before scoring."""
+        """Draw the tasks of ``sample:``, unless they were drawn before scoring."""
         from pytest_evalmetrics.pipeline.benchmark_rows import draw  # noqa: PLC0415 - rare
 
         spec = self.benchmark.spec
@@ -259,7 +259,7 @@ class Evaluation:
     # -- the baseline ------------------------------------------------------------------------
 
     def _fingerprint(self, plan: metrics.Plan, table: RolloutTable) -> None:
-        """Describe what measures and what is measured; keep the rows that the baseline keeps."""
+        """Fingerprint the ruler and the system under test; collect the rows of the baseline."""
         scoring, spec = self._scoring, self.benchmark.spec
         bound, hide = ((), str) if scoring is None else (scoring.scorers, scoring.hide)
         self._ruler = ruler.ruler_of(
@@ -437,7 +437,7 @@ class Evaluation:
         self._gated[agent] = regressions.AgentRun(result, table, completeness.expected, shown)
 
     def _with_cause(self, check: Check) -> Check:
-        """Let a check of what is missing begin with the cause."""
+        """Prepend the cause to a check of missing scores."""
         what, _, score = check.name.partition("/")
         failures = () if self._scored is None else self._scored.failures
         cause = failed_row_cause(failures, score or self.benchmark.spec.reward)
@@ -477,7 +477,7 @@ class Evaluation:
         )
 
     def _flips(self, comparison: regressions.BaselineComparison) -> Iterator[Flip]:
-        """Show what was asked and answered in the tasks that changed most."""
+        """Collect the questions and answers of the tasks that changed most."""
         from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - if one is red
 
         if self._scoring is None and self.table is not None:
@@ -516,7 +516,7 @@ class Evaluation:
         self._checks.append(check(reason=reason, hint=error.hint or "", line=line))
 
     def _document(self) -> baselines.BaselineDocument | None:
-        """Describe the run as a baseline; None where a number may be missing or wrong."""
+        """Describe the run as a baseline; None if it is incomplete."""
         broken = any(c.gate in ("data", "expect") and c.verdict.fails for c in self._checks)
         partial_run = self._scored is not None and self._scored.chosen.partial
         if broken or partial_run or not self._recorded:

@@ -221,7 +221,7 @@ def with_corrected_mean(
 
 
 def pinned_benchmark(benchmark: Benchmark) -> Benchmark | None:
-    """Return the benchmark as its reference model answers it; None where there is no model."""
+    """Return the benchmark with its reference model, or None if it has none."""
     reference = benchmark.spec.reference
     if reference is None or reference.model is None:
         return None
@@ -234,7 +234,7 @@ def with_reference(
     reference: ReferenceSpec,
     score: Callable[[Benchmark], RolloutTable],
 ) -> RolloutTable:
-    """Add each task's mean reward by the reference to its rollouts, and what is above it."""
+    """Add the reference's mean reward of each task, and the difference from it, to its rollouts."""
     # What shifts both alike, as a judge may, is not in the second score: compared with a
     # baseline, that is a difference of differences.
     spec, line = benchmark.spec, benchmark.line_of("reference")

@@ -164,7 +164,7 @@ def _visible(
 
 
 def rollouts_for(per_rollout: float, allowed: float) -> int | None:
-    """Return how many rollouts bring a variance down to what is allowed."""
+    """Return the number of rollouts that reduces a variance to the allowed one."""
     if not allowed > 0 or math.isnan(per_rollout):
         return None
     needed = max(math.ceil(per_rollout / allowed - 1e-9), 1)

@@ -1,4 +1,4 @@
-"""Everything that can be known of a benchmark before it costs anything; nothing here calls."""
+"""Checks of a benchmark before anything is paid for; nothing here makes calls."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
 def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
 ) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
-    """Make each scorer, and who answers, by itself: keys, functions, secrets."""
+    """Create each scorer and the generator on its own, and yield their errors."""
     from pytest_evalmetrics import generators, scorers, transport  # noqa: PLC0415 - few benchmarks have any
 
     spec = benchmark.spec
@@ -179,7 +179,7 @@ def _count_problems(
 
 
 def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
-    """Add a stand-in value for each score that the rows will have."""
+    """Add a column of zeros for each score that is yet to be computed."""
     return replace(table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))})
 
 

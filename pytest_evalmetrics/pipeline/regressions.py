@@ -62,7 +62,7 @@ def rollouts_of(
     engine: Engine | None = None,
     given: Sequence[str] | None = None,
 ) -> RolloutTable:
-    """Load what the metrics of a benchmark need, from its files or from others."""
+    """Load the columns that the metrics need, from the benchmark's files or from `files`."""
     of_dataset = given is not None and benchmark.spec.dataset is not None
     wanted = [name for name in plan.scores if name not in (given or ())]
     load: Any = rollouts.load_dataset if of_dataset else rollouts.load
@@ -86,7 +86,7 @@ def settings_of(benchmark: Benchmark) -> BaselineSpec:
 
 
 def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
-    """Return the rule by which a benchmark judges one of its gated metrics."""
+    """Return the gate rule of a metric."""
     spec = settings_of(benchmark)
     keys = spec.gate_of(name)
     default_drop = 0.01 if bounded and not metric_names.is_spent(name) else 0.0
@@ -102,7 +102,7 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
 
 
 def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
-    """Return which way is better for one of its metrics."""
+    """Return the direction of a metric, ``higher`` or ``lower``."""
     declared = settings_of(benchmark).gate_of(name).direction
     return declared or metric_names.direction_of(benchmark.spec, name) or "higher"
 
@@ -166,7 +166,7 @@ def reference_of(
     history: Path | None = None,
     engine: Engine | None = None,
 ) -> Reference | None:
-    """Find what a benchmark is compared with; None where it is to be recorded first."""
+    """Find the reference of a benchmark; None if it is to be recorded first."""
     spec = settings_of(benchmark)
     if spec.rollouts is not None:
         files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
@@ -250,7 +250,7 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
 
 
 class AgentRun(msgspec.Struct, frozen=True):
-    """One agent of a run, as it is gated."""
+    """The result and rollouts of one agent, as gates receive them."""
 
     result: AgentResult
     table: RolloutTable
@@ -299,7 +299,7 @@ class BaselineComparison:
         return [next(judged) if isinstance(each, gates.Gated) else each for each in pending]
 
     def _pending(self, run: AgentRun) -> Iterator[Check | gates.Gated]:
-        """Pair one agent with its counterpart; yield what is to be judged."""
+        """Pair an agent with its baseline; yield gated metrics, and checks that need no test."""
         reference, settings, table = self.reference, self.settings, run.table
         # names of metrics, with their texts: the last text is the one with its own settings
         texts = {run.result.estimates[text].name: text for text in self.benchmark.spec.gated}
@@ -360,7 +360,7 @@ class BaselineComparison:
             yield gates.check_broken(self.benchmark, agent, flips, most)
 
     def _gated_tasks(self, recorded: RolloutTable, run: AgentRun) -> RolloutTable:
-        """Leave out of a recorded run what is in quarantine, and what no sample took."""
+        """Drop quarantined tasks, and tasks outside of the drawn sample, from a recorded run."""
         recorded = without(recorded, self.quarantined)
         frame = self.frames.get(run.result.agent, next(iter(self.frames.values()), None))
         if frame is None:
@@ -541,7 +541,7 @@ def gated_metric(
     pairing: metrics.Pairing,
     pairings: Sequence[metrics.Pairing] = (),
 ) -> gates.Gated:
-    """Pair a metric with its baseline, whose runs `pairings` hold one by one."""
+    """Pair a metric with its baseline; `pairings` has one pairing per run of the baseline."""
     metric = pairing.plan.names.bind(text)
     pair, runs = pairing.pair(metric), None
     if len(pairings) > 1:

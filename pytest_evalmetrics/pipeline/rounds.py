@@ -1,4 +1,4 @@
-"""Rounds over all tasks: a run stops at the look at which its gates are sure."""
+"""Runs that take rollouts in rounds, and stop as soon as their gates are sure."""
 
 from __future__ import annotations
 
@@ -94,7 +94,7 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
 
 
 def in_rounds(evaluation: Evaluation) -> Evaluated:
-    """Evaluate a benchmark up to the look at which its gates are sure, and say which."""
+    """Evaluate a benchmark round by round until its gates are sure."""
     *_, (look, evaluated) = looks_at(evaluation)
     rollouts, most, looks = look.rollouts[look.at], look.rollouts[-1], len(look.rollouts)
     tasks = sum(agent.tasks for agent in evaluated.result.agents)

@@ -149,7 +149,7 @@ def _answering_models(
 
 
 def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, Any]:
-    """Describe what is measured, as far as a benchmark file says it; empty of recorded rollouts."""
+    """Describe the system under test by its settings; empty for recorded rollouts."""
     settings: dict[str, Any] = {}
     if spec.model is not None:
         settings["model"] = spec.model.name
@@ -228,7 +228,7 @@ def _kind(name: str) -> str:
 
 
 def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
-    """Yield each key whose value differs, and how: ``temperature 0 -> 0.7``."""
+    """Yield the differences between two descriptions: ``temperature 0 -> 0.7``."""
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
             old, new = (_text(side.get(key, "none")) for side in (before, now))

@@ -326,7 +326,7 @@ def patch(benchmarks: Sequence[tuple[Benchmark, Values]], shown: str) -> Iterato
 
 
 def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], value: str) -> str:
-    """Write a value into a benchmark file, in the style of what is there."""
+    """Write a value into a benchmark file, in the style of its surroundings."""
     depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
     at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
     line, new = lines[at], f"{key[-1]}: {value}"

@@ -306,7 +306,7 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
 
 
 def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
-    """Report what a replay could not answer, where rows may have no reward."""
+    """Report calls that a replay could not answer, if rows may lack a reward."""
     meaning, allowed = gates.missing_policy(benchmark.spec.expect)
     lost = sum(any(f.kind == _UNRECORDED for f in row.values()) for row in board.failed.values())
     if lost and (allowed or isinstance(meaning, float)):
@@ -531,7 +531,7 @@ class Board:
                 yield results.ScorerFailures(kind, scores, *numbers, examples)
 
     def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
-        """Leave out the rollouts whose request failed, and say so; where all did, they stay."""
+        """Drop the rollouts whose request failed, with a note; keep them if all failed."""
         failed = np.isin(benchmark_rows.reading_order(table), self._requests_failed)
         if not failed.any() or failed.all():
             return table, ()

@@ -166,11 +166,11 @@ class Artifacts:
         return sorted(item for item in self._places if self.size(item, kind))
 
     def size(self, item_id: str, kind: str) -> int:
-        """Return the bytes of a text; 0 where there is none."""
+        """Return the size of a text in bytes; 0 if it is absent."""
         return self._places.get(item_id, {}).get(kind, (0, 0))[1]
 
     def read(self, item_id: str, kind: str) -> bytes:
-        """Return a text; empty where there is none."""
+        """Return a text; empty if it is absent."""
         return b"".join(self.pieces(item_id, kind))
 
     def pieces(self, item_id: str, kind: str) -> Iterator[bytes]:

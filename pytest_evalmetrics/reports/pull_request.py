@@ -56,7 +56,7 @@ def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_ur
 
 
 def _name(text: str) -> str:
-    """Show an artifact's name, which may say anything, as letters alone."""
+    """Reduce an artifact's name, which is not trusted, to safe characters."""
     return re.sub(r"[^\w .-]", "", text)[:100]
 
 

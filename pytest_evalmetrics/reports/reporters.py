@@ -183,7 +183,7 @@ class Reporter(Protocol):
     """Writes files of a whole run: a function, or a class with this as its ``write``."""
 
     def __call__(self, report: Mapping[str, Any], prefix: str) -> Any:
-        """Write what there is to write.
+        """Write the report's files.
 
         Parameters
         ----------

@@ -56,7 +56,7 @@ _TRENDS_HEAD = ("| benchmark | metric | trend | last values |", "|---|---|---|--
 
 
 def summary(report: Mapping[str, Any]) -> str:
-    """Write Markdown; nothing that a benchmark's file or its rows say is interpreted."""
+    """Write the report as Markdown, in which texts of files and rows are escaped."""
     benchmarks = report["benchmarks"]
     lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", ""]
     lines += [wording.verdict_counts(report), ""]
@@ -144,7 +144,7 @@ def _details(entry: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _trends(report: Mapping[str, Any]) -> list[str]:
-    """Draw the metrics over the last runs; say which drift, and why changes were accepted."""
+    """Draw the metrics over the last runs, with drifts and the reasons of accepted changes."""
     rows = [
         f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
         f"| {wording.sparkline(values)} | "
@@ -196,7 +196,7 @@ def tell_ci(
 
 
 def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
-    """Write GitHub's workflow commands: an error at the line that asks for what failed."""
+    """Write GitHub's workflow commands: an error at the line of each failed gate."""
     # Of a step it shows ten errors and ten warnings, so the failing come first. See
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
     failing = [
@@ -224,7 +224,7 @@ def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = 
 
 
 def _in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
-    """Name a file as a CI system wants it, relative to what it checked out, if it lies there."""
+    """Return a file's path relative to the checkout of the CI system, if it is inside."""
     path = (root or Path()) / file
     if repository and path.exists():
         resolved, top = path.resolve(), Path(repository).resolve()

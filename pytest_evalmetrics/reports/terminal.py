@@ -64,7 +64,7 @@ def failure_text(result: BenchmarkResult) -> str:
 
 
 def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
-    """Write a table of the values that gates require, and one of what is compared."""
+    """Write a table of values with thresholds, and one of comparisons with a baseline."""
     values, compared = [], []
     for check in checks:
         head = (check["verdict"], check["agent"], check["name"])

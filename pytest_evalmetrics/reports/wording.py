@@ -60,7 +60,7 @@ def sparkline(values: Sequence[float]) -> str:
 
 
 def of_agent(check: Mapping[str, Any]) -> str:
-    """Write the agent of a check before what is said of it; empty for the only one."""
+    """Return the prefix with a check's agent; empty for the only agent."""
     return f"{check['agent']}: " if check["agent"] else ""
 
 
@@ -71,7 +71,7 @@ def checked_agent(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
 
 
 def estimate_below(entry: Mapping[str, Any], check: Mapping[str, Any]) -> Mapping[str, Any] | None:
-    """Return the estimate of a check's metric that stands below its agent; None without one."""
+    """Return the estimate of a check's metric among those of its agent, or None."""
     name = checked_agent(entry, check)
     estimates = (agent["estimates"] for agent in entry["agents"] if agent["agent"] == name)
     return next(estimates, {}).get(check["name"])
@@ -80,14 +80,14 @@ def estimate_below(entry: Mapping[str, Any], check: Mapping[str, Any]) -> Mappin
 def measured(
     check: Mapping[str, Any], estimate: Mapping[str, Any] | None, between: str = "[{}, {}]"
 ) -> tuple[str, str]:
-    """Write a check's value and its interval; the latter is empty where there is none."""
+    """Write a check's value and its interval, which may be empty."""
     bounds = (estimate or {}).get("interval")
     interval = between.format(number(bounds["low"]), number(bounds["high"])) if bounds else ""
     return number((estimate or check)["value"]), interval
 
 
 def expected(check: Mapping[str, Any]) -> str:
-    """Write what a check requires, and which direction is better."""
+    """Write the bound of a check, and the direction of its metric."""
     return ", ".join(filter(None, (check["bound"], better_way(check["evidence"]))))
 
 
@@ -116,7 +116,7 @@ _REWARDS = 8  # of a task
 
 
 def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
-    """Describe the flipped tasks, the basis of the test, and what it could have detected."""
+    """Describe the flipped tasks, the basis of the test, and its power."""
     if worst := evidence.get("worst_tasks"):
         flips = [
             f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})" for t in worst
@@ -186,7 +186,7 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
 
 
 def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:
-    """List the benchmarks and tests without a result, each with what is unknown of it."""
+    """List the benchmarks and tests without a complete result, each with the reason."""
     ends, why = dict.fromkeys(broken_off(report), " to its end"), "was not evaluated"
     return [(item, why + ends.get(item, "")) for item in report["not_evaluated"]]
 
@@ -207,7 +207,7 @@ def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict
 
 
 def trends(report: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
-    """Yield the headline metrics that are known of more than one run."""
+    """Yield the headline metrics that have values in several runs."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
         several = len(entry["agents"]) > 1
@@ -246,7 +246,7 @@ def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def folded(report: Mapping[str, Any]) -> set[str]:
-    """Name the failing benchmarks whose explanation a log omits, where there are many."""
+    """Return the failing benchmarks that a log does not explain, if there are many."""
     red = {entry["id"] for entry in failing(report)}
     if len(red) <= FOLDED:
         return set()

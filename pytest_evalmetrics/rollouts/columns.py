@@ -69,7 +69,7 @@ class Columns:
         self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
 
     def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
-        """Ask for a place; a whole one is read as text, unless something else needs its value."""
+        """Declare a place to be read; a whole one is read as text unless its value is needed."""
         if path.count(".") > _MAX_DOTS:
             message = f"the path {path!r} has more than {_MAX_DOTS + 1} parts"
             raise DataError(message, hint="write the rows flatter")
@@ -84,7 +84,7 @@ class Columns:
         return nodes
 
     def _scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
-        """List the scores that a place holds, by its values so far."""
+        """List the scores of a place, by its values so far."""
         name = node.key
         for mapped, nodes in self._mapped.items():
             if node in nodes:
@@ -113,7 +113,7 @@ class Columns:
     # -- refusing -------------------------------------------------------------------------
 
     def _problems(self, record: Record) -> Iterator[tuple[str, str]]:
-        """Find what is wrong with a row's values: messages and hints."""
+        """Yield the problems of a row's values as messages and hints."""
 
         def first(nodes: Iterable[Node]) -> Any:
             return next((record[n] for n in nodes if record.get(n) is not None), None)
@@ -152,7 +152,7 @@ class Columns:
     # -- learning -------------------------------------------------------------------------
 
     def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
-        """Take in a row as ``json.loads`` gives it, and check it."""
+        """Learn the kinds of a parsed row's values, and check it."""
         record: Record = {}
         self._learnt += 1
         new = self.root.learn(value, (self._learnt, row.place), record)
@@ -163,7 +163,7 @@ class Columns:
         return record, new
 
     def learn_column(self, node: Node, values: Sequence[Any], places: NDArray[np.int64]) -> None:
-        """Take in a table's column: numbers, text and None."""
+        """Learn the kinds of a table's column of numbers, texts and None."""
         self._learnt += 1
         for kind in set(map(type, values)):
             node.kinds |= KINDS[kind]
@@ -285,7 +285,7 @@ class Values:
         self._numbers = numbers  # in place of the same values as text
 
     def at(self, node: Node) -> Sequence[Any]:
-        """Get what stands at a place in each row."""
+        """Return the values of a place in all rows."""
         # nothing where the place was met only after these rows had been decoded
         values = self._decoded.get(node) or [None] * len(self.places)
         if self._parsed:
@@ -303,14 +303,14 @@ class Values:
         return values
 
     def must_be(self, kinds: set[type], values: Sequence[Any]) -> None:
-        """Check the rows whose value is of another kind than these."""
+        """Check the rows whose values are of other kinds."""
         if not kinds.issuperset(map(type, values)):
             for index, value in enumerate(values):
                 if type(value) not in kinds:
                     self.check(index)
 
     def texts(self, nodes: Sequence[Node]) -> Sequence[str | None]:
-        """Take the first values as text, None where there is none."""
+        """Return the first values as texts or None."""
         values = self.first(nodes)
         if _TEXT.issuperset(map(type, values)):
             return values
@@ -320,7 +320,7 @@ class Values:
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Take values as numbers, NaN where there is none, and which are given."""
+        """Return values as numbers or NaN, and which of them are given."""
         get = self.at if self._numbers is None else self._numbers.get
         columns = [get(node) or [None] * len(self.places) for node in nodes if node.kinds]
         values = columns[0]
@@ -349,7 +349,7 @@ def _float(value: Any) -> float:
 
 
 def _number_first(values: tuple[Any, ...]) -> Any:
-    """Choose a number, or else what is not null: a list of tokens does not hide their number."""
+    """Choose the first number, else the first value that is not None."""
     given = [v for v in values if v is not None]
     return next((v for v in given if isinstance(v, int | float)), given[0] if given else None)
 
@@ -359,7 +359,7 @@ def _checksum(value: Any) -> int:
 
 
 def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:
-    """Decode what the first place of several holds in a row."""
+    """Decode the first value of a row among several places."""
     for column in columns:
         value = column[row]
         if isinstance(value, msgspec.Raw):

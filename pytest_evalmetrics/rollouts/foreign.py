@@ -92,7 +92,7 @@ def usage(*holders: Any, latency_s: Any = None, latency_ms: Any = None) -> dict[
 
 
 def seconds(time: Any) -> float | None:
-    """Read a number, or a time such as ``2026-08-25T03:42:29.858Z``; None for anything else."""
+    """Parse a number, or a time such as ``2026-08-25T03:42:29.858Z``, to seconds, or None."""
     if not isinstance(time, str):
         return number(time)
     try:
@@ -175,7 +175,7 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
 
 
 class Ungraded(tuple[Any, Any]):
-    """The error of a rollout of which only the grading failed: it can be scored anew."""
+    """The error of a rollout whose grading alone failed, so that it can be scored again."""
 
     __slots__ = ()
 
@@ -382,7 +382,7 @@ class ToolLoader:
             yield chunk
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        """Yield the rollouts of one file; tell the builder what holds for all of them."""
+        """Yield the rollouts of one file; pass what they share to the builder."""
         raise NotImplementedError
 
     def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
@@ -394,7 +394,7 @@ class ToolLoader:
 
 
 class Document:
-    """A JSON object whose values are decoded when they are asked for."""
+    """A JSON object whose values are decoded lazily."""
 
     def __init__(self, text: bytes, source: Source, what: str) -> None:
         self._source = source
@@ -414,7 +414,7 @@ class Document:
 
     @classmethod
     def beside(cls, source: Source, name: str, what: str) -> Document:
-        """Read the object in another file of the same folder; an empty one where there is none."""
+        """Read the object in another file of the same folder; empty if it does not exist."""
         path = source.path.parent / name
         if not path.is_file():
             return cls(b"{}", source, what)
@@ -422,7 +422,7 @@ class Document:
         return cls.of(open_source(RolloutFile(path, shown)), what)
 
     def get(self, key: str) -> Any:
-        """Decode the value of a key; None where there is none."""
+        """Decode the value of a key, or return None."""
         return _decoded(self._parts.get(key))
 
     def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
@@ -431,12 +431,12 @@ class Document:
         return {key: _decoded(value) for key, value in self._parts.items() if key in wanted}
 
     def object(self, key: str) -> dict[str, Any]:
-        """Decode an object; an empty one where there is none."""
+        """Decode the object of a key; empty if it is absent."""
         value = self.get(key)
         return {} if value is None else self._expect(dict, value, repr(key))
 
     def items(self, key: str) -> Iterator[dict[str, Any]] | None:
-        """Decode the objects of a list one by one; None where there is no list."""
+        """Decode the objects of a list one by one; None without a list."""
         value = self._parts.get(key)
         with suppress(msgspec.DecodeError):
             value = _items.decode(value) if isinstance(value, msgspec.Raw) else value

@@ -58,7 +58,7 @@ class Format(msgspec.Struct, frozen=True):
 
 
 def recognise(source: Source) -> Format:
-    """Find a file's format by its content; the last one takes what is left."""
+    """Detect a file's format by its content; the last format accepts anything."""
     return next(each for each in FORMATS if each.recognises(source))
 
 

@@ -324,7 +324,7 @@ def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: Chunk
 
 
 def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
-    """Note the scores whose epochs the log reduces otherwise than `mean_reward` does."""
+    """Note the scores whose epochs the log does not reduce by the mean."""
     for column, names in reducers.items():
         if "mean" not in names:
             by = ", ".join(sorted(map(str, names)))
@@ -334,7 +334,7 @@ def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
 
 @contextmanager
 def _archive(source: Source) -> Iterator[Any]:
-    """Open an archive whose members may be packed with zstd, and report its defects."""
+    """Open an archive, also with zstd members, and report its defects."""
     if sys.version_info >= (3, 14):
         import zipfile  # noqa: PLC0415 - only where there is an archive
 

@@ -131,7 +131,7 @@ class JsonArray(JsonLines):
     """Reads a file that is one JSON array of objects, on one line or on many."""
 
     def _blocks(self, source: Source) -> Iterator[Rows]:
-        """Split the array into rows, and check what is between them."""
+        """Split the array into rows, and check the text between them."""
         source.must_be_text()
         if not source.is_array:
             start = short(source.head.decode(errors="replace"))
@@ -301,7 +301,7 @@ class _Window:
         self.line = 1  # on which it starts
 
     def fill(self) -> int:
-        """Read on, and say how many bytes came; 0 at the end of the stream."""
+        """Read more, and return the number of new bytes; 0 at the end of the stream."""
         if self.end > self._most:
             raise row_too_long(self._source, self._most, self.line)
         if self.end > len(self.buffer) // 2:  # otherwise long rows would come in small pieces
@@ -327,12 +327,12 @@ class _Window:
         self.line += lines
 
     def error(self, at: int, message: str, hint: str | None = None) -> DataError:
-        """Make the error that tells what is wrong at a byte."""
+        """Create the error for an invalid byte."""
         line = self.line + self.buffer.count(b"\n", 0, at)
         return self._source.error(message, line=line, hint=hint)
 
     def check_utf8(self, end: int) -> None:
-        """Refuse text that is not UTF-8; msgspec does not look at what it skips."""
+        """Refuse invalid UTF-8, which msgspec does not detect in values that it skips."""
         if self.buffer.isascii():
             return
         try:
@@ -365,7 +365,7 @@ def _after(place: int) -> str:
 def _check_gaps(
     window: _Window, place: int, starts: list[int], stops: list[int], end: int | None
 ) -> None:
-    """Check that there is one comma between two rows, and none elsewhere."""
+    """Check for exactly one comma between two rows, and none elsewhere."""
     gaps = zip([0, *stops], starts if end is None else [*starts, end], strict=False)
     for rows, (begin, until) in enumerate(gaps, place):
         gap = bytes(window.buffer[begin:until]).strip()

@@ -57,7 +57,7 @@ def cut(
     *,
     fetches: bool = False,
 ) -> list[Piece] | None:
-    """Cut files into pieces, in their order; None where one of them can't be cut."""
+    """Split files into pieces, in their order; None if one of them can't be split."""
     try:
         here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
         total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
@@ -108,7 +108,7 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
 
 
 class ShardReader:
-    """Reads shards in the order of the files; what it learns from one helps with the next."""
+    """Reads shards in order, with loaders that learn the shape of rows."""
 
     def __init__(self, request: Request) -> None:
         self._loaders = {True: JsonArray(request), False: JsonLines(request)}

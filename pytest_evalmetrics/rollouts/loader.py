@@ -113,7 +113,7 @@ class Loader(Protocol):
 
 @runtime_checkable
 class TextLoader(Loader, Protocol):
-    """A loader whose rows can also be had whole as JSON text, to be scored."""
+    """A loader that can also yield whole rows as JSON text, for scoring."""
 
     def texts(self, source: Source) -> Iterator[SourceRow]:
         """Yield the rows of one file in the order of `read`; raises as `read` does."""

@@ -175,7 +175,7 @@ class _BatchValues(Values):
         return pc.struct_field(column, rest) if rest else column
 
     def at(self, node: Node) -> Sequence[Any]:
-        """Get what stands at a place in each row."""
+        """Return the values of a place in all rows."""
         if node not in self._paths:
             return [None] * len(self.places)
         values: list[Any] = self._column(node).to_pylist()
@@ -184,7 +184,7 @@ class _BatchValues(Values):
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
-        """Take values as numbers, NaN where there is none; and tell which are given."""
+        """Return values as numbers or NaN, and which of them are given."""
         import pyarrow as pa  # noqa: PLC0415 - an extra
 
         columns = [self._column(node) for node in nodes if node in self._paths]
@@ -202,7 +202,7 @@ class _BatchValues(Values):
 
 
 def _plain(value: Any) -> Any:
-    """Turn what a table may hold into what JSON knows."""
+    """Convert a table's value to one that JSON can hold."""
     if isinstance(value, dict):
         return {key: _plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):

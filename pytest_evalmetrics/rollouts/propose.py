@@ -77,7 +77,7 @@ class Proposal:
 
     @property
     def keys(self) -> dict[str, Any]:
-        """The keys of ``rollouts:`` that say so, beside its path."""
+        """The keys of ``rollouts:`` for this proposal, without its path."""
         keys = asdict(self.spec)
         keys["fields"] = {name: path for name, path in keys["fields"].items() if path}
         if self.spec.pivot:
@@ -87,7 +87,7 @@ class Proposal:
 
 
 def propose(pattern: str, base: Path) -> Proposal | None:
-    """Propose how to read files of no known format; None where nothing looks like a row."""
+    """Propose how to read files of an unknown format; None if nothing looks like a row."""
     first = next(iter(documents(open_source(find_files((pattern,), base)[0]))), None)
     proposals = []
     for shape, reason in _shapes(first):
@@ -135,7 +135,7 @@ def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) 
 
 
 def _keyed(inner: Sequence[Any]) -> str:
-    """Name the values of an object whose keys may be ids; empty if they may not."""
+    """Return the kind of values of an object whose keys may be ids; empty if they may not."""
     if len(inner) > 1 and all(isinstance(each, dict) for each in inner):
         return "objects" if set.intersection(*map(set, inner)) else ""
     if len(inner) > 1 and all(map(_is_objects, inner)):
@@ -160,7 +160,7 @@ def _ids_in(value: Any) -> set[str]:
 
 
 def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
-    """Find lists of objects in the objects of a list: the attempts at each task, say."""
+    """Find lists of objects inside the objects of a list, such as the attempts at each task."""
     for key in rows[0] if rows and isinstance(rows[0], dict) else ():
         if "." not in key and all(_is_objects(row.get(key)) for row in rows[:_ROWS]):
             path = f"{above}*.{key}"
@@ -172,7 +172,7 @@ def _is_objects(value: Any) -> bool:
 
 
 def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
-    """Make the rewards of tasks from lists such as ``resolved_ids``."""
+    """Return the rewards that lists of ids such as ``resolved_ids`` stand for."""
     rewards: dict[str, float | None] = {}
     for name, ids in value.items():
         word = name.removesuffix("_ids").replace("_", " ").lower()
@@ -241,13 +241,13 @@ def _flattened(
 
 
 def _fitting(columns: Columns, fits: Callable[[Any], bool]) -> Columns:
-    """Keep the columns whose values all fit, where they have one."""
+    """Keep the columns that have values, all of which fit."""
     given = {path: [v for v in column if v is not None] for path, column in columns.items()}
     return {p: columns[p] for p, values in given.items() if values and all(map(fits, values))}
 
 
 def by_name(paths: Iterable[str], names: Sequence[str]) -> list[str]:
-    """Find the paths that end in one of the names, the most telling name first."""
+    """Find the paths that end in one of the names, in the order of the names."""
     last = {path: re.split(r"[./]", path.lower())[-1] for path in paths}
     return [path for name in names for path in last if last[path] == name]
 
@@ -316,7 +316,7 @@ def _is_number(value: Any) -> bool:
 def _reward(
     columns: Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
-    """Find the reward, and what its words mean where it is no number."""
+    """Find the reward, and the numbers that its words stand for."""
     numbers = [
         path
         for path, column in _fitting(columns, _is_number).items()
@@ -339,7 +339,7 @@ def _reward(
 
 
 def _worth(path: str, value: Any) -> float | None:
-    """Return the reward that a word stands for; where `error` says yes it is 0."""
+    """Return the reward that a word stands for; ``yes`` is 0 for a field such as `error`."""
     is_no = _word(value) in ("no", "false")
     turned = (is_no or _word(value) in ("yes", "true")) and less_is_better(path)
     return int(is_no) if turned else _WORDS[_word(value)]

@@ -214,7 +214,7 @@ def line_ends(source: Source, size: int) -> list[int]:
 
 
 def _gives_parts(url: str) -> bool:
-    """Ask for a byte: some servers answer with the whole file, of which nothing is read then."""
+    """Detect whether a server can send parts of a file."""
     with _explained(url), suppress(ValueError):
         system, path = _cached_system(url)
         with system.open(path, "rb", cache_type="none") as file:

@@ -62,7 +62,7 @@ class Node:
         return nodes
 
     def learn(self, value: Any, where: tuple[int, int], record: Record) -> bool:
-        """Take in a value as ``json.loads`` gives it, and say whether its kind is new here."""
+        """Learn the kind of a parsed value, and return whether it is new at this place."""
         kind = KINDS[type(value)]
         new = not self.kinds & kind
         self.kinds |= kind
@@ -124,7 +124,7 @@ class Decoder(msgspec.Struct, frozen=True):
 
 
 def _type_of(node: Node) -> tuple[Any, Decoder | None]:
-    """Make the type that accepts what a place has held so far."""
+    """Create the type that accepts all values of a place so far."""
     if not node.kinds:
         return _Nothing, None
     if node.whole or node.ignored:

@@ -83,7 +83,7 @@ def _is_lines(source: Source) -> bool:
 
 
 def _cell(cell: str) -> Any:
-    """Read a cell of CSV, which knows no types; ids such as 007 stay text."""
+    """Parse a cell of CSV; ids such as 007 stay text."""
     text = cell.strip()
     match = _is_number(text)
     if match is None:
@@ -92,7 +92,7 @@ def _cell(cell: str) -> Any:
 
 
 def _viewed(source: Source, spec: ShapeSpec) -> Source:
-    """Count places in rows where they are made of what the file holds, else in lines."""
+    """Count places by row, or by line if rows are lines of the file."""
     of_rows = bool(spec.rows or spec.keyed or spec.lists or spec.pivot) or source.is_array
     is_text = source.head[:1] != b"{"
     by_line = not of_rows and (is_text or _is_lines(source))
@@ -232,7 +232,7 @@ class _Rows:
     def _inner(
         self, value: Any, path: str, parent: dict[str, Any]
     ) -> Iterator[tuple[Any, dict[str, Any]]]:
-        """Follow the path of `rows`; each place comes with what encloses it, without lists."""
+        """Follow the path of `rows`; yield each value with the object that encloses it."""
         keyed = path == "*" and self._spec.keyed is not None  # whose keys are ids
         if not path:
             yield value, parent
@@ -261,7 +261,7 @@ class _Rows:
             raise self._error(f"there is no {path!r} in {what}", "rows")
 
     def _table(self, rows: Any, columns: Any) -> Any:
-        """Name the cells of a table's rows by its columns, which stand beside them."""
+        """Turn the lists of a table's cells into objects, by the names of its columns."""
         lists = isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)
         if not lists or not isinstance(columns, list):
             return rows
@@ -398,7 +398,7 @@ def _attribute(value: Any) -> Any:
 
 
 def _scalars(value: Mapping[str, Any]) -> dict[str, Any]:
-    """Keep what is short of an object, at any depth: no lists."""
+    """Copy an object without its lists, at any depth."""
     return {
         name: _scalars(inner) if isinstance(inner, dict) else inner
         for name, inner in value.items()
@@ -478,7 +478,7 @@ class _Partners:
 
 
 def _text(value: Any) -> str:
-    """Write a value as a key of a benchmark file says it: 1.0 as 1."""
+    """Write a value as a key of ``map:``, such as 1 for 1.0."""
     if isinstance(value, str):
         return value
     if isinstance(value, float) and value.is_integer():
@@ -497,7 +497,7 @@ def _single(row: PlacedRow, path: str, *key: str) -> Any:
 
 
 def _error(at: str, key: tuple[str, ...], message: str, hint: str | None = None) -> ShapeError:
-    """Make the error of a key of the benchmark file, met in a file or in one of its rows."""
+    """Create the error for a key of the benchmark file that does not fit a file or a row."""
     return ShapeError(f"{at}: {': '.join(key[:2])}: {message}", key=key, hint=hint)
 
 

@@ -381,7 +381,7 @@ class Source:
         line: int | None = None,
         hint: str | None = None,
     ) -> DataError:
-        """Make the error that tells what is wrong with this file, or with a row of it."""
+        """Create an error for this file, or for one of its rows."""
         if row is not None:
             line = row.line or None
             if self.unit == "row":
@@ -389,13 +389,13 @@ class Source:
         return DataError(message, file=self.shown, line=line, hint=hint)
 
     def error_at(self, place: int, message: str, hint: str) -> DataError:
-        """Make the same for a row of which only the place is known any more."""
+        """Create an error for a row by its place."""
         if self.unit == "line":
             return self.error(message, line=place, hint=hint)
         return self.error(f"row {place}: {message}", hint=hint)
 
     def must_be_text(self) -> None:
-        """Refuse what is plainly no UTF-8 text, and say what it is."""
+        """Refuse a file that is evidently no UTF-8 text, with what it is."""
         for start, what, hint in _NOT_TEXT:
             if self.head.startswith(start):
                 raise self.error(what, hint=hint)

@@ -73,7 +73,7 @@ def _joined(lines: Iterable[str]) -> str:
 
 
 def _written(content: Mapping[str, Any], comments: Mapping[str, str]) -> list[str]:
-    """Write a benchmark file; each comment stands on its key's line, the one of "" on top."""
+    """Write a benchmark file with comments on the lines of their keys, and that of "" on top."""
     text = yaml.safe_dump(content, default_flow_style=None, sort_keys=False, width=math.inf)
     lines = [f"# {line}" for line in comments.get("", "").splitlines()]
     for line in text.splitlines():
@@ -137,7 +137,7 @@ def _files_in(folder: str, base: Path) -> str:
 
 
 def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
-    """Read the rollouts; where their rows don't say which task they are of, by a guess."""
+    """Read the rollouts, with a guess of their shape if their rows name no task."""
     spec = RolloutsSpec(path=(pattern,))
     try:
         return Proposal(spec), load(spec, base, scores=())
@@ -193,7 +193,7 @@ def _rewards(table: RolloutTable) -> list[str]:
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
-    """Take over the thresholds that the files say each score was held against, as deepeval's do."""
+    """Return the thresholds that files state for their scores, as deepeval's do."""
     bounds = {}
     for settings in table.ruler.values():
         with suppress(KeyError, ValueError):  # none, several, or one that is no number
@@ -213,7 +213,7 @@ def _name(pattern: str) -> str:
 
 
 def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Turn another tool's settings into a benchmark file with comments; an empty one of others."""
+    """Convert another tool's settings to a benchmark file with comments; empty if unknown."""
     try:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:

@@ -1,4 +1,4 @@
-"""Chunks of every format to the one table: order, numbering, duplicates, what is lacking."""
+"""Assembly of chunks into one table: order, numbering, duplicates, missing values."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ class TableBuilder:
         return bool(self._sources) and self._sources[-1][0].path == source.path
 
     def add(self, source: Source, chunk: Chunk, before: int = 0) -> None:
-        """Add the next rows of a file, whose places count from so many lines before them."""
+        """Add the next rows of a file; `before` is the number of lines before their first place."""
         rows = len(chunk.places)
         columns = self._numbers_of(chunk)
         if not self._is_last(source):
@@ -352,7 +352,7 @@ class TableBuilder:
     def _contents(
         self, agent: NDArray[np.int32], task: NDArray[np.int64], tasks: Sequence[TaskId]
     ) -> NDArray[np.bytes_] | None:
-        """Return the hash of each row's task's content; None where none is known."""
+        """Return the content hash of each row's task; None if no content is known."""
         for name, torn in self._torn:
             of = f" of the agent {name!r}" if len(self._agents) > 1 else ""
             raise DataError(

@@ -47,7 +47,7 @@ class Scorer(Protocol):
     scores: tuple[str, ...]  # the names of its scores
 
     def score(self, row: Row) -> Mapping[str, float] | float | Explained:
-        """Score one row: a number by name, or the number where there is one score.
+        """Score one row: return numbers by name, or one number for the only score.
 
         Raises
         ------

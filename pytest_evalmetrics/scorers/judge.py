@@ -64,7 +64,7 @@ class JudgedScores:
 
     @property
     def judgements(self) -> tuple[str, ...]:
-        """Names of the judgements of a row; empty where there is one alone."""
+        """The names of a row's repeated judgements; empty for a single one."""
         return tuple(map(str, range(1, self.judge_repeats + 1))) if self.judge_repeats > 1 else ()
 
     @property
@@ -142,7 +142,7 @@ class Judge:
     def ask_fields(
         self, calls: Calls, question: str, *, length: int | None = None, **forms: dict[str, Any]
     ) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Ask for a JSON object with fields of these forms; `length` is that of a list."""
+        """Ask for a JSON object with fields of given schemas; lists have `length` items."""
         form = closed(**forms)
         return self.ask(
             calls, question, lambda reply: read_fields(asking.json_in(reply), form, length), form
@@ -213,7 +213,7 @@ BOOLEAN: dict[str, Any] = {"type": "boolean"}
 
 
 def choice(*values: int | str) -> dict[str, Any]:
-    """Return the schema of one of some values, all of one type."""
+    """Return the JSON Schema of an enumeration of values of one type."""
     kind = "integer" if isinstance(values[0], int) else "string"
     return {"type": kind, "enum": list(values)}
 

@@ -81,7 +81,7 @@ class RagasScorer:
         self._columns = inspect.signature(metric.ascore).parameters
 
     def _made(self, calls: Any, errors: list[ext.EvalMetricsError]) -> Any:
-        """Make the metric of a row, whose judge is asked by its calls."""
+        """Create the metric for one row; its judge is called through `calls`."""
         llm = {"llm": _llm(self._base, self.judges[0], calls, errors)} if self.judges else {}
         return self._metric(**self._arguments, **llm)
 

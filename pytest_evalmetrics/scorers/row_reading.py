@@ -153,7 +153,7 @@ def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
 
 
 def wanted_calls(value: Any, what: str) -> list[ToolCall]:
-    """Read the calls of a reference, each of which has a name and arguments."""
+    """Read the tool calls of a reference."""
     if isinstance(value, str):
         try:
             value = _decoded(value)

@@ -48,7 +48,7 @@ def rename_hint(spec: ScorerSpec) -> str:
 
 @keys
 class XFail:
-    """A benchmark that is known to fail its gate."""
+    """The settings of a benchmark that is expected to fail its gates."""
 
     reason: Annotated[str, doc("why it is known to fail")] = ""
     strict: Annotated[

@@ -152,7 +152,7 @@ _COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt
 
 
 def numeric(what: str, **bounds: Any) -> Checked:
-    """Read a number within bounds such as ``ge=0``, or a percentage as its share."""
+    """Accept a number within bounds such as ``ge=0``; a percentage becomes a share."""
 
     def read(value: Any) -> float:
         match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
@@ -187,7 +187,7 @@ def no_duplicates(value: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Listed(Read):
-    """Reads a tuple of different texts, of which a file may write one without a list."""
+    """Accepts a list of distinct texts, or a single one, as a tuple."""
 
     def __init__(
         self, item: Any, least: int = 0, function: Callable[[Any], Any] = one_or_many

@@ -40,7 +40,7 @@ class Threshold:
 
     @property
     def level(self) -> float:
-        """The level of the two-sided interval whose end is compared."""
+        """The level of the two-sided interval that gives the bound."""
         return 0.95 if self.confidence is None else 2 * self.confidence - 1
 
     @property

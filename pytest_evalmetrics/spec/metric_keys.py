@@ -22,7 +22,7 @@ _LIMITS = {  # of what is no rate
 
 
 def _label(value: Any) -> Any:
-    """Write a label as the rows' labels are written: what is no text in JSON's spelling."""
+    """Write a label as JSON does, unless it is text, as labels of rows are."""
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.12g}" if types.is_number(value) else value

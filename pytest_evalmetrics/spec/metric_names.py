@@ -1,4 +1,4 @@
-"""The names of metrics: ``metric[/score][[field=value]]``, and what a name implies.
+"""The names of metrics, ``metric[/score][[field=value]]``, with their ranges and directions.
 
 ``pass@1`` is of the benchmark's reward, ``pass@1/accuracy`` of another score,
 ``pass@1[difficulty=hard]`` over the rollouts whose field has that value, ``mean/output_tokens``
@@ -49,7 +49,7 @@ class MetricName(msgspec.Struct, frozen=True):
         return self.score is not None and self.metric in STATISTICS
 
     def over(self, field: str, value: str) -> MetricName:
-        """Return the same metric over the rollouts whose `field` has that `value`."""
+        """Return the same metric, restricted to rollouts whose `field` has a `value`."""
         return structs.replace(self, field=field, value=value)
 
     def __str__(self) -> str:
@@ -76,7 +76,7 @@ def parse(text: str) -> MetricName:
 
 
 def fields_of(texts: Iterable[str]) -> frozenset[str]:
-    """Return the fields by whose values metrics are broken down; a hook's name has none."""
+    """Return the breakdown fields of metrics; the name of a hook's metric has none."""
     fields = set()
     for text in texts:
         with suppress(MetricError):
@@ -134,7 +134,7 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
 
 
 def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 - a table
-    """Return the range of a metric, as far as the benchmark file tells."""
+    """Return the range of a metric, as far as the benchmark file determines it."""
     if name.metric in spec.defined:
         keys = spec.defined[name.metric]
         if keys.limits == (0.0, 1.0):
@@ -154,7 +154,7 @@ def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 -
 
 
 def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, str] | None:
-    """Return k, a task's rollouts and what says so, if k is more; None if there may be enough."""
+    """Return k, the rollouts of a task and the key that sets them, if k is larger, else None."""
     match = _OF_K.fullmatch(name.metric)
     if match is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
         return None
@@ -298,7 +298,7 @@ _COUNTED: Final = _set("count usage used total number")  # a token alone may be 
 
 @lru_cache(maxsize=1024)
 def named_direction(name: str) -> Direction | None:
-    """Return which way is better by a name such as ``output_tokens``; None if it doesn't say."""
+    """Return the direction that a name such as ``output_tokens`` implies, or None."""
     words = [_singular(word.lower()) for word in _WORDS.findall(name)]
     others = set(words)
     if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
@@ -321,7 +321,7 @@ def named_direction(name: str) -> Direction | None:
 
 
 def less_is_better(name: str) -> bool:
-    """Whether the name of a score says that less of it is better."""
+    """Check whether the name of a score implies that lower is better."""
     return named_direction(name) == "lower"
 
 
@@ -333,7 +333,7 @@ def is_spent(name: str) -> bool:
 
 
 def _decided(words: list[str]) -> Direction | None:
-    """Take the last word that says anything: an accuracy_loss is a loss."""
+    """Return the direction of the last word that has one: an accuracy_loss is a loss."""
     for at in range(len(words) - 1, -1, -1):
         word = words[at]
         if word in _OPEN:

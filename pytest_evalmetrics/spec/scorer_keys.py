@@ -42,7 +42,7 @@ def spellings(kind: str) -> tuple[str, ...]:
 
 @dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
 def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
-    """Make a class the keys of a type of scorer, whose score has its name by default."""
+    """Register a class as the keys of a scorer type, which names its score by default."""
 
     def make(cls: Any) -> Any:
         names = spellings(kind)
@@ -85,7 +85,7 @@ def check_score_names(scores: Any) -> Any:
 
 @keys
 class NamedScores:
-    """A scorer whose scores have names of their own; `name` tells two of one type apart."""
+    """The keys of a scorer with default score names; `name` distinguishes two of one type."""
 
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
     limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None where there is no end

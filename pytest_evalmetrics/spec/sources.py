@@ -14,7 +14,7 @@ from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected
 
 @keys
 class FieldMap:
-    """Dotted paths within a row, such as ``result.metrics.f1``; default where NeMo Gym writes."""
+    """Dotted paths within a row, such as ``result.metrics.f1``; by default NeMo Gym's."""
 
     task: Annotated[Name | None, doc("the task's id")] = None
     sample: Annotated[Name | None, doc("the attempt's number")] = None
@@ -131,7 +131,7 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
 
     def like(self, other: "RolloutsSpec | None") -> Self:
-        """Take the form of another run's files where this one says nothing but its paths."""
+        """Inherit the form of other files, unless this one describes its own."""
         described = self.shaped or self.format or self.fields != FieldMap()
         if described or other is None or other.join:
             return self

@@ -67,7 +67,7 @@ def nonzero(values: Floats) -> Floats:
 
 
 def lattice_step(d: ArrayLike) -> float | None:
-    """Return the largest step that all of `d` are multiples of; None where there is none."""
+    """Return the largest step of which all of `d` are multiples, or None."""
     # Each difference over the smallest is a fraction with a small denominator.
     sizes = np.unique(np.abs(nonzero(vector(d, "d"))), return_counts=True)[0]
     if not sizes.size:

@@ -109,7 +109,7 @@ def _t_upper_quantile(tail: float, df: float) -> float:
 
 
 def beta_parts(x: float, y: float, a: float, b: float) -> tuple[float, float]:
-    """I_x(a, b) and its complement, where y = 1 - x is known better than by subtracting."""
+    """Compute I_x(a, b) and its complement; y is 1 - x, without the error of a subtraction."""
     if x <= 0 or y <= 0:
         return (0.0, 1.0) if x <= 0 else (1.0, 0.0)
     if x * (a + b + 2) < a + 1:

@@ -46,7 +46,7 @@ def limit(runs: int, metrics: int = 1) -> float:
 
 
 def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
-    """Return where each level of a sequence of values begins, of one of several metrics."""
+    """Return the starts of the levels in a sequence of values of one of `metrics` metrics."""
     numbers = np.asarray(values, dtype=np.float64)
     starts = [0]
     for end in range(_FEWEST, len(numbers) + 1):
@@ -61,7 +61,7 @@ def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
 
 
 def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
-    """Find the last shift of the level in a sequence of values, of one of several metrics."""
+    """Find the last shift of the level in a sequence of values, see `levels`."""
     *_, before, start = (-1, *levels(values, metrics))
     if start == 0:
         return None
@@ -104,7 +104,7 @@ def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) 
 
 
 def _sign(checks: Iterable[Mapping[str, Any]]) -> float:
-    """Return 1 where a higher value is better, -1 where a lower one is, 0 where nothing says so."""
+    """Return 1 if higher values are better, -1 if lower ones are, and 0 if unknown."""
     for check in checks:
         if check["gate"] == "baseline" and "direction" in check["evidence"]:
             return 1.0 if check["evidence"]["direction"] == "higher" else -1.0

@@ -54,7 +54,7 @@ def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
-    """Return the chance that at least m of k of n rollouts pass, c of which did, unbiased.
+    """Estimate without bias the chance that at least m of k rollouts pass, if c of n did.
 
     The upper tail of the hypergeometric distribution: sum over j >= m of C(c, j) C(n - c, k - j) /
     C(n, k), of the shape that the arrays broadcast to; NaN where n < k. Correctly rounded up to n =

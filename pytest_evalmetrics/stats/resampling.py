@@ -58,7 +58,7 @@ _LEAST = 1e-11
 
 
 def seed_of(name: str, key: str) -> int:
-    """Return the seed of what is named and what it is of, which later versions keep."""
+    """Return a seed from a name and a key, which later versions must not change."""
     sizes = np.array([len(name), len(key)], dtype="<i8")  # so that the two don't run together
     text = (name + key).encode("utf-8", "surrogatepass")
     return int.from_bytes(blake2b(sizes.tobytes() + text, digest_size=16).digest(), "little")
@@ -177,7 +177,7 @@ def _two_valued(
 def two_valued(
     sizes: Ints, ups: Ints, ends: tuple[float, float], statistic: TaskStatistic | None = None
 ) -> Floats:
-    """Value tasks of `sizes` rollouts, `ups` of which have the second of two rewards, `ends`."""
+    """Compute tasks' values if `ups` of their `sizes` rollouts have the second reward of `ends`."""
     if statistic is None:
         return np.asarray(ends[0] + (ends[1] - ends[0]) * ups / sizes)
     size, up = (each.ravel() for each in np.broadcast_arrays(sizes, ups))

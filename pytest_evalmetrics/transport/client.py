@@ -109,7 +109,7 @@ class Transport:
             self._journal.close()
 
     def keep_secret(self, secrets: Iterable[Secret]) -> None:
-        """Hide these from now on, also before an endpoint is called with one of them."""
+        """Hide these secrets from now on, even before they are used."""
         self._secrets.update(dict.fromkeys(secrets))
 
     def hide(self, text: str) -> str:
@@ -340,7 +340,7 @@ async def _cancel_all() -> None:
 
 
 def was_cancelled() -> bool:
-    """Whether this task was cancelled from outside, not by what it awaits."""
+    """Check whether this task itself was cancelled, not something that it awaits."""
     task = asyncio.current_task()
     return task is not None and task.cancelling() > 0
 

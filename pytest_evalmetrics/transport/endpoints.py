@@ -145,7 +145,7 @@ class Work:
 
 
 def written_body(body: Any) -> bytes | None:
-    """Write a body as it is sent; None for no body."""
+    """Serialize a request body; None stands for no body."""
     try:
         return None if body is None else _BODY.encode(body).encode("ascii")
     except (TypeError, ValueError, RecursionError) as error:

@@ -115,7 +115,7 @@ class JournalStore:
                     self._db.execute(statement)
 
     def get(self, key: bytes, *, failures: bool = False) -> Kept | None:
-        """Look up an answer, or else a failure; an answer whose bytes are damaged is none."""
+        """Look up an answer, else a failure; a damaged answer counts as absent."""
         answer = None
         try:
             row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
@@ -275,7 +275,7 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
 
 
 def set_aside(path: Path) -> tuple[Path, int]:
-    """Move a damaged journal away, and make a new one of its answers."""
+    """Move a damaged journal aside, and create a new one from its intact answers."""
     if not path.read_bytes().startswith(b"SQLite format 3") and not any(_answers_in(path)):
         raise _no_journal(path)
     number = 1
@@ -290,7 +290,7 @@ def set_aside(path: Path) -> tuple[Path, int]:
 
 
 def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
-    """Yield the answers of a damaged file whose checksums hold, some in several versions."""
+    """Yield the intact answers of a damaged file, some of them in several versions."""
     # In a copy with a new first page each page of rows becomes a table of its own: SQLite reads it
     # without the pages above it, which damage makes unreadable. See sqlite.org/fileformat2.
     with tempfile.TemporaryDirectory() as folder:
@@ -378,7 +378,7 @@ def export_journal(journal: Path, to: Path) -> int:
 
 
 def import_journal(journal: Path, source: Path) -> int:
-    """Add a file's answers, all or none, to a journal, whose own stay; return how many are new."""
+    """Add a file's answers to a journal, all or none, without replacing any; return the number."""
     with _reported(f"{source} can't be imported into {journal}"):
         journal.parent.mkdir(parents=True, exist_ok=True)
         with closing(JournalStore(journal)) as store:

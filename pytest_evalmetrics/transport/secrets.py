@@ -91,7 +91,7 @@ class Secret:
         return self._value
 
     def hide_in(self, text: str) -> str:
-        """Replace the value, and what is recognised of it, in a text."""
+        """Replace all recognised forms of the value in a text."""
         hidden = text
         for layer in range(_LAYERS + 1):
             spans = self._spans(text)
@@ -106,7 +106,7 @@ class Secret:
         return hidden
 
     def is_in(self, text: str) -> bool:
-        """Whether a text contains the value; a placeholder such as "none" is no secret."""
+        """Check whether a text contains the value; a placeholder such as "none" is no secret."""
         return len(self._value) >= _SHORTEST_SECRET and self.hide_in(text) != text
 
     def _folded(self, text: str) -> str:
@@ -114,7 +114,7 @@ class Secret:
         return text.replace("\u0130", "i").lower() if self._any_case else text
 
     def _spans(self, text: str) -> list[tuple[int, int]]:
-        """Find what is to be hidden, in order and without overlaps."""
+        """Find the spans to hide, in order and without overlaps."""
         text = self._folded(text)
         merged: list[tuple[int, int]] = []
         for start, end in sorted(span for form in self._forms for span in form.spans(text)):

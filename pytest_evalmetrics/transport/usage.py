@@ -108,7 +108,7 @@ class UsageTally:
         self._usage[label].requests += requests
 
     def cost_now(self) -> float | None:
-        """Return the cost of this run so far; None if some of it has no known price."""
+        """Return the cost of this run so far, or None if a price is unknown."""
         costs = [usage.cost_now for usage in self._usage.values()]
         total = math.fsum(math.nan if cost is None else cost for cost in costs)
         return total if costs and not math.isnan(total) else None
@@ -144,7 +144,7 @@ class Budget:
             db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
 
     def spent(self) -> dict[str, float]:
-        """Return what is used so far, by the names of the limits."""
+        """Return the usage so far, by the names of the limits."""
         now = time.time()
         if self._started is None:
             self._started = now

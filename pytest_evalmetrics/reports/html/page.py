@@ -100,12 +100,12 @@ _COLUMNS = 20  # agents of the matrix
 
 
 def in_order(entries: Sequence[Entry]) -> list[Entry]:
-    """Put what failed first, and what was known to fail behind what was not."""
+    """Order benchmarks by severity, with expected failures behind unexpected ones."""
     return sorted(entries, key=lambda e: (e["xfail"], _SEVERITY[e["verdict"]], e["id"]))
 
 
 def overview(entry: Entry, metrics: Metrics) -> dict[str, Any]:
-    """Sum a benchmark up in one row: its verdict, its telling metric, why it failed."""
+    """Summarize a benchmark in one row: its verdict, its main metric, and why it failed."""
     telling = min(
         metrics,
         key=lambda m: (_SEVERITY[m["verdict"]], not m["key"], m["name"].startswith("mean/")),
@@ -131,7 +131,7 @@ def overview(entry: Entry, metrics: Metrics) -> dict[str, Any]:
 
 
 def _verdicts(entry: Entry) -> dict[str, str]:
-    """Return each agent's worst verdict, empty without any, the failing ones first."""
+    """Return each agent's worst verdict, the failing agents first."""
     verdicts: dict[str, str] = {agent["agent"]: "" for agent in entry["agents"]}
     for check in entry["checks"]:
         if (agent := wording.checked_agent(entry, check)) in verdicts:
@@ -151,7 +151,7 @@ _RUNS, _LINES = 60, 8  # of the history
 def about(
     entry: Entry, metrics: Metrics, runs: Sequence[Mapping[str, Any]] = (), *, short: bool = False
 ) -> dict[str, Any]:
-    """Describe a benchmark but for its tasks; `short` gives why it fails, and little more."""
+    """Describe a benchmark without its tasks; `short` keeps little but the reasons of failures."""
     metrics_shown, checks_shown, notes_shown, files_shown = _SHORT if short else _SHOWN
     by_name = {agent["agent"]: agent for agent in entry["agents"]}
     agents = [by_name[name] for name in _verdicts(entry)]
@@ -236,7 +236,7 @@ _SPARE = 0.9  # the tasks that are left may be longer than those that are not
 
 
 def page_texts(pictures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Write all tasks summed up, as many of them as a page shows, and the most telling ones."""
+    """Write the summary of all tasks, the tasks that a page shows, and the most telling ones."""
     if not pictures:
         return {}
     listed = {agent: picture["tasks"] for agent, picture in pictures.items()}
@@ -262,7 +262,7 @@ _FULL = 0.99  # of a room: nothing more is written that would hardly fit
 
 
 class PagePart(msgspec.Struct):
-    """A benchmark in the page: the sizes of its texts, and what of them fits."""
+    """A benchmark of the page: the sizes of its texts, and which of them fit."""
 
     name: str
     row: bytes  # of the overview
@@ -277,7 +277,7 @@ class PagePart(msgspec.Struct):
 
 
 def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int]:
-    """Choose what the page holds, the most telling first; return how many lack a part."""
+    """Choose the parts that fit into the page; return how many benchmarks lack each part."""
     left, rows = LIMIT, _ROWS
     rooms, used = {True: _FAILING, False: _ABOUT}, {True: 0, False: 0}
     for part in parts:
@@ -355,7 +355,7 @@ def page(
 
 
 def page_of(name: Literal["site", "noise"], data: Any) -> Iterator[bytes]:
-    """Write a page of another kind: the first one of a site, or that of a calibration."""
+    """Write the first page of a site, or the page of a calibration."""
     head, tail = _shell()
     yield from (head, _element(name, as_data(data)), tail)
 
@@ -390,7 +390,7 @@ def _element(name: str, data: bytes) -> bytes:
 
 
 def _shell() -> tuple[bytes, bytes]:
-    """Put the page's own files together, around its data; a policy lets nothing but these run."""
+    """Assemble the page from its assets and data; its policy allows no other script."""
     style = "\n".join(asset(name) for name in _STYLES)
     library = asset("uplot/uPlot.iife.min.js")
     code = '"use strict";\n(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();\n"

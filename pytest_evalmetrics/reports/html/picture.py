@@ -29,7 +29,7 @@ _SAMPLE = 4096  # values
 
 
 def numbers(values: Floats) -> list[float | None]:
-    """Write numbers in six digits, whole ones as such; None where one is not finite."""
+    """Round numbers to six digits for JSON; whole ones become integers, non-finite ones None."""
     if (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         return [*values.astype(np.int64).tolist()]
     return [_number(x) if math.isfinite(x) else None for x in values.tolist()]
@@ -40,7 +40,7 @@ def _number(x: float) -> float:
 
 
 def means(table: RolloutTable, score: str) -> Floats:
-    """Return the mean of each task's finite values, shape (tasks,); NaN where it has none."""
+    """Return the mean of each task's finite values, or NaN, shape (tasks,)."""
     rewards = table.rewards(score)
     sums = np.bincount(rewards.task, weights=rewards.values, minlength=len(rewards))
     counts = rewards.counts
@@ -48,7 +48,7 @@ def means(table: RolloutTable, score: str) -> Floats:
 
 
 def _levels(values: Floats, most: int) -> Floats | None:
-    """Return the distinct values; None where they are many, which a sample mostly shows."""
+    """Return the distinct values, or None if there are many."""
     levels = np.unique(values[:_SAMPLE], return_counts=True)[0]  # see `TaskRewards.blocks`
     if len(levels) <= most:
         rest = values[~np.isin(values, levels)]
@@ -60,7 +60,7 @@ _STEPS = 24  # per axis, where tasks' values are too many to show each
 
 
 def _pairs(was: Floats, now: Floats) -> list[list[float | None]]:
-    """Count the tasks by (before, after); on a grid where the values are many."""
+    """Count the tasks by (before, after), on a grid if there are many values."""
     if not len(was):
         return []
     both = np.round(np.concatenate([was, now]), 9)
@@ -87,7 +87,7 @@ _FEW = 12  # distinct values that get a bar each
 
 
 def histogram(now: Floats, was: Floats | None) -> dict[str, Any] | None:
-    """Count a score's values in bars of equal width, or by value where they are few."""
+    """Count a score's values in bars of equal width, or by value if there are few."""
     columns = [now, np.empty(0) if was is None else was]
     sides = [column[np.isfinite(column)] for column in columns]
     if not len(sides[0]):
@@ -127,7 +127,7 @@ def _statistics(values: Floats, count: int) -> dict[str, Any] | None:
 
 
 class _ByTask:
-    """The first rows of some tasks; a task may be -1, which is not there."""
+    """The first rows of some tasks; -1 stands for an absent task."""
 
     def __init__(self, table: RolloutTable, tasks: Ints) -> None:
         spans = zip(table.offsets[tasks].tolist(), table.offsets[tasks + 1].tolist(), strict=True)
@@ -136,14 +136,14 @@ class _ByTask:
         self.rows: Ints = np.fromiter(chain.from_iterable(self._spans), np.int64)
 
     def split(self, values: Sequence[Any]) -> list[Any]:
-        """Split what there is of each row by task; None for a task that is not there."""
+        """Split the values of rows by task; None for an absent task."""
         left = iter(values)
         parts = [list(islice(left, len(span))) for span in self._spans]
         return [part if there else None for there, part in zip(self._there, parts, strict=True)]
 
 
 def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[int]]:
-    """Return the sample, the file and the number there of each row; nothing without files."""
+    """Return the sample, the file and the row number of each row; empty without files."""
     if table.read_as is None:
         return []
     read = table.read_as[rows]
@@ -164,7 +164,7 @@ _REASON = 1_000  # characters
 def _row_notes(
     table: RolloutTable, rows: RowScores | None, tasks: Ints
 ) -> dict[str, list[dict[str, Any]]]:
-    """Take what scorers said of the rows of some tasks, by the task's place."""
+    """Collect the messages of scorers on the rows of some tasks, by the task's place."""
     notes: dict[str, list[dict[str, Any]]] = {}
     if rows is None or table.read_as is None:
         return notes
@@ -238,13 +238,13 @@ class _Side(msgspec.Struct, frozen=True):
     at: Ints  # each task's place in it; -1 if it is not there
 
     def means(self, score: str) -> Floats:
-        """Return a score's mean of each task; NaN where there is none."""
+        """Return the mean score of each task, or NaN."""
         if self.table is None or score not in self.table.scores:
             return np.full(len(self.at), np.nan)
         return np.append(means(self.table, score), np.nan)[self.at]
 
     def values(self, score: str, order: Ints) -> list[Any]:
-        """Write the first values of some tasks; None for a task without any."""
+        """List the first values of some tasks; None for a task without values."""
         if self.table is None or score not in self.table.scores:
             return [None] * len(order)
         tasks = _ByTask(self.table, self.at[order])
@@ -275,7 +275,7 @@ class _Picture:
         self.kinds = {"worse": worse, "better": better, "same": np.abs(self.change) <= _NOISE}
 
     def about(self) -> dict[str, Any]:
-        """Sum all tasks up: a few kilobytes, however many there are."""
+        """Summarize all tasks in a few kilobytes."""
         both = ~np.isnan(self.change)
         baseline = self.was.table
         compared = {
@@ -324,7 +324,7 @@ class _Picture:
             yield {"field": field, "values": rows}
 
     def tasks(self, rows: RowScores | None, chosen: Ints | None) -> dict[str, Any]:
-        """Describe the tasks, those that tell the most first."""
+        """Describe the tasks, in the order of `_order`."""
         attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
         most = max(1, min(_MOST, _NUMBERS // (2 * (len(self.scores) + attempts))))
         order = self._order(rows)[:most]
@@ -349,7 +349,7 @@ class _Picture:
         return _with_its_files(described)
 
     def _order(self, rows: RowScores | None) -> Ints:
-        """Order the tasks: what got worse, what has no value, what got better, the lowest."""
+        """Order the tasks: worse ones, those without a value, better ones, then the lowest."""
         change, now = self.change, self.after
         kind = np.full(len(change), 4)
         kind[np.isnan(now)] = 1
@@ -364,7 +364,7 @@ class _Picture:
 
 
 def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
-    """Keep the first tasks of those that a picture describes."""
+    """Keep the first tasks of a picture."""
     columns, sides = ("ids", "rewards_now", "rewards_was", "rows"), ("now", "was")
     return _with_its_files(
         {
@@ -377,7 +377,7 @@ def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
 
 
 def _with_its_files(tasks: dict[str, Any]) -> dict[str, Any]:
-    """Keep of many files those of the tasks that are there."""
+    """Drop the files of dropped tasks, if there are many files."""
     if len(tasks["files"]) <= _FILES:
         return tasks
     places: dict[int, int] = {}

@@ -156,6 +156,8 @@ def test_an_edited_or_renamed_question_is_another_task(project):
     renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
     kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
     assert "PASS" not in verdicts([*renamed, *kept])
+    moved = "    9 tasks moved to another id and are paired by content: 0 -> new-0, "
+    assert moved in run.result.stdout.str()
     assert verdicts(edited, UPDATE) == inconclusive
     refused = ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"]
     run.result.stdout.fnmatch_lines(refused * len(FORMATS))

@@ -101,6 +101,7 @@ def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all
         (flips(0, 4, 100), False),  # 1 / 2^5
         (flips(20, 20, 160), False),
         (make_pair([[0.5]] * 9, [[0.75]] * 9), True),
+        (make_pair([[0.5]] * 30, [[0.75]] * 30), True),  # by t, without an error
         (make_pair([[0.5], [0.5]], [[0.75], [0.75]]), False),
         (flips(40, 0, 160), False),
     ],

@@ -34,7 +34,7 @@ COMPLETENESS = [
     ("tasks", THREE, "expect: {tasks: '>= 4'}", "FAIL", "*"),
     ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 more than there should be*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 2", "FAIL", "*"),
-    ("rollouts", TWO_AND_ONE, "num_samples: 1", "FAIL", "*"),  # more than there should be
+    ("rollouts", TWO_AND_ONE, "num_samples: 1", "FAIL", "*more than 1 rollout: task 0 has 2"),
     ("rollouts", TWO_AND_ONE, "expect: {rollouts: any}", None, ""),
     ("rollouts", TWO_AND_ONE, "expect: {rollouts: '>= 2'}", "FAIL", "*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 2, expect: {max_missing: 25%}", "PASS", "*"),

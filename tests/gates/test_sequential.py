@@ -9,6 +9,7 @@ from gates.making import make_pair, several
 from scipy.stats import multivariate_normal, norm
 
 from pytest_evalmetrics.gates import sequential
+from pytest_evalmetrics.results import Interval
 
 FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -135,3 +136,17 @@ def test_several_metrics_of_unequal_rollouts_stop_together(drop, most):
     assert not drop or whole > 4
     assert 1 - taken / 48 >= 0.45
     assert stopped(3, drop) == runs[3]
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_threshold_is_settled_by_an_interval_that_holds_at_all_looks(at):
+    look = sequential.Look((2, 4, 6, 8) if at else (8,), at)
+    z = norm.isf(0.01) if at == 0 else look.bounds(0.01, math.inf).efficacy[-1]
+    assert z >= norm.isf(0.01) - 1e-9
+    end = 0.1 * z / norm.isf(0.025)
+    for gap, settled in ((end - 1e-6, ("", "")), (end + 1e-6, ("fail", "pass"))):
+        sides = [(0.5 + gap, None), (0.5 - gap, None)]
+        interval = Interval(0.4, 0.6, 0.95, "t")
+        assert tuple(look.settles(0.5, interval, *side) for side in sides) == settled
+        assert look.settles(0.5, interval, None, 0.5 - gap) == settled[0]
+    assert look.settles(0.5, Interval(0.5, 0.5, 0.95, "t"), 0.6, None) == ""

@@ -184,6 +184,10 @@ def test_results_without_samples_are_gated_by_welch(project):
     assert "Welch's t of the stated standard errors" in text
     assert "groups are left out: all" in text
     assert "left out, because there are no rollouts: pass_rate" in text
+    project.write("results.json", results_alone(1.0, 0.0))  # where nothing varies
+    project.write("x.bench.yaml", bench.replace("true", "{rollouts: results.json, max_drop: 0}"))
+    project.run().assert_outcomes(passed=1)
+    project.write("x.bench.yaml", bench)
     project.write("results.json", results_alone(0.64, "N/A"))
     run = project.run()
     run.assert_outcomes(failed=1)

@@ -26,13 +26,13 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import RowFailure
 
 TaskId = int | str
-# before the name of a score whose rollouts are aggregates: its standard error, and of how many
+# prefixes of a score's name, for the standard error and the sample size of aggregates
 STATED_ERROR = "(standard error) "
 STATED_COUNT = "(samples) "
 MISSING = "(missing)"  # the label of a row that has none
 HASH_SIZE = 12  # hex digits of the hash of a task's content
 VERSIONS = "+"  # between the hashes of a task's versions
-NO_CONTENT = ""  # of a task whose rollouts have different questions
+NO_CONTENT = ""  # the hash of a task whose rollouts have different questions
 _SYSTEM_ROLES = ("system", "developer")
 _NOT_THE_QUESTION = ("id", "source", "metadata")  # keys of a message
 
@@ -227,8 +227,8 @@ class TaskRows(TaskRewards):
 class Row:
     """One row to be scored."""
 
-    index: int  # its position in what was read, from 0
-    agent: str  # whose attempt it is
+    index: int  # its position among the rows that were read, from 0
+    agent: str  # the agent of the attempt
     task: TaskId
     sample: int  # the attempt's number
     item: Mapping[str, Any]  # the row as it is written
@@ -249,7 +249,7 @@ class SourceFile:
     path: str  # as a user would write it, with ``/``: relative to the benchmark file if beside it
     rows: int  # rollouts in it
     size: int  # bytes on disk
-    row_is_line: bool = False  # whether each row stands on the line of its number
+    row_is_line: bool = False  # whether row numbers are line numbers
 
 
 @record
@@ -269,19 +269,19 @@ class RolloutTable:
     tasks: tuple[TaskId, ...]  # whole numbers in ascending order, or else text in ascending order
     task: NDArray[np.int64]  # index into `tasks`
     sample: NDArray[np.int64]  # the attempt's number
-    # NaN where missing; in the order of first appearance, what a row says of its usage last
+    # NaN if missing; in the order of first appearance, with scores of usage last
     scores: Mapping[str, NDArray[np.float64]]
-    integers: frozenset[str] = frozenset()  # scores whose every value is whole in the file
+    integers: frozenset[str] = frozenset()  # scores whose values are all integers in the file
     categories: Mapping[str, Category] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[str, ...] = ()  # for a reader: values that count as missing and why, counted
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
-    # `content_hash` of each row's task, empty where unknown; None where no task's is known
+    # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None
     positional: bool = False  # whether ids are positions in a data set, which a new row moves
-    # the files' scorers -> setting -> values; under ``scores`` what a scorer gave
+    # scorer of the files -> setting -> values; ``scores`` lists the scores of a scorer
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    lower: frozenset[str] = frozenset()  # scores of which the files say that less is better
+    lower: frozenset[str] = frozenset()  # scores that the files declare as lower is better
 
     def __len__(self) -> int:
         return len(self.task)
@@ -450,8 +450,7 @@ class RowScores:
     names: tuple[str, ...]  # of its scores that scorers gave
     # why rows lack scores, by row and by the scores of a scorer
     failed: Mapping[int, Mapping[tuple[str, ...], RowFailure]]
-    # each gives a JSON array for a row: what was asked and answered, why the scores are what they
-    # are, and what was generated, where anything was
+    # each returns a JSON array for a row: requests with answers, reasons of scores, generated texts
     requests: Callable[[int], bytes] = lambda _row: b"[]"
     reasons: Callable[[int], bytes] = lambda _row: b"[]"
     answers: Callable[[int], bytes] | None = None

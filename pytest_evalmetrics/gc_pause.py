@@ -19,7 +19,7 @@ def collector_paused(*, lasting: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if lasting and not gc.get_freeze_count():  # it would thaw what the user froze
+        if lasting and not gc.get_freeze_count():  # unfreezing affects objects frozen by the user
             gc.freeze()
             gc.unfreeze()
         if running:

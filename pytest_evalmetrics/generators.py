@@ -140,7 +140,7 @@ class TargetGenerator:
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
-        # an engine may put in its place what calls the function elsewhere
+        # an engine may replace it, to call the function elsewhere
         self.call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
 
     async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
@@ -202,7 +202,7 @@ def _target(reference: str) -> Any:
 async def _in_a_thread(function: Callable[[], Any]) -> Any:
     """Call a function in a thread of its own, which nothing waits for at the end, in 50 us."""
     future: Future[Any] = Future()
-    future.set_running_or_notify_cancel()  # from now on nobody cancels it, but may not wait
+    future.set_running_or_notify_cancel()  # it can't be cancelled any more, only abandoned
 
     def run() -> None:
         try:

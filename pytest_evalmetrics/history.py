@@ -40,7 +40,7 @@ class Run(TypedDict):
     schema_version: int  # of this form
     benchmark: str  # the pytest item
     time: str  # when it ended, in UTC
-    # of what it judged, and the page of the CI system's job; None where it is not known
+    # of the judged commit, and the CI job's page; None if unknown
     commit: str | None
     branch: str | None
     url: str | None
@@ -174,8 +174,8 @@ class Anchor:
     """The number to compare a metric with."""
 
     value: float | None  # None where no earlier run has one
-    origin: str  # ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``; or why there is none
-    runs: int = 0  # of the history that it is taken from
+    origin: str  # ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``, or the reason why there is none
+    runs: int = 0  # runs of the history behind it
 
 
 @record
@@ -185,7 +185,7 @@ class Anchors:
     against: str  # ``best`` or ``median-of-last-5``
     runs: Sequence[Run]  # its runs, the oldest first
     file: str  # the history as messages name it
-    # how near the numbers of tasks have to be: what rests on half of them is another number
+    # the least ratio of the numbers of tasks: a value over half of the tasks is not comparable
     min_coverage: float
 
     @property

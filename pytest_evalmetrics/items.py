@@ -62,7 +62,7 @@ class BenchmarkFile(pytest.File):
         items = [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
         if self.config.getoption("lf", default=False):  # which takes those that passed out of them
             session_of(self.config).record(items)
-        if any(map(_keeps_baseline, items)):  # then syrupy looks for orphans
+        if any(map(_keeps_baseline, items)):  # so that syrupy looks for orphans
             remove_stale(folder_of(self.path))
             from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
 
@@ -252,7 +252,7 @@ def _evaluation(
     history = settings.history_path(config)
     updates = config.getoption("update_snapshots", default=False)
     of_history = spec.baseline is not None and spec.baseline.of_history
-    # whether this run accepts what a benchmark's history would refuse, and says so in it
+    # whether this run accepts a change against the history, and records that in it
     accepts = bool(of_history and updates and history is not None)
     compute = item.ihook.pytest_evalmetrics_compute_metrics
     choose = item.ihook.pytest_evalmetrics_key_metrics

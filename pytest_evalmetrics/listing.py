@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.registry import Found, Registry
 
 _WIDE = 34
-# how ours are made is nothing that a benchmark file says: that is under "keys"
+# sections for code, not for benchmark files, whose settings are under "keys"
 _FOR_BUILDERS = re.compile(
     r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
 )
 _STATISTICS = "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
-# of each kind its names, and what its classes offer, or the parameters of its functions
+# for each kind its registry, and the methods of its classes or the parameters of its functions
 _KINDS: dict[str, tuple[Registry, set[str]]] = {
     "metrics": (registry.metrics, {"compute"}),
     "scorers": (registry.scorers, {"score", "scores", "row", "item", "sample"}),
@@ -66,7 +66,7 @@ def _line(things: Registry, name: str) -> str:
 def _doc(target: Any) -> str:
     own = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     text = getattr(own, "__doc__", None)
-    if text is None and not inspect.isroutine(own):  # not what `object` or a base says
+    if text is None and not inspect.isroutine(own):  # without the docstrings of bases
         text = getattr(own.__dict__.get("compute"), "__doc__", None)
     return inspect.cleandoc(text) if text else "(no description)"
 
@@ -81,13 +81,13 @@ def explained(name: str) -> str:
             if ":" in name or name in things.names():
                 broken.append(str(error))
             continue
-        # a reference names a thing of any kind: what it offers says which it is
+        # a reference may be of any kind, which its methods show
         if not entry.reference or _kind_of(entry.target) == kind:
             parts.append("\n".join(_explain(kind, things, name, entry)))
     if parts:
         return "\n\n".join(parts)
     if broken:
-        raise pytest.UsageError(broken[0])  # a reference: each kind says the same of it
+        raise pytest.UsageError(broken[0])  # a reference: the message is the same for each kind
     there = [n for things, _ in _KINDS.values() for n in things.names()]
     guess, mark, _ = did_you_mean(name, there, what="").partition("?")
     meant, way = f": {guess}?" if mark else "", "pytest --evalmetrics-list prints what there is"

@@ -193,7 +193,7 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not any(map(config.getoption, settings.PRINTING)):
         return None
     syrupy = getattr(config, "_syrupy", None)
-    if syrupy is not None:  # nothing runs, so that every snapshot would look unused to it
+    if syrupy is not None:  # nothing runs, and syrupy would report every snapshot as unused
         syrupy.finish = lambda: 0
         syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
     unused = config.getoption("evalmetrics_delete_unused")

@@ -103,7 +103,7 @@ class RunResults:
         except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
             message, hint = raised_in_hook("pytest_evalmetrics_report", error)
             self._errors.append(ArtifactError(message, hint=hint))
-        if self._keeps_all:  # half of what there was is no report
+        if self._keeps_all:  # without all results there is no report
             run = FinishedRun(
                 kept=self._artifacts,
                 report=report,
@@ -122,7 +122,7 @@ class RunResults:
         lines += [(str(error), "red") for error in self._errors]
         verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
         lines += [(line, None) for line in calls_line(self._usage) if verbosity >= 0]
-        if deselected:  # xdist says nothing of it
+        if deselected:  # xdist does not report it
             lines.append((f"note: deselected, and not evaluated: {listed(deselected, 3)}", None))
         lines += [(f"warning: {text}", "yellow") for text in self._warnings]
         shown = [shown_below(path, config.invocation_params.dir) for path in paths]

@@ -397,7 +397,7 @@ def _identity(target: Any) -> tuple[Any, ...]:
     codes = _codes(target)
     try:
         file = codes[0].co_filename if codes else inspect.getsourcefile(target)
-    except TypeError:  # an instance: what it holds can't be compared
+    except TypeError:  # an instance, whose state can't be compared
         return (id(target),)
     return (getattr(target, "__qualname__", None), file, *[c.co_firstlineno for c in codes])
 

@@ -79,7 +79,7 @@ class Power:
     """The smallest drop that the gate of one metric can detect."""
 
     agent: str
-    metric: str  # empty if nothing is known of the benchmark
+    metric: str  # empty if the benchmark is unknown
     tasks: int
     rollouts: int  # of each task
     mde: float  # the smallest drop detected with 80 % power; NaN if unknown

@@ -118,7 +118,7 @@ class ItemRuntime:
 
             def show(text: str) -> None:  # one line, written over and over
                 with suppress(OSError):
-                    width = os.get_terminal_size(out.fileno()).columns or 80  # 0: nobody knows
+                    width = os.get_terminal_size(out.fileno()).columns or 80  # 0 if unknown
                     write(_ERASE + text[: width - 1])
 
             write("\n")

@@ -227,17 +227,17 @@ class EvaluationSession:
         """Take the results and the outcome off a report, in the process that writes artifacts."""
         if self._is_worker:
             return
-        # node ids of tests do not show what they are
+        # the node id of a test does not show whether it has checks
         collected, present = vars(report).pop(_SELECTION, ((), ()))
         self._collected.update(collected)
         self._present.update(present)
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
         item, evaluated = report.nodeid, {each["entry"]["id"] for each in payloads or ()}
-        # do the results of a skipped item say all of it? else more was to come
+        # a skipped item is complete only if no further results were to come
         complete = item in evaluated or (evaluated and hasattr(report, "wasxfail"))
         if report.skipped and not complete:
             self._skipped[item] = _why_skipped(report)
-        self._begin_with_any()  # a worker's tests are known by their first report
+        self._begin_with_any()  # a worker's tests become known by their first report
         if payloads is None:
             return
         self.begin()
@@ -248,7 +248,7 @@ class EvaluationSession:
             results.refuse_passing(item)
         if evaluated or report.skipped or (report.when == "call" and report.passed):
             self._outcomes[item] = True  # or again, where one was broken off before
-        # not by its gates: what else it would have checked is unknown
+        # failed for another reason than a gate, so that further checks are unknown
         if report.failed and report.when != "teardown" and not results.fails(item):
             self._outcomes[item] = False
         if report.failed and isinstance(report.longrepr, str):  # came through xdist
@@ -393,7 +393,7 @@ def _attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         return
     for payload in payloads:
         entry = payload["entry"]
-        # a mark of the test; a benchmark file says it itself, but not of every failure
+        # by a mark of the test, or by the benchmark file if pytest accepts the failure
         marked = report.skipped and hasattr(report, "wasxfail")
         entry["xfail"] = marked or (entry["xfail"] and not report.failed)
     if _passes_wrongly(report):

@@ -30,7 +30,7 @@ _NEEDS = {  # an option -> the one that it needs
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",
     "--evalmetrics-label": "--evalmetrics-inspect",
 }
-# Each option and what it takes: nothing, a value, one of some words, a word or none, many values.
+# Each option with its argument: none, a value, one of some words, an optional word, many values.
 _OPTIONS = """
 --evalmetrics-output PREFIX
     where the artifacts go: a folder (ends with / or exists), or a prefix such as results/run1,
@@ -142,7 +142,7 @@ def declare(parser: pytest.Parser) -> None:
             option = {"metavar": takes[:-1], "nargs": "+"}
         elif takes.endswith("..."):
             option = {"metavar": takes[:-3], "action": "append", "default": []}
-        # pytest looks for a free `dest` among all options, unless it is given
+        # without `dest` pytest searches all options for a free one
         group.addoption(name, dest=name[2:].replace("-", "_"), help=words, **option)
     for head, words in _entries(_SETTINGS):
         name, _, default = map(str.strip, head.partition(" ="))
@@ -242,7 +242,7 @@ def _validate_engine(config: pytest.Config) -> None:
         raise pytest.UsageError(f"{what}\n  {way}: each benchmark uses the whole cluster")
 
 
-_UNITS = {  # of a budget: what it limits, and in which unit
+_UNITS = {  # units of a budget: the limited quantity, its name, the factor
     "call": ("requests", "call", 1),
     "token": ("tokens", "token", 1),
     "min": ("seconds", "minute", 60),

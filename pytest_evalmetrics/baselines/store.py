@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.baselines.document import BaselineDocument
 
-# options with which nothing may look unused: syrupy would delete it, or only some tests run
+# with these no baseline counts as unused: syrupy would delete it, or tests are selected
 _NO_ORPHANS = ("update_snapshots", "keyword", "markexpr", "deselect", "lf", "stepwise")
 
 
@@ -173,7 +173,7 @@ class Store:
         assertion = cast("SnapshotAssertion", self._assertion)
         cast("BaselineExtension", assertion.extension).holds = holds
         with warnings.catch_warnings():
-            # syrupy 7.0.0 looks for the name of the test in that of the file that it writes
+            # syrupy 7.0.0 expects the name of the test in the name of the file
             warnings.filterwarnings("ignore", message=r"\s*Can not relate snapshot")
             _ = assertion == text  # `assert` would explain two large texts
         execution = assertion.executions[assertion.num_executions - 1]
@@ -190,7 +190,7 @@ def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> lis
         and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
     ]
     agents = {agent.agent for agent in result.agents}
-    # an agent in place of another is what is under test
+    # a renamed agent is a change of the system under test
     if old is not None and len(old["agents"]) > len(agents):
         lost = sorted(old["agents"].keys() - agents)
         reasons += [f"this run has no agent {agent!r}" for agent in lost]

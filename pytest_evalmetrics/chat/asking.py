@@ -38,7 +38,7 @@ class Spending:
 
     def __init__(self) -> None:
         self._answers = array("d")  # five numbers of each, NaN for unknown tokens
-        self.names = set[str]()  # of the models that answered, as the endpoint says
+        self.names = set[str]()  # names of the models in the endpoint's answers
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
@@ -229,7 +229,7 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
     error = choice.get("error") or body.get("error")
-    if error or choice.get("finish_reason") == "error":  # of a router, whose model failed midway
+    if error or choice.get("finish_reason") == "error":  # from a router whose model failed midway
         raise RowError("failed-answer", f"the answer holds an error: {shown(error or choice)}")
     message, finish = choice.get("message"), choice.get("finish_reason")
     if message is None and isinstance(choice.get("text"), str):  # plain completions

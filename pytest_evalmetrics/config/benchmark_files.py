@@ -115,7 +115,7 @@ def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
         problems.append(name.problem("a name belongs to one benchmark, not to all of them"))
     but_name = {key: child for key, child in node.value.items() if key != "name"}
     defaults = structs.replace(node, value=but_name)
-    # checked by themselves, because each benchmark may replace what is wrong
+    # checked on their own, because a benchmark may replace invalid keys of the defaults
     _, errors = _try(defaults.plain())
     if errors:
         problems += _words().problems_of(errors, defaults, complete=False)
@@ -150,7 +150,7 @@ def _unknown_names(top: YamlNode) -> Iterator[Problem]:
 
 # -- one benchmark -------------------------------------------------------------------------
 
-# for invalid keys, so that what rests on them is not called wrong too
+# replace invalid keys, so that keys which depend on them are not reported too
 _STAND_INS: dict[str, Any] = {
     "model": {"url": "http://localhost/v1", "name": "unknown", "price": {"input": 0, "output": 0}},
     "prompt_template": "unknown",

@@ -14,7 +14,7 @@ from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, OVER_REFERENC
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# the path within the benchmark, and what is wrong there
+# the path within the benchmark, and the message
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 

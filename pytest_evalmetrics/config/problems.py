@@ -250,7 +250,7 @@ def _slip_in_text(expected: str, word: str) -> str | None:
 _BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # the line breaks of YAML 1.1 scanners
 _KEY = r"block mapping; (?:did not find expected key|expected <block end>).*\n"
 _CONTENT = "expected (?:the )?node content"
-# Patterns of three lines: what the scanner says, and its line before and after where it stopped.
+# Patterns of three lines: the scanner's message, and the line before and after its position.
 _MEANINGS = {
     "maximum nesting depth": "this is nested more than 50 levels deep",  # of libyaml 0.2.6
     "but found another document": "a second document starts here: a benchmark file holds one; "
@@ -296,7 +296,7 @@ _MEANINGS = {
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     """Return the line and the description of a syntax error."""
     mark = error.problem_mark or error.context_mark
-    start = error.context_mark or mark  # of what is open
+    start = error.context_mark or mark  # of the unclosed bracket or quote
     unlisted = ": ".join(part for part in (error.context, error.problem) if part)
     if mark is None or start is None:
         return 1, f"this is no YAML: {unlisted}"

@@ -224,7 +224,7 @@ _KINDS: dict[str, tuple[type, ...]] = {
     _CORE + "bool": (bool,),
     _CORE + "null": (type(None),),
 }
-_MAX_REPEATED = 100_000  # values that aliases may stand for; a long text counts several times
+_MAX_REPEATED = 100_000  # most values behind aliases; a long text counts several times
 _SURROGATE = re.compile("[\ud800-\udfff]")
 
 

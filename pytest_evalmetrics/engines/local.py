@@ -32,10 +32,10 @@ class Workload:
     answering: Any
     spec: BenchmarkSpec  # of the scorers and the generator
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
-    transport: Transport  # the run's: its journal gets every answer, its tally what calls took
+    transport: Transport  # the run's, with its journal and its usage
     label: str  # of the calls in the usage
     sink: Any  # takes the scores
-    meter: Callable[[], Meter] | None = None  # makes what counts the calls of a job
+    meter: Callable[[], Meter] | None = None  # creates the counter of a job's calls
 
 
 class Engine(Protocol):
@@ -97,8 +97,7 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
     """Do a work, see `Engine.score`; few jobs at once, begun in their order."""
     occurrences = Occurrences()
     if at_once is None:
-        # a model and judges wait for endpoints by themselves, with `parallelism` calls each:
-        # while a judge looks at one answer, the model is at work on another
+        # a model and judges have `parallelism` calls each, so that both are always busy
         judged = work.answering is not None and any(scorer.calls for scorer in work.scorers)
         at_once = work.terms.parallelism * (1 + judged)
 

@@ -30,15 +30,15 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.local import Workload
     from pytest_evalmetrics.rollouts import Request
 
-    # a file and what was read of it; its defect, with lines counted from the start of the piece;
-    # or None, where it can't be read in shards
+    # a file and its content; or its defect, with lines counted from the start of the piece; or None
+    # if it can't be read in shards
     Read: TypeAlias = tuple[Source, Part] | EvalMetricsError | None
 
 _KNOCKS_S: Final = 10.0
 _LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two checks of the cluster's head
 _REFUSED: Final = 3  # refused checks in a row, after which the head is gone
-_TRIES: Final = 5  # of a task whose node is gone
+_TRIES: Final = 5  # attempts at a task whose nodes die
 _AHEAD: Final = 3  # tasks per core that are under way: their results wait in the object store
 
 
@@ -51,7 +51,7 @@ class RayEngine:
         # seconds to wait for a free core where no worker has one yet
         self.patience_s = 300.0  # a cluster that grows takes minutes to do so
         self._root = root
-        self._always, self._size = always, size  # of what is read in pieces
+        self._always, self._size = always, size  # the settings of reading in pieces
         self._address = address
         self._ray: Any = None
         self._started_here = False

@@ -30,7 +30,7 @@ LEVEL = 0.95
 _POWER = 0.8
 _NO_ROOM = 1e-12  # from the end of a rate's range
 _STEPS = 24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
-_SETTLED = 1e-3  # of the latter: what the last round may add
+_SETTLED = 1e-3  # the largest relative change in the last of these rounds
 _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
 
 
@@ -63,7 +63,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     influence: Floats | None = None
     clusters: Ints | None = None  # each task's, from 0; None where tasks are independent
     units: int  # independent ones: tasks, or clusters
-    span: float = math.nan  # the most that a task's value can move: 1 for rates, else what is seen
+    span: float = math.nan  # the largest change of a task: 1 for rates, else as seen
     drop: float = math.nan  # mean damage, in the metric's unit; NaN without tasks
     # the one-sided test of no damage at all, and the drop's interval; p is NaN where nothing can be
     # tested, and the mid-p where all signs are taken
@@ -80,7 +80,7 @@ class Comparison(msgspec.Struct, kw_only=True):
     carriers: float = 0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
     untested: str = ""  # why nothing could be tested
     proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
-    run_sd: float = math.nan  # between runs beyond what tasks explain; NaN where unknown
+    run_sd: float = math.nan  # the noise between runs beyond that of tasks; NaN if unknown
 
     @property
     def pair(self) -> PairedMetric:
@@ -171,7 +171,7 @@ class Comparison(msgspec.Struct, kw_only=True):
                 self.result = structs.replace(self.result, low=low, high=high)
             rest = self.influence - self.influence.mean()
             self.carriers = float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
-            self.influence = None  # its sum is no stand-in for the metric
+            self.influence = None  # the sum does not represent the metric
 
     def _test_aggregates(self, se: float, df: float) -> None:
         """Test a drop of aggregates by the standard errors that they came with."""
@@ -188,7 +188,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         clustered = self.clusters is not None
         if 0.5**self.units >= alpha:
             self.blind = too_few(self.units, "cluster" if clustered else "task", alpha)
-            if clustered:  # mid-p may fall below what can be reached
+            if clustered:  # mid-p may be below the least p that is possible
                 least = max(self.result.p, 0.5**self.units)
                 self.result = structs.replace(self.result, p=least)
         few = not clustered and bool(self.blind)
@@ -199,7 +199,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         if not (unequal or few) or self.drop <= 0:
             return
         full, mid = _relabelled(pair, sign, self.seed, self.influence)
-        # alone it decides by the full p: of few rollouts half of what was seen is much
+        # the full p if it decides alone: with few rollouts mid-p would be much lower
         self.p_rollouts = full if few else mid
         p, name = self.p_rollouts, "relabelled rollouts"
         self.by_rollouts = few and (bool(self.blind) or unequal or p < self.result.p)

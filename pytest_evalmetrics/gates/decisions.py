@@ -167,10 +167,10 @@ class Decision(msgspec.Struct, frozen=True):
     """The verdict of a rule."""
 
     verdict: Verdict
-    # of what can't be judged, the kind, for programs: untested, blind, run, require_mde, not_shown,
-    # and no_pairs, coverage, missing, missing_decides, no_value of the gate
+    # the kind of an INCONCLUSIVE: untested, blind, run, require_mde, not_shown by a rule, and
+    # no_pairs, coverage, missing, missing_decides, no_value by the gate
     why: str = ""
-    reason: str = ""  # the same for people, and what else should be known
+    reason: str = ""  # the same in words, with remarks
 
 
 def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
@@ -183,7 +183,7 @@ def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
         decision = _significant(comparison, rule, p)
     elif rule.name == "noninferior":
         upper, result = math.nan, comparison.result
-        if comparison.unseen is not None:  # all tasks moved alike: what others might do is not seen
+        if comparison.unseen is not None:  # all tasks moved alike, so that there is no spread
             upper = comparison.drop + comparison.unseen * comparison.span
         elif result.se > 0:
             upper = comparison.drop + stats.t_ppf(1 - rule.alpha, max(result.df, 1)) * result.se

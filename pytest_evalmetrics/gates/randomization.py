@@ -32,7 +32,7 @@ _GROUPS, _LARGE_GROUPS = 200, 64
 _LARGE = 100_000
 _EVALUATIONS, _LARGE_EVALUATIONS, _MORE = 500, 100, 2_000
 _ENUMERATED = 10  # most units whose swaps are all enumerated
-_DISTINCT = 2_048  # pairs of values that are counted, not listed
+_DISTINCT = 2_048  # most pairs of values that are counted instead of listed
 _CLOSE = 3  # standard errors of p
 _TIE = 1e-9  # relative: equal but for rounding
 
@@ -81,19 +81,19 @@ def swap_test(
         expected = _reached(drawn[1], observed[1], tie)
         p, unlike = float(reached.mean()), float(np.abs(reached - expected).sum())
         if not every and unlike < reached.sum() and not math.isnan(linear.p):
-            p = linear.p + float((reached - expected).mean())  # less noise by what is known exactly
+            p = linear.p + float((reached - expected).mean())  # less noise
         p, damages = min(max(p, 0.5 / len(reached)), 1.0), drawn[0]
         error = math.sqrt(max(p * (1 - p), 0.0) / len(damages))
         if every or abs(p - rule.alpha) >= _CLOSE * error:
             break
-    # of no change, as swaps have it, without what the damage itself adds
+    # the spread under no change: that of the swaps, less the part that the damage itself adds
     spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
     se = float(f"{math.sqrt(spread) if spread > 0 else linear.se:.6g}")
     return stats.StatResult("swapped sides", p, se=se), damage, len(damages)
 
 
-# a choice of units that change sides, or None -> the damage then, what the pseudo-values say, and
-# the sum of the tasks' drops
+# the units that change sides, or None -> the damage, its linear approximation by pseudo-values,
+# and the sum of the tasks' drops
 _Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float, float]]
 
 
@@ -139,7 +139,7 @@ def _by_value(pair: PairedMetric, sign: float) -> tuple[_Mixed, Floats, Floats] 
         return None
     kind = np.searchsorted(distinct, values)
     ends = np.concatenate((distinct.real, distinct.imag))
-    order = np.argsort(ends, kind="stable")  # a metric sorts what is sorted faster
+    order = np.argsort(ends, kind="stable")  # metrics sort sorted values faster
     ends, none = ends[order], np.zeros(len(distinct))
 
     def damage(stay: Floats, moved: Floats) -> float:

@@ -146,7 +146,7 @@ def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
     """Explain why two runs can't be compared: too few common tasks, or too many missing."""
     gated, pair = comparison.gated, comparison.pair
     of = len(pair.tasks) + len(pair.excluded) + len(pair.removed)
-    # tasks whose only fault is missing rewards are compared at their worst
+    # tasks that only lack rewards are compared at their worst
     left_out = pair.excluded if gated.worst is None else gated.worst.excluded
     paired = of - len(left_out) - len(pair.removed)
     if not pair.tasks:
@@ -334,7 +334,7 @@ def _any_below(p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Flo
             least = np.minimum.reduce([ranks[number] for number in several])
             level = max(p, _SURE / len(least))
             ratio = float((least <= level).sum()) / (level * len(least))
-            # the rarer, the less they hang together: below what flips show the bound holds
+            # rare events are nearly independent: below the resolution of the flips the bound holds
             bound = min(bound, level * min(max(ratio, 1.0), count))
         none *= 1 - bound
     return min(max(1 - none, p), 1.0)

@@ -47,9 +47,9 @@ class Runs(msgspec.Struct, frozen=True):
 class RunNoise(msgspec.Struct, frozen=True):
     """A drop that is held against the noise of tasks and of runs."""
 
-    sd: float  # between runs beyond what tasks explain, in the metric's unit; 0 where none shows
+    sd: float  # the noise between runs beyond that of tasks, in the metric's unit; 0 for none
     p: float  # one-sided, of no change
-    half: float  # of the two-sided interval of the drop; NaN where that of tasks alone stands
+    half: float  # half the width of the drop's interval; NaN to keep that of tasks alone
     wider: float  # this noise's quantile at `alpha`, as a multiple of that of tasks alone
 
 

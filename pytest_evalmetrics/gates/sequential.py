@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.stats.basics import Floats
 
 _LOOKS = 4
-_BETA = 0.05  # the share of true drops that stopping may miss where the last look would find 95 %
-_POWER = 3.0  # of the spending functions: the first looks spend little, as O'Brien and Fleming's
+_BETA = 0.05  # the share of drops that stopping may miss, of power 95 % at the last look
+_POWER = 3.0  # the exponent of the spending functions, near O'Brien and Fleming's
 _THRESHOLD_ALPHA = 0.01
 _FOR_GOOD = ("no_pairs", "coverage")  # reasons that more rollouts can't remove
 _FAR = 8.0  # standard errors, beyond which there is nothing
@@ -32,7 +32,7 @@ _sf = np.vectorize(stats.normal_sf, otypes=[float])
 class StopBounds(msgspec.Struct, frozen=True):
     """The bounds of one gate, at each look."""
 
-    fractions: tuple[float, ...]  # the information, as a share of that at the last look
+    fractions: tuple[float, ...]  # the information at each look, as a share of the last one's
     efficacy: tuple[float, ...]  # the z above which a drop is proven
     futility: tuple[float, ...]  # the one below which none will be
 
@@ -40,8 +40,8 @@ class StopBounds(msgspec.Struct, frozen=True):
 class Look(msgspec.Struct, frozen=True):
     """One interim look at a run whose rollouts come in rounds."""
 
-    rollouts: tuple[int, ...]  # of each task, at each look
-    at: int  # the look, from 0
+    rollouts: tuple[int, ...]  # per task, at each look
+    at: int  # the number of the look, from 0
 
     def bounds(self, alpha: float, baseline: float) -> StopBounds:
         """Return the bounds against a baseline with so many rollouts of each task."""
@@ -131,7 +131,7 @@ def bounds_of(fractions: tuple[float, ...], alpha: float) -> StopBounds:
         lows.append(min(low, high))
         walk.go_on(lows[-1], high, t)
         before = _BETA * share
-    # at the last look that is the bound of efficacy: what is not proven there passes
+    # at the last look both bounds are one: a drop that is not proven there passes
     return StopBounds(fractions, highs, (*lows, highs[-1]))
 
 

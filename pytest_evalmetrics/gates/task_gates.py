@@ -43,7 +43,7 @@ class Flips(msgspec.Struct, frozen=True):
 
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     """Find the tasks whose rollouts all changed sides; a reward passes from `threshold` on."""
-    before, now = (  # the share that passes, of each task, none of which is empty
+    before, now = (  # the share of passes of each task; no task is empty
         np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64) / side.counts
         for side in (pair.rewards_baseline, pair.rewards_current)
     )

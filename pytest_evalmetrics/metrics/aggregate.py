@@ -49,7 +49,7 @@ _DRAWS = 999
 _NAMED = 10
 _MOST_TASKS = 20_000  # resampled in about a second
 _MOST_SAMPLES = 20_000  # the same for a metric that takes nested lists
-_FEW_OFF = 6  # tasks of a rate that are not at its end: what others may be, t does not know
+_FEW_OFF = 6  # least tasks of a rate away from its end for which t is used
 _NO_SPREAD = "every task has the same value, which says nothing of the spread"
 
 

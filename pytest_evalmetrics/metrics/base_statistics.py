@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     Floats = NDArray[np.float64]
 
 _SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
-_BLOCK: Final = 512  # tasks whose entries are built at a time: about as much as a CPU cache holds
+_BLOCK: Final = 512  # tasks whose entries are built at a time, about a CPU cache's worth
 _TAIL = (
     "sample",
     "num_rollouts",
@@ -107,7 +107,7 @@ def _of_rows(block: Floats) -> tuple[Floats, ...]:
             upper.partition(half)
             middle = upper[half] if n[0] % 2 else (upper[:half].max() + upper[half]) / 2
             return mean, upper.max(keepdims=True), upper.min(keepdims=True), middle[None], std
-        ordered = np.sort(block, axis=1)  # NaN last: what is at place -1 of an empty row
+        ordered = np.sort(block, axis=1)  # NaN last, which is then at place -1 of an empty row
         rows = np.arange(len(block))
         median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
     return mean, ordered[rows, n - 1], ordered[:, 0], median, std
@@ -174,7 +174,7 @@ class GroupEntries(Sequence[dict[str, Any]]):
         self.statistics = _Statistics(table)
         self._names = ("_ng_task_index", *self.statistics.names, *_TAIL)
         largest = max((np.fmax.reduce(np.abs(c)) for c in self.statistics.columns), default=0.0)
-        if largest > _SAFE:  # refuse what is too large before anybody reads it
+        if largest > _SAFE:  # refuse too large numbers before they are used
             self.statistics.of(self._offsets)
 
     def __len__(self) -> int:

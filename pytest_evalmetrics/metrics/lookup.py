@@ -32,7 +32,7 @@ class Names(msgspec.Struct, eq=False):
 
     options: MetricOptions = MetricOptions()
     defined: Mapping[str, MetricKeys] = MappingProxyType({})
-    # name -> its canonical one, what computes it, and what that was made from
+    # name -> its canonical name, the metric, and the registered target
     _targets: dict[str, tuple[str, Any, Any]] = {}
     _bound: dict[str, BoundMetric] = {}
 

@@ -187,7 +187,7 @@ def _declared(name: str, *, default: T) -> T:
 class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     """A metric that is ready to compute."""
 
-    # ``package.module:attribute`` is replaced by what the class calls itself, or the attribute
+    # for ``package.module:attribute`` the class's own name, else the attribute
     name: MetricName
     target: Any  # the object or function that computes it, of any form
     bounded = _declared("bounded", default=False)  # whether its value is a rate in [0, 1]

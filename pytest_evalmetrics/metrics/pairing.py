@@ -41,8 +41,8 @@ if TYPE_CHECKING:
 
 def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
     """Rename a baseline's tasks to the run's ids for the same content; return the drift too."""
-    # Matched by id where the content is the same or unknown, then by content, in the ids' order.
-    # An id that stands for another task by now is written ``id (as recorded)``.
+    # Matched by id if the content is the same or unknown, then by content, in the order of ids.
+    # An id that now belongs to another task is written ``id (as recorded)``.
     places = positions(current.tasks, baseline.tasks)
     now, then = current.contents, baseline.contents
     drift = Drift(

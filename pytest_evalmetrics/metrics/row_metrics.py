@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[Any]
 
-_TRUE = ("1", "true")  # positive where nothing says otherwise
+_TRUE = ("1", "true")  # the positive labels by default
 
 
 def _nonzero(divisor: Any) -> Any:

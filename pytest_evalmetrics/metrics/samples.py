@@ -51,7 +51,7 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
     table: RolloutTable
     reward: str  # the score of a metric that names none
     cluster: str | None = None  # a field: tasks with equal values are not independent
-    lacking: Collection[str] = ()  # categories copied from the other run, known per task only
+    lacking: Collection[str] = ()  # categories copied from the other run, per task
     _by_label: dict[str, dict[str, NDArray[np.int64]]] = {}
     _by_metric: dict[str, TaskRows] = {}
     _last: tuple[tuple[str | None, ...], Sample] | None = None
@@ -131,7 +131,7 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
                 category = None
             as_label = scores is None if label_columns is None else name in label_columns
             if as_label and category is not None:
-                # a number is spelt one way, whether a file says 1 or 1.0
+                # one spelling for 1 and 1.0
                 spelt = [f"{float(x):.12g}" if is_numeric(x) else x for x in category.labels]
                 coded[name] = category.codes.astype(np.int64), spelt
             elif as_label and scores is not None:

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 ScorerInput: TypeAlias = tuple[Row, RowError | None]
 
 _NAMED = 6  # groups that a sample's note names
-# a row that already holds an answer changes with each run; these are what was asked
+# the fields of the question, because the rest of an answered row changes with each run
 _ASKED = ("question", "query", "problem", "instruction", "user_input", "input", "reference")
 _WORSE, _BETTER = 15, 5  # tasks
 _ATTEMPTS: Final = 4  # of a task, on each side

@@ -57,9 +57,9 @@ class Evaluation:
     benchmark: Benchmark = field(kw_only=False)
     item_id: str  # the result's id: that of the pytest item
     file: str | None = None  # the file for messages; default the beginning of `item_id`
-    # the user's hooks, but for their `benchmark`; None where nobody implements one
+    # the user's hooks with `benchmark` bound; None without implementations
     compute_metrics: Callable[..., Any] | None = None
-    hook_source: str = ""  # the hash of what computes metrics
+    hook_source: str = ""  # the hash of the hooks that compute metrics
     key_metrics: Callable[..., Any] | None = None
     store: Store | None = None  # the committed baseline
     updates: bool = False  # this run records a new baseline: the old one is shown, not asserted
@@ -90,7 +90,7 @@ class Evaluation:
         self._single: gates.SingleTasks | None = None
         self._quarantined: frozenset[str] = frozenset()  # ids of tasks
         self._comparison: regressions.BaselineComparison | None = None
-        self._frame: RolloutTable | None = None  # all tasks, of which a sample was drawn
+        self._frame: RolloutTable | None = None  # the sampling frame: all tasks
 
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
@@ -200,7 +200,7 @@ class Evaluation:
             if table is None and self._scoring is not None:
                 hooked = self.compute_metrics is not None
                 scored = self._scored = self._scoring.run(plan, hooked=hooked)
-                self.benchmark = self._scoring.benchmark  # with what is left out not expected
+                self.benchmark = self._scoring.benchmark  # without dropped rollouts
                 self._notes.extend(scored.notes)
                 self._checks.extend(scored.checks)
                 return scored.table

@@ -30,7 +30,7 @@ _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth reporting
 _UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
-_CHANCES = 256  # chances to pass that stand for what is believed of one task
+_CHANCES = 256  # the grid of a task's chance to pass
 
 
 def power_of(

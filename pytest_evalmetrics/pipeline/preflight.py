@@ -157,7 +157,7 @@ def metric_problems(
             try:
                 metric = plan.names.bind(text)
                 sample = source.sample(metric)
-                scored = metric.reads_rows and bool(given)  # their labels are not known yet
+                scored = metric.reads_rows and bool(given)  # labels of scores are not known yet
                 if registry.is_ours(metric.target) and len(sample.rewards.values) and not scored:
                     metric.value(sample.rewards, sample.tasks)
             except errors.EvalMetricsError as error:

@@ -71,7 +71,7 @@ def rollouts_of(
     table: RolloutTable = load(source, benchmark.file.parent, scores=wanted, **more)
     if not of_dataset:
         return table
-    # a data set's numbers are what is asked about, no scores: only those that metrics name
+    # numbers of a data set belong to the questions; only those that metrics name are scores
     scores = {name: table.scores[name] for name in wanted}
     notes = tuple(note for note in table.notes if note.partition(":")[0] in wanted)
     return replace(table, scores=scores, notes=notes)
@@ -130,15 +130,15 @@ class Reference(msgspec.Struct, frozen=True, dict=True):
     """The run, or the runs, that another one is compared with."""
 
     runs: Mapping[str, Sequence[RolloutTable]]  # by agent, the newest last
-    # its key metrics, by agent and name: all there is of what a hook computed
+    # its key metrics by agent and name, among them those of hooks
     values: Mapping[str, Mapping[str, float]] = msgspec.field(default_factory=dict)
     where: str = "the baseline"  # for messages
-    renew: str = _RECORD  # the way out where it does not hold what is compared
+    renew: str = _RECORD  # the hint if it lacks something
     notes: tuple[str, ...] = ()
-    # recorded with it: what measured, the thresholds, the metrics
+    # recorded with it: the ruler, the thresholds, the metrics
     provenance: Mapping[str, Any] = msgspec.field(default_factory=dict)
-    anchors: Anchors | None = None  # earlier runs, known by their numbers alone: then no tables
-    origin: str = ""  # where its numbers lie, and since when, for people
+    anchors: Anchors | None = None  # numbers of earlier runs, in place of tables
+    origin: str = ""  # its place and date in words
 
     @cached_property
     def tables(self) -> dict[str, RolloutTable]:
@@ -342,7 +342,7 @@ class BaselineComparison:
             of = f" of {run.shown}" if run.shown else ""
             self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
         yield from self._single_tasks(pairing, run.shown)
-        # a hook's number of all tasks says nothing of a sample
+        # a hook's number over all tasks is not comparable with one over a sample
         alike = not self.frames or len(baseline.tasks) == len(recorded.tasks)
         values = reference.values.get(counterpart, {}) if alike else {}
         for name, text in texts.items():
@@ -486,7 +486,7 @@ class BaselineComparison:
         drops["require_mde"] = rule.require_mde or 0
         key, drop = max(drops.items(), key=lambda each: each[1])
         worst, unit = limits.low if higher else limits.high, abs(before) if relative else 1.0
-        most = rule.sign * (before - worst)  # what there is to lose
+        most = rule.sign * (before - worst)  # the largest possible loss
         if on_unit and drop >= 1:
             reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
             reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent

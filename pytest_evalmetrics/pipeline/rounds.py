@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport import Budget
 
 _PARTS = 4  # looks at the rollouts; the first has a quarter, unless a metric needs more
-_SEEN = 0.8  # the power with which a forecast's drop is seen
+_SEEN = 0.8  # the power for the drop of a forecast
 
 
 def with_rounds(spec: BenchmarkSpec) -> BenchmarkSpec:
@@ -74,8 +74,8 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
 
 def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluated]]:
     """Evaluate a benchmark at one look after another, until its gates are sure."""
-    # Each look evaluates all rollouts up to it, from the journal: nothing but rows and answers
-    # decides where a run stops.
+    # Each look evaluates all rollouts so far, through the journal, so that the stop depends on rows
+    # and answers alone.
     benchmark, rounds = evaluation.benchmark, evaluation.benchmark.spec.num_samples
     assert isinstance(rounds, Rounds)  # noqa: S101 - the caller's condition
     looks = sequential.looks_between(rounds.least, rounds.most)
@@ -128,7 +128,7 @@ def _settled(check: Check) -> str:
     if (look := check.evidence.get("look")) is not None:
         return look["settled"] or ""
     by_rule = "rule" in check.evidence
-    why = check.evidence.get("why")  # of what more rollouts may yet change
+    why = check.evidence.get("why")  # the kind of an INCONCLUSIVE, which more rollouts may resolve
     if check.gate == "threshold" or why in ("blind", "require_mde", "run", "unequal"):
         return ""
     if check.verdict is Verdict.INCONCLUSIVE:

@@ -34,10 +34,10 @@ _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
 _OF_TASKS = f"{_TOOL}lm_eval task "
-_ANSWERS = "answers of "  # what a judge's endpoint calls the model that answered
+_ANSWERS = "answers of "  # prefix of a judge's name: the models that its answers name
 _HOOK = "hook compute_metrics"
 _FIELD = "fields: "
-_READING = (_FIELD, "where", "pivot")  # keys of what says where files hold rewards
+_READING = (_FIELD, "where", "pivot")  # keys that say where files hold rewards
 # keys of billing, waiting and texts for people don't affect the measurement
 _NO_MEASURE = frozenset(
     {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}

@@ -35,8 +35,8 @@ if TYPE_CHECKING:
     Bound = Sequence[scorers.BoundScorer]
 
 _USED_UP = "budget"  # the kind of a call that was not made because a budget was used up
-_UNRECORDED = "not-in-journal"  # that of a call which a replay could not answer
-# these say nothing of the endpoint: whatever the user thinks of failed requests, they count
+_UNRECORDED = "not-in-journal"  # the kind of a call that a replay can't answer
+# failures that are not the endpoint's count, even if failed requests are ignored
 _NEVER_IGNORED = frozenset({_USED_UP, _UNRECORDED, "bad-request"})
 _ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
@@ -144,7 +144,7 @@ class Scoring:
             table, ignored = board.without_failed_requests(table)
             notes += ignored
             expect = self.benchmark.spec.expect
-            if ignored and expect.rollouts is None:  # nothing else says how many
+            if ignored and expect.rollouts is None:  # no other key sets the number
                 self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
         limits = self._limits
         spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
@@ -420,7 +420,7 @@ class _RowTexts:
 
 
 def _close(file: IO[bytes]) -> None:
-    with suppress(OSError):  # a full disk refuses what waits; that is reported by then
+    with suppress(OSError):  # on a full disk the buffer can't be written; that was reported before
         file.close()
 
 

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 GROUPS_FILE: Final = "group_level_metrics.json"
 _GROUPS: Final = "group_level_metrics"  # the last of an entry, and nearly all of it
 _MOST_GROUPS: Final = 100_000  # tasks of an entry; those of a larger one are in a file of their own
-# bytes; a larger text crosses processes in a file, and is not indented: nobody reads so much
+# bytes; larger texts are passed between processes in a file, and are not indented
 _LARGE: Final = 4 * 2**20
 _PIECE: Final = 2**20
 
@@ -253,8 +253,8 @@ def _scored_rows(scored: RowScores) -> Iterator[tuple[int, str, int | str, int, 
 
 def rollout_lines(scored: RowScores) -> Iterator[bytes]:
     """Write one JSON object per rollout, in the order of the data set; one is held at a time."""
-    # Under ``_evalmetrics`` it says what was no part of the row, and what ``sample`` was: scorers
-    # that look at the file see what they saw when it was made.
+    # ``_evalmetrics`` holds ``sample`` and all that is no part of the row, so that scorers of this
+    # file see the same as when it was written.
     if scored.answers is None:
         return
     encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode

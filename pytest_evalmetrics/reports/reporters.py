@@ -68,8 +68,8 @@ class FinishedRun:
     kept: Artifacts
     report: Mapping[str, Any]
     root: Path  # the report names benchmark files relative to it
-    origin: Callable[[], Mapping[str, str | None]]  # when it ran, on what commit
-    names: Sequence[str] | None  # of the reporters that the user chose: each of them writes
+    origin: Callable[[], Mapping[str, str | None]]  # its time and commit
+    names: Sequence[str] | None  # of the reporters that the user chose
 
     def array(self, kind: str) -> Iterator[bytes]:
         """Yield the texts of all benchmarks as one JSON array."""
@@ -148,7 +148,7 @@ for _name, _reporter in _BUILTIN.items():
 
 
 def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
-    # the tasks' scores are copied to where a mark stands for them
+    # a mark in the text is replaced by the tasks' scores
     mark = uuid.uuid4().hex
     benchmarks = []
     for entry in run.report["benchmarks"]:

@@ -115,7 +115,7 @@ class FailureText:
     def reprcrash(self) -> _Crash:
         """The line for the short test summary."""
         for before, line in pairwise(self.text.splitlines()):
-            # a row of a table looks alike, but has no empty line before it
+            # a row of a table looks the same, but follows no empty line
             if not before and (match := _REASON.fullmatch(line)):
                 prefix = "" if match["verdict"] == "FAIL" else f"{match['verdict']}: "
                 return _Crash(prefix + match["reason"])

@@ -108,7 +108,7 @@ def _scores_of_row(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, A
     broken = [part for part in parts if foreign.lookup(part, "metadata.graderError") is True]
     if not broken:
         return scores, None
-    # the tool counts what its judge could not answer as a failure, with a score of 0
+    # the tool counts an error of its judge as a failure with a score of 0
     lost = {"score", *(str(foreign.lookup(part, "assertion.metric")) for part in broken)}
     if not any(part.get("pass") is False for part in parts if part not in broken):
         lost.add("success")
@@ -204,7 +204,7 @@ def _judged_by_metrics(
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False
-    if unsure and not failed:  # the tool counts what it could not judge as a failure
+    if unsure and not failed:  # the tool counts an error of its judge as a failure
         scores["success"] = None
     return scores, error
 

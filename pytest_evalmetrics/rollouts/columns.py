@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-_MAX_DOTS = 9  # in a path: each one doubles what the path may mean
+_MAX_DOTS = 9  # in a path; each one doubles its possible meanings
 _MAX_SAMPLE = 2**63
 _TEXT: set[type] = {str, type(None)}
 _QUESTION = ("responses_create_params.input",)  # of NeMo Gym; the rest is how it is asked
@@ -327,7 +327,7 @@ class Values:
         if len(columns) > 1:
             values = list(map(_number_first, zip(*columns, strict=True)))
         code, kind = ("d", np.float64) if any(n.kinds & FLOAT for n in nodes) else ("q", np.int64)
-        try:  # several times as fast as numpy, which looks at each object's type
+        try:  # several times faster than numpy, which checks each object's type
             packed = struct.pack(f"{len(values)}{code}", *values)
             column = np.frombuffer(packed, kind).astype(np.float64, copy=False)
             if np.isfinite(column).all():

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-_USED: Final = {  # as tools name what a call used
+_USED: Final = {  # names of a call's usage in other tools
     "prompt_tokens": "input_tokens prompt_tokens n_input_tokens inputTokenCount prompt",
     "completion_tokens": "output_tokens completion_tokens n_output_tokens outputTokenCount "
     "completion",
@@ -41,7 +41,7 @@ _USED: Final = {  # as tools name what a call used
 }
 _USAGE_KEYS: Final = {name: keys.split() for name, keys in _USED.items()}
 USAGE: Final = ("latency_s", *_USAGE_KEYS)
-_TOLERANCE: Final = 1e-6  # tools round what they print
+_TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
 _parts = msgspec.json.Decoder(dict[str, msgspec.Raw])

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 DEEPEVAL_CASES: Final = ("testCases", "conversationalTestCases", "test_results")
 DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
-_NEMO_GYM: Final = "_ng_task_index"  # its rows may look like those of verifiers
+_NEMO_GYM: Final = "_ng_task_index"  # rows with it are NeMo Gym's, although verifiers' look alike
 _ZIP_MEMBER: Final = 30  # where a zip's first member has its name
 _LOG_MEMBERS: Final = (b"_journal/", b"header.json", b"reductions.json", b"samples/", b"summaries")
 _is_csv_name = re.compile(r".+\.[ct]sv(\.gz|\.zst)?").fullmatch

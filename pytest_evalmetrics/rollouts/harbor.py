@@ -110,10 +110,10 @@ def _trial(trial: Document, name: str) -> Rollout:
         rewards = {"reward": result["reward"]}
     if record.get("reward_valid") is False:  # Harbor counts such a trial as one without a reward
         rewards = dict.fromkeys(rewards)
-    # a trial keeps what it survived with the step
+    # errors that a trial survived are recorded with its steps
     errors = foreign.objects([holder.get("exception_info") for holder in (record, *steps)])
     error = [(each.get("exception_type"), each.get("exception_message")) for each in errors[:1]]
-    # the steps have what the trial as a whole does not state
+    # durations may be recorded with the steps only
     took = foreign.duration(record, *_RUN)
     if took is None:
         took = foreign.total(foreign.duration(step, *_RUN) for step in steps)

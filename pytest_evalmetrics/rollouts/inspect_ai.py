@@ -22,12 +22,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
 _WHAT: Final = "an inspect_ai log"
-_VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in what is not read
+_VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in unused fields
 _HEADERS: Final = ("header.json", "_journal/start.json")
 _SUMMARY: Final = "summaries.json"
 _SUMMARISED: Final = 1000  # characters of a text in a summary
 _INVALID: Final = "invalidated"
-_MOST_PLANNED: Final = 20_000_000  # rollouts: what a damaged number would take up memory with
+_MOST_PLANNED: Final = 20_000_000  # most rollouts of a plan, in case its number is damaged
 _ATTACHED: Final = "attachment://"
 _KEPT: Final = (
     *("id", "epoch", "input", "target", "scores", "score", "model_usage", "error", "invalidation"),

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _BLOCK: Final = 1 << 20  # bytes that are read at a time
 _AHEAD: Final = 64  # rows that are learnt from together, so that making a decoder is rare
-_SMALL: Final = 1 << 18  # bytes of a file of which every row is checked for duplicate keys
+_SMALL: Final = 1 << 18  # bytes of a file, up to which each row is checked for duplicate keys
 _DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
 _SHOWN = 40  # characters of the text around a mistake
 _BREAK, _BRACE, _QUOTE, _BACKSLASH = b'\n{"\\'
@@ -60,7 +60,7 @@ class JsonLines:
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         for block, rows in enumerate(self._blocks(source)):
-            # keys that stand twice are refused: in all rows of a small file, else in one of a block
+            # duplicate keys are refused in all rows of a small file, else in one row of a block
             is_small = block == 0 and sum(map(len, rows.texts)) < _SMALL
             if not (is_small and _has_unique_keys(rows.texts)):
                 for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
@@ -218,7 +218,7 @@ def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
     """Decode a whole row, the fast way where it is plain JSON."""
     try:
         value = msgspec.json.decode(row.text)
-    except (msgspec.DecodeError, RecursionError):  # NaN, or `parse` says what is wrong
+    except (msgspec.DecodeError, RecursionError):  # NaN, or an error that `parse` reports
         value = None
     return value if isinstance(value, dict) else parse(row, source)
 
@@ -244,7 +244,7 @@ def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Sour
 
 
 def _is_last(row: SourceRow, source: Source) -> bool:
-    with source.open() as stream:  # in blocks: what follows may be one endless line
+    with source.open() as stream:  # in blocks, because the rest may be one endless line
         lines = row.line  # still to be skipped
         while text := stream.read(ENOUGH):
             skipped = min(text.count(b"\n"), lines)

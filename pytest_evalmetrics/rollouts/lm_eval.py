@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _WHAT: Final = "the results of lm-evaluation-harness"
 _NO_FILTER: Final = ("", "none")
-_RENAMED: Final = {"perplexity": "log_likelihood"}  # what a row has, and the tool makes that of
+_RENAMED: Final = {"perplexity": "log_likelihood"}  # rows use the aggregate's name
 _UNSCORED: Final = "bypass"  # the only metric of a run with --predict_only
 _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
 _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch

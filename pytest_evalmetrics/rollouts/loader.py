@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Request:
     """The columns and records that a benchmark reads from its rollouts."""
 
-    fields: FieldMap  #: Where a row keeps what we need, as far as the benchmark file says it.
+    fields: FieldMap  #: The paths within a row that the benchmark file gives.
     scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
     categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
     by_position: bool = False  #: Whether each row is a task of its own, whose id is its position.
@@ -43,7 +43,7 @@ class Failure:
     """An error of one rollout, as its tool recorded it."""
 
     row: int  #: The rollout's index in its chunk.
-    kind: str  #: What it is counted under: the exception's name, say.
+    kind: str  #: The kind of failure, such as the exception's name.
     message: str = ""  #: The exception's message.
     graded: bool = False  #: Whether the rollout has its scores all the same.
 
@@ -73,7 +73,7 @@ class Chunk:
     #: and by whether it is one of the usage.
     other_kinds: Mapping[tuple[str, bool], int] = field(default_factory=dict)
     keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
-    names: Sequence[str] = ()  #: The rows' names in messages, where file and place say too little.
+    names: Sequence[str] = ()  #: The rows' names in messages, if file and place do not suffice.
     #: When each rollout began, in seconds, shape (rows,): rows without a sample are numbered in
     #: this order, those of the same time (or NaN) as they come.
     started: NDArray[np.float64] | None = None
@@ -82,8 +82,8 @@ class Chunk:
     #: The scores that a format has in place of a reward: the only one becomes the reward where no
     #: row has a score named ``reward``. None: there is no such rule.
     rewards: Sequence[str] | None = None
-    #: The whole rows, where `Request.whole` asks for them, to be scored; one whose attempt failed
-    #: says so under `spec.metric_names.MARK`. Empty of a format whose rows can't be scored.
+    #: The whole rows for scoring, if `Request.whole` asks for them; failed attempts are marked under
+    #: `spec.metric_names.MARK`. Empty if rows of this format can't be scored.
     records: Sequence[Mapping[str, Any]] = ()
     #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.
     content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
@@ -95,7 +95,7 @@ class Chunk:
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
-    lower: frozenset[str] = frozenset()  #: The scores of which the file says that less is better.
+    lower: frozenset[str] = frozenset()  #: The scores that the file declares as lower is better.
 
 
 class Loader(Protocol):

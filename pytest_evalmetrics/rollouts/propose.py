@@ -282,7 +282,7 @@ def _task(columns: Columns, lines: list[str]) -> str | None:
         paths = [p for p, column in filled.items() if p in own | again and type(column[0]) is str]
     if not paths:
         return None
-    # an id of its own for each row says less than a question that comes back
+    # a question that recurs is a better task than an id that is unique to each row
     if by_name(paths[:1], _ROW_IDS) and paths[0] in own:
         paths = [*dict.fromkeys([*[path for path in paths if path in again][:1], *paths])]
     column = filled[paths[0]]

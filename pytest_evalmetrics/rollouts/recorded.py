@@ -119,7 +119,7 @@ def load(
     reader: Reader | None = None,
 ) -> RolloutTable:
     """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
-    # In `scores`, what is neither a number, a boolean nor null is refused; in others it is missing.
+    # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
     return _load(spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader)
 
 
@@ -132,7 +132,7 @@ def load_dataset(
     reader: Reader | None = None,
 ) -> RolloutTable:
     """Read the numbers and the labels of a data set; each row is a task with one rollout."""
-    # Its id is what ``fields.task`` names, else the row's ``id`` or ``task_id``, else its position.
+    # Its id is at ``fields.task``, else the row's ``id`` or ``task_id``, else its position.
     fields = _fields(spec)
     if fields.task is None:
         _, first = next(records(spec, base), ("", {}))

@@ -23,7 +23,7 @@ KINDS: Final[dict[type, int]] = {kind: 1 << bit for bit, kind in enumerate(_TYPE
 NULL, BOOL, INT, FLOAT, TEXT, OBJECT, LIST = KINDS.values()
 NUMBER: Final = BOOL | INT | FLOAT
 NOT_NUMBER: Final = TEXT | OBJECT | LIST
-_Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses what comes first, even null
+_Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses any value, even null
 _Skipped = msgspec.defstruct("_Skipped", [], gc=False)
 _SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)
 _NULL: Final = msgspec.Raw(b"null")
@@ -175,8 +175,8 @@ def _decoder(
     return Decoder(struct, struct(), wanted, inner)
 
 
-# making these is the better part of what a small file takes, and benchmarks of a run mostly
-# have rows of the same kind
+# cached, because creating decoders takes most of the time for a small file, and the benchmarks of a
+# run mostly have similar rows
 
 
 _json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.spec import FieldMap
 
-ENOUGH: Final = 1 << 18  # bytes in which every format shows what it is
+ENOUGH: Final = 1 << 18  # bytes that suffice to detect a format
 LARGE: Final = 128 << 20  # bytes from which on a second process saves more than its start costs
 _UNPACKED: Final = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
 _RELATIVE = "paths are relative to the folder of the benchmark file"
@@ -66,8 +66,8 @@ class RolloutFile(msgspec.Struct, frozen=True):
 
     path: Path  # where it is
     shown: str  # as a user would write it: relative to the benchmark file, with ``/``
-    url: str | None = None  # where it is, if it is not here yet: then `path` is only its name
-    size: int | None = None  # bytes of one that is not here yet, where its place says so
+    url: str | None = None  # of a remote file, whose `path` is only a name
+    size: int | None = None  # bytes of a remote file, if known
     data: bytes | None = None  # its bytes, if the benchmark file itself holds them
 
 
@@ -315,7 +315,7 @@ class SourceRow(msgspec.Struct, frozen=True):
     """One row's text and where it is."""
 
     place: int  # its number in the file: of its line, or of itself (see `Source.unit`), from 1
-    line: int  # the line on which it starts, from 1; 0 where that is not known
+    line: int  # its first line, from 1; 0 if unknown
     text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
@@ -331,7 +331,7 @@ class Source:
     packed: Literal["gzip", "zstd"] | None = None  # how it is compressed
     # from which byte to which it is read, where that is not from its start to its end
     span: tuple[int, int] | None = None
-    # where it is, if it is read in spans where it lies: then `path` is only its name
+    # of a remote file that is read in spans, whose `path` is only a name
     url: str | None = None
     # the file's status before it was read; None if the file system has none
     stamp: tuple[int, ...] | None = None

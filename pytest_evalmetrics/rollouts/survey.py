@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 _FILES: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet", "csv", "eval")  # of a folder
 _LISTED: Final = 10  # names on a line
-_RTOL: Final = 0.08  # of vLLM's lm-eval tests where their file says nothing
+_RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
 _TOL: Final = 0.08  # of its gsm8k tests: absolute
 
 

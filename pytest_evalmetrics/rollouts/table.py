@@ -388,7 +388,7 @@ class TableBuilder:
                 hint = "write it into every row or into none (then they are numbered)"
                 raise self._error(lacking[0], f"{rows}; both are of the agent {name!r}", hint)
         keys: list[NDArray[Any]] = [task, agent]
-        if self._started:  # some format says when each row began
+        if self._started:  # a format with the start time of each row
             starts = np.full(self._rows, math.nan)
             for first, times in self._started.items():
                 starts[first : first + len(times)] = times

@@ -196,7 +196,7 @@ def _trace_agent(trace: Mapping[str, Any]) -> str | None:
 
 def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
     used = foreign.objects([call.get("usage") for call in foreign.objects(trace.get("calls"))])
-    # prompt_tokens leave out here what came from the cache
+    # prompt_tokens do not include cached ones here
     read = [foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]
     return foreign.usage(
         *({**each, "input_tokens": tokens} for each, tokens in zip(used, read, strict=True)),

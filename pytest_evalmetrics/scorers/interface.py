@@ -196,7 +196,7 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
 
         target = Panel(spec, terms)
     else:
-        scorer = spec.make(terms)  # the function that scores, or what has it
+        scorer = spec.make(terms)  # a scoring function, or an object with one
         target = SimpleNamespace(score=scorer) if inspect.isroutine(scorer) else scorer
     score, names = getattr(target, "score", None), getattr(target, "scores", spec.score_names)
     if not callable(score):

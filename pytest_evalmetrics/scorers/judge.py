@@ -174,7 +174,7 @@ class Panel:
         for name, columns in spec.columns.items():
             single = about.get(name, About())
             level: Literal["nominal", "interval"] = "nominal" if single.labels else "interval"
-            # the mean of labels is none
+            # a mean of labels is no label
             self.about[name] = About(single.labels if by_majority else (), columns, level)
             self.about |= dict.fromkeys(columns, single)
 

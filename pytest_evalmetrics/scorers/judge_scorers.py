@@ -159,7 +159,7 @@ Answer with a JSON object and nothing else, with {len(topics)} entries in the or
         matched, *refusals = await side_by_side([matching, *refusing])
         pairs = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
         by_topic = dict(pairs)
-        if not by_topic.keys() >= {*topics}:  # in other words: then the order tells which is which
+        if not by_topic.keys() >= {*topics}:  # topics in other words are matched by their order
             by_topic = {topic: on for topic, (_, on) in zip(topics, pairs, strict=True)}
         on_topic = [by_topic[topic] for topic in topics]
         answered = [not each["refused"] for each in refusals]

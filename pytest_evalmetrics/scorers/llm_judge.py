@@ -300,7 +300,7 @@ def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
     return judging.closed(**properties) if properties else None
 
 
-# The prompt of those who have none of their own.
+# The default prompt.
 
 
 def _default_prompt(scores: Sequence[JudgeScoreSpec], row: ext.Row) -> str:

@@ -317,7 +317,7 @@ class Benchmark:
     file: Path
     # of each key, from 1: ``("thresholds", "pass@1") -> 12``; ``()`` is the benchmark itself
     lines: Mapping[tuple[str | int, ...], int]
-    in_python: bool = False  # a call in a test, whose keys are keyword arguments
+    in_python: bool = False  # whether it is a call in a test, with keys as keyword arguments
     path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
 
     def but(self, **changes: Any) -> Self:

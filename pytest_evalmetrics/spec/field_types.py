@@ -49,7 +49,7 @@ class Read:
 
     def __get_pydantic_json_schema__(self, _: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
         form = TypeAdapter(self._form()).core_schema
-        # the handler ignores what annotations of the outermost schema say, so one is put around it
+        # the handler ignores annotations of the outermost schema, so another one encloses it
         return handler(form if "ref" in form else core_schema.definitions_schema(form, []))
 
 

@@ -13,7 +13,7 @@ from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import AtLeastOne, Checked, Name, doc, keys, refuse
 
 _UNLIMITED = (-math.inf, math.inf)
-_LIMITS = {  # of what is no rate
+_LIMITS = {  # of metrics that are no rates
     "mcc": (-1.0, 1.0),
     "kappa": (-1.0, 1.0),
     "log_loss": (0.0, math.inf),

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 # scores of each generated answer, and those of them that are counts
 COUNTED_SCORES: Final = ("input_tokens", "output_tokens", "total_tokens", "truncated")
 GENERATED_SCORES: Final = (*COUNTED_SCORES[:3], "latency_s", "cost", "truncated")
-# of a benchmark with ``reference:``: the reference's mean reward on a task, and what is above it
+# scores of a benchmark with ``reference:``: its mean reward on a task, and the difference from it
 REFERENCE: Final = "reference"
 OVER_REFERENCE: Final = "over_reference"
 MARK: Final = "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
@@ -63,7 +63,7 @@ def parse(text: str) -> MetricName:
     """Parse a metric's name; raise MetricError if it is invalid."""
     head, field, value = text, None, None
     if text.endswith("]"):
-        # the first bracket that opens a `field=`; what follows it, to the end, is the value
+        # the first bracket with a `field=`; the rest of the text is the value
         bracket = re.search(r"\[([^\[\]=]+)=", text)
         if bracket is not None:
             head, field, value = text[: bracket.start()], bracket[1], text[bracket.end() : -1]
@@ -205,7 +205,7 @@ def direction_of(  # noqa: PLR0911 - a table
     declared = _declared(spec, spec.reward)
     if declared == "lower":
         return None if rate else "lower"
-    # a reward named wer contradicts itself: the benchmark has to say which it is
+    # the direction of a reward named wer is ambiguous: the benchmark has to give it
     contradicts = less_is_better(_field_of(spec, spec.reward))
     return None if not declared and contradicts else "higher"
 
@@ -275,10 +275,10 @@ _HIGHER: Final = _set("""
     loglikelihood logprob improvement progress acceptance accepted approval approved good better
     skill
 """)
-_SCORE: Final = _set("score point")  # more is better, unless a word says of what: toxicity_score
+_SCORE: Final = _set("score point")  # higher is better, unless another word decides
 _NOT: Final = _set("no non not without")
 _TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
-_KEPT: Final = _set("saved saving savings accepted")  # of what is spent
+_KEPT: Final = _set("saved saving savings accepted")  # higher is better, even for costs
 # of an error: good, or how many?
 _OPEN: Final = _set("detection detector handling awareness defense tolerance correction found")
 _PHRASES: Final[dict[Direction, frozenset[str]]] = {
@@ -304,7 +304,7 @@ def named_direction(name: str) -> Direction | None:
     if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
         benign, harmful = bool(others & _BENIGN), bool(others & _MALICIOUS)
         return None if benign == harmful else "lower" if benign else "higher"
-    if others & _MALICIOUS and others & _YIELDED:  # of an attack, or of what withstands it
+    if others & _MALICIOUS and others & _YIELDED:  # the success of an attack, or of a defence
         return None if others & (_OPEN | _TURNS | _HIGHER - _YIELDED) else "lower"
     text = "_".join(["", *words, ""])
     for direction, phrases in _PHRASES.items():

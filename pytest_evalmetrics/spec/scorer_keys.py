@@ -143,7 +143,7 @@ class CustomScorerSpec:
 
     type: str
     options: Mapping[str, Any] = types.empty()
-    score_names: ClassVar[tuple[str, ...]] = ()  # not known before it is made
+    score_names: ClassVar[tuple[str, ...]] = ()  # known only once it is created
 
 
 def _python_form() -> Any:

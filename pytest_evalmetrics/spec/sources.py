@@ -107,8 +107,8 @@ class FilesSpec:
         default_factory=FieldMap
     )
 
-    shaped: ClassVar[Any] = False  # whether rows are made of what files hold
-    inline: ClassVar[Any] = ()  # rows that the benchmark file itself holds
+    shaped: ClassVar[Any] = False  # whether rows are not the files' own
+    inline: ClassVar[Any] = ()  # rows inside the benchmark file
 
 
 @keys

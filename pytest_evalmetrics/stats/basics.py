@@ -26,7 +26,7 @@ class StatsError(ValueError):
     """The arguments are outside the statistic's domain."""
 
 
-# the ends of an interval, in the unit of the estimate; NaN where there is none
+# the ends of an interval, in the unit of the estimate; NaN for none
 Bounds: TypeAlias = tuple[float, float]
 NO_BOUNDS: Bounds = math.nan, math.nan
 

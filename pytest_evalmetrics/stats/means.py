@@ -26,7 +26,7 @@ FEWEST = 2  # independent units that have a spread
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
-_FEW, _FEW_CLUSTERS = 20, 25  # differing tasks: all signs up to it, Student's t above
+_FEW, _FEW_CLUSTERS = 20, 25  # most differing tasks that are tested by all signs, not by t
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 

@@ -183,7 +183,7 @@ def cohen_kappa(
         counts = [
             np.bincount(np.searchsorted(labels, x), minlength=len(labels)) for x in (one, other)
         ]
-        # in whole numbers, so that what chance gives is 0 and not a hair below
+        # in integers, so that agreement by chance is exactly 0
         observed = int((one != other).sum()) * len(one)
         expected = len(one) ** 2 - int(counts[0] @ counts[1])
     return 1 - observed / expected if expected > 0 else math.nan

@@ -125,7 +125,7 @@ def relabel_test(
             return _type_iii(*_mean_cumulants(sides, sign))
         rng = np.random.Generator(np.random.PCG64(seed))
         dealt, deals = tasks, _SKETCH if several else _DEALS
-        if len(tasks) > _SKETCHED:  # the cumulants of some stand for all
+        if len(tasks) > _SKETCHED:  # the cumulants of a sample represent all tasks
             dealt = np.sort(rng.permutation(tasks)[:_SKETCHED])
         states, observed = _dealt(sides, sign, statistic, rng, deals, dealt)
         if statistic is not None and len(dealt) < len(tasks):

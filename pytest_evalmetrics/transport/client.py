@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 _SHORT = 65_536  # characters
-_AGAIN_S = 0.05  # between two looks for the answer to a call that another process makes
+_AGAIN_S = 0.05  # between two checks for an answer that another process waits for
 
 
 class Meter:
@@ -345,7 +345,7 @@ def was_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-_BREATHE = 64  # answers of the journal are never waited for: Ctrl-C must be heard all the same
+_BREATHE = 64  # answers of the journal between two returns to the loop, which handles Ctrl-C
 
 
 async def run_bounded(
@@ -384,4 +384,4 @@ async def run_bounded(
 
 
 def _pulled(items: Iterable[_T]) -> Generator[_T]:
-    yield from items  # whose origin, such as a file, is closed with this generator
+    yield from items  # closing this generator closes the source of the items, such as a file

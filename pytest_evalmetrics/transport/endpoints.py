@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
-# because a model reads it: the order of a schema's properties is part of what it is asked.
+# because the order of a schema's properties is part of the question to a model.
 _BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
 _WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
@@ -92,8 +92,10 @@ class Call:
 
     endpoint: Endpoint
     payload: bytes | None = None  # the body as `written_body` gives it; None for no body
-    kind: str = "call/1"  # the caller and its version; after a change of it all is asked anew
-    versions: Mapping[str, str] = field(default_factory=dict)  # of the model or the prompt, say
+    kind: str = "call/1"  # the caller and its version, whose change invalidates answers
+    versions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # such as the model's and the prompt's
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     occurrence: int = 0  # how many calls with the same content came before it
     label: str = ""  # its usage is counted under it

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport.endpoints import Endpoint
 
-_NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})  # the last is a login, say
+_NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})  # html may be a login page
 _LATER = "run again later: what was paid for is kept"
 
 

@@ -24,7 +24,7 @@ _WAIT_S = 0.25  # how long a call waits for another process's writing; then its 
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
 _OPENING = bytes(20)  # in place of a call's key: the opening of the file
-_AGAIN_S = 0.05  # between two looks at what another process does
+_AGAIN_S = 0.05  # between two checks of another process
 _FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
 
 
@@ -91,8 +91,8 @@ class Journal:
 
     def put(self, key: bytes, kept: Kept) -> None:
         """Write an answer, or a failure without secrets, unless the key is empty."""
-        # At once, so that a crash loses only what is in flight; where the disk refuses, `flush`
-        # tries again. In the caller's thread, whose turn would be dearer than a transaction.
+        # At once, so that a crash loses only calls in flight; if the disk is full, `flush` tries
+        # again. In the caller's thread: switching would cost more than the transaction.
         store = self._opened()
         if not key or store is None or not self._is_writable:
             return
@@ -188,7 +188,7 @@ class Journal:
         try:
             return JournalStore(self.path, check=True)
         except sqlite3.DatabaseError as error:
-            if isinstance(error, sqlite3.OperationalError):  # a full disk, say
+            if isinstance(error, sqlite3.OperationalError):  # such as a full disk
                 raise
             damaged, count = set_aside(self.path)
             self._warn(

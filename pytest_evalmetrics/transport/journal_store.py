@@ -143,7 +143,7 @@ class JournalStore:
         used: Mapping[bytes, float] | None = None,
         *,
         wait_s: float = _BUSY_S,
-        otherwise: str = "REPLACE",  # or IGNORE, what is there already
+        otherwise: str = "REPLACE",  # an existing answer, or IGNORE the new one
     ) -> int:
         """Write all or nothing, times of use too; return the number of answers written."""
         self._db.execute(f"PRAGMA busy_timeout = {wait_s * 1000:.0f}")
@@ -322,7 +322,7 @@ def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
         with closing(sqlite3.connect(copy)) as db:
             db.text_factory = lambda text: text.decode(errors="replace")
             for leaf in leaves:
-                for order in ("ASC", "DESC"):  # from both ends up to what can't be read
+                for order in ("ASC", "DESC"):  # from both ends up to an unreadable row
                     with suppress(sqlite3.DatabaseError):
                         for row in db.execute(f"SELECT * FROM page{leaf} ORDER BY rowid {order}"):  # noqa: S608 - a number
                             if isinstance(row[2], str) and row[7] == _crc(row[2]):

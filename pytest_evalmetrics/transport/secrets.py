@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
 HIDDEN = "***"
-# A shorter one ("none", "dummy", "EMPTY": what local servers are given) is met in innocent text.
+# Shorter ones, such as "none" and "EMPTY" for local servers, occur in ordinary text.
 _SHORTEST_SECRET = 6
 _SHORTEST_PART = 8  # characters of a key that is shown in part
 _LAYERS = 3  # of escapes around each other: JSON in a URL in JSON
@@ -110,7 +110,7 @@ class Secret:
         return len(self._value) >= _SHORTEST_SECRET and self.hide_in(text) != text
 
     def _folded(self, text: str) -> str:
-        # the one letter whose small form is longer would shift what follows it
+        # the only letter whose lower case is longer, which would shift positions
         return text.replace("\u0130", "i").lower() if self._any_case else text
 
     def _spans(self, text: str) -> list[tuple[int, int]]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Entry = Mapping[str, Any]
     Metrics = Sequence[Mapping[str, Any]]
 
-_ESCAPED = "&<>\u2028\u2029"  # in JSON these stand in strings only, where an escape means the same
+_ESCAPED = "&<>\u2028\u2029"  # in JSON these occur in strings only, where an escape is equivalent
 
 
 def as_data(value: Any) -> bytes:
@@ -272,7 +272,7 @@ class PagePart(msgspec.Struct):
     fails: bool = False  # then it has a page, however many there are
     in_overview: bool = False
     about: bytes = b""  # everything but its tasks
-    is_short: bool = False  # whether that says little more than why it fails
+    is_short: bool = False  # whether it has little more than the reasons of failures
     listed: Literal["", "tasks", "brief"] = ""  # its listed tasks
 
 

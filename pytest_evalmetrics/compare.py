@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import Benchmark
 
 T = TypeVar("T")
-_WIDE = 200  # columns where there is no terminal
+_WIDE = 200  # columns if there is no terminal
 _FIELDS = ("task", "sample", "agent", "reward")
 _ANSWERS = ("answer", "output_text", "response", "output", "completion", "prediction", "pred")
 _HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
@@ -62,7 +62,7 @@ class Difference:
 
     @property
     def equivalent(self) -> bool | None:
-        """Whether the runs differ by less than the margin, at p < 0.05; None where not asked."""
+        """Whether the runs differ by less than the margin, at p < 0.05; None if not asked."""
         return None if self.p_equivalent is None else self.p_equivalent < 0.05  # noqa: PLR2004
 
 
@@ -91,7 +91,7 @@ def _short_names(paths: Sequence[str]) -> list[str]:
 
 
 def _reports_of(paths: Sequence[str]) -> list[Path]:
-    """Return the runs' reports; none where all of them are rollouts."""
+    """Return the runs' reports; none if all of them are rollouts."""
     files = [path / "report.json" if path.is_dir() else path for path in map(Path, paths)]
     reports = [f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()]
     if reports and len(reports) < len(paths):
@@ -424,7 +424,7 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 
 
 def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return 0 where nothing got worse, 1 where that isn't sure, 2 on an error."""
+    """Run the command; return 0 if nothing got worse, 1 if that isn't sure, 2 on an error."""
     given = _parsed(argv)
     try:
         if given.command == "site":

@@ -418,7 +418,7 @@ class PairedMetric:
 
     `difference` takes indices into the tasks of the baseline followed by those of the run, two
     arrays of shape (m,), repeats allowed, and gives the metric over the first less the metric
-    over the second. It and `reduce` are None where the metric is the mean over tasks.
+    over the second. It and `reduce` are None if the metric is the mean over tasks.
     """
 
     name: str

@@ -74,7 +74,7 @@ Generator: TypeAlias = "TargetGenerator | ModelGenerator"
 def make_generator(
     spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int]
 ) -> Generator | None:
-    """Make the generator of a benchmark; None where nothing is generated."""
+    """Make the generator of a benchmark; None if nothing is generated."""
     try:
         if spec.target is not None:
             return TargetGenerator(spec.target, terms)

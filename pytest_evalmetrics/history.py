@@ -173,7 +173,7 @@ _MEDIAN = "median-of-last-"
 class Anchor:
     """The number to compare a metric with."""
 
-    value: float | None  # None where no earlier run has one
+    value: float | None  # None if no earlier run has one
     origin: str  # ``the best of 7 runs, of 2026-05-04 (1a2b3c4)``, or the reason why there is none
     runs: int = 0  # runs of the history behind it
 

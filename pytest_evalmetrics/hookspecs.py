@@ -22,7 +22,7 @@ def pytest_evalmetrics_compute_metrics(
     ----------
     tasks
         One sequence per task, in task order, with one mapping per rollout: its scores by
-        name (None where missing), the fields of ``breakdown`` and ``cluster``,
+        name (None if missing), the fields of ``breakdown`` and ``cluster``,
         ``_ng_task_index`` and ``_ng_rollout_index``. Rows hold no text.
 
     Returns

@@ -309,7 +309,7 @@ def failure_of(result: BenchmarkResult) -> errors.EvalMetricsError | None:
 
 
 def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | None:
-    """Return the baseline that a benchmark keeps; None where it keeps none of its own."""
+    """Return the baseline that a benchmark keeps; None if it keeps none of its own."""
     if (kept := spec.baseline) is None or not kept.committed:
         return None
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
@@ -345,7 +345,7 @@ def _engine(config: pytest.Config) -> Engine | None:
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
     from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline import power, rounds  # noqa: PLC0415 - only where asked for
+    from pytest_evalmetrics.pipeline import power, rounds  # noqa: PLC0415 - only if asked for
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []

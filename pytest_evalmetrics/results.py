@@ -291,7 +291,7 @@ class BenchmarkResult:
     def value(self, metric: str, agent: str = "") -> float:
         """Return the value of a listed, gated or key metric, as written in the benchmark.
 
-        `agent` may be left out where there is only one. KeyError names what there is.
+        `agent` may be left out if there is only one. KeyError names what there is.
         """
         agents = [a for a in self.agents if agent in ("", a.agent)]
         if len(agents) != 1:

@@ -277,7 +277,7 @@ def journal_mode(config: pytest.Config) -> str:
 
 
 def journal_path(config: pytest.Config) -> Path:
-    """Return the journal's file: in pytest's cache folder, where nothing else is named."""
+    """Return the journal's file: in pytest's cache folder, if nothing else is named."""
     option = config.getoption("evalmetrics_journal")
     if option and "://" not in option:
         path = Path(config.invocation_params.dir, option)

@@ -43,7 +43,7 @@ def folder_of(file: Path) -> Path:
 
 
 def shown_below(path: Path, root: Path) -> str:
-    """Call a file as messages do: relative to pytest's root folder, where it is below it."""
+    """Call a file as messages do: relative to pytest's root folder, if it is inside."""
     return path.relative_to(root).as_posix() if path.is_relative_to(root) else str(path)
 
 
@@ -110,7 +110,7 @@ class Declared:
         self._ended.setdefault(file, set()).add(file_name(test).casefold())
 
     def conflict(self, file: Path, benchmark: str) -> str:
-        """Explain why a benchmark can't have a baseline of its own; empty where it can."""
+        """Explain why a benchmark can't have a baseline of its own; empty if it can."""
         beside = self._stems(file.parent).get(file.stem, [])
         twins = [n for n in beside if is_benchmark_file(n, self._config) or n == file.name]
         if len(twins) > 1:
@@ -192,7 +192,7 @@ def _names(folder: Path) -> list[str]:
 
 
 def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bool]:
-    """Delete unused baselines where that is asked for; return lines, and whether all went."""
+    """Delete unused baselines if an option asks for it; return lines, and whether all went."""
     # Every benchmark file of the root folder is read, whatever the command line names.
     lines: list[str] = []
     declared = Declared(config)

@@ -231,7 +231,7 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
 
 
 def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
-    """Explain why a run can't be added to a baseline; empty where it repeats its runs."""
+    """Explain why a run can't be added to a baseline; empty if it repeats its runs."""
     before, after = old["provenance"], new["provenance"]
     for key, what in (("ruler", "it was scored otherwise"), ("under_test", "another system ran")):
         if before.get(key) != after.get(key):

@@ -91,7 +91,7 @@ class Store:
         return (close or names)[0] if close or len(names) == 1 else ""
 
     def read_rows(self) -> bytes | None:
-        """Return the rows that the baseline keeps, compressed; None where there are none."""
+        """Return the rows that the baseline keeps, compressed; None if there are none."""
         try:
             return self.rows_path.read_bytes()
         except OSError:
@@ -100,7 +100,7 @@ class Store:
     def settle(
         self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None = None
     ) -> BenchmarkResult:
-        """Let syrupy count the outcome, and write the baseline `new` where this run updates."""
+        """Let syrupy count the outcome, and write the baseline `new` if this run updates."""
         if self._assertion is None or self._unusable:
             return result
         if self.updates:
@@ -169,7 +169,7 @@ class Store:
             write_whole(self.rows_path, [rows])
 
     def _compare(self, text: str, *, holds: bool) -> Exception | None:
-        """Let syrupy compare, and write where this run updates; return why it could not."""
+        """Let syrupy compare, and write if this run updates; return why it could not."""
         assertion = cast("SnapshotAssertion", self._assertion)
         cast("BaselineExtension", assertion.extension).holds = holds
         with warnings.catch_warnings():

@@ -75,7 +75,7 @@ class ChatModel:
     name: str  # as its endpoint calls it
     plain: bool = False  # the endpoint completes a text: of completions, not of chat completions
     inference: Mapping[str, Any] = field(default_factory=dict)  # parameters, sent as they are
-    system_prompt: str | None = None  # the first message, where there is no other system message
+    system_prompt: str | None = None  # the first message, if there is no other system message
     end_token: str | None = None  # the end of its reasoning
     price: PriceSpec | None = None  # of its tokens
     spending: Spending = field(default_factory=Spending, compare=False, repr=False)
@@ -190,12 +190,12 @@ _DECODER = json.JSONDecoder(object_pairs_hook=transport.unique_keys)
 class Reply:
     """A model's reply."""
 
-    text: str  # the answer, without the reasoning; empty where it only called tools
+    text: str  # the answer, without the reasoning; empty if it only called tools
     reasoning: str = ""
     tool_calls: tuple[Mapping[str, Any], ...] = ()  # as it wrote them
     finish_reason: str = ""  # ``stop``, ``length``, ``tool_calls`` ...; empty for none
     message: Mapping[str, Any] = field(default_factory=dict)  # the whole message
-    tokens: Tokens | None = None  # None where the answer does not give them
+    tokens: Tokens | None = None  # None if the answer does not give them
 
 
 def read_reply(body: Any, end_token: str | None = None) -> Reply:

@@ -24,7 +24,7 @@ class Exchange(TypedDict):
     """The texts of a request and its answer, without secrets and truncated."""
 
     request: str  # the body that was sent
-    answer: str | None  # the body that came back; None where none came that is JSON
+    answer: str | None  # the body that came back; None if none came that is JSON
 
 
 class Calls:

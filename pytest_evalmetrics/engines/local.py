@@ -28,7 +28,7 @@ class Workload:
     # pulled as places get free; calls are counted per job
     jobs: Iterator[tuple[Row, BoundScorer | None]]
     scorers: tuple[BoundScorer, ...]
-    # has the `generator`, and takes the outcome of each row; None where nothing is generated
+    # has the `generator`, and takes the outcome of each row; None if nothing is generated
     answering: Any
     spec: BenchmarkSpec  # of the scorers and the generator
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
@@ -47,10 +47,10 @@ class Engine(Protocol):
         """Read rollouts, see `rollouts.Reader`."""
 
     def prepare(self) -> None:
-        """Get ready in the main thread for `score`; raise EngineError where nothing can work."""
+        """Get ready in the main thread for `score`; raise EngineError if nothing can work."""
 
     async def score(self, work: Workload) -> None:
-        """Score rows, those first answered that are to be; EvalMetricsError where none can be."""
+        """Score rows, those first answered that are to be; EvalMetricsError if none can be."""
 
     def close(self) -> None:
         """Release all resources; called once, at the end of the run."""

@@ -61,16 +61,16 @@ class Comparison(msgspec.Struct, kw_only=True):
     # each task's share of the drop: `damage`, or the jackknife's pseudo-values; None for a
     # metric that is that of one task alone
     influence: Floats | None = None
-    clusters: Ints | None = None  # each task's, from 0; None where tasks are independent
+    clusters: Ints | None = None  # each task's, from 0; None if tasks are independent
     units: int  # independent ones: tasks, or clusters
     span: float = math.nan  # the largest change of a task: 1 for rates, else as seen
     drop: float = math.nan  # mean damage, in the metric's unit; NaN without tasks
-    # the one-sided test of no damage at all, and the drop's interval; p is NaN where nothing can be
+    # the one-sided test of no damage at all, and the drop's interval; p is NaN if nothing can be
     # tested, and the mid-p where all signs are taken
     result: stats.StatResult = stats.StatResult("", math.nan)
     # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
     p_rollouts: float = math.nan
-    blind: str = ""  # why no drop of any size could be significant; empty where one could
+    blind: str = ""  # why no drop of any size could be significant; empty if one could
     by_rollouts: bool = False  # judged by rollouts alone: too few units for anything else
     mde: float = math.nan  # the smallest drop that the test sees with 80 % power; NaN where unknown
     # where all tasks moved alike, which is where the standard error is 0: the upper bound on the
@@ -182,7 +182,7 @@ class Comparison(msgspec.Struct, kw_only=True):
         self.mde = stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
 
     def _test_by_relabelling(self) -> None:
-        """Test by rollouts where sides are unequal, or where there are too few units."""
+        """Test by rollouts where sides are unequal, or if there are too few units."""
         pair, alpha, sign = self.pair, self.gated.rule.alpha, self.gated.rule.sign
         unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
         clustered = self.clusters is not None
@@ -220,7 +220,7 @@ class Comparison(msgspec.Struct, kw_only=True):
             )
 
     def _detectable_drop(self) -> float:
-        """Return the smallest drop that the test finds with 80 % power; NaN where none is.
+        """Return the smallest drop that the test finds with 80 % power; NaN if none is.
 
         Of rewards with two values each task loses the same share of its good rollouts: that thins
         the current side at random, which adds to the variance of a difference what the loss itself

@@ -53,9 +53,9 @@ class Change:
     drop
         The mean of `differences`, or for a metric that is no mean over tasks that of the values.
     interval
-        The two-sided 95 % interval of the drop; NaN where there is none.
+        The two-sided 95 % interval of the drop; NaN if there is none.
     p
-        One-sided, of no drop at all; NaN where nothing can be tested. If the rule has ``tests =
+        One-sided, of no drop at all; NaN if nothing can be tested. If the rule has ``tests =
         True``, it is adjusted for the other tested metrics of the benchmark.
     differences
         Each paired task's drop, shape (tasks,).

@@ -40,13 +40,13 @@ def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
 class Completeness:
     """One agent's rollouts, counted and compared with ``expect`` and ``num_samples``."""
 
-    # `agent` is empty where there is one; `expected` has the rollouts of each task, (tasks,).
+    # `agent` is empty if there is one; `expected` has the rollouts of each task, (tasks,).
 
     def __init__(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> None:
         self.benchmark, self.spec, self.agent, self.table = benchmark, benchmark.spec, agent, table
         self.most = int(table.counts.max(initial=0))
         asked, n = self.spec.expect.rollouts, self.spec.num_samples or self.most
-        # rollouts that each task should have; None where any number will do
+        # rollouts that each task should have; None if any number will do
         self.wanted = asked if isinstance(asked, Count) else None
         if asked is None:
             self.wanted = Count(min=n, max=n)

@@ -311,7 +311,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, float | None] | None:
-    """Call the hook for the headline metrics; a value is None where it is an aggregate metric's."""
+    """Call the hook for the headline metrics; a value is None if it is an aggregate metric's."""
     answer = call(_CHOOSE, "its call", hook, hook, dict(agent_metrics))
     if answer is None:
         return None

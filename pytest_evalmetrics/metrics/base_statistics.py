@@ -137,7 +137,7 @@ class _Statistics:
         self.whole = tuple(whole and s in ("max", "min") for s in STATISTICS for _ in columns)
 
     def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
-        """Compute the statistics of the tasks between two bounds of rows, NaN where none."""
+        """Compute the statistics of the tasks between two bounds of rows, NaN if none."""
         columns = [c[bounds[0] : bounds[-1]] for c in self.columns]
         by_column = [_by_task(column, bounds - bounds[0]) for column in columns]
         ordered = [column[at] for at in range(len(STATISTICS)) for column in by_column]

@@ -217,7 +217,7 @@ class PassHatK(_AtLeast):
 
     C(c, k) / C(n, k) of a task with n rollouts, c of which pass: the mean over all sets of k
     of them (tau-bench, arXiv 2406.12045). ``pass_estimator: first_k`` looks at the first k
-    alone, or at all where there are fewer.
+    alone, or at all if there are fewer.
     """
 
     form: ClassVar[str] = "pass^{k}"

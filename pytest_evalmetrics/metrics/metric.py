@@ -97,7 +97,7 @@ class Metric(Protocol):
     ``worth(rows) -> array``
         What each row is worth to a reader, shape (rows,), to tell which tasks got worse.
     ``undefined(rows) -> str``
-        Why the metric is not defined for these rows; empty where it is.
+        Why the metric is not defined for these rows; empty if it is.
 
     A metric that reads another number of a row than its reward offers ``column(scores) -> array
     | None``, shape (rows,), NaN where missing, and may name them in ``columns``. Further
@@ -253,7 +253,7 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return MetricError(f"{self.label} {what}", file=file, line=line, hint=hint)
 
     def parts(self, rewards: TaskRewards) -> TaskParts | None:
-        """Split it into its tasks' parts; None where it can only be evaluated anew."""
+        """Split it into its tasks' parts; None if it can only be evaluated anew."""
         # A task with fewer rollouts than `samples_needed` has no value here.
         parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
         if parts is not None:

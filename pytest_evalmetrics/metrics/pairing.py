@@ -166,7 +166,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
     def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
 
-        None where there are rollouts. Both sides are taken as independent (Welch 1947).
+        None if there are rollouts. Both sides are taken as independent (Welch 1947).
         """
         score = metric.name.score or self.plan.spec.reward
         wanted = STATED_ERROR + score, STATED_COUNT + score

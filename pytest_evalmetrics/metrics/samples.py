@@ -30,8 +30,8 @@ class Sample(msgspec.Struct, frozen=True):
 
     rewards: TaskRewards  # the numbers, by task; missing ones are left out
     tasks: tuple[TaskId, ...]
-    clusters: NDArray[np.int64] | None  # each task's; None where the benchmark names no field
-    score: str  # the score that they are; empty where they are made of several
+    clusters: NDArray[np.int64] | None  # each task's; None if the benchmark names no field
+    score: str  # the score that they are; empty if they are made of several
     missing: int  # rollouts that have none
 
 

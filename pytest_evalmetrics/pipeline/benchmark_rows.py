@@ -207,7 +207,7 @@ def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
 
 
 def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
-    """Refuse a task in several rows of a data set where nothing calls these attempts."""
+    """Refuse a task in several rows of a data set if nothing calls these attempts."""
     answered, dataset = spec.answers is not None, spec.dataset
     attempts = dataset is None or dataset.fields.sample is not None or spec.num_samples is not None
     if not answered and (attempts or spec.expect.rollouts is not None):
@@ -377,7 +377,7 @@ def recorded_rows(
 
 
 def _texts_of(row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0) -> list[str]:
-    """Find the prompt, answer, reference and judge's reason of a row, empty where it has none."""
+    """Find the prompt, answer, reference and judge's reason of a row, empty if it has none."""
     answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
     prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
     expected = next((row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None)

@@ -42,9 +42,9 @@ class Evaluated(msgspec.Struct, frozen=True):
     result: BenchmarkResult
     # by agent and task: the scores of each rollout that gated metrics rest on
     task_scores: dict[str, Any]
-    baseline: baselines.BaselineDocument | None  # None where a number may be missing or wrong
+    baseline: baselines.BaselineDocument | None  # None if a number may be missing or wrong
     row_scores: RowScores | None = None  # of each row; None without scorers
-    kept_rows: bytes | None = None  # the baseline's rows, compressed; None where it keeps none
+    kept_rows: bytes | None = None  # the baseline's rows, compressed; None if it keeps none
     # by agent: its tasks before and after, for the page; none of a benchmark that passes and is
     # not shown in detail
     pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
@@ -269,7 +269,7 @@ class Evaluation:
         rescores = settings.rescore and scoring is not None
         shows = settings.answers and settings.committed and self.table is None
         if self.updates and (rescores or shows):
-            from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - only where asked for
+            from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - only if asked for
 
             folder = self.benchmark.file.parent
             rows = benchmark_rows.recorded_rows(spec.rows, base=folder, table=table)
@@ -381,7 +381,7 @@ class Evaluation:
     # -- reduce and gate ---------------------------------------------------------------------
 
     def _gate(self, plan: metrics.Plan, agent: str, shown: str, table: RolloutTable) -> None:
-        """Reduce and gate one agent's rollouts; `shown` is its name where there are several."""
+        """Reduce and gate one agent's rollouts; `shown` is its name if there are several."""
         benchmark, gated, notes = self.benchmark, self.benchmark.spec.gated, list[str]()
         compute, choose = self.compute_metrics, self.key_metrics
 

@@ -92,7 +92,7 @@ def expected(check: Mapping[str, Any]) -> str:
 
 
 def better_way(evidence: Mapping[str, Any]) -> str:
-    """Name the better direction; empty where nothing is compared."""
+    """Name the better direction; empty if nothing is compared."""
     return f"{evidence['direction']} is better" if evidence.get("direction") else ""
 
 
@@ -169,7 +169,7 @@ def verdict_counts(report: Mapping[str, Any]) -> str:
 
 
 def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
-    """Estimate how many benchmarks fail by chance; empty where none is tested."""
+    """Estimate how many benchmarks fail by chance; empty if none is tested."""
     levels = []
     for entry in benchmarks:
         tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
@@ -199,7 +199,7 @@ def broken_off(report: Mapping[str, Any]) -> set[str]:
 
 
 def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict[str, float]:
-    """Choose an agent's key metrics: without means that nothing gates, where there are others."""
+    """Choose an agent's key metrics: without means that nothing gates, if there are others."""
     gated = {check["name"] for check in entry["checks"] if check["gate"] != "expect"}
     metrics: dict[str, float] = agent["key_metrics"]
     chosen = {n: v for n, v in metrics.items() if n in gated or not n.startswith("mean/")}
@@ -318,7 +318,7 @@ def _causes(report: Mapping[str, Any]) -> list[_Cause]:
 
 
 def judge_lines(judges: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Sum up the calls of judges in one line; none where nothing was asked."""
+    """Sum up the calls of judges in one line; none if nothing was asked."""
     by_model: dict[str, list[Mapping[str, Any]]] = {}
     for use in judges:
         if use["calls"]:
@@ -337,7 +337,7 @@ def judge_lines(judges: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Sum up the calls of all benchmarks in one line; none where nothing was called."""
+    """Sum up the calls of all benchmarks in one line; none if nothing was called."""
     uses = [use for use in usage if use]
     if not uses:
         return []
@@ -361,7 +361,7 @@ _NAMED = 8  # changed metrics of a benchmark; all of them are in the report
 
 
 def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
-    """Describe the baseline that a benchmark recorded; nothing where it recorded none."""
+    """Describe the baseline that a benchmark recorded; nothing if it recorded none."""
     if not recorded:
         return []
     metrics: Mapping[str, Sequence[float | None]] = recorded["metrics"]
@@ -375,7 +375,7 @@ def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
 
 
 def recorded_count(entries: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Count the baselines that all benchmarks recorded in one line; none where none did."""
+    """Count the baselines that all benchmarks recorded in one line; none if none did."""
     written = [entry["recorded"]["written"] for entry in entries if entry["recorded"]]
     parts = [(written.count(True), "recorded"), (written.count(False), "unchanged")]
     counted = ", ".join(f"{count} {what}" for count, what in parts if count)
@@ -412,7 +412,7 @@ def failed_row_groups(failures: Iterable[ScorerFailures]) -> Iterator[str]:
 
 
 def failed_row_cause(failures: Iterable[ScorerFailures], score: str) -> str:
-    """Explain in one line why a score is missing; empty where no scorer lacks it."""
+    """Explain in one line why a score is missing; empty if no scorer lacks it."""
     for failed in failures:
         if score in failed.scores:
             (first, count), *others = failed.kinds.items()

@@ -26,7 +26,7 @@ class Promptfoo(ToolLoader):
     """Reads ``results.json`` and ``.jsonl``: a test is a task, the repeats of it are its samples.
 
     A test is named by its description, else by its variables; the agent is the provider,
-    with the prompt where there are several. Scores are success, score and the named ones.
+    with the prompt if there are several. Scores are success, score and the named ones.
     """
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:

@@ -286,7 +286,7 @@ class Values:
 
     def at(self, node: Node) -> Sequence[Any]:
         """Return the values of a place in all rows."""
-        # nothing where the place was met only after these rows had been decoded
+        # nothing if the place was met only after these rows had been decoded
         values = self._decoded.get(node) or [None] * len(self.places)
         if self._parsed:
             values = list(values)

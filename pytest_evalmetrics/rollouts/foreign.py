@@ -102,7 +102,7 @@ def seconds(time: Any) -> float | None:
 
 
 def lookup(record: Any, path: str) -> Any:
-    """Follow a dotted path; a key that holds dots comes first. None where it leads nowhere."""
+    """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
     if isinstance(record, dict):
         if path in record:
             return record[path]
@@ -121,7 +121,7 @@ def lookup(record: Any, path: str) -> Any:
 
 
 def duration(record: Any, start: str, end: str) -> float | None:
-    """Subtract the times at two paths; None where one is unknown."""
+    """Subtract the times at two paths; None if one is unknown."""
     begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
     return None if begun is None or ended is None else ended - begun
 
@@ -386,7 +386,7 @@ class ToolLoader:
         raise NotImplementedError
 
     def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Keep a record for later, or only its keys where nothing reads its values."""
+        """Keep a record for later, or only its keys if nothing reads its values."""
         return record if self._reads_records else dict.fromkeys(record)
 
 

@@ -266,7 +266,7 @@ def _scorers(
 def _planned(
     spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
 ) -> list[tuple[TaskId, int]]:
-    """List the samples that were to be run, with their numbers; none where the log has no plan."""
+    """List the samples that were to be run, with their numbers; none if the log has no plan."""
     data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
@@ -336,7 +336,7 @@ def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
 def _archive(source: Source) -> Iterator[Any]:
     """Open an archive, also with zstd members, and report its defects."""
     if sys.version_info >= (3, 14):
-        import zipfile  # noqa: PLC0415 - only where there is an archive
+        import zipfile  # noqa: PLC0415 - only if there is an archive
 
         from compression.zstd import ZstdError  # noqa: PLC0415
     else:

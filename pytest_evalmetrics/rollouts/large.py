@@ -150,7 +150,7 @@ def read_large(
 
 
 def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[Part | None]:
-    """Yield what was read of each shard, in their order; None where one can't be read."""
+    """Yield what was read of each shard, in their order; None if one can't be read."""
     # the class of the fields would import the validation of YAML
     fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
     readers: list[subprocess.Popen[bytes]] = []

@@ -55,14 +55,14 @@ class Chunk:
     #: Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
     places: NDArray[np.int64]
     task: Sequence[TaskId]  #: Task ids.
-    sample: Sequence[int | None]  #: The attempts' numbers, from 0; None where a row has none.
-    agent: Sequence[str | None]  #: The agents' names; None where a row has none.
+    sample: Sequence[int | None]  #: The attempts' numbers, from 0; None if a row has none.
+    agent: Sequence[str | None]  #: The agents' names; None if a row has none.
     #: Name -> float64 column, shape (rows,), NaN where missing, in the order in which the names
     #: first appear in all the files so far.
     scores: Mapping[str, NDArray[np.float64]]
     #: Tokens and the like in the same form; they win over a score of the same name.
     usage: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
-    #: Category -> text; None where a row has none.
+    #: Category -> text; None if a row has none.
     labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
     #: Names with at least one value written with a fraction or an exponent.
     fractional: frozenset[str] = frozenset()
@@ -82,7 +82,7 @@ class Chunk:
     #: The scores that a format has in place of a reward: the only one becomes the reward where no
     #: row has a score named ``reward``. None: there is no such rule.
     rewards: Sequence[str] | None = None
-    #: The whole rows for scoring, if `Request.whole` asks for them; failed attempts are marked under
+    #: The whole rows for scoring, if `Request.whole` is set. Failed attempts are marked under
     #: `spec.metric_names.MARK`. Empty if rows of this format can't be scored.
     records: Sequence[Mapping[str, Any]] = ()
     #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.

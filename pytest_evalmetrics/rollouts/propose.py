@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    Columns: TypeAlias = Mapping[str, Sequence[Any]]  # values by path; None where a row has none
+    Columns: TypeAlias = Mapping[str, Sequence[Any]]  # values by path; None if a row has none
 
 # as evaluation tools and data sets name them, the most telling first
 _TASK: Final = (
@@ -71,7 +71,7 @@ class Proposal:
     """A proposed way to read rollouts, with its reasons."""
 
     spec: RolloutsSpec
-    reasons: tuple[str, ...] = ()  # one line each, with a second choice where there is one
+    reasons: tuple[str, ...] = ()  # one line each, with a second choice if there is one
     worth: tuple[bool, bool, int] = (False, False, 0)  # has a reward, has a task, its rows
     reward: str | None = None  # the path of the likeliest one, also where `spec` does not name it
 
@@ -151,7 +151,7 @@ def _are_runs(values: Sequence[Any]) -> bool:
 
 
 def _ids_in(value: Any) -> set[str]:
-    """Return the ids of the tasks in a list or an object; empty where they are unknown."""
+    """Return the ids of the tasks in a list or an object; empty if they are unknown."""
     if isinstance(value, dict):
         is_keyed = _keyed(list(value.values())) and not by_name(value, REWARDS)
         return set(value) if is_keyed else set()

@@ -84,7 +84,7 @@ class Node:
         return new
 
     def place(self, key: str) -> Node | None:
-        """Get the place under a key that a row has; None where it is of no interest."""
+        """Get the place under a key that a row has; None if it is of no interest."""
         place = self.fields.get(key)
         if place is None and self.open:
             place = self.field(_clean(key))

@@ -283,7 +283,7 @@ def summarise_all(
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
-    """Summarise a score: one number per row, shape (rows,), NaN where it is missing.
+    """Summarise a score: one number per row, shape (rows,), NaN if it is missing.
 
     Percentile p lies at rank ``p / 100 * (n + 1) - 1`` of the sorted values, interpolated
     between neighbours and held within them (Hyndman and Fan 1996, definition 6).

@@ -280,7 +280,7 @@ def _why(reply: ext.Reply) -> str:
 
 
 def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
-    """Return the JSON Schema that is asked for; None where the scores are no keys of an answer."""
+    """Return the JSON Schema that is asked for; None if the scores are no keys of an answer."""
     if isinstance(spec.structured_output, dict):
         return dict(spec.structured_output["schema"])
     properties: dict[str, dict[str, Any]] = {}

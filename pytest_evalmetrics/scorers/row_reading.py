@@ -139,7 +139,7 @@ class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool."""
 
     name: str | None
-    args: Mapping[str, Any] | None  # None where they are no JSON object
+    args: Mapping[str, Any] | None  # None if they are no JSON object
     fault: str = ""  # the defect of the arguments; empty for none
     has_args: bool = True
 

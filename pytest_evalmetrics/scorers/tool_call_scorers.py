@@ -20,7 +20,7 @@ _REFERENCE = "reference_tool_calls"
 class ToolCallAccuracySpec(NamedScores):
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
-    1 where there are no calls on both sides, 0 where there are on one. Else 0 unless the
+    1 if there are no calls on both sides, 0 if there are on one. Else 0 unless the
     names are the same in the same order (``strict_order: false``: after sorting both sides);
     then the mean over the reference's calls of the share of its arguments whose text is the
     same in the call at that place. Arguments that the reference doesn't have cost nothing,

@@ -244,7 +244,7 @@ class BenchmarkSpec:
 
     @property
     def answers(self) -> ModelSpec | TargetSpec | None:
-        """The model or target that answers the rows; None where nothing is generated."""
+        """The model or target that answers the rows; None if nothing is generated."""
         return self.model or self.target
 
     @property

@@ -88,7 +88,7 @@ class NamedScores:
     """The keys of a scorer with default score names; `name` distinguishes two of one type."""
 
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
-    limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None where there is no end
+    limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None if there is no end
     more_is_better: ClassVar[bool] = True  # by default for this type
 
     type: str

@@ -42,7 +42,7 @@ class StatResult(msgspec.Struct, frozen=True):
     se: float = math.nan
     low: float = math.nan  # the two-sided interval, whatever the alternative
     high: float = math.nan
-    units: int = 0  # independent observations: clusters where there are any
+    units: int = 0  # independent observations: clusters if there are any
 
     def around(self, estimate: float, half: float) -> StatResult:
         """Return the same with the interval estimate -+ half."""

@@ -31,7 +31,7 @@ _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536
 
 
 class MeanSE(msgspec.Struct, frozen=True):
-    """A mean with its standard error; NaN where there are fewer than two independent units."""
+    """A mean with its standard error; NaN if there are fewer than two independent units."""
 
     mean: float
     se: float
@@ -148,7 +148,7 @@ def paired_t(
 ) -> StatResult:
     """Test the mean of paired differences against 0, by task or by cluster.
 
-    `level` is the confidence of the two-sided interval. p is NaN where there are fewer than two
+    `level` is the confidence of the two-sided interval. p is NaN if there are fewer than two
     independent units. Where all differences are equal there is no standard error to divide by: all
     0 gives p = 1, another value the p of the sign flip of the units, 2^-units one-sided, for no
     more can be had from them; the interval is NaN in both. Miller 2024 (arXiv 2411.00640), section

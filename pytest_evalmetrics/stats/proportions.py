@@ -136,7 +136,7 @@ def krippendorff_alpha(
 ) -> float:
     """Return Krippendorff's alpha of ratings, shape (raters, units), NaN where a rater gave none.
 
-    1 - D_o / D_e over the units that were rated at least twice; NaN where there is none, or all
+    1 - D_o / D_e over the units that were rated at least twice; NaN if there is none, or all
     ratings are the same. Interval ratings differ by the square of their distance. K. Krippendorff,
     *Content Analysis*, 2nd ed. 2004, chapter 11.
     """

@@ -93,9 +93,7 @@ class Call:
     endpoint: Endpoint
     payload: bytes | None = None  # the body as `written_body` gives it; None for no body
     kind: str = "call/1"  # the caller and its version, whose change invalidates answers
-    versions: Mapping[str, str] = field(
-        default_factory=dict
-    )  # such as the model's and the prompt's
+    versions: Mapping[str, str] = field(default_factory=dict)  # of the model, the prompt
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     occurrence: int = 0  # how many calls with the same content came before it
     label: str = ""  # its usage is counted under it
@@ -129,7 +127,7 @@ class Work:
 
     shown: str  # the function: ``package.module:function``
     given: Mapping[str, Any]  # its arguments
-    # the function's version; None where it has none: then its answers are not kept, because a
+    # the function's version; None if it has none: then its answers are not kept, because a
     # change of the function could not be noticed
     version: str | None
     sample: int  # the attempt's number
@@ -138,7 +136,7 @@ class Work:
     price: ClassVar[None] = None
 
     def key(self, hide: Callable[[str], str]) -> bytes:
-        """Name it for the journal; empty where it is not kept."""
+        """Name it for the journal; empty if it is not kept."""
         if self.version is None:
             return b""
         name = ["evalmetrics-work/1", self.shown, self.version, self.sample, self.occurrence]

@@ -156,7 +156,7 @@ class Journal:
             )
 
     def _opened(self) -> JournalStore | None:
-        """Open the file at the first use; None where it can't be used."""
+        """Open the file at the first use; None if it can't be used."""
         if self._store is None and not self._unusable:
             self._store = self._tried("be opened", self._open)
         return None if self._unusable else self._store

@@ -58,7 +58,7 @@ class Usage(msgspec.Struct):
 
 
 def tokens_of(body: Any) -> Tokens | None:
-    """Read the tokens of an answer; None where it does not give them."""
+    """Read the tokens of an answer; None if it does not give them."""
     usage = body.get("usage") if isinstance(body, dict) else None
     if not isinstance(usage, dict):
         return None

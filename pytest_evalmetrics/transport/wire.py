@@ -36,7 +36,7 @@ class CallError(TransportError, RowError):
         ``invalid-json``, ``not-finite``, ``too-large``, ``bad-request``,
         ``not-in-journal``; callers add their own.
     message
-        The failure, with the endpoint's own words where there are any; no secrets.
+        The failure, with the endpoint's own words if there are any; no secrets.
     status
         The HTTP status, where there was one.
     attempts

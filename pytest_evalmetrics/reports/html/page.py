@@ -257,7 +257,7 @@ def page_texts(pictures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
 LIMIT = 2_500_000  # bytes of data, but for the short pages of benchmarks that fail
 _ROWS = 700_000  # of these for the overview
 _ABOUT = 900_000  # for metrics, checks and distributions of benchmarks that pass
-_FAILING = 1_500_000  # of those that fail; where there are more, each has a short page
+_FAILING = 1_500_000  # of those that fail; if there are more, each has a short page
 _FULL = 0.99  # of a room: nothing more is written that would hardly fit
 
 

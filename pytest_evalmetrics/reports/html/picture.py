@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
-    # the baseline, and each task's place in it: -1 for a new one, None where all are alike
+    # the baseline, and each task's place in it: -1 for a new one, None if all are alike
     Compared = tuple[RolloutTable, Ints | None]
 
 # -- numbers ---------------------------------------------------------------------------------

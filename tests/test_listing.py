@@ -107,7 +107,7 @@ OURS = [
         ],
     ),
     ("jsonl", ["jsonl: loader"]),
-    ("report.json", ["report.json: reporter", "  Write every check with its evidence*"]),
+    ("report.json", ["report.json: reporter", "  Write all checks with their evidence*"]),
 ]
 OWN = [
     (

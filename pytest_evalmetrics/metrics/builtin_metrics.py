@@ -66,14 +66,14 @@ class MeanReward:
 
 @register_metric("avg")
 class Avg(MeanReward):
-    """mean_reward under its other name: each task weighs the same."""
+    """Another name for mean_reward."""
 
     name: ClassVar[str] = "avg"
 
 
 @register_metric("median")
 class Median(MeanReward):
-    """The task in the middle: half of the tasks do better, half worse."""
+    """The median over tasks of the task's mean."""
 
     name: ClassVar[str] = "median"
     quantile: ClassVar[float] = 0.5
@@ -131,7 +131,7 @@ class Total:
 
 @register_metric("worst_task")
 class WorstTask(MeanReward):
-    """The task that does worst."""
+    """The lowest mean reward of a task."""
 
     name: ClassVar[str] = "worst_task"
     unbiased: ClassVar[bool] = False
@@ -285,20 +285,20 @@ class _PerTask(MeanReward):
 
 @register_metric("time_per_task")
 class TimePerTask(_PerTask):
-    """Seconds that a rollout of a task takes."""
+    """The latency of a rollout in seconds, averaged over tasks."""
 
     name: ClassVar[str] = "time_per_task"
 
 
 @register_metric("tokens_per_task")
 class TokensPerTask(_PerTask):
-    """Tokens that a rollout of a task uses, the prompt's and the completion's."""
+    """The tokens of a rollout, prompt and completion, averaged over tasks."""
 
     name: ClassVar[str] = "tokens_per_task"
 
 
 @register_metric("cost_per_task")
 class CostPerTask(_PerTask):
-    """Dollars that a rollout of a task costs."""
+    """The cost of a rollout, averaged over tasks."""
 
     name: ClassVar[str] = "cost_per_task"

@@ -87,28 +87,28 @@ def _aggregate_metrics(run: FinishedRun) -> Files:
 
 
 def _group_level_metrics(run: FinishedRun) -> Files:
-    """Write the entries per task of benchmarks with more than 100,000 of them."""
+    """Write the entries per task of benchmarks with more than 100,000 tasks."""
     if run.names or run.kept.ids("groups"):
         yield GROUPS_FILE, run.array("groups")
 
 
 def _report(run: FinishedRun) -> Files:
-    """Write every check with its evidence, every estimate, and the scores of each task."""
+    """Write all checks with their evidence, all estimates, and the scores of each task."""
     yield "report.json", _report_pieces(run)
 
 
 def _summary(run: FinishedRun) -> Files:
-    """Write the run for the reviewer of a pull request, in Markdown."""
+    """Write a Markdown summary for pull requests."""
     yield "summary.md", [summary(run.report).encode()]
 
 
 def _page(run: FinishedRun) -> Files:
-    """Write the run as a page to look into, in one file."""
+    """Write a self-contained page with the results."""
     yield "report.html", page(run.report, run.kept, run.origin())
 
 
 def _row_scores(run: FinishedRun) -> Files:
-    """Write the scores and the requests of each row, of benchmarks with scorers."""
+    """Write the scores and requests of each row of benchmarks with scorers."""
     scored = run.kept.ids("row_scores")
     if run.names or scored:
         pieces = (run.kept.pieces(item_id, "row_scores") for item_id in scored)
@@ -116,7 +116,7 @@ def _row_scores(run: FinishedRun) -> Files:
 
 
 def _rollouts(run: FinishedRun) -> Files:
-    """Write generated rollouts, to be read as ``rollouts:``; one file for each benchmark."""
+    """Write generated rollouts in a form that ``rollouts:`` reads, one file per benchmark."""
     generated, names = run.kept.ids("rollouts"), list[str]()
     for item_id in generated:
         name = re.sub(r"[^\w.-]+", "-", item_id.replace("::", "_")).strip("-")
@@ -128,7 +128,7 @@ def _rollouts(run: FinishedRun) -> Files:
 
 
 def _code_quality(run: FinishedRun) -> Files:
-    """Write what failed, for GitLab's Code Quality; by default only where GITLAB_CI is set."""
+    """Write failures for GitLab's Code Quality widget; by default only if GITLAB_CI is set."""
     if run.names or os.environ.get("GITLAB_CI"):
         yield "gl-code-quality-report.json", [code_quality(run.report, run.root)]
 

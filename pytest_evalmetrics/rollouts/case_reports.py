@@ -23,7 +23,7 @@ _is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match  # the name of a t
 
 
 class Promptfoo(ToolLoader):
-    """Reads ``results.json`` and ``.jsonl``: a test is a task, the repeats of it are its samples.
+    """Reads ``results.json`` and ``.jsonl``: a test is a task, and its repeats are samples.
 
     A test is named by its description, else by its variables; the agent is the provider,
     with the prompt if there are several. Scores are success, score and the named ones.
@@ -147,7 +147,7 @@ _is_case_number = re.compile(r"test_case_\d+").match  # the name of a case that 
 
 
 class DeepEval(ToolLoader):
-    """Reads a test run: a test case is a task, those of the same name and input its samples.
+    """Reads a test run: a test case is a task, and repeats of its name and input are its samples.
 
     Each metric is a score by its name; ``success`` says whether all of them were passed, and
     is missing where a metric could not be judged and no other one failed.
@@ -218,7 +218,7 @@ _is_numbered = re.compile(r"Case \d+").fullmatch  # the name of a case that was 
 
 
 class PydanticEvals(ToolLoader):
-    """Reads a report that ``EvaluationReportAdapter`` wrote: a case is a task, its runs samples.
+    """Reads a report of ``EvaluationReportAdapter``: a case is a task, and its runs are samples.
 
     Scores and assertions are scores by their names; labels can be named as fields. A case
     whose task raised is missing, and so are the scores of an evaluator that raised.

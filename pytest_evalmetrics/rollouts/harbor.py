@@ -22,7 +22,7 @@ _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
 class Harbor(ToolLoader):
-    """Reads trials: their rewards are the scores, and attempts are in the order of their start."""
+    """Reads trials: rewards are scores, and attempts are ordered by their start."""
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         file = RolloutFile(source.path, source.shown)

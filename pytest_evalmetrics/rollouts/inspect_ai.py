@@ -42,7 +42,7 @@ _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 
 
 class InspectAi(ToolLoader):
-    """Reads a log: a sample's id is the task, its epoch the sample, the model the agent.
+    """Reads a log: the id of a sample is the task, its epoch the sample, and the model the agent.
 
     Each scorer is a score, or ``scorer.key`` where its value is an object or a list; C, I, P
     and N are 1, 0, 0.5 and 0. Samples that were planned and are not in the log are missing.

@@ -45,7 +45,7 @@ _WRITE_ONCE = "only one of the values can be meant: write the key once"
 
 
 class JsonLines:
-    """Reads JSON Lines; blank lines, a byte-order mark and CRLF do no harm."""
+    """Reads JSON Lines, also with blank lines, a byte-order mark and CRLF."""
 
     block = _BLOCK
 

@@ -24,7 +24,7 @@ _name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jso
 
 
 class LmEval(ToolLoader):
-    """Reads samples: a document is a task, scored once however often it was generated.
+    """Reads samples: a document is a task with one sample.
 
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
     """

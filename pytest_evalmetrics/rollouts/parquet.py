@@ -108,7 +108,7 @@ class Parquet:
 
 
 class Arrow(Parquet):
-    """Reads Arrow IPC files, which are Feather's too, in the same way."""
+    """Reads Arrow IPC files (Feather), like Parquet."""
 
     what = "an Arrow file"
 

@@ -22,7 +22,7 @@ _VERSIONS: Final = (1,)
 
 
 class Verifiers(ToolLoader):
-    """Reads the rows that verifiers wrote up to version 0.3.
+    """Reads rows of verifiers up to version 0.3.
 
     An example is a task; its rollouts are numbered as they come. Scores are the reward and
     the metrics. A rollout that ended with an error and has no reward but 0 is missing: it is
@@ -113,7 +113,7 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | N
 
 
 class VerifiersTraces(ToolLoader):
-    """Reads the episodes that verifiers writes from version 0.4 on.
+    """Reads episodes of verifiers from version 0.4 on.
 
     Each trace of an agent that is being trained or judged is a rollout of the episode's task,
     numbered as they come. Its reward is the sum of its rewards by their weights; each reward

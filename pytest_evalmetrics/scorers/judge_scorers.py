@@ -37,7 +37,7 @@ tools gave back, one JSON object a line. It {judging.MATERIAL}
 
 @keys_of("agent_goal_accuracy", "whether the conversation ends as the user wanted")
 class AgentGoalAccuracySpec(JudgeKeys):
-    """1 where a conversation ends as the user wanted, else 0.
+    """1 if a conversation reaches the user's goal, else 0.
 
     One call extracts the user's goal and how the conversation ends; another one compares that
     end with the row's ``reference``, or without one with the goal.
@@ -110,7 +110,7 @@ Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rati
 
 @keys_of("topic_adherence", "whether the agent answers on its topics, and on no others")
 class TopicAdherenceSpec(JudgeKeys):
-    """Compare what an agent answered and refused with ``reference_topics``.
+    """Compare the topics that an agent answered and refused with ``reference_topics``.
 
     One call lists the topics of the conversation; then, side by side, one call for each of
     them asks whether the agent refused it, and one which of them are on topic.

@@ -160,7 +160,7 @@ class JudgeScoreSpec:
 
 @shared.keys_of("llm-judge", "a judge with a prompt and scores of your own")
 class LlmJudgeSpec(judging.JudgedScores):
-    """Ask one judge or several the user's own question, and read scores in the answers.
+    """Ask one or several judges with a prompt of the user, and read scores from their answers.
 
     Several judges are asked side by side. Each score is then the mean of theirs, or the
     majority's; and each judge's own is a score too.

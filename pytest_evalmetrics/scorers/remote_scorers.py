@@ -62,7 +62,7 @@ class RemoteScoreSpec:
 
 @shared.keys_of("remote", "an endpoint of your own")
 class RemoteScorerSpec:
-    """POST a body made of the row, and read scores from the answer."""
+    """POST a body with values of the row, and read scores from the answer."""
 
     type: str
     url: types.Url

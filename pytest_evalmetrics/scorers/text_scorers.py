@@ -75,7 +75,7 @@ def _normalised(text: str) -> str:
 
 @keys_of("exact-match", "the same text, but for case, punctuation and articles")
 class ExactMatchSpec(PairKeys):
-    """1 where reference and candidate are the same once normalised, else 0."""
+    """1 if reference and candidate are equal after normalisation, else 0."""
 
     def _comparison(self) -> Callable[[str, str], float]:
         return lambda reference, candidate: float(_normalised(reference) == _normalised(candidate))
@@ -205,7 +205,7 @@ class SidesKeys(NamedScores):
 
 @keys_of("string-check", "a comparison of two texts")
 class StringCheckSpec(SidesKeys):
-    """1 where the left text compares as it should with the right one, else 0."""
+    """1 if the comparison of two texts holds, else 0."""
 
     read = staticmethod(as_text)
     operation: Annotated[
@@ -239,7 +239,7 @@ _DIFFERENCE = "absolute difference"
 
 @keys_of("number-check", "a comparison of the last numbers of two texts")
 class NumberCheckSpec(SidesKeys):
-    """1 where the left number compares as it should with the right one, else 0.
+    """1 if the comparison of two numbers holds, else 0.
 
     Of a text the last number counts: a sign, digits, and at most one point. A value that is a
     number already is used as it is.

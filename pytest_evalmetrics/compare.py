@@ -107,7 +107,7 @@ def _benchmarks(report: Path) -> dict[str, str]:
         return {entry["name"]: entry["file"] for entry in entries}
     except (OSError, ValueError, TypeError, KeyError):
         hint = "name a report.json that a run of this plugin wrote"
-        raise EvalMetricsError("this is no report of a run", file=str(report), hint=hint) from None
+        raise EvalMetricsError("not the report of a run", file=str(report), hint=hint) from None
 
 
 def _tables_of(report: Path, benchmark: str, file: str, shown: str) -> dict[str, RolloutTable]:
@@ -460,7 +460,7 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
     for key in _FIELDS:
         shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
-    words = "which way is better, where no name says so"
+    words = "the better direction, if no name implies it"
     shared.add_argument("--direction", choices=("higher", "lower"), help=words)
     shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
     shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")

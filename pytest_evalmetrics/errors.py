@@ -4,7 +4,7 @@
 
     EvalMetricsError
     ├── ConfigError      a benchmark file can't be used; lists every problem at once
-    ├── DataError        rollouts can't be read, or hold what is no number
+    ├── DataError        rollouts can't be read, or hold what is not a number
     │   └── ShapeError       rows: or map: of a benchmark file do not fit the rollouts
     ├── RegistryError    a name that is unknown, or that stands for two things
     ├── MetricError      a metric raised, or returned no finite number
@@ -101,7 +101,7 @@ class ConfigError(EvalMetricsError):
 
 
 class DataError(EvalMetricsError):
-    """Rollouts can't be read, or a score is no number."""
+    """Rollouts can't be read, or a score is not a number."""
 
 
 class ShapeError(DataError):

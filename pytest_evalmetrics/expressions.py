@@ -41,7 +41,7 @@ class JsonPath:
         except JSONPathError as error:
             hint = "" if query.startswith("$") else "; it starts with $, such as $.result.score"
             reason = str(error.args[0]).partition("\n")[0].replace("TOKEN_", "").lower()
-            raise ValueError(f"{query!r} is no JSONPath: {reason}{hint}") from None
+            raise ValueError(f"{query!r} is not JSONPath: {reason}{hint}") from None
 
     def first(self, value: Any) -> tuple[bool, Any]:
         """Return whether something matches, and the first match."""
@@ -186,7 +186,7 @@ class _Text:
                 parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
             self._template = _ENVIRONMENT.from_string(parsed)
         except JinjaError as error:
-            raise ValueError(f"this template is no good: {error.message or error}") from None
+            raise ValueError(f"invalid template: {error.message or error}") from None
 
     def __call__(self, context: Mapping[str, Any]) -> Any:
         try:

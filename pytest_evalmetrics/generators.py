@@ -185,7 +185,7 @@ def _target(reference: str) -> Any:
             hint = "name a function, or a class that is made without arguments and called"
             raise RegistryError(message, hint=hint) from error
     if not callable(target):
-        message = f"the target {reference!r} is no function: {origin(target)}"
+        message = f"the target {reference!r} is not a function: {origin(target)}"
         raise RegistryError(message, hint="name a function that takes a row and gives its answer")
     try:
         inspect.signature(target).bind({})

@@ -132,7 +132,7 @@ def _read(path: str, shown: str, _changed: int, _size: int) -> tuple[dict[str, A
         try:
             run = decoder.decode(line)
         except (msgspec.DecodeError, RecursionError) as error:
-            problem = f"this is no run: {error}"
+            problem = f"this is not a run: {error}"
         else:
             if (version := run["schema_version"]) == SCHEMA_VERSION:
                 runs.setdefault(run["benchmark"], []).append(run)

@@ -50,7 +50,7 @@ def listed() -> str:
             wide = min(max(map(len, names)), _WIDE)
             lines += [f"{kind} ({len(names)})"]
             lines += [f"  {name.ljust(wide)}  {line}" for name, line in described.items()] + [""]
-    more = "pytest --evalmetrics-explain NAME tells more of each"
+    more = "pytest --evalmetrics-explain NAME explains one of them"
     return "\n".join([*lines, f"package.module:attribute names one of your own; {more}"])
 
 

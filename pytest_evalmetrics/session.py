@@ -42,7 +42,7 @@ _WARNINGS = 5  # shown
 _OUR_WARNING = " RegressionWarning: "
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
-_NOTHING_KEPT = "without a journal nothing of what was paid for is kept: run it again with one"
+_NOTHING_KEPT = "without a journal no paid answer is kept: run it again with one"
 _ANSWERS_KEPT = "run the same command again: answers that were paid for are kept in the journal"
 
 

@@ -260,7 +260,7 @@ def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
         currency = ("cost" if len(unit) == 3 else "", unit, 1)  # noqa: PLR2004 - usd
         kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
         if not number or not kind or kind in limits:
-            why = f"{part!r} is no limit, or a second one of its kind"
+            why = f"{part!r} is not a limit, or a second one of its kind"
             wanted = "expected such as 5usd,2e6tokens,1000calls,30min"
             raise pytest.UsageError(f"--evalmetrics-budget {text}: {why}; {wanted}")
         plural = "s" if kind != "cost" and number != 1 else ""

@@ -260,7 +260,7 @@ def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
     checkout, tmp_path, service
 ):
     against_main(checkout)
-    # a fork's branch may be called main too, and is no baseline
+    # a fork's branch may be called main too, and is not a baseline
     fork = {"id": 9, "branch": "main", "event": "pull_request", "status": "success"}
     service.runs = [fork]
     early = Github(service, checkout, tmp_path, "pull_request", run=1)

@@ -188,7 +188,7 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
         (["before.jsonl", "after.jsonl"], ["--task", "id"], "--task, --sample, --agent and --rew"),
         (["before.jsonl", "after.jsonl"], [], "sample: try, which tells the rows of a task apart"),
         (["slips.jsonl", "before.jsonl"], [], "--direction"),
-        (["main", "main"], [], "this is no report of a run"),
+        (["main", "main"], [], "not the report of a run"),
         (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],

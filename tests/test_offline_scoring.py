@@ -70,7 +70,7 @@ benchmarks:
     )
     project.run().stdout.fnmatch_lines(
         [
-            "*the task 'a' stands in several rows, *be scored*",
+            "*the task 'a' occurs in several rows, *be scored*",
             "PASS *::any * 2 tasks, 4 rollouts",
             "PASS *::apart * 4 tasks, 4 rollouts",
             "PASS *::recorded * 2 tasks, 4 rollouts",

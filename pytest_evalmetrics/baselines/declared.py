@@ -121,7 +121,7 @@ class Declared:
         if len(set(sharing)) < 2:  # noqa: PLR2004 - two share it
             return ""
         message = f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
-        return f"{message} where file names ignore case: rename one of them"
+        return f"{message} if file names ignore case: rename one of them"
 
     def orphans(self, folder: Path) -> list[Path]:
         """List the baselines that no benchmark file, and no test, on disk declares."""

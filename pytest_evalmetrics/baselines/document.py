@@ -187,7 +187,7 @@ def text_of(path: Path, shown: str) -> str | None:
     except FileNotFoundError:
         return None
     except UnicodeDecodeError as error:
-        what = f"this baseline is no UTF-8: {error.reason} at byte {error.start}"
+        what = f"this baseline is not UTF-8: {error.reason} at byte {error.start}"
     except OSError as error:
         what = f"this baseline can't be read: {error.strerror or error}"
     raise BaselineError(what, file=shown, hint=_TAKE_AGAIN)
@@ -330,11 +330,11 @@ def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
         try:
             parsed: Any = json.loads(text)
         except (ValueError, RecursionError) as broken:
-            what, line = f"this baseline is no JSON: {broken}", getattr(broken, "lineno", None)
+            what, line = f"this baseline is not JSON: {broken}", getattr(broken, "lineno", None)
         else:
             version = parsed.get("schema_version") if isinstance(parsed, dict) else None
             if version in (None, SCHEMA_VERSION):
-                return _invalid(f"this is no baseline: {error}", file)
+                return _invalid(f"this is not a baseline: {error}", file)
             versions = f"the schema version {version!r}, and {SCHEMA_VERSION} is known"
             what = f"this baseline has {versions}"
             hint = f"{_RECORD}, or use the version of pytest-evalmetrics that wrote it"
@@ -462,7 +462,7 @@ def _read(path: Path, shown: str) -> _Report:
     except OSError as error:
         what = f"this report can't be read: {error.strerror or error}"
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        what = f"this is no report of an earlier run: {error}"
+        what = f"this is not a report of an earlier run: {error}"
     raise BaselineError(what, file=shown, hint=hint)
 
 

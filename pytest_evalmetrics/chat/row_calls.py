@@ -199,7 +199,7 @@ def _written(value: Any) -> str:
     try:
         return compact(value)
     except (TypeError, ValueError):  # a number or a text that only the slow way can write
-        # half a surrogate pair is no text, and is written as its escape
+        # half a surrogate pair is not text, and is written as its escape
         return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
 
 

@@ -74,7 +74,7 @@ def schema_of_file() -> dict[str, Any]:
                 "items": {"$ref": _REF + named},
             },
             "defaults": {
-                "description": "what every benchmark of this file says if it says nothing else; "
+                "description": "keys for all benchmarks of this file, which may override them; "
                 "mappings are merged key by key",
                 "$ref": _REF + partial,
             },

@@ -289,7 +289,7 @@ _MEANINGS = {
     "<document start>": "there is text after the end of the document",
     "directive": "a line that starts with % says something about YAML, not here",
     "tag": "a word that starts with ! is a tag, which means nothing here: quote a text",
-    "Unicode character escape": r"this \u escape is no character: write the character itself",
+    "Unicode character escape": r"this \u escape is not a character: write the character itself",
 }
 
 
@@ -299,7 +299,7 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     start = error.context_mark or mark  # of the unclosed bracket or quote
     unlisted = ": ".join(part for part in (error.context, error.problem) if part)
     if mark is None or start is None:
-        return 1, f"this is no YAML: {unlisted}"
+        return 1, f"this is not YAML: {unlisted}"
     lines = [*_BREAK.split(text), ""]
     here, *below = lines[mark.line :] or [""]
     before, after = here[: mark.column], here[mark.column :]
@@ -321,4 +321,4 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
                 close={"[": "]", "{": "}"}.get(opened[:1], "its bracket"),
                 alias=alias[0] if alias else "*",
             )
-    return mark.line + 1, f"this is no YAML: {unlisted}"
+    return mark.line + 1, f"this is not YAML: {unlisted}"

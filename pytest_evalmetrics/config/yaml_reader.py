@@ -191,7 +191,7 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     if bad is not None:
         line = text.count("\n", 0, bad.start()) + 1
         code = f"U+{ord(bad[0]):04X}"
-        return _unreadable(line, f"the control character {code} can't stand in a YAML file")
+        return _unreadable(line, f"the control character {code} is not allowed in a YAML file")
     composer = (loader or LOADERS[0])(text)
     try:
         top = composer.get_single_node()
@@ -207,7 +207,7 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
 
         return _unreadable(*explain(error, text))
     except yaml.YAMLError as error:
-        return _unreadable(1, f"this is no YAML: {error}")
+        return _unreadable(1, f"this is not YAML: {error}")
     finally:
         composer.dispose()
 
@@ -245,7 +245,7 @@ class _Reader:
     def read(self, node: Any, place: YamlNode) -> YamlNode:
         """Convert `node`; what an alias repeats keeps its first path: one problem, one message."""
         if id(node) in self._open:
-            return self._broken(place, "this alias stands for what it is a part of")
+            return self._broken(place, "this alias refers to a node that contains it")
         if id(node) in self._first:
             self._repeated += 1 + len(node.value) // 100 if isinstance(node, ScalarNode) else 1
         if self._repeated > _MAX_REPEATED:
@@ -323,7 +323,7 @@ class _Reader:
             if isinstance(key.value, str):
                 return key.value
             shown = shorten(node.value)
-            message = f'the key {shown} is no text: write "{shown}"'
+            message = f'the key {shown} is not text: write "{shown}"'
             if not node.value:
                 message = "there is no key before this ':'"
         self._broken(place, message)

@@ -201,7 +201,7 @@ class RayEngine:
             )
         return EngineError(
             f"the Ray cluster lost the work again and again: {_short(error)}",
-            hint="are its nodes alive, and have they the memory? `ray status` tells; "
+            hint="are its nodes alive, and have they the memory? see `ray status`; "
             "--evalmetrics-engine local does without",
         )
 

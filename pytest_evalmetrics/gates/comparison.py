@@ -314,7 +314,7 @@ def compare(gated: Gated) -> Comparison:
         sides = _means(pair.rewards_baseline), _means(pair.rewards_current)
     try:
         damage = gated.rule.sign * stats.paired_differences(*sides) + 0.0  # no -0
-    except stats.StatsError as error:  # a value is no finite number
+    except stats.StatsError as error:  # a value is not a finite number
         damage, untested = np.zeros(len(pair.tasks)), str(error)
     clusters, units = pair.clusters, len(damage)
     if clusters is not None:  # numbered as they appear

@@ -51,7 +51,7 @@ class Change:
     baseline, current
         Its values.
     drop
-        The mean of `differences`, or for a metric that is no mean over tasks that of the values.
+        The mean of `differences`, or for a metric that is not a mean over tasks that of the values.
     interval
         The two-sided 95 % interval of the drop; NaN if there is none.
     p
@@ -280,7 +280,7 @@ def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
     elif math.isfinite(visible):
         limit = f"80 % power to see drops of {visible:.3g} or more"
     else:
-        limit = "what drop could be seen can't be told"
+        limit = "the detectable drop is unknown"
     reason = f"too few tasks or rollouts: {limit}, where require_mde is {wanted:.3g}"
     return Decision(Verdict.INCONCLUSIVE, "require_mde", reason)
 
@@ -312,7 +312,7 @@ def check_value(
             upper = recorded - interval.low if higher else interval.high - recorded
             decision = _noninferior(drop, upper, rule, changed, "")
         elif rule.allowed(recorded) is None:
-            reason = f"{name} is computed by a hook, and nothing is known of its tasks: the rule "
+            reason = f"{name} is computed by a hook, and its tasks are unknown: the rule "
             reason += f"{rule.name} can't test it"
             if against:
                 why = f": {estimate.reason}" if estimate.reason else ""

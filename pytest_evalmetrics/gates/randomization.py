@@ -1,6 +1,6 @@
 """Regression tests of metrics that are no mean over tasks, by random changes of sides.
 
-A metric that is no mean over tasks (a custom metric, a median): `swap_test`. Nothing changed means
+A metric that is not a mean over tasks (custom ones, a median): `swap_test`. Nothing changed means
 that a task's two results could have changed sides, so the metric is computed again with the sides
 of random tasks swapped. Its linear part, the jackknife's pseudo-values, is tested as a mean is;
 where both always agree, the p value is that of the linear test.
@@ -102,7 +102,7 @@ def _by_unit(
 ) -> tuple[_Mixed, Floats]:
     """Swap and leave out units of tasks."""
     difference, n = pair.difference, len(codes)
-    assert difference is not None  # noqa: S101 - a metric that is no mean over tasks has one
+    assert difference is not None  # noqa: S101 - a metric that is not a mean over tasks has one
     places = np.arange(n)
     sizes = np.bincount(codes, minlength=units)
     whole = sign * difference(places, places + n)
@@ -191,7 +191,7 @@ def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float,
     """Return the p and the mid-p of relabelled rollouts, the metric computed anew each time."""
     # Drops that tie are ranked by the mean drop of the tasks, as in `swap_test`.
     reduce = pair.reduce
-    assert reduce is not None  # noqa: S101 - a metric that is no mean over tasks has one
+    assert reduce is not None  # noqa: S101 - a metric that is not a mean over tasks has one
     one, other = pair.rewards_baseline, pair.rewards_current
     task = np.concatenate((one.task, other.task))
     order = np.argsort(task, kind="stable")

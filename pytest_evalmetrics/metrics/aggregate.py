@@ -228,7 +228,7 @@ class _Reduction:
             tasks, rollouts, why = len(self.table.tasks), len(self.table), "computed by a hook"
             return Estimate(text, self.hooked[text], tasks, rollouts, reason=why, by_hook=True)
         if text in self.metrics and not is_number(self.metrics[text]):
-            why = "is computed by a hook and is no number: it is only reported"
+            why = "is computed by a hook and is not a number: it is only reported"
             raise MetricError(f"{text!r} {why}")
         try:
             metric = self.bind(text)
@@ -280,7 +280,7 @@ def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) 
             raise MetricError(f"{_COMPUTE} returned {kind}, where a mapping or None is expected")
         for name, value in metrics.items():
             if not isinstance(name, str):
-                raise MetricError(f"{_COMPUTE} gave a name that is no text: {name!r}")
+                raise MetricError(f"{_COMPUTE} gave a name that is not text: {name!r}")
             if name in taken or name in added:
                 hint = "give it another name: a metric has one meaning"
                 raise MetricError(f"{_COMPUTE} gave {name!r}, which there is already", hint=hint)

@@ -276,7 +276,7 @@ class _Elo(_OverRows):
         keys, score = self.keys, self._score(rows)
         if np.isnan(score).any():
             label = rows.labels[rows[keys.winner][np.isnan(score)][0]]
-            return f"{keys.winner} is {label!r}, which is no player of its row, and no tie"
+            return f"{keys.winner} is {label!r}, which is not a player of its row, and no tie"
         players, wins = self._wins(rows, np.ones(len(rows.values)))
         for name in (keys.of, keys.against):
             if name is not None and _code(rows, name) not in players:

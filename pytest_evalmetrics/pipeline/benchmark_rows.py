@@ -218,7 +218,7 @@ def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
         hint = "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
         hint += "" if answered else "; or, where they are attempts at one task, num_samples"
         each = f"each would be {'answered' if answered else 'scored'} as a task of its own"
-        raise DataError(f"the task {task!r} stands in several rows, of which {each}", hint=hint)
+        raise DataError(f"the task {task!r} occurs in several rows, of which {each}", hint=hint)
 
 
 def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:

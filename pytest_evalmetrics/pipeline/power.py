@@ -120,7 +120,7 @@ def _metric_power(
     power, parts = replace(power, tasks=n, max_drop=rule.max_drop), metric.parts(rewards)
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
-        return replace(power, reason="it is no mean over tasks")
+        return replace(power, reason="it is not a mean over tasks")
     if 0.5**n >= rule.alpha:
         return replace(power, reason=gates.too_few(n, "task", rule.alpha))
     if benchmark.spec.cluster is not None:

@@ -411,7 +411,7 @@ def _task_values(plan: metrics.Plan, text: str, tables: Runs) -> NDArray[np.floa
         rewards = metrics.SampleSource(aligned, plan.spec.reward).sample(metric).rewards
         parts = metric.parts(rewards)
         if parts is None or parts.combine is not None:
-            raise DataError(f"{text} is no mean over tasks: name one with --metric")
+            raise DataError(f"{text} is not a mean over tasks: name one with --metric")
         names = [str(task) for task, held in zip(aligned.tasks, parts.held, strict=True) if held]
         runs.append(dict(zip(names, parts.values[parts.held].tolist(), strict=True)))
     common = [task for task in runs[-1] if all(task in run for run in runs)]

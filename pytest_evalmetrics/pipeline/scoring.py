@@ -41,7 +41,7 @@ _NEVER_IGNORED = frozenset({_USED_UP, _UNRECORDED, "bad-request"})
 _ANSWER = ("output_text",)  # the column that a rollout without an answer lacks
 _FIRST = 20  # failed rows of a scorer that the report holds; row_scores.jsonl holds all
 _COUNT = "limit the requests or the seconds instead, or let the endpoint give its usage"
-_GO_ON = "run again, and what was paid for comes from the journal; or raise the budget"
+_GO_ON = "run again, and paid answers come from the journal; or raise the budget"
 
 
 @record

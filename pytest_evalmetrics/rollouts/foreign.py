@@ -188,7 +188,7 @@ class Rollout:
     name: str  # in messages
     task: TaskId
     sample: int | None = None
-    agent: Any = None  # a value that is no text is ignored
+    agent: Any = None  # a value that is not text is ignored
     scores: dict[str, Any] = field(default_factory=dict)
     usage: dict[str, float] = field(default_factory=dict)
     error: tuple[Any, Any] | None = None  # its kind, and a message
@@ -457,14 +457,14 @@ class Document:
 
     def _parsed(self, text: bytes) -> dict[str, Any]:
         """Parse what msgspec refuses: an object with NaN, or one that is broken."""
-        line, problem = None, "is no JSON object"
+        line, problem = None, "is not a JSON object"
         try:
             value = json.loads(text)
             if isinstance(value, dict):
                 return value
         except json.JSONDecodeError as error:
             line, rest = error.lineno, error.doc[error.pos :].strip()
-            problem = f"is no JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+            problem = f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
             if not rest or "Unterminated" in error.msg:
                 problem = "the file ends in the middle of it"
         except (UnicodeDecodeError, RecursionError) as error:

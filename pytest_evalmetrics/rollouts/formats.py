@@ -85,7 +85,7 @@ def _is_csv(source: Source) -> bool:
         return False
     if _is_csv_name(source.path.name):
         return True
-    import csv  # noqa: PLC0415 - for what is no JSON
+    import csv  # noqa: PLC0415 - for what is not JSON
 
     try:
         names, cells = (line for line in source.head.decode().splitlines()[:2] if line.strip())

@@ -91,7 +91,7 @@ def _result(file: RolloutFile) -> tuple[str, Document, str]:
         if result.whole(keys).keys() == keys:
             return kind, result, file.shown
     raise DataError(
-        "this is no Harbor result: it has neither "
+        "this is not a Harbor result: it has neither "
         f"{' and '.join(sorted(HARBOR_TRIAL))}, nor {' and '.join(sorted(HARBOR_JOB))}",
         file=file.shown,
         hint="was it written by another version of Harbor, or by another tool?",

@@ -61,7 +61,7 @@ class InspectAi(ToolLoader):
             names = dict.fromkeys(archive.namelist())  # the last of the same name counts
             start = next((name for name in _HEADERS if name in names), None)
             if start is None:
-                raise source.error("this zip archive is no inspect_ai log: it has no header.json")
+                raise source.error("this archive is not an inspect_ai log: it has no header.json")
             log = Document(archive.read(start), source, _WHAT)
             samples = self._archived_samples(archive, names, log, source)
             yield from self._of_log(builder, log, samples, source)

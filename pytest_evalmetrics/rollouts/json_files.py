@@ -135,7 +135,7 @@ class JsonArray(JsonLines):
         source.must_be_text()
         if not source.is_array:
             start = short(source.head.decode(errors="replace"))
-            raise source.error(f"this is no JSON array: it starts with {start}", hint=_RECOGNISED)
+            raise source.error(f"not a JSON array: it starts with {start}", hint=_RECOGNISED)
         place, end = 0, None
         with source.open() as stream:
             window = _Window(stream, source, self.block)
@@ -179,7 +179,7 @@ def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     if len(value) < len(pairs):
         keys = [key for key, _ in pairs]
         twice = next(key for key in keys if keys.count(key) > 1)
-        raise _DuplicateKeyError(f"the key {twice!r} stands twice in one object")
+        raise _DuplicateKeyError(f"the key {twice!r} occurs twice in one object")
     return value
 
 
@@ -210,7 +210,7 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
         raise source.error("this row is nested too deeply to be read", row) from error
     if not isinstance(value, dict):
         hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
-        raise source.error(f"this row is no JSON object: found {short(text)}", row, hint=hint)
+        raise source.error(f"this row is not a JSON object: found {short(text)}", row, hint=hint)
     return value
 
 
@@ -224,19 +224,19 @@ def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
 
 
 def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Source) -> DataError:
-    """Make the error of a row that is no JSON."""
+    """Make the error of a row that is not JSON."""
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
     if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
         message = "the file ends in the middle of a row: was the run interrupted?"
         return source.error(message, row, hint="delete this line, or run again what is missing")
     if what == "line" and text.strip() == "{":
-        message = "this line is no JSON object: it holds only its opening brace"
+        message = "this line is not a JSON object: it holds only its opening brace"
         hint = "write each row on one line, or all rows as one JSON array"
         return source.error(message, row, hint=hint)
     start = max(0, error.pos - _SHOWN // 2)
     return source.error(
-        f"this {what} is no JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
+        f"this {what} is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
         f"near {short(text[start:])}",
         row,
         hint="was it cut off, or written by two processes at once? fix or delete it",
@@ -262,7 +262,7 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
     try:
         document: Any = _decode(text.decode())
     except json.JSONDecodeError as error:
-        problem, line = f"this is no JSON: {error.msg} at column {error.colno}", error.lineno
+        problem, line = f"this is not JSON: {error.msg} at column {error.colno}", error.lineno
     except _DuplicateKeyError as error:
         problem, hint = str(error), _WRITE_ONCE
     except (RecursionError, ValueError) as error:
@@ -270,7 +270,7 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
     else:
         if isinstance(document, dict | list):
             return document
-        problem = f"this is no JSON object or array: found {short(json.dumps(document))}"
+        problem = f"this is not a JSON object or array: found {short(json.dumps(document))}"
     raise source.error(problem, line=line, hint=hint)
 
 

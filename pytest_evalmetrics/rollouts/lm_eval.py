@@ -67,7 +67,7 @@ class LmEval(ToolLoader):
             filter_ = str(row.get("filter") or _NO_FILTER[-1])
             first = places.setdefault((task, filter_), place)
             if first != place:
-                message = f"the document {task!r} with the filter {filter_!r} stands here and in "
+                message = f"the document {task!r} with the filter {filter_!r} occurs here and in "
                 hint = "was a run appended to the file of another?"
                 raise source.error_at(place, message + source.at(first), hint)
             if task not in documents:

@@ -121,7 +121,7 @@ class TextLoader(Loader, Protocol):
 
 @runtime_checkable
 class RowLoader(Loader, Protocol):
-    """The same of a format that is no JSON."""
+    """The same of a format that is not JSON."""
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the rows of one file in the order of `read`: their places, and builtins."""

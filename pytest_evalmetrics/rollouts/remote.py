@@ -147,7 +147,7 @@ def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
         what = f"the connection was closed before all of it had arrived: {_message(cause)}"
         return what, "try again; or copy the file here, and name the copy"
     if isinstance(cause, ValueError) and shown.startswith(WEB):  # also UnicodeError, InvalidURL
-        return f"this is no valid URL: {_message(cause)}", "is its host spelled right?"
+        return f"this is not a valid URL: {_message(cause)}", "is its host spelled right?"
     what, hint = next(
         (texts for name, texts in _UNREACHABLE.items() if kind.startswith(name)),
         ("this can't be fetched", "is the place reachable from here, and the name right?"),

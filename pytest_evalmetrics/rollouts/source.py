@@ -455,7 +455,7 @@ def open_source(file: RolloutFile) -> Source:
     if not S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
         if S_ISDIR(stat.st_mode):
             return Source(file.path, shown, 0, b"")
-        raise DataError("this is no regular file", file=shown, hint="copy it into a file")
+        raise DataError("this is not a regular file", file=shown, hint="copy it into a file")
     size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
         start = raw.read(_HEAD) or b""

@@ -196,7 +196,7 @@ def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
     """Return the thresholds that files state for their scores, as deepeval's do."""
     bounds = {}
     for settings in table.ruler.values():
-        with suppress(KeyError, ValueError):  # none, several, or one that is no number
+        with suppress(KeyError, ValueError):  # none, several, or one that is not a number
             (threshold,) = map(float, settings["threshold"])
             bounds.update(dict.fromkeys(settings["scores"], threshold))
     names = [name for name in bounds if name in table.scores and name != "success"]

@@ -465,7 +465,7 @@ class TableBuilder:
             # texts of a score that is a number elsewhere
             for (score, usage), first in self._not_numbers.items():
                 if score == name and (name, usage) in self._columns:
-                    note = f"{name}: in some rows this is no number and counts as missing"
+                    note = f"{name}: in some rows this is not a number and counts as missing"
                     notes.append(f"{note}, first in {first}")
                     break
         return tuple(notes)

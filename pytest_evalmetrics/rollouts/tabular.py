@@ -108,7 +108,7 @@ def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list
             yield names, _rows(reader, len(names), source)
         except csv.Error as error:
             end = "unexpected end" in str(error)
-            what = "the file ends inside of quotes" if end else f"this is no CSV: {error}"
+            what = "the file ends inside of quotes" if end else f"this is not CSV: {error}"
             hint = "was the run, its copy or its download interrupted?"
             raise source.error(what, line=reader.line_num, hint=hint) from error
         except UnicodeDecodeError as error:

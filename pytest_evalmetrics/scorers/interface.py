@@ -184,7 +184,7 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
         function = scorers.find(spec.function).target
         if inspect.isclass(function) or not callable(function):
             raise RegistryError(
-                f"{spec.function!r} is no function: {origin(function)}",
+                f"{spec.function!r} is not a function: {origin(function)}",
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
         target = _function_scorer(function, spec)

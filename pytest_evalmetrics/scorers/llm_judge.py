@@ -29,8 +29,8 @@ _VERSION = "2"  # of the default prompt; count it up with every change
 class RubricSpec:
     """One level of a rubric."""
 
-    label: Annotated[Name, doc("what the judge says")]
-    value: Annotated[float, Field(allow_inf_nan=False, description="the score that it stands for")]
+    label: Annotated[Name, doc("the judge's answer")]
+    value: Annotated[float, Field(allow_inf_nan=False, description="its score")]
     description: Annotated[str, doc("when it is to be chosen")] = ""
 
 
@@ -62,7 +62,7 @@ def _pattern(value: str) -> str:
     try:
         groups = re.compile(value).groups
     except re.error as error:
-        raise refuse(f"this is no regular expression: {error}") from None
+        raise refuse(f"this is not a regular expression: {error}") from None
     if not groups:
         raise refuse(r"it has no group that holds the score, such as SCORE: (\d)")
     return value
@@ -116,9 +116,9 @@ class JudgeScoreSpec:
 
     name: shared.ScoreName
     description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
-    parser: Annotated[
-        ParserField | None, doc("where the answer holds it; default the key `name`")
-    ] = None
+    parser: Annotated[ParserField | None, doc("its path in the answer; default the key `name`")] = (
+        None
+    )
     rubric: Annotated[
         tuple[RubricSpec, ...] | None,
         Field(min_length=2, strict=False, description="the labels that the judge may say"),
@@ -171,16 +171,20 @@ class LlmJudgeSpec(judging.JudgedScores):
     judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
     judges: Annotated[
         tuple[ModelSpec, ...] | None,
-        Field(min_length=2, strict=False, description="several models, each of which judges"),
+        Field(
+            min_length=2, strict=False, description="several models, each of which judges every row"
+        ),
     ] = None
-    combine: Annotated[Literal["mean", "majority"], doc("what several judgements come to")] = "mean"
+    combine: Annotated[Literal["mean", "majority"], doc("how several judgements are combined")] = (
+        "mean"
+    )
     prompt_template: Annotated[
         PromptField | None,
-        doc("what a judge is asked: a text, a list of messages, {messages: ...}"),
+        doc("the judge's prompt: a text, a list of messages, {messages: ...}"),
     ] = None
     scores: Annotated[
         tuple[JudgeScoreSpec, ...],
-        Field(min_length=1, strict=False, description="what a judge's answer holds"),
+        Field(min_length=1, strict=False, description="the scores in a judge's answer"),
         AfterValidator(shared.check_score_names),
     ]
     structured_output: Annotated[

@@ -40,7 +40,7 @@ class RemoteScoreSpec:
     """One score of a response."""
 
     name: shared.ScoreName
-    parser: Annotated[ParserSpec, doc("where the answer holds it")]
+    parser: Annotated[ParserSpec, doc("its place in the answer")]
     description: Annotated[str, doc("for people")] = ""
     minimum: shared.Minimum = None
     maximum: shared.Maximum = None
@@ -71,7 +71,7 @@ class RemoteScorerSpec:
     ]
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
-        Field(min_length=1, strict=False, description="what the answer holds"),
+        Field(min_length=1, strict=False, description="the scores in the answer"),
         AfterValidator(shared.check_score_names),
     ]
     api_key_secret: types.SecretName = None
@@ -153,7 +153,7 @@ class NatScorerSpec(shared.NamedScores):
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
-            raise ext.RowError("no-score", f"the answer is no object: {shown(answer)}")
+            raise ext.RowError("no-score", f"the answer is not an object: {shown(answer)}")
         if answer.get("success") is False or answer.get("error"):
             words = f"the evaluator failed: {_words(answer.get('error'))}"
             raise ext.RowError("not-successful", words)

@@ -158,7 +158,7 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
         try:
             value = _decoded(value)
         except ValueError as error:
-            fault = f"{what} is text that is no JSON ({error}): {shown(value)}"
+            fault = f"{what} is text that is not JSON ({error}): {shown(value)}"
             raise RowError("bad-reference", fault) from None
     if not isinstance(value, list):
         raise unexpected("bad-reference", what, value, "a list of tool calls")
@@ -201,7 +201,7 @@ def _decoded(text: str) -> Any:
         return msgspec.json.decode(text)
 
     def refuse_constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no JSON")
+        raise ValueError(f"{name} is not JSON")
 
     try:  # accepts numbers and escapes that msgspec refuses
         return json.loads(text, parse_constant=refuse_constant)

@@ -24,7 +24,7 @@ _REFERENCE = "{{ item.reference }}"
 _CandidateText = Annotated[
     TemplateText | None,
     doc(
-        "template of what is judged; default what was generated (sample.output_text), "
+        "template of the candidate; default the generated text (sample.output_text), "
         "else the text of the row's response"
     ),
 ]
@@ -35,7 +35,7 @@ class PairKeys(NamedScores):
     """A text and its reference."""
 
     reference: Annotated[
-        TemplateText, doc("template of what is right; default {{ item.reference }}")
+        TemplateText, doc("template of the reference; default {{ item.reference }}")
     ] = _REFERENCE
     candidate: _CandidateText = None
 
@@ -134,7 +134,7 @@ class BleuSpec(NamedScores):
         Field(
             min_length=1,
             strict=False,
-            description="templates of what is right, each of a text or a list of texts; default "
+            description="templates of the references, each of a text or a list of texts; default "
             "{{ item.reference }}",
         ),
         BeforeValidator(one_or_many, json_schema_input_type=str | list[str]),

@@ -50,7 +50,7 @@ def rename_hint(spec: ScorerSpec) -> str:
 class XFail:
     """The settings of a benchmark that is expected to fail its gates."""
 
-    reason: Annotated[str, doc("why it is known to fail")] = ""
+    reason: Annotated[str, doc("the reason")] = ""
     strict: Annotated[
         bool | None, doc("whether passing is a failure; default as pytest's xfail_strict says")
     ] = None
@@ -145,7 +145,7 @@ class BenchmarkSpec:
     dataset: Annotated[
         sources.DatasetSpec | None,
         on_use("sources", "DatasetField"),
-        doc("rows to be scored, each one task, where nothing was recorded"),
+        doc("rows to score, each one task, in place of recorded rollouts"),
     ] = None
     model: Annotated[
         ModelSpec | None,
@@ -155,9 +155,11 @@ class BenchmarkSpec:
     prompt_template: Annotated[
         Any,
         on_use("model_keys", "PromptField"),
-        doc("what the model is asked: a text, a list of messages, {messages: ...}"),
+        doc("the prompt: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[Any, on_use("model_keys", "ToolsField"), doc("what the model may call")] = None
+    tools: Annotated[
+        Any, on_use("model_keys", "ToolsField"), doc("the tools that the model may call")
+    ] = None
     response_format: Annotated[
         Any,
         on_use("model_keys", "ResponseFormatField"),
@@ -169,17 +171,17 @@ class BenchmarkSpec:
         doc("in place of a model: a Python function that answers each row"),
     ] = None
     budget: Annotated[
-        BudgetSpec | None, on_use("model_keys", "BudgetSpec"), doc("what one run may use")
+        BudgetSpec | None, on_use("model_keys", "BudgetSpec"), doc("limits on the usage of a run")
     ] = None
     scorers: Annotated[
         tuple[ScorerSpec, ...],
         on_use("scorer_keys", "ScorersField", optional=False),
-        doc("what gives each row its scores"),
+        doc("the scorers of each row"),
     ] = ()
     params: Annotated[
         sources.ParamsSpec,
         on_use("sources", "ParamsSpec", optional=False),
-        doc("on what terms rows are scored"),
+        doc("the settings of calls"),
     ] = field(default_factory=sources.ParamsSpec)
     reference: Annotated[
         ReferenceSpec | None,
@@ -212,7 +214,7 @@ class BenchmarkSpec:
     key_metrics: Annotated[types.Names | None, doc("the headline metrics: these are gated")] = None
     pass_threshold: Annotated[
         float,
-        Field(allow_inf_nan=False, description="a rollout passes where its reward is at least"),
+        Field(allow_inf_nan=False, description="the least reward of a rollout that passes"),
     ] = 1.0
     pass_estimator: Annotated[
         Literal["unbiased", "first_k"],
@@ -221,13 +223,15 @@ class BenchmarkSpec:
     breakdown: Annotated[
         types.Fields, doc("the metrics again for each value of these fields of a row")
     ] = ()
-    cluster: Annotated[Name | None, doc("the field whose equal values are not independent")] = None
+    cluster: Annotated[Name | None, doc("a field: tasks with equal values are not independent")] = (
+        None
+    )
 
-    expect: Annotated[gate_keys.ExpectSpec, doc("what has to be there")] = field(
+    expect: Annotated[gate_keys.ExpectSpec, doc("the expected tasks and rollouts")] = field(
         default_factory=gate_keys.ExpectSpec
     )
     must_pass: Annotated[
-        gate_keys.Tasks, doc("tasks all of whose rollouts have to pass: ids, or globs")
+        gate_keys.Tasks, doc("tasks whose rollouts must all pass: ids or globs")
     ] = ()
     quarantine: Annotated[
         tuple[gate_keys.QuarantineSpec, ...],

@@ -31,7 +31,7 @@ class Threshold:
     rtol: Annotated[types.Share | None, doc("the share of value that it may be off: 5%")] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
-        doc("what is compared: the value, or an end of its interval"),
+        doc("whether the value or an end of its interval is compared"),
     ] = "point"
     confidence: Annotated[
         Confidence | None,
@@ -230,7 +230,7 @@ class GateSpec:
     ] = None
     direction: Annotated[
         Literal["higher", "lower"] | None,
-        doc("which way is better; default what the metric's name tells"),
+        doc("the better direction; default by the metric's name"),
     ] = None
     alpha: Annotated[Level, doc("a p value below it fails; default 0.01")] = None
     warn_alpha: Annotated[Level, doc("a p value below it warns; default 0.05")] = None
@@ -242,7 +242,7 @@ class GateSpec:
         ),
     ] = None
     require_mde: Annotated[
-        Drop, doc("fail where a drop of this size would not be seen with 80 % power")
+        Drop, doc("fail if a drop of this size can't be detected with 80 % power")
     ] = None
 
     def over(self, other: "GateSpec") -> "GateSpec":
@@ -293,7 +293,7 @@ class BaselineSpec(GateSpec):
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
     drift: Annotated[
-        Literal["warn", "fail"], doc("what a drift over the history does; it is a warning")
+        Literal["warn", "fail"], doc("whether a drift over the history warns or fails")
     ] = "warn"
     runs: Annotated[
         int,
@@ -371,7 +371,7 @@ class BaselineSpec(GateSpec):
         if gate.rule in ("absolute", "relative", "noninferior") and gate.max_drop is None:
             raise refuse(f"{of}the rule {gate.rule} needs a max_drop")
         if (gate.alpha or 0.01) > (gate.warn_alpha or 1.0):
-            raise refuse(f"{of}alpha is above warn_alpha: what fails would not warn")
+            raise refuse(f"{of}alpha is above warn_alpha: a failure would not warn")
 
 
 def _baseline(value: Any) -> Any:

@@ -85,7 +85,8 @@ class AgreementKeys(_Definition):
         Label | None, doc("the label that counts, of binary; default 1 or true")
     ] = None
     weights: Annotated[
-        Literal["linear", "quadratic"] | None, doc("of kappa: what a distance of labels weighs")
+        Literal["linear", "quadratic"] | None,
+        doc("of kappa: the weights of distances between labels"),
     ] = None
     reads: ClassVar[tuple[str, ...]] = ("gold", "predicted")
 
@@ -132,8 +133,8 @@ class WinRateKeys(_Definition):
 
     type: Annotated[Literal["win_rate"], doc("what is computed")]
     winner: Annotated[Name | None, doc("the column that names the winner")] = None
-    of: Annotated[Label | None, doc("whose wins are counted, as winner names it")] = None
-    tie: Annotated[Label, doc("what winner says of a tie")] = "tie"
+    of: Annotated[Label | None, doc("the side whose wins are counted, as winner names it")] = None
+    tie: Annotated[Label, doc("the value of winner for a tie")] = "tie"
     score: Annotated[Name | None, doc("in place of winner: the column of the run's score")] = None
     reference: Annotated[Name | None, doc("the column of the score to beat")] = None
     reads: ClassVar[tuple[str, ...]] = ("winner",)
@@ -152,10 +153,10 @@ class EloKeys(_Definition):
     type: Annotated[Literal["elo"], doc("what is computed")]
     a: Annotated[Name, doc("the column of the first player")]
     b: Annotated[Name, doc("the column of the second player")]
-    winner: Annotated[Name, doc("the column that says who won: a player, a or b, or a tie")]
+    winner: Annotated[Name, doc("the column that names the winner: a player, a or b, or a tie")]
     of: Annotated[Label, doc("the player that is rated")]
     against: Annotated[Label | None, doc("the player rated 1000; default the mean of all")] = None
-    tie: Annotated[Label, doc("what winner says of a tie")] = "tie"
+    tie: Annotated[Label, doc("the value of winner for a tie")] = "tie"
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
@@ -212,8 +213,8 @@ class BudgetedPassKeys(_Definition):
     """The share of tasks solved before a budget is spent."""
 
     type: Annotated[Literal["pass_within"], doc("what is computed")]
-    of: Annotated[Name, doc("the column of what a rollout spends: tokens, dollars, seconds")]
-    budget: Annotated[float, Field(gt=0, description="what a task may spend")]
+    of: Annotated[Name, doc("the column with the usage of a rollout: tokens, dollars, seconds")]
+    budget: Annotated[float, Field(gt=0, description="the budget of a task")]
     counts: ClassVar[tuple[str, ...]] = ("of",)
     of_reward: ClassVar[bool] = True
 

@@ -71,7 +71,7 @@ def parse(text: str) -> MetricName:
     if not metric or (slash and not score):
         forms = "metric, metric/score, or either with [field=value]"
         hint = f"write {forms}: pass@1/accuracy[difficulty=hard]"
-        raise MetricError(f"{text!r} is no metric's name", hint=hint)
+        raise MetricError(f"{text!r} is not a metric's name", hint=hint)
     return MetricName(metric, score if slash else None, field, value)
 
 

@@ -67,7 +67,7 @@ Maximum = Annotated[
     float | None, Field(allow_inf_nan=False, description="above it is the row's error")
 ]
 Better = Annotated[
-    Literal["higher", "lower"] | None, doc("which way is better; default what its name tells")
+    Literal["higher", "lower"] | None, doc("the better direction; default by its name")
 ]
 
 
@@ -95,8 +95,8 @@ class NamedScores:
     name: Annotated[
         ScoreName | None,
         doc(
-            "what its score is called; of several, what their names begin with. Tells "
-            "two scorers of one type apart"
+            "the name of its score, or the beginning of their names. Distinguishes two scorers of "
+            "one type"
         ),
     ] = None
 

@@ -21,7 +21,7 @@ class FieldMap:
     reward: Annotated[Name | None, doc("the reward")] = None
     agent: Annotated[Name | None, doc("the agent's name")] = None
     content: Annotated[
-        Names | None, doc("what identifies the task beyond its id: the question, say")
+        Names | None, doc("what identifies the task beyond its id, such as the question")
     ] = None
     scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
 
@@ -54,9 +54,9 @@ Paths = Annotated[Names, doc("a path, a glob, or a list of them, relative to thi
 class PivotSpec:
     """Lines of one name and one value each, put together to rows."""
 
-    by: Annotated[Names, doc("what the lines of one row have in common: paths")]
-    name: Annotated[Name, doc("where a line has the name of its value")]
-    value: Annotated[Name, doc("where a line has its value")]
+    by: Annotated[Names, doc("paths whose values the lines of a row share")]
+    name: Annotated[Name, doc("the path of the name of a line's value")]
+    value: Annotated[Name, doc("the path of a line's value")]
 
 
 @keys
@@ -65,7 +65,7 @@ class ShapeSpec:
 
     rows: Annotated[
         Name | None,
-        doc("where a file keeps its rows, a dotted path; * is each value of a list or an object"),
+        doc("the dotted path of the rows in a file; * is each value of a list or an object"),
     ] = None
     keyed: Annotated[
         Name | None, doc("rows are an object's values: the field that takes their keys")
@@ -89,7 +89,7 @@ class JoinSpec(ShapeSpec):
     """The files with the other half of each row."""
 
     path: Paths
-    on: Annotated[Names, doc("what rows that belong together have in common: paths in both")]
+    on: Annotated[Names, doc("paths in both files whose values matching rows share")]
     unmatched: Annotated[
         Literal["error", "keep", "drop"], doc("what to do with rows without the other half")
     ] = "error"
@@ -103,7 +103,7 @@ class FilesSpec:
     format: Annotated[Name | None, doc("the loader's name; recognised by content if left out")] = (
         None
     )
-    fields: Annotated[FieldMap, doc("where a row keeps its numbers")] = field(
+    fields: Annotated[FieldMap, doc("the paths of values in a row")] = field(
         default_factory=FieldMap
     )
 
@@ -296,7 +296,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 def _inference(value: dict[str, Any]) -> dict[str, Any]:
     for key, parameter in value.items():
         if key in _OTHER_KEYS:
-            raise refuse(f"{key!r} is no inference parameter: say it with {_OTHER_KEYS[key]}")
+            raise refuse(f"{key!r} is not an inference parameter: write {_OTHER_KEYS[key]}")
         what, fits = _PARAMETERS.get(key, ("", lambda _: True))
         if not fits(parameter):
             raise refuse(f"{key} is {parameter!r:.60}, expected {what}")
@@ -327,7 +327,7 @@ class ReasoningSpec:
     """The reasoning of a model before its answer."""
 
     end_token: Annotated[
-        Name | None, doc("what ends the reasoning, such as </think>: the answer is what follows")
+        Name | None, doc("the end of the reasoning, such as </think>, which the answer follows")
     ] = None
     effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
@@ -345,10 +345,10 @@ class ParamsSpec:
         doc("score the first rows only, to try things out; records no baseline"),
     ] = None
     request_timeout: Annotated[
-        types.Positive, doc("seconds for one attempt in all, where a scorer says none")
+        types.Positive, doc("seconds for one attempt, unless a scorer sets them")
     ] = None
     max_retries: Annotated[
-        types.Retries, doc("attempts after the first, where a scorer says none")
+        types.Retries, doc("attempts after the first, unless a scorer sets them")
     ] = None
     max_wait: Annotated[
         types.Positive,
@@ -359,8 +359,5 @@ class ParamsSpec:
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     ignore_request_failure: Annotated[
         bool,
-        doc(
-            "leave out the rollouts whose request failed; default: they are missing, "
-            "and expect decides"
-        ),
+        doc("drop rollouts whose request failed; by default they are missing, and expect decides"),
     ] = False

@@ -132,7 +132,7 @@ def relabel_test(
             states = structs.replace(states, times=states.times * (len(tasks) / _SKETCHED))
             observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
     if not math.isfinite(observed):
-        raise StatsError("a task's value is no finite number")
+        raise StatsError("a task's value is not a finite number")
     if several:
         return _type_iii(observed, *_cumulants(states))
     return _convolved(observed, states)

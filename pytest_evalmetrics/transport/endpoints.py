@@ -57,7 +57,7 @@ class Endpoint:
             usable = False
         if not usable:
             raise EndpointError(
-                f"{self.url.rpartition('@')[2]!r} is no usable URL",
+                f"{self.url.rpartition('@')[2]!r} is not a usable URL",
                 hint="write http://host:port/path or https://host/path",
             )
         if parts.username is not None or parts.password is not None:

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.transport.endpoints import Endpoint
 
 _NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})  # html may be a login page
-_LATER = "run again later: what was paid for is kept"
+_LATER = "run again later: paid answers are kept"
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +143,7 @@ class _AdaptiveLimit:
 
 
 _FATAL = {  # statuses that stop a benchmark, and the way out
-    402: "the account has no credit: add some, and run again; what was paid for is kept",
+    402: "the account has no credit: add some, and run again; paid answers are kept",
     401: "the endpoint wants a key: name it with api_key_secret",
     403: "the endpoint wants a key that is allowed to do this: name it with api_key_secret",
     404: "nothing answers there: check the path of the URL, and the names in the request",
@@ -417,7 +417,7 @@ def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> Sen
     elif isinstance(error, aiohttp.ClientResponseError):
         kind, what = "not-http", f"{where} did not answer in HTTP"
     elif isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
-        kind, what = "bad-url", f"{parts.scheme}://{where} is no usable URL"
+        kind, what = "bad-url", f"{parts.scheme}://{where} is not a usable URL"
     else:
         kind, what = "closed", f"{where} closed the connection before the answer was whole"
     fatal = kind in ("tls", "bad-url") or (kind == "dns" and number in _NO_SUCH_NAME)

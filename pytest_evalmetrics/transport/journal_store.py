@@ -225,7 +225,7 @@ class JournalStore:
 
 
 def _cut(text: str) -> str:
-    """Cut a text, and escape half a surrogate pair, which is no text for SQLite."""
+    """Cut a text, and escape half a surrogate pair, which is not text for SQLite."""
     text = text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
     return text.encode("utf-8", "backslashreplace").decode()
 
@@ -242,7 +242,7 @@ def _answer(row: tuple[Any, ...]) -> PaidAnswer | None:
 
 def _no_journal(path: Path) -> JournalError:
     return JournalError(
-        f"{path} is no journal: nothing was called, because no answer could be kept",
+        f"{path} is not a journal: nothing was called, because no answer could be kept",
         hint="name another file with --evalmetrics-journal, or move this one away",
     )
 
@@ -413,7 +413,7 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
             except (msgspec.ValidationError, LookupError, TypeError, ValueError, RecursionError):
                 expected = json.dumps(_HEAD) if number == 1 else "an answer as export writes it"
                 raise JournalError(
-                    f"this is no exported journal: expected {expected}",
+                    f"this is not an exported journal: expected {expected}",
                     file=str(source),
                     line=number,
                     hint="nothing was imported; export the journal again",

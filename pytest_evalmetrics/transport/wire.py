@@ -202,13 +202,13 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise SendFailure("invalid-json", "the answer is nested too deeply") from None
     except ValueError as error:
-        raise SendFailure("invalid-json", f"the answer is no JSON: {error}", text=text) from None
+        raise SendFailure("invalid-json", f"the answer is not JSON: {error}", text=text) from None
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise SendFailure("not-finite", f"the answer holds {text}, which is no finite number")
+        raise SendFailure("not-finite", f"the answer holds {text}, which is not a finite number")
     return value
 
 

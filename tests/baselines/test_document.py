@@ -56,7 +56,7 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
     np.testing.assert_array_equal(back.sample, rollouts.sample)
     assert set(back.scores) == set(rollouts.scores)
     for name, column in rollouts.scores.items():
-        finite = np.where(np.isfinite(column), column, np.nan)  # what is no number is null
+        finite = np.where(np.isfinite(column), column, np.nan)  # what is not a number is null
         np.testing.assert_array_equal(back.scores[name], finite)
     assert baselines.values(doc, "a") == ({"mean": value} if math.isfinite(value) else {})
     assert document_of(back, baselines.values(doc, "a").get("mean", math.nan)) == text
@@ -117,11 +117,11 @@ BROKEN = {
         ":9: *marks of a merge conflict*",
     ),
     "empty": (lambda _: "\n", ": this baseline is empty*"),
-    "half": (lambda text: text[: len(text) // 2], ":*: this baseline is no JSON*"),
-    "bytes": (lambda _: '{"schema_version": "\udcff"}', ": this baseline is no UTF-8: *"),
-    "nan": (lambda text: text.replace("[1]", "[NaN]"), ": this is no baseline*"),
-    "list": (lambda _: "[]", ": this is no baseline*"),
-    "deep": (lambda _: "[" * 100_000, ": this baseline is no JSON*"),
+    "half": (lambda text: text[: len(text) // 2], ":*: this baseline is not JSON*"),
+    "bytes": (lambda _: '{"schema_version": "\udcff"}', ": this baseline is not UTF-8: *"),
+    "nan": (lambda text: text.replace("[1]", "[NaN]"), ": this is not a baseline*"),
+    "list": (lambda _: "[]", ": this is not a baseline*"),
+    "deep": (lambda _: "[" * 100_000, ": this baseline is not JSON*"),
     "version": (
         edit(lambda doc: doc.update(schema_version=99, agents=[])),
         ": this baseline has the schema version 99, and 1 is known*",
@@ -129,7 +129,7 @@ BROKEN = {
     "text": (task("0", reward=["1"]), ": 'reward' of agent holds labels and numbers*"),
     "flat": (
         edit(lambda doc: doc["agents"]["agent"]["tasks"].update({"0": [1]})),
-        ": this is no baseline: Expected `object`*",
+        ": this is not a baseline: Expected `object`*",
     ),
     "names": (
         task("1", other=[1]),

@@ -52,10 +52,13 @@ BAD = {
         "the report holds several benchmarks named 'math': *",
     ),
     "none": (lambda report: report.update(benchmarks=[]), "the report holds no benchmark *none"),
-    "list": (lambda report: report.update(benchmarks={}), "this is no report of an earlier run: *"),
+    "list": (
+        lambda report: report.update(benchmarks={}),
+        "this is not a report of an earlier run: *",
+    ),
     "text": (
         lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(reward="1"),
-        "this is no report of an earlier run: Expected `array`, got `str`*",
+        "this is not a report of an earlier run: Expected `array`, got `str`*",
     ),
     "lengths": (
         lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(other=[]),
@@ -104,7 +107,7 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(project):
     [
         ("rollouts", "", "*main/[*].jsonl*"),
         ("report", "", "main/report.json: there is no such report to compare with"),
-        ("report", "{", " main/report.json: this is no report of an earlier run: *"),
+        ("report", "{", " main/report.json: this is not a report of an earlier run: *"),
         ("report", "a folder", " main/report.json: *can't be read: Is a directory"),
     ],
 )

@@ -117,7 +117,7 @@ OF_ONE = [
     one(
         "num_samples: !!python/name:os.system 3\nthresholds:\n  1: '>= 1'\n  b: 1",
         "4: .num_samples: the tag !!python/name:os.system means nothing here: write a plain value",
-        '6: .thresholds: the key 1 is no text: write "1"',
+        '6: .thresholds: the key 1 is not text: write "1"',
         f"7: .thresholds.b: {NO_SIDE}: write '>= 1' or '<= 1'",
         unmarked=["num_samples"],
     ),

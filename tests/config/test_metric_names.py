@@ -43,7 +43,7 @@ def test_a_name_is_taken_apart_and_put_together(text, expected):
 
 @pytest.mark.parametrize("text", ["", "/accuracy", "pass@1/", "[a=b]", "pass@1/[a=b]"])
 def test_a_name_without_a_metric_or_a_score_is_refused(text):
-    with pytest.raises(MetricError, match="is no metric's name"):
+    with pytest.raises(MetricError, match="is not a metric's name"):
         parse(text)
 
 

@@ -164,11 +164,11 @@ REFUSED = {
     "a: 1\nb: 2\na: 3": "3: the key 'a' is written twice: lines 1 and 3",
     "a:\n  b: {c: 1, c: 2}": "2: a.b: the key 'c' is written twice: on line 2",
     "1: x\ntrue: x\n~: x\n2.5: x\n.nan: x\na: !foo\n": (
-        '1: the key 1 is no text: write "1"\n'
-        '2: the key true is no text: write "true"\n'
-        '3: the key ~ is no text: write "~"\n'
-        '4: the key 2.5 is no text: write "2.5"\n'
-        '5: the key .nan is no text: write ".nan"\n'
+        '1: the key 1 is not text: write "1"\n'
+        '2: the key true is not text: write "true"\n'
+        '3: the key ~ is not text: write "~"\n'
+        '4: the key 2.5 is not text: write "2.5"\n'
+        '5: the key .nan is not text: write ".nan"\n'
         "6: a: the tag !foo means nothing here: write a plain value"
     ),
     "a: {{ x }}": "1: a: a key has to be text, found a mapping; text that holds {{ }} needs quotes",
@@ -184,14 +184,14 @@ REFUSED = {
     "a: " + "9" * 5000: "1: a: a number of 5000 digits is out of range",
     "a: 0x" + "F" * 290: f"1: a: the number 0x{'F' * 58} is out of range",
     "a:\n  <<: b": "2: a: '<<' merges a mapping, or a list of them: write <<: *name",
-    "a: &a\n  b: [*a]": "1: a.b[0]: this alias stands for what it is a part of",
-    "a: &a\n  x: 1\n  <<: *a": "3: a: this alias stands for what it is a part of",
+    "a: &a\n  b: [*a]": "1: a.b[0]: this alias refers to a node that contains it",
+    "a: &a\n  x: 1\n  <<: *a": "3: a: this alias refers to a node that contains it",
     "a: &a {x: !foo 1, x: 2}\nb: *a\nc: {<<: *a}": (
         "1: a.x: the tag !foo means nothing here: write a plain value\n"
         "1: a: the key 'x' is written twice: on line 1"
     ),
-    "a: 1\nb: \x00": "2: the control character U+0000 can't stand in a YAML file",
-    "a: \x1b[31m": "1: the control character U+001B can't stand in a YAML file",
+    "a: 1\nb: \x00": "2: the control character U+0000 is not allowed in a YAML file",
+    "a: \x1b[31m": "1: the control character U+001B is not allowed in a YAML file",
     "": "1: the file is empty: expected benchmark: or benchmarks:",
     "# a\n# b\n": "1: the file holds nothing but comments: expected benchmark: or benchmarks:",
     # what the scanner refuses, in plain words
@@ -257,7 +257,7 @@ def test_half_a_character_is_refused_by_each_scanner_in_its_own_way():
 
 def test_other_errors_are_reported_in_the_scanners_words():
     (problem,) = problems("%YAML 2.0\n---\na: 1", LOADERS[-1])
-    assert problem.startswith("1: this is no YAML: found incompatible YAML document")
+    assert problem.startswith("1: this is not YAML: found incompatible YAML document")
 
 
 @LOADER

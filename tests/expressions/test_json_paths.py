@@ -30,5 +30,5 @@ def test_the_first_match(query, match):
 
 @pytest.mark.parametrize("query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"])
 def test_what_is_no_query(query):
-    with pytest.raises(ValueError, match="is no JSONPath"):
+    with pytest.raises(ValueError, match="is not JSONPath"):
         JsonPath(query)

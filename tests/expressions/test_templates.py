@@ -93,7 +93,7 @@ def test_data_is_never_structure_of_a_body(body, value):
         ('{"a": "{{ item.x }}",}', "looks like JSON and is none"),
         ('{"{{ item.x }}": 1}', "a key can't be a template"),
         ('{"a": [{% for x in item.l %}{{ x }},{% endfor %}]}', "can't make JSON"),
-        ('{"a": "{{ item. }}"}', "no good"),
+        ('{"a": "{{ item. }}"}', "invalid template"),
     ],
 )
 def test_a_body_that_is_no_json_is_refused_when_it_is_read(body, message):
@@ -129,6 +129,6 @@ def test_faults_have_their_places():
     }
     faults = dict(faults_of(value))
     assert list(faults) == [("a", 1), ("b", "c"), ("d",)]
-    assert all("no good" in message for message in faults.values())
-    with pytest.raises(ValueError, match="no good"):
+    assert all("invalid template" in message for message in faults.values())
+    with pytest.raises(ValueError, match="invalid template"):
         compile_value(value)

@@ -25,7 +25,7 @@ def checks(project):
 def test_a_run_stops_at_its_budget_and_the_next_goes_on(asking, model):
     plan = asking.run("--evalmetrics-plan").stdout
     plan.fnmatch_lines(["calls of a.bench.yaml::a: 10 calls", "calls of b.bench.yaml::b: 10 calls"])
-    asking.run("--evalmetrics-budget", "14calls,1h").stderr.fnmatch_lines(["*'1h' is no limit*"])
+    asking.run("--evalmetrics-budget", "14calls,1h").stderr.fnmatch_lines(["*'1h' is not a limit*"])
     assert model.posts == 0
     asking.run("--evalmetrics-budget", "14calls").assert_outcomes(passed=1, failed=1)
     assert model.posts == 14

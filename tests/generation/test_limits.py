@@ -101,7 +101,7 @@ def test_a_part_of_a_data_set(tmp_path, model):
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
     rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
     evaluated, _ = run(tmp_path, online(model.url, samples=2))
-    assert "the task 'q0' stands in several rows" in evaluated.result.checks[0].reason
+    assert "the task 'q0' occurs in several rows" in evaluated.result.checks[0].reason
     assert model.posts == 0
 
 

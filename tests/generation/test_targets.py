@@ -179,7 +179,7 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
     [
         ("no_such_module_x:f", "can't be imported: there is no module 'no_such_module_x'"),
         ("an_agent:gone", "an_agent has no 'gone'; "),
-        ("an_agent:CALLS", "is no function"),
+        ("an_agent:CALLS", "is not a function"),
         ("an_agent:two", "can't be called with a row: two(row, tools)"),
     ],
 )

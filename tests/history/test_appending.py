@@ -63,8 +63,8 @@ def test_broken_lines_are_reported_by_their_place_and_kept(kept):
     result.stdout.fnmatch_lines(
         [
             "warning: history: h.jsonl:2: this run has the schema version 2, and 1 is known; *",
-            "warning: history: h.jsonl:3: this is no run: *",
-            "warning: history: h.jsonl:4: this is no run: *",
+            "warning: history: h.jsonl:3: this is not a run: *",
+            "warning: history: h.jsonl:4: this is not a run: *",
             "warning: history: and 4 more broken lines",
         ]
     )

@@ -55,7 +55,7 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
         ({"thresholds": {"pass@1[level=esy]": ">= 0"}}, "level = 'esy': did you mean 'easy'"),
         ({"thresholds": {"pass@1[lvl=easy]": ">= 0"}}, "'lvl': no rollout has that field"),
         ({"thresholds": {"pass@1[empty=x]": ">= 0"}}, "'empty': no rollout has that field"),
-        ({"thresholds": {"mean/": ">= 0"}}, "'mean/' is no metric's name"),
+        ({"thresholds": {"mean/": ">= 0"}}, "'mean/' is not a metric's name"),
     ],
 )
 def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(reduced, table, keys, message):

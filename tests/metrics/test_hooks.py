@@ -83,7 +83,7 @@ def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(hooked):
         "{'x': [0, {'y': float('nan')}]}": "gave 'x[[]1].y' = nan",
         "{'x': object()}": "gave 'x' as object, which JSON can't hold",
         "{'x': np.array([1.0])}": "gave 'x' as ndarray, which JSON can't hold",
-        "{3: 1.0}": "gave a name that is no text: 3",
+        "{3: 1.0}": "gave a name that is not text: 3",
         "{'mean_reward': 0.5}": "gave 'mean_reward', which there is already",
         "{'mean/reward': 0.5}": "gave 'mean/reward', which there is already",
         "0.5": "returned float, where a mapping or None is expected",
@@ -98,8 +98,8 @@ def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(hooked):
 @pytest.mark.parametrize(
     ("answer", "threshold", "message"),
     [
-        ("{'note': 'fine'}", "note", "*'note' is computed by a hook and is no number*"),
-        ("{'flag': True}", "flag", "*'flag' is computed by a hook and is no number*"),
+        ("{'note': 'fine'}", "note", "*'note' is computed by a hook and is not a number*"),
+        ("{'flag': True}", "flag", "*'flag' is computed by a hook and is not a number*"),
         ("{'solved': 1}", "solvde", "*did you mean 'solved'[?] hooks compute: solved*"),
     ],
 )

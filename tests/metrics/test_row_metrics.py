@@ -212,7 +212,7 @@ WHICH_POSITIVE = "say which label of gold is positive, with `positive:`: 'a', 'b
         (
             {"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "draw"]},
             ELO,
-            "'draw', which is no player of its row, and no tie",
+            "'draw', which is not a player of its row, and no tie",
         ),
     ],
 )

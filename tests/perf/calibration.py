@@ -65,7 +65,7 @@ LAYOUTS = {
 
 @register_metric("harmonic_mean")
 class HarmonicMean:
-    """A smooth metric that is no mean over tasks."""
+    """A smooth metric that is not a mean over tasks."""
 
     name = "harmonic_mean"
 

@@ -14,7 +14,7 @@ class Layout(NamedTuple):
 
     source: str
     file: str
-    content: Any  # what is no text is JSON
+    content: Any  # what is not text is JSON
     rewards: dict[str, list[float | None]]
     key: str
     beside: dict[str, str] = {}  # noqa: RUF012 - read alone

@@ -93,7 +93,7 @@ PROMPTFOO = '{"evalId": "e", "results": {"version": %s, "prompts": []'
     ("content", "message"),
     [
         (INSPECT % "[", "the file ends in the middle of it"),
-        (INSPECT.replace('"samples"', "samples") % "[]}", "is no JSON"),
+        (INSPECT.replace('"samples"', "samples") % "[]}", "is not JSON"),
         (INSPECT.replace("2", "4", 1) % "[]}", "version 4"),
         (INSPECT % "[]}", "holds no samples (its status: success)"),
         (INSPECT % "null}", "holds no samples (its status: success)"),

@@ -117,7 +117,7 @@ def test_a_key_that_stands_twice_is_refused(folder, text, key):
         for name in ("runs.jsonl", "runs.json"):
             refused = folder.refused(name, scores=["reward"])
             assert (refused.file, refused.line) == (name, odd + 1)
-            assert f"the key {key!r} stands twice in one object" in refused.message
+            assert f"the key {key!r} occurs twice in one object" in refused.message
 
 
 def test_it_is_refused_in_each_block_of_a_large_file(folder):

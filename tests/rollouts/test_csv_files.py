@@ -79,9 +79,9 @@ def test_what_is_refused(folder, text, line, message):
     [
         ("id,x,x\n1,2,3\n", "csv", "two columns have the name 'x'"),
         (b"id,reward\na,1\nb,\xff\n", "csv", "found the byte 0xff"),
-        ("some words, and more\nthat's it\n", None, "is no JSON"),
-        ("plain\n", None, "is no JSON"),
-        ('"a": 1,\n"b"\n', None, "is no JSON"),
+        ("some words, and more\nthat's it\n", None, "is not JSON"),
+        ("plain\n", None, "is not JSON"),
+        ('"a": 1,\n"b"\n', None, "is not JSON"),
     ],
 )
 def test_what_is_no_csv_or_a_damaged_one(folder, text, format_, message):

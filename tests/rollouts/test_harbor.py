@@ -200,9 +200,9 @@ def test_labels_and_names_by_path(folder):
     ("content", "message"),
     [
         ('{"task_name": "a", "trial_name": "b", "agent_i', "ends in the middle of it"),
-        ("[1]", "no JSON object"),
+        ("[1]", "not a JSON object"),
         ('{"task_name": 3, "trial_name": "b"}', "the task_name of this trial is 3"),
-        ('{"trials": []}', "no Harbor result"),
+        ('{"trials": []}', "not a Harbor result"),
         ('{"task_name": "a", "trial_name": "b", "verifier_result": 3}', "expected an object"),
         ('{"task_name": "a", "trial_name": "b", "verifier_result": {"reward": "1"}}', "is text"),
     ],

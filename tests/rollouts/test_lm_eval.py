@@ -100,7 +100,7 @@ def test_what_is_no_number(folder):
     table = folder.load("out/*", scores=["acc"])
     np.testing.assert_equal(table.scores["acc"], [1, np.nan])
     assert any("not scored: 1 rollout" in note for note in table.notes)
-    assert any("word_perplexity: in some rows this is no number" in note for note in table.notes)
+    assert any("word_perplexity: in some rows this is not a number" in note for note in table.notes)
     refused = folder.refused("out/*", scores=["word_perplexity"])
     assert "is a list: [-3.5, 4]" in refused.message
 
@@ -141,7 +141,7 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
 
 
 def test_rows_that_are_refused(folder):
-    twice = "the document 0 with the filter 'none' stands here and in"
+    twice = "the document 0 with the filter 'none' occurs here and in"
     for wrong, message in ((row(0, acc=0), twice), (row(None), "doc_id is None")):
         folder.rows([row(0, filter=None, acc=1), wrong])
         refused = folder.refused()

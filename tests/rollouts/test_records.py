@@ -48,7 +48,7 @@ def test_a_broken_row_is_reported_with_its_line(folder):
         next(records)
     assert raised.value.where == "runs.jsonl:2"
     folder.write('{"a": 1}\n[1]\n')
-    with pytest.raises(DataError, match="this row is no JSON object: found '"):
+    with pytest.raises(DataError, match="this row is not a JSON object: found '"):
         list(folder.records())
     folder.write('id,q\n1,"x\n')
     with pytest.raises(DataError, match="ends inside of quotes"):

@@ -23,8 +23,8 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
         (ROW.strip() + NEXT, 1, "Extra data at column 61"),
         (ROW + '{"a": 01}\n' + NEXT, 2, "Expecting ',' delimiter at column 8"),
         (ROW + '{"a": "b\tc"}\n' + NEXT, 2, "Invalid control character at column 9"),
-        (ROW + "[1, 2]\n", 2, "this row is no JSON object: found '[1, 2]'"),
-        (ROW + "null\n" + NEXT, 2, "this row is no JSON object: found 'null'"),
+        (ROW + "[1, 2]\n", 2, "this row is not a JSON object: found '[1, 2]'"),
+        (ROW + "null\n" + NEXT, 2, "this row is not a JSON object: found 'null'"),
         (json.dumps({"_ng_task_index": 0}, indent=1), 1, "it holds only its opening brace"),
         ("reward = 1\n", 1, "near 'reward = 1'"),
         (ROW + '{"x": ' + "[" * 9999 + "]" * 9999 + "}", 2, "nested too deeply"),
@@ -123,7 +123,7 @@ def test_some_rows_with_and_some_without_a_sample_index(folder):
 
 @pytest.mark.parametrize(
     ("content", "form", "message"),
-    [(ROW, "json", "this is no JSON array"), (f"[{ROW}]", "jsonl", "this is a JSON array")],
+    [(ROW, "json", "not a JSON array"), (f"[{ROW}]", "jsonl", "this is a JSON array")],
 )
 def test_a_format_that_is_not_the_files(folder, content, form, message):
     folder.write(content)

@@ -102,8 +102,8 @@ def closed_port():
     [
         ("http://127.0.0.1:{port}/runs.jsonl", "the server can't be reached: "),
         ("http://no-such-host.invalid/runs.jsonl", "there is no such host: "),
-        ("http://" + "a" * 70 + ".com/runs.jsonl", "this is no valid URL: "),
-        ("http://[::1/runs.jsonl", "this is no valid URL: "),
+        ("http://" + "a" * 70 + ".com/runs.jsonl", "this is not a valid URL: "),
+        ("http://[::1/runs.jsonl", "this is not a valid URL: "),
         ("nowhere://a/b.jsonl", "this can't be fetched"),
     ],
 )

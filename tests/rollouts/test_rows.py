@@ -37,7 +37,7 @@ def test_a_number_among_text_is_not_lost(folder):
     expected = [None] * 200
     expected[150], expected[199] = 42, 1
     assert column(table, "answer") == expected
-    text = "in some rows this is no number and counts as missing, first in runs.jsonl"
+    text = "in some rows this is not a number and counts as missing, first in runs.jsonl"
     assert table.notes == (f"answer: {text}:1", f"total_tokens: {text}:10")
 
 
@@ -97,7 +97,7 @@ def test_a_broken_row_behind_them_is_reported(folder):
     text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
     folder.write(text)
     refused = folder.refused(scores=["reward"])
-    assert (refused.line, "this line is no JSON" in refused.message) == (4, True)
+    assert (refused.line, "this line is not JSON" in refused.message) == (4, True)
 
 
 @pytest.mark.skipif(not FILES, reason="the acceptance inputs are not at hand")

@@ -184,8 +184,8 @@ PIVOT = "{rows: '*.stats', pivot: {by: _parent.id, %s}}"
             {"columns": ["a", "b"], "data": [["x", 1], ["y"]]},
             "row 2 has 1 cell, and the table 2 columns",
         ),
-        ("{rows: runs, fields: {task: t, reward: r}}", '{"runs": [', "this is no JSON"),
-        ("{keyed: t, fields: {reward: value}}", '{"a": 1,\n"a": 0}', "'a' stands twice"),
+        ("{rows: runs, fields: {task: t, reward: r}}", '{"runs": [', "this is not JSON"),
+        ("{keyed: t, fields: {reward: value}}", '{"a": 1,\n"a": 0}', "'a' occurs twice"),
         ("{format: harbor, rows: runs}", NESTED, "have a shape of their own"),
     ],
 )

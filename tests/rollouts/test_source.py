@@ -105,7 +105,7 @@ def test_what_is_no_rollouts(folder, content, message):
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_pipe_is_not_waited_for(folder):
     os.mkfifo(folder.path / "pipe")
-    assert "no regular file" in folder.refused("pipe").message
+    assert "not a regular file" in folder.refused("pipe").message
 
 
 @pytest.mark.parametrize(

@@ -78,7 +78,7 @@ def test_failed_rows(keys, kind, message):
     ("keys", "error", "message"),
     [
         (spec("nothing"), RegistryError, f"the scorer '{HERE}:nothing' can't be found"),
-        (spec("ITEM"), RegistryError, f"'{HERE}:ITEM' is no function"),
+        (spec("ITEM"), RegistryError, f"'{HERE}:ITEM' is not a function"),
         (spec("is_short", limt=2), DataError, f"'{HERE}:is_short' can't be called with a row and"),
     ],
 )

@@ -68,7 +68,7 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score(answer, value):
         (result([1]), "no-number", "[1]"),
         ({"success": True, "result": {}}, "no-score", "$.result.score"),
         ({"success": True, "result": None}, "no-score", "$.result.score"),
-        ([1], "no-score", "no object"),
+        ([1], "no-score", "not an object"),
     ],
 )
 def test_failed_rows(answer, kind, message):

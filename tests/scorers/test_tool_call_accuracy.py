@@ -92,7 +92,7 @@ def test_every_form_of_a_call(form):
     [
         ("", "no JSON: "),
         ("{'id': 7}", "no JSON: "),
-        ('{"id": NaN}', "no JSON: NaN is no JSON"),
+        ('{"id": NaN}', "no JSON: NaN is not JSON"),
         ("[" * 100_000, "nested too deep"),
         ("[1]", "no JSON object"),
         ('"{}"', "no JSON object"),

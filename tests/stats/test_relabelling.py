@@ -113,7 +113,7 @@ def test_one_task_and_a_total_collapse_by_known_distributions():
 
 def test_a_value_that_is_no_number_is_refused():
     nothing = lambda _, offsets: np.full(len(offsets) - 1, np.nan)  # noqa: E731 - short
-    with pytest.raises(StatsError, match="no finite number"):
+    with pytest.raises(StatsError, match="not a finite number"):
         relabel_test(packed([[1, 0]]), packed([[0, 0]]), statistic=nothing)
 
 

@@ -29,7 +29,7 @@ URL = "http://localhost:8000/evaluate"
     ],
 )
 def test_an_unusable_url_is_refused(url):
-    with pytest.raises(EvalMetricsError, match="is no usable URL"):
+    with pytest.raises(EvalMetricsError, match="is not a usable URL"):
         Endpoint(url)
 
 

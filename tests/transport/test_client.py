@@ -215,7 +215,7 @@ def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_re
     gone = f"{script[-1].message}; over 90 % of the attempts of the last 50 s"
     with pytest.raises(EndpointError, match=gone) as raised:
         client(*script).ask_many(range(100_000), 8)
-    assert raised.value.hint == (script[-1].hint or "run again later: what was paid for is kept")
+    assert raised.value.hint == (script[-1].hint or "run again later: paid answers are kept")
     assert len(client.sender.bodies) < 1000
 
 

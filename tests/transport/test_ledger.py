@@ -75,7 +75,7 @@ def test_a_stub_is_set_aside_and_another_short_file_is_refused(ledger, client):
     assert client(mode="normal").ask().from_journal
     client()  # closes it
     ledger.write_text("my notes")
-    with pytest.raises(EvalMetricsError, match="is no journal: nothing was called"):
+    with pytest.raises(EvalMetricsError, match="is not a journal: nothing was called"):
         client(mode="normal").ask()
     assert ledger.read_text() == "my notes"
 

@@ -116,9 +116,7 @@ class JudgeScoreSpec:
 
     name: shared.ScoreName
     description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
-    parser: Annotated[ParserField | None, doc("its path in the answer; default the key `name`")] = (
-        None
-    )
+    parser: Annotated[ParserField | None, doc("its place in an answer; default `name`")] = None
     rubric: Annotated[
         tuple[RubricSpec, ...] | None,
         Field(min_length=2, strict=False, description="the labels that the judge may say"),
@@ -171,13 +169,9 @@ class LlmJudgeSpec(judging.JudgedScores):
     judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
     judges: Annotated[
         tuple[ModelSpec, ...] | None,
-        Field(
-            min_length=2, strict=False, description="several models, each of which judges every row"
-        ),
+        Field(min_length=2, strict=False, description="several models that all judge each row"),
     ] = None
-    combine: Annotated[Literal["mean", "majority"], doc("how several judgements are combined")] = (
-        "mean"
-    )
+    combine: Annotated[Literal["mean", "majority"], doc("how judgements are combined")] = "mean"
     prompt_template: Annotated[
         PromptField | None,
         doc("the judge's prompt: a text, a list of messages, {messages: ...}"),

@@ -32,9 +32,7 @@ class RagasSpec(JudgedScores, NamedScores):
     arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
         default_factory=dict
     )
-    judge_model: Annotated[ModelSpec | None, doc("the judge's model, if the metric needs one")] = (
-        None
-    )
+    judge_model: Annotated[ModelSpec | None, doc("the judge, if the metric needs one")] = None
     judge_check: JudgeCheck = None
     judge_repeats: JudgeRepeats = 1
 

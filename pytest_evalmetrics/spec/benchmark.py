@@ -157,9 +157,7 @@ class BenchmarkSpec:
         on_use("model_keys", "PromptField"),
         doc("the prompt: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[
-        Any, on_use("model_keys", "ToolsField"), doc("the tools that the model may call")
-    ] = None
+    tools: Annotated[Any, on_use("model_keys", "ToolsField"), doc("tools of the model")] = None
     response_format: Annotated[
         Any,
         on_use("model_keys", "ResponseFormatField"),
@@ -223,9 +221,7 @@ class BenchmarkSpec:
     breakdown: Annotated[
         types.Fields, doc("the metrics again for each value of these fields of a row")
     ] = ()
-    cluster: Annotated[Name | None, doc("a field: tasks with equal values are not independent")] = (
-        None
-    )
+    cluster: Annotated[Name | None, doc("a field: tasks with equal values are dependent")] = None
 
     expect: Annotated[gate_keys.ExpectSpec, doc("the expected tasks and rollouts")] = field(
         default_factory=gate_keys.ExpectSpec

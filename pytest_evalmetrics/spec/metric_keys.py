@@ -84,10 +84,7 @@ class AgreementKeys(_Definition):
     positive: Annotated[
         Label | None, doc("the label that counts, of binary; default 1 or true")
     ] = None
-    weights: Annotated[
-        Literal["linear", "quadratic"] | None,
-        doc("of kappa: the weights of distances between labels"),
-    ] = None
+    weights: Annotated[Literal["linear", "quadratic"] | None, doc("weights of kappa")] = None
     reads: ClassVar[tuple[str, ...]] = ("gold", "predicted")
 
     def __post_init__(self) -> None:

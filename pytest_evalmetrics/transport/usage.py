@@ -64,9 +64,7 @@ def tokens_of(body: Any) -> Tokens | None:
         return None
 
     def count(*names: str) -> int | None:
-        counts: list[Any] = [
-            *map(usage.get, names)
-        ]  # of JSON: True is not a number, and 12.0 is 12
+        counts: list[Any] = [*map(usage.get, names)]  # of JSON: True is none, and 12.0 is 12
         whole = (n for n in counts if type(n) in (int, float) and n >= 0 and n % 1 == 0)
         return next(map(int, whole), None)
 

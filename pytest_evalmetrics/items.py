@@ -210,8 +210,8 @@ def _evaluated(
         # then pytest expects no failure, and the report neither
         result = replace(result, xfail=False)
     result = _announced(item, result)
-    scores, pictures = (evaluated.task_scores, evaluated.row_scores), evaluated.pictures
-    payload = payload_of(result, *scores, pictures, shared_folder(config))
+    parts = evaluated.documents, evaluated.row_scores, evaluated.pictures
+    payload = payload_of(result, *parts, shared_folder(config))
     if document is not None and spec.baseline is not None and spec.baseline.history_runs:
         payload["baseline"] = dict(document)
     if runtime is not None:

@@ -401,6 +401,8 @@ class _Agent(TypedDict):
     estimates: dict[str, _Estimate]
     key_metrics: dict[str, float]
     task_scores: dict[str, dict[str, _Cells]]
+    task_content: NotRequired[dict[str, str] | None]
+    task_ids: NotRequired[str]
 
 
 class _Check(TypedDict):
@@ -447,7 +449,10 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> Baseli
         agents[agent["agent"]] = {
             "key_metrics": {name: {"value": value} for name, value in metrics},
             "tasks": agent["task_scores"],
+            "ids": agent.get("task_ids", "names"),
         }
+        if content := agent.get("task_content"):
+            agents[agent["agent"]]["content"] = content
     return document(benchmark, agents, provenance)
 
 

@@ -221,13 +221,10 @@ def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list
     return shown
 
 
-def task_list_notes(drift: Drift, *, in_python: bool = False) -> Iterator[str]:
-    """Note where tasks are paired by id alone."""
+def task_list_notes(drift: Drift, where: str, renew: str, *, in_python: bool) -> Iterator[str]:
+    """Note that tasks are paired by id alone; `where` lacks their content, and `renew` adds it."""
     if drift.unknown:
-        yield (
-            "tasks are paired by id alone: the baseline holds no content of its tasks yet; "
-            "record it with --snapshot-update"
-        )
+        yield f"tasks are paired by id alone: {where} holds no content of its tasks yet; {renew}"
     elif drift.blind and not in_python:
         yield (
             "tasks are paired by position alone: their ids are numbers of rows, which change "

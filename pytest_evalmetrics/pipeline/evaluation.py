@@ -40,8 +40,8 @@ class Evaluated(msgspec.Struct, frozen=True):
     """A benchmark's result, and the baseline that it would leave."""
 
     result: BenchmarkResult
-    # by agent and task: the scores of each rollout that gated metrics rest on
-    task_scores: dict[str, Any]
+    # by agent: the scores of each rollout that gated metrics rest on, and the tasks' content
+    documents: Mapping[str, baselines.AgentDocument]
     baseline: baselines.BaselineDocument | None  # None if a number may be missing or wrong
     row_scores: RowScores | None = None  # of each row; None without scorers
     kept_rows: bytes | None = None  # the baseline's rows, compressed; None if it keeps none
@@ -118,7 +118,7 @@ class Evaluation:
         pictured = self._gated if self.detailed or result.verdict is not Verdict.PASS else ()
         return Evaluated(
             result,
-            {agent: document["tasks"] for agent, document in self._recorded.items()},
+            self._recorded,
             self._document(),
             None if scored is None else scored.rows,
             self._kept,

@@ -330,7 +330,8 @@ class BaselineComparison:
         )
         if tasks is not None:
             yield tasks
-        self.notes += gates.task_list_notes(drift, in_python=self.benchmark.in_python)
+        from_, in_python = (reference.where, reference.renew), self.benchmark.in_python
+        self.notes += gates.task_list_notes(drift, *from_, in_python=in_python)
         pairing = metrics.Pairing(self.plan, table, baseline, run.expected)
         self.pairings[run.result.agent] = pairing
         pairings = [pairing]

@@ -40,7 +40,8 @@ class Payload(TypedDict):
     """One benchmark, as it travels on pytest's report of its item."""
 
     # The texts are made once and never parsed again, each for the artifact of its name: `about`,
-    # `brief` and `tasks` are of the page, `task_scores` has a line per agent for report.json.
+    # `brief` and `tasks` are of the page, `task_scores` has two lines per agent for report.json:
+    # its tasks' scores, and the hashes of their content.
 
     entry: dict[str, Any]  # its entry of ``report.json``, without the scores of its tasks
     texts: dict[str, str]  # by kind
@@ -54,7 +55,7 @@ class Payload(TypedDict):
 @collector_paused()
 def payload_of(
     result: BenchmarkResult,
-    task_scores: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, Mapping[str, Any]],
     row_scores: RowScores | None,
     pictures: Mapping[str, Mapping[str, Any]],
     folder: Path | None,
@@ -68,6 +69,7 @@ def payload_of(
     }
     for agent in entry["agents"]:
         del agent["aggregate"]
+        agent["task_ids"] = documents[agent["agent"]].get("ids", "names")
     if not entry["flips"]:  # the benchmark passes, or its files hold no texts
         del entry["flips"]
     aggregates, large = _apart([agent.aggregate for agent in result.agents])
@@ -87,7 +89,8 @@ def payload_of(
     if row_scores is not None:
         handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
         handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
-    scores = "\n".join(compact(task_scores[agent.agent]) for agent in result.agents)
+    kept = [documents[agent.agent] for agent in result.agents]
+    scores = "\n".join(compact(each.get(key)) for each in kept for key in ("tasks", "content"))
     texts = {kind: text for kind, (text, _) in handed.items()}
     return {
         "entry": entry,

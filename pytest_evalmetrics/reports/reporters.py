@@ -148,11 +148,11 @@ for _name, _reporter in _BUILTIN.items():
 
 
 def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
-    # a mark in the text is replaced by the tasks' scores
+    # a mark in the text is replaced by the tasks' scores, and by the hashes of their content
     mark = uuid.uuid4().hex
     benchmarks = []
     for entry in run.report["benchmarks"]:
-        agents = [agent | {"task_scores": mark} for agent in entry["agents"]]
+        agents = [agent | {"task_scores": mark, "task_content": mark} for agent in entry["agents"]]
         checks = [*entry["checks"]]
         for i, check in enumerate(checks):
             if check["estimate"] == estimate_below(entry, check):  # the estimate is written once

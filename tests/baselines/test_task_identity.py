@@ -213,6 +213,30 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
         assert project.checks()["mean_reward"]["evidence"]["worse"] == worse
 
 
+def test_another_runs_report_knows_the_content_of_its_tasks(project):
+    run = Runs(project, *FORMATS)
+    for (entry,) in (run(TASKS, UPDATE)[-1:], run(TASKS, "--evalmetrics-output", "main/")[-1:]):
+        assert entry["verdict"] == "PASS"
+    for name in FORMATS:
+        path = project.path / f"{name}.bench.yaml"
+        asked = path.read_text().replace("baseline: true", "baseline: {report: main/report.json}")
+        path.write_text(asked)
+    moved = [*TASKS[1:], TASKS[0]]
+    assert {entry["verdict"] for entry in run(moved)} == {"PASS"}
+    for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
+        assert check(entry, "mean_reward")["evidence"]["why"] == "no_pairs"
+    report = project.path / "main/report.json"
+    old = json.loads(report.read_text())
+    for entry in old["benchmarks"]:
+        for agent in entry["agents"]:
+            assert len(agent.pop("task_content")) == len(TASKS)
+    report.write_text(json.dumps(old))
+    (project.path / "main/run.json").unlink()
+    notes = [note for entry in run(TASKS) for note in entry["notes"]]
+    lacking = "holds no content of its tasks yet; compare with a run that holds it"
+    assert sum(lacking in note for note in notes) == len(FORMATS), notes
+
+
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
 def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
     def row(n, text, **more):

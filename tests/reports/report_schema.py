@@ -33,7 +33,15 @@ def report_schema() -> dict[str, Any]:
         "description": "task -> column -> each rollout's number or label, null where it is missing",
         **_mapping(_mapping(_list({"type": ["number", "string", "null"]}))),
     }
-    agent["required"].append("task_scores")
+    agent["properties"]["task_content"] = {
+        "description": "task -> the hash of its content; null if the files hold none",
+        "anyOf": [_mapping({"type": "string"}), {"type": "null"}],
+    }
+    agent["properties"]["task_ids"] = {
+        "description": "whether ids of tasks are names, or positions in a data set",
+        "enum": ["names", "positions"],
+    }
+    agent["required"] += ["task_scores", "task_content", "task_ids"]
     definitions |= {"BenchmarkResult": entry, "Run": _run()}
     for definition in definitions.values():
         if definition.get("type") == "object":

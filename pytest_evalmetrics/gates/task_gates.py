@@ -198,7 +198,7 @@ def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
     if edited:
         yield (
             f"{edited} {of} {'has' if edited == 1 else 'have'} other content under the same id, "
-            f"so that they are different tasks: {listed(drift.edited)}"
+            f"which counts as a different task: {listed(drift.edited)}"
         )
     if moved:
         are = "is" if moved == 1 else "are"

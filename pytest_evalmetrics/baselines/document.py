@@ -374,6 +374,8 @@ def _table(
     content: NDArray[np.bytes_] | None = None
     if hashes := described.get("content"):
         of_tasks = [hashes.get(task, "") for task in tasks]
+        if not "".join(of_tasks).isascii():
+            raise _invalid(f"a hash of the content of a task of {agent} is damaged", file)
         content = np.array(of_tasks, dtype=f"S{HASH_SIZE}").repeat(counts)
     return RolloutTable(
         agents=(agent,),

@@ -64,6 +64,10 @@ BAD = {
         lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(other=[]),
         "task '0' of agent has scores of different lengths or names",
     ),
+    "damaged": (
+        lambda report: report["benchmarks"][0]["agents"][0].update(task_content={"0": "\u00e9"}),
+        "a hash of the content of a task of agent is damaged",
+    ),
     "agentless": (
         lambda report: report["benchmarks"][0].update(agents=[]),
         "the baseline has no agent 'agent': it has none",

@@ -73,7 +73,9 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
     elif not any(scorer.calls for scorer in work.scorers):
         at_once = _BATCH * most
     kit, unsendable = _pack(engine, work, own, root)
-    pool = _Pool(engine, kit, unsendable, _search_path(root), most, lanes, lost)
+    # where this process finds modules ("" is its own folder), and the root
+    path = list(dict.fromkeys(str(Path(each).absolute()) for each in (*sys.path, str(root))))  # noqa: ASYNC240 - nothing is read
+    pool = _Pool(engine, kit, unsendable, path, most, lanes, lost)
     async with aclosing(pool):
         far = {
             id(scorer): replace(scorer, target=_FarScorer(pool, n), calls=True)
@@ -141,11 +143,6 @@ def _pack(engine: RayEngine, work: Workload, own: Iterable[int], root: Path) -> 
         f"the project's code can't be sent to the cluster: {unsendable}",
         hint=f"{_CREATE_LATE}; or write it into a package that is installed on every node",
     )
-
-
-def _search_path(root: Path) -> list[str]:
-    """Name the folders in which this process finds modules ("" is its own), and the root."""
-    return list(dict.fromkeys(str(Path(entry).absolute()) for entry in (*sys.path, str(root))))
 
 
 def _modules_below(root: Path) -> Iterator[ModuleType]:

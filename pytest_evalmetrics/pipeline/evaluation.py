@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from functools import partial
+from itertools import chain
 from math import isnan
 from typing import TYPE_CHECKING, Any
 
@@ -322,12 +323,15 @@ class Evaluation:
                 comparison.frames = dict(self._frame.by_agent())
         if self.updates or reference.anchors is not None:
             return
+        hide: Callable[[str], str] = str if self._scoring is None else self._scoring.hide
+        if stated := ruler.stated_by(self._ruler, chain(*reference.runs.values()), hide):
+            recorded = {**recorded, "ruler": stated}
         if "ruler" in recorded:
             comparison.ruler_changes = ruler.ruler_changes(recorded["ruler"], self._ruler)
             if regressions.settings_of(self.benchmark).rescore:
                 self._rescore(comparison)
-        elif recorded:
-            note = f"{reference.origin} holds no fingerprint of what measures: another scorer, "
+        elif recorded or any(entry.get("scores") for entry in self._ruler.values()):
+            note = f"{reference.where} holds no fingerprint of what measures: another scorer, "
             note += f"judge or prompt goes unseen until you {reference.renew}"
             self._notes.append(note)
         now = self._provenance

@@ -175,8 +175,7 @@ def reference_of(
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)
         origin = ", ".join(source.path for table in tables for source in table.sources)
-        where = "the baseline's rollouts"
-        return Reference(runs, where=where, renew=_OTHER_RUN, origin=origin)
+        return Reference(runs, where="the baseline's run", renew=_OTHER_RUN, origin=origin)
     file, name = benchmark.file, benchmark.spec.name
     if (shown := spec.report) is not None:
         report = baselines.from_report(file.parent / shown, name, file=file, shown=shown)

@@ -6,7 +6,7 @@ A number is compared only with one that was measured alike. What is measured may
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import MISSING, fields, is_dataclass
 from hashlib import blake2b
@@ -22,6 +22,7 @@ from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.regressions import Reference
     from pytest_evalmetrics.results import Estimate
@@ -125,14 +126,31 @@ def ruler_of(
     if spec.reference is not None and spec.reference.model is not None:
         settings = {k: _shown(v, hide) for k, v in _flat("", spec.reference.model)}
         ruler[f"{_TOOL}reference"] = {"scores": [REFERENCE, OVER_REFERENCE], **settings}
-    ruler |= _answering_models(bound, hide)
-    for name, entry in tools.items():
-        ruler[f"{_TOOL}{name}"] = {
+    return ruler | _answering_models(bound, hide) | _of_tools(tools, hide)
+
+
+def _of_tools(
+    tools: Mapping[str, Mapping[str, Sequence[str]]], hide: Callable[[str], str]
+) -> dict[str, dict[str, Any]]:
+    return {
+        f"{_TOOL}{name}": {
             key: list(values) if key == "scores" else _shown(", ".join(values), hide)
             for key, values in entry.items()
             if not any(map(_SECRET.search, key.split()))
         }
-    return ruler
+        for name, entry in tools.items()
+    }
+
+
+def stated_by(now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]) -> Any:
+    """Return a ruler with the tools of other rollouts; None if one side states none."""
+    stated: dict[str, dict[str, list[str]]] = {}
+    for name, entry in chain.from_iterable(table.ruler.items() for table in tables):
+        tool = stated.setdefault(name, {})
+        tool |= {k: [*dict.fromkeys((*tool.get(k, ()), *more))] for k, more in entry.items()}
+    ours = f"{_TOOL}reference"
+    own = {n: e for n, e in now.items() if not n.startswith(_TOOL) or n == ours}
+    return own | _of_tools(stated, hide) if stated and len(own) < len(now) else None
 
 
 def _answering_models(

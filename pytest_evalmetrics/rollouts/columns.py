@@ -236,7 +236,11 @@ class Columns:
     ) -> dict[tuple[str | None, TaskId], str]:
         """Hash the content of each task: one row of it, and each that is written otherwise."""
         parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self._contents]
-        columns = [map(_checksum, column) for part in parts for column in part]
+        columns = [
+            (adler32(v) if type(v) is msgspec.Raw else hash(repr(v)) for v in column)
+            for part in parts
+            for column in part
+        ]
         contents: dict[tuple[str | None, TaskId], str] = {}
         keys = zip(agent, task, strict=True)
         for row, (key, checksums) in enumerate(zip(keys, zip(*columns, strict=True), strict=False)):
@@ -352,10 +356,6 @@ def _number_first(values: tuple[Any, ...]) -> Any:
     """Choose the first number, else the first value that is not None."""
     given = [v for v in values if v is not None]
     return next((v for v in given if isinstance(v, int | float)), given[0] if given else None)
-
-
-def _checksum(value: Any) -> int:
-    return adler32(value) if type(value) is msgspec.Raw else hash(repr(value))
 
 
 def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:

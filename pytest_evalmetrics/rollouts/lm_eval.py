@@ -140,10 +140,7 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
 
 
 def _compare(
-    documents: Mapping[TaskId, Rollout],
-    stated: Mapping[str, Any],
-    file: str,
-    builder: ChunkBuilder,
+    documents: Mapping[TaskId, Rollout], stated: Mapping[str, Any], file: str, builder: ChunkBuilder
 ) -> None:
     """Compare the counts and the means of the results with those of the documents."""
     count = foreign.lookup(stated, "n-samples.effective")

@@ -173,8 +173,7 @@ class LlmJudgeSpec(judging.JudgedScores):
     ] = None
     combine: Annotated[Literal["mean", "majority"], doc("how judgements are combined")] = "mean"
     prompt_template: Annotated[
-        PromptField | None,
-        doc("the judge's prompt: a text, a list of messages, {messages: ...}"),
+        PromptField | None, doc("the judge's prompt: a text, a list of messages, {messages: ...}")
     ] = None
     scores: Annotated[
         tuple[JudgeScoreSpec, ...],

@@ -211,8 +211,7 @@ class BenchmarkSpec:
     ] = ("mean_reward", "pass_rate")
     key_metrics: Annotated[types.Names | None, doc("the headline metrics: these are gated")] = None
     pass_threshold: Annotated[
-        float,
-        Field(allow_inf_nan=False, description="the least reward of a rollout that passes"),
+        float, Field(allow_inf_nan=False, description="the least reward of a rollout that passes")
     ] = 1.0
     pass_estimator: Annotated[
         Literal["unbiased", "first_k"],

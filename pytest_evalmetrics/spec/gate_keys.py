@@ -96,9 +96,7 @@ def _with_sides(value: Threshold) -> Threshold:
 
 _ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
-    Threshold,
-    Read(_threshold, lambda: _ThresholdText | Threshold),
-    AfterValidator(_with_sides),
+    Threshold, Read(_threshold, lambda: _ThresholdText | Threshold), AfterValidator(_with_sides)
 ]
 
 
@@ -229,8 +227,7 @@ class GateSpec:
         RuleField, doc("how a drop is judged, by one of these or a rule of your own")
     ] = None
     direction: Annotated[
-        Literal["higher", "lower"] | None,
-        doc("the better direction; default by the metric's name"),
+        Literal["higher", "lower"] | None, doc("the better direction; default by the metric's name")
     ] = None
     alpha: Annotated[Level, doc("a p value below it fails; default 0.01")] = None
     warn_alpha: Annotated[Level, doc("a p value below it warns; default 0.05")] = None

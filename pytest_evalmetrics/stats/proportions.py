@@ -10,12 +10,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
-from pytest_evalmetrics.stats.distributions import (
-    beta_parts,
-    binom_sf,
-    bisected,
-    normal_ppf,
-)
+from pytest_evalmetrics.stats.distributions import beta_parts, binom_sf, bisected, normal_ppf
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:

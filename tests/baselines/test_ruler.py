@@ -180,11 +180,11 @@ def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(project):
     assert project.checks()["mean_reward"]["verdict"] == "PASS"
 
 
-def over(project, rollouts, reward="reward", name="math"):
+def over(project, rollouts, reward="reward", name="math", baseline="true"):
     project.write(
         f"{name}.bench.yaml",
         f"benchmark:\n  name: math\n  rollouts: {rollouts}\n  reward: {reward}\n"
-        "  metrics: [mean_reward]\n  baseline: true\n",
+        f"  metrics: [mean_reward]\n  baseline: {baseline}\n",
     )
 
 
@@ -302,6 +302,22 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
         assert all(change in check["reason"] for change in changes), check["reason"]
         assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
         assert "rescore" not in check["hint"]
+
+    for number, (tool, reward, _) in enumerate(TOOLS):  # another run's files say it too
+        project.write(f"old{number}.json", tool(judge="j1", threshold=0.8, version=1))
+        other = f"{{rollouts: old{number}.json}}"
+        over(project, f"runs{number}.json", reward, name=f"tool{number}", baseline=other)
+    project.run().assert_outcomes(failed=len(TOOLS))
+    for entry, (_, _, changes) in zip(project.report()["benchmarks"], TOOLS, strict=True):
+        (check,) = [check for check in entry["checks"] if check["name"] == "mean_reward"]
+        assert check["verdict"] == "INCONCLUSIVE"
+        assert all(change in check["reason"] for change in changes), check["reason"]
+    write(judge="j1", threshold=0.8, version=1)
+    assert project.run("--snapshot-warn-unused").ret == 0
+    project.rows("old0.json", [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)])
+    project.run()
+    notes = project.report()["benchmarks"][0]["notes"]
+    assert any("holds no fingerprint of what measures" in note for note in notes)
 
 
 @pytest.mark.parametrize(

@@ -129,7 +129,7 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
     bench = f"benchmark: {{name: x, rollouts: new/{files}*, reward: score, metrics: [mean_reward], "
     bench += f"baseline: {{rollouts: old/{files}*}}}}\n"
     for more, reason in (
-        ("", "mean_reward can't be compared with the baseline's rollouts: the files say that less"),
+        ("", "mean_reward can't be compared with the baseline's run: the files say that less"),
         (", direction: lower", "mean_reward rose from 0.25 to 0.75"),
     ):
         project.write("x.bench.yaml", bench.replace("}}", f"{more}}}}}"))

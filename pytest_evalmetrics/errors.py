@@ -169,8 +169,8 @@ def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
 
     frames = [f for f in extract_tb(error.__traceback__) if f.name == hook]
     place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
-    message = f"{place}the hook {hook} failed: {type(error).__name__}: {error}"
-    return message, "fix it in the conftest.py or the plugin that defines it"
+    what = f"{place}the hook {hook} failed: {type(error).__name__}: {error}"
+    return what, "fix it in the conftest.py or the plugin that defines it"
 
 
 def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:

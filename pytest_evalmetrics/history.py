@@ -49,6 +49,7 @@ class Run(TypedDict):
     starts: bool  # a change was accepted with ``--snapshot-update``: older runs no longer count
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
+    ruler: NotRequired[dict[str, dict[str, Any]]]
     drift: NotRequired[list[str]]  # its metrics that drift, each with the start of the drift
     # the run as a baseline, with the numbers of each task, where the benchmark asks for it: JSON
     baseline: NotRequired[msgspec.Raw]
@@ -78,6 +79,7 @@ def run_of(
         "usable": usable,
         "starts": starts and usable,
         "agents": {agent["agent"]: dict(_points(entry, agent)) for agent in entry["agents"]},
+        "ruler": entry["ruler"],
     }
     if reason and run["starts"]:
         run["reason"] = reason

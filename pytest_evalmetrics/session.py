@@ -76,16 +76,16 @@ class EvaluationSession:
         self._restrain_testmon()
         if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
             self._refuse_unknown_reporters()
-        if settings.moves_journal(self._config):  # for xdist's workers too
+        self._prepare_journal(here=not self._is_worker)
+
+    def _prepare_journal(self, *, here: bool = True) -> None:
+        """Empty, fill or fetch the journal once, if options ask for it."""
+        if self._prepares_journal and settings.moves_journal(self._config):
             self._prepares_journal = False
-            if not self._is_worker:
-                self._prepare_journal()
+            if here:
+                from pytest_evalmetrics.run_transport import prepare_asked
 
-    def _prepare_journal(self) -> None:
-        from pytest_evalmetrics.run_transport import prepare_asked
-
-        self._prepares_journal = False
-        self._add_lines(prepare_asked(self._config))
+                self._add_lines(prepare_asked(self._config))
 
     def _add_lines(self, lines: Iterable[str], colour: str | None = None) -> None:
         self._lines += [(line, colour) for line in lines]
@@ -143,9 +143,7 @@ class EvaluationSession:
         self._collected.update(item.nodeid for item in session.items if _is_ours(item))
         if self._collected:
             self._refuse_unknown_reporters()
-            # a conftest.py that was found while collecting may have set the options
-            if self._prepares_journal and settings.moves_journal(self._config):
-                self._prepare_journal()
+            self._prepare_journal()  # a conftest.py found while collecting may ask for it
         # independent of the order of items, which may be random
         benchmarks: list[Any] = sorted(filter(is_benchmark, session.items), key=lambda i: i.nodeid)
         for benchmark in benchmarks[_PICTURED:]:

@@ -167,8 +167,7 @@ class Decision(msgspec.Struct, frozen=True):
     """The verdict of a rule."""
 
     verdict: Verdict
-    # the kind of an INCONCLUSIVE: untested, blind, run, require_mde, not_shown by a rule, and
-    # no_pairs, coverage, missing, missing_decides, no_value by the gate
+    # of an INCONCLUSIVE: untested, blind, run, require_mde, not_shown, no_pairs, coverage, ...
     why: str = ""
     reason: str = ""  # the same in words, with remarks
 

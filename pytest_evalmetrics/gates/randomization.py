@@ -92,8 +92,7 @@ def swap_test(
     return stats.StatResult("swapped sides", p, se=se), damage, len(damages)
 
 
-# the units that change sides, or None -> the damage, its linear approximation by pseudo-values,
-# and the sum of the tasks' drops
+# the units that change sides, or None -> the damage, its linear approximation, the sum of drops
 _Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float, float]]
 
 

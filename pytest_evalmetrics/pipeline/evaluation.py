@@ -321,11 +321,11 @@ class Evaluation:
             self._notes.extend(reference.notes)
             if self._frame is not None:  # a sample must not drop tasks
                 comparison.frames = dict(self._frame.by_agent())
-        if self.updates or reference.anchors is not None:
+        if self.updates:
             return
         hide: Callable[[str], str] = str if self._scoring is None else self._scoring.hide
-        if stated := ruler.stated_by(self._ruler, chain(*reference.runs.values()), hide):
-            recorded = {**recorded, "ruler": stated}
+        stated = ruler.stated_by(self._ruler, chain(*reference.runs.values()), hide)
+        recorded = {**recorded, **stated}
         if "ruler" in recorded:
             comparison.ruler_changes = ruler.ruler_changes(recorded["ruler"], self._ruler)
             if regressions.settings_of(self.benchmark).rescore:

@@ -224,11 +224,13 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
         raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
     of_benchmarks, notes = runs_of_history.read_history(file, shown)
-    runs = of_benchmarks.get(label, ())
+    runs, more = of_benchmarks.get(label, ()), dict[str, Any]()
+    usable = runs_of_history.usable_runs(runs)
     if spec.history_runs is None:
         anchors = runs_of_history.Anchors(spec.against, runs, shown, spec.min_coverage)
-        return Reference({}, where="the history", notes=tuple(notes), anchors=anchors)
-    usable = runs_of_history.usable_runs(runs)
+        newest = [{"ruler": run["ruler"]} for run in usable if run.get("ruler")][-1:]
+        more = {"notes": tuple(notes), "provenance": next(iter(newest), {})}
+        return Reference({}, where="the history", anchors=anchors, **more)
     kept = [run for run in usable if "baseline" in run][-spec.history_runs :]
     if not kept:
         return None
@@ -241,7 +243,7 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
     merged = reduce(partial(baselines.add_run, keep=spec.history_runs), alike)
     last = "the last run" if len(alike) == 1 else f"the last {len(alike)} runs"
     reference = _recorded(merged, shown, renew=_ACCEPT)
-    more: Any = {"notes": tuple(notes), "origin": f"{shown}, {last}"}
+    more = {"notes": tuple(notes), "origin": f"{shown}, {last}"}
     return structs.replace(reference, where="the history", **more)
 
 
@@ -304,7 +306,7 @@ class BaselineComparison:
         texts = {run.result.estimates[text].name: text for text in self.benchmark.spec.gated}
         if reference.anchors is not None:
             for text in texts.values():
-                yield self._by_value(run, text, None)
+                yield self._remeasured(run, text) or self._by_value(run, text, None)
             return
         counterpart = reference.agent_for(run.result.agent, alone=not run.shown)
         if counterpart is None:
@@ -377,31 +379,18 @@ class BaselineComparison:
         value: float | None,
     ) -> Check | gates.Gated:
         """Pair one metric; a check where that is not possible, or not allowed."""
+        if (changed := self._remeasured(run, text)) is not None:
+            return changed
         estimate, reference, spec = run.result.estimates[text], self.reference, self.benchmark.spec
-        target = None if estimate.by_hook else pairing.plan.names.bind(text).target
-        changes = self.ruler_changes or (self.settled if estimate.by_hook else ())
-        touching = [c for c in changes if c.touches(estimate, target, reward=spec.reward)]
         refuse = partial(self._inconclusive, estimate.name, run.shown, estimate=estimate)
         lost = f"can't be compared with {reference.where}"
-        if touching:
-            hint = reference.renew
-            if all(change.by_tool for change in touching):
-                hint += ", or score today's run as the baseline's was"
-            elif self.settings.committed:
-                hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such "
-                hint += "a change they are scored with today's ruler"
-            changed = "; ".join(change.text for change in touching)
-            reason = f"{estimate.name} {lost}: the ruler changed: {changed}"
-            return refuse(reason, hint, "metrics", text)
         if estimate.by_hook:
             return self._by_value(run, text, value)
         declared = self.settings.gate_of(text).direction is not None
         as_higher = judged_direction(self.benchmark, text) == "higher"
         if estimate.score in run.table.lower and as_higher and not declared:
-            reason = (
-                f"{text} {lost}: the files say that less of {estimate.score} is better, and no "
-            )
-            reason += "direction is given"
+            reason = f"{text} {lost}: the files say that less of {estimate.score} is better"
+            reason += ", and no direction is given"
             hint = f'write `baseline: {{metrics: {{"{text}": {{direction: lower}}}}}}`, or higher '
             return refuse(reason, hint + "if more of it is", "metrics", text)
         try:
@@ -431,6 +420,25 @@ class BaselineComparison:
             hint = f"gate mean/{estimate.score}, or {reference.renew}"
             return refuse(reason, hint, "metrics", text, evidence={"why": "unequal"})
         return self._cannot_fail(text, gated) or gated
+
+    def _remeasured(self, run: AgentRun, text: str) -> Check | None:
+        """Refuse to compare a metric if a changed part of the ruler touches it."""
+        estimate, reward = run.result.estimates[text], self.benchmark.spec.reward
+        target = None if estimate.by_hook else self.plan.names.bind(text).target
+        changes = self.ruler_changes or (self.settled if estimate.by_hook else ())
+        touching = [c for c in changes if c.touches(estimate, target, reward=reward)]
+        if not touching:
+            return None
+        hint = self.reference.renew
+        if all(change.by_tool for change in touching):
+            hint += ", or score today's run as the baseline's was"
+        elif self.settings.committed:
+            hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such "
+            hint += "a change they are scored with today's ruler"
+        reason = f"{estimate.name} can't be compared with {self.reference.where}: the ruler changed"
+        reason += f": {'; '.join(change.text for change in touching)}"
+        about = estimate.name, run.shown, reason, hint, "metrics", text
+        return self._inconclusive(*about, estimate=estimate)
 
     def _by_value(self, run: AgentRun, text: str, value: float | None) -> Check:
         """Hold a number without rollouts against that of the baseline, or of the history."""

@@ -143,14 +143,15 @@ def _of_tools(
 
 
 def stated_by(now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]) -> Any:
-    """Return a ruler with the tools of other rollouts; None if one side states none."""
+    """Return a ruler with the tools of other rollouts, as ``ruler``, if both sides state any."""
     stated: dict[str, dict[str, list[str]]] = {}
     for name, entry in chain.from_iterable(table.ruler.items() for table in tables):
         tool = stated.setdefault(name, {})
         tool |= {k: [*dict.fromkeys((*tool.get(k, ()), *more))] for k, more in entry.items()}
     ours = f"{_TOOL}reference"
     own = {n: e for n, e in now.items() if not n.startswith(_TOOL) or n == ours}
-    return own | _of_tools(stated, hide) if stated and len(own) < len(now) else None
+    both = stated and len(own) < len(now)
+    return {"ruler": own | _of_tools(stated, hide)} if both else {}
 
 
 def _answering_models(

@@ -40,8 +40,7 @@ class Payload(TypedDict):
     """One benchmark, as it travels on pytest's report of its item."""
 
     # The texts are made once and never parsed again, each for the artifact of its name: `about`,
-    # `brief` and `tasks` are of the page, `task_scores` has two lines per agent for report.json:
-    # its tasks' scores, and the hashes of their content.
+    # `brief` and `tasks` are of the page; `task_scores` has two lines per agent: scores, content.
 
     entry: dict[str, Any]  # its entry of ``report.json``, without the scores of its tasks
     texts: dict[str, str]  # by kind

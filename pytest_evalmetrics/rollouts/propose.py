@@ -316,11 +316,10 @@ def _is_number(value: Any) -> bool:
 def _reward(
     columns: Columns, taken: set[str | None], lines: list[str]
 ) -> tuple[str | None, dict[str, float | None]]:
-    """Find the reward, and the numbers that its words stand for."""
+    """Find the reward, not one that encloses all rows, and the numbers that its words mean."""
     numbers = [
         path
         for path, column in _fitting(columns, _is_number).items()
-        # a summary of the file encloses all rows alike
         if may_be_reward(path, column) and (path[:7] != "_parent" or _distinct(column) > 1)
     ]
     words = {

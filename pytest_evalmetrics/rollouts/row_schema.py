@@ -175,8 +175,7 @@ def _decoder(
     return Decoder(struct, struct(), wanted, inner)
 
 
-# cached, because creating decoders takes most of the time for a small file, and the benchmarks of a
-# run mostly have similar rows
+# cached: creating decoders takes most of the time for a small file, and most rows are similar
 
 
 _json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)

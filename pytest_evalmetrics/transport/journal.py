@@ -91,8 +91,7 @@ class Journal:
 
     def put(self, key: bytes, kept: Kept) -> None:
         """Write an answer, or a failure without secrets, unless the key is empty."""
-        # At once, so that a crash loses only calls in flight; if the disk is full, `flush` tries
-        # again. In the caller's thread: switching would cost more than the transaction.
+        # At once, so that a crash loses only calls in flight; on a full disk `flush` tries again.
         store = self._opened()
         if not key or store is None or not self._is_writable:
             return

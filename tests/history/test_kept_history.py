@@ -180,3 +180,17 @@ def test_an_impossible_history_is_refused_before_anything_runs(project):
     for number, (line, message) in enumerate(zip(lines, IMPOSSIBLE.values(), strict=True)):
         assert line.startswith(f"{number}.bench.yaml:")
         assert message in line
+
+
+def test_a_history_that_another_ruler_measured_is_not_compared_until_it_starts_anew(
+    project, passing
+):
+    passing(9)
+    project.bench(BEST)
+    assert project.run(*KEEP, UPDATE).ret == 0
+    project.bench(f"{BEST}\npass_threshold: 0.5")
+    result = project.run(*KEEP)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(["*the history: the ruler changed: pass_threshold 1.0 -> 0.5*"])
+    assert project.run(*KEEP, UPDATE).ret == 0
+    assert project.run(*KEEP).ret == 0

@@ -223,7 +223,7 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
 
 
 def _scores(entry: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(entry.get("scores", ()))
+    return frozenset(map(str, s) if isinstance(s := entry.get("scores"), list | tuple) else ())
 
 
 def changed_gates(

@@ -194,3 +194,6 @@ def test_a_history_that_another_ruler_measured_is_not_compared_until_it_starts_a
     result.stdout.fnmatch_lines(["*the history: the ruler changed: pass_threshold 1.0 -> 0.5*"])
     assert project.run(*KEEP, UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0
+    text = project.path.joinpath("h.jsonl").read_text().replace('"score":"reward"', '"scores":5')
+    project.write("h.jsonl", text)  # damaged
+    project.run(*KEEP).stdout.fnmatch_lines(["INCONCLUSIVE *the history: the ruler changed: *"])

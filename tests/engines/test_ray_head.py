@@ -33,6 +33,7 @@ benchmark:
   scorers:
     - type: remote
       url: {url}
+      timeout_seconds: 300
       body: {{score: "{{{{ item.score }}}}"}}
       scores: [{{name: accuracy, parser: {{type: json, json_path: $.result.score}}}}]
 {more}  reward: accuracy
@@ -72,7 +73,7 @@ class Far:
 
     def __init__(self, folder, head, more):
         self.folder, self.head = folder, head
-        self.endpoint = Endpoint()
+        self.endpoint, self.run = Endpoint(), None
         folder.mkdir()
         (folder / "pytest.ini").write_text("[pytest]\npythonpath = .\n")
         (folder / "own_scorers.py").write_text("def one(item):\n    return 1.0\n")
@@ -85,7 +86,13 @@ class Far:
         self.run = subprocess.Popen(command, cwd=self.folder, stdout=-1, stderr=-2, text=True)
 
     def end(self):
-        return self.run.communicate(timeout=55)[0]  # Ray itself takes a minute, and says nothing
+        return self.run.communicate(timeout=120)[0]  # Ray itself says nothing of it
+
+    def kill(self):
+        self.endpoint.kill()
+        if self.run is not None and self.run.poll() is None:
+            self.run.kill()
+            self.run.communicate()
 
     def read(self, name):
         return json.loads((self.folder / "evalmetrics" / name).read_text(encoding="utf-8"))
@@ -100,7 +107,7 @@ def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
             Far(tmp_path / "own-scorer", storeless, OWN),
             Far(tmp_path / "all-of-it", gone, OWN),
         ]
-        for process in (*heads, *(run.endpoint for run in runs)):
+        for process in (*heads, *runs):
             stack.callback(process.kill)
         for head in heads:
             head.wait()

@@ -311,8 +311,7 @@ def check_value(
             upper = recorded - interval.low if higher else interval.high - recorded
             decision = _noninferior(drop, upper, rule, changed, "")
         elif rule.allowed(recorded) is None:
-            reason = f"{name} is computed by a hook, and its tasks are unknown: the rule "
-            reason += f"{rule.name} can't test it"
+            reason = f"{name} is computed by a hook, without tasks: rule {rule.name} can't test it"
             if against:
                 why = f": {estimate.reason}" if estimate.reason else ""
                 reason = f"{name} has no interval{why}: the rule {rule.name} can't judge it"

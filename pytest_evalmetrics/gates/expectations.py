@@ -92,10 +92,8 @@ class Completeness:
             reason += f"{tasks} {'was' if tasks == 1 else 'were'} found"
             hint = "complete the run; or, where the benchmark has shrunk, set expect.tasks"
         elif not wanted.allows(tasks):
-            reason = f"{many(tasks, 'task', 'was')} found, {tasks - wanted.min} more than there "
-            reason += "should be"
-            hint = "look for another run's rollouts in the files; or, where it has grown, set "
-            hint += "expect.tasks"
+            reason = f"{many(tasks, 'task', 'was')} found, {tasks - wanted.min} too many"
+            hint = "look for another run's rollouts in the files; if it has grown, set expect.tasks"
         path = "expect", "tasks"
         return self._check("tasks", tasks, _bound(wanted), path, reason=reason, hint=hint)
 
@@ -109,17 +107,16 @@ class Completeness:
         more = [] if wanted.max is None else np.flatnonzero(counts > wanted.max).tolist()
         if more:
             value = self.most
-            reason = f"{of_many(len(more), len(counts), 'task', 'has')} more than "
-            reason += f"{many(wanted.min, 'rollout')}: "
-            reason += listed([f"task {names[i]} has {counts[i]}" for i in more])
+            each = [f"task {names[i]} has {counts[i]}" for i in more]
+            than = f"more than {many(wanted.min, 'rollout')}"
+            reason = f"{of_many(len(more), len(counts), 'task', 'has')} {than}: {listed(each)}"
             hint = "look for another run's rollouts in the files; or set num_samples"
         elif few:
             than = "rollouts than the others"
             if stated or self.spec.num_samples is not None:
                 than = f"than {many(wanted.min, 'rollout')}"
             each = [f"task {names[i]} has {counts[i]} of {wanted.min}" for i in few]
-            reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: "
-            reason += listed(each)
+            reason = f"{of_many(len(few), len(counts), 'task', 'has')} fewer {than}: {listed(each)}"
             allow = "expect: {max_missing: 2%}, or expect: {rollouts: any}"
             hint = "" if allowed else f"complete the run; or allow it: {allow}"
         path = ("expect", "rollouts") if stated else ("num_samples",)

@@ -10,9 +10,9 @@ tau is not known from a few runs. It is averaged over its posterior: the scatter
 values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s the standard error
 of one run's value over its tasks (Gelman et al. 2013, Bayesian Data Analysis, section 5.4). The
 prior puts some weight on no such noise at all, the rest on a half-Cauchy distribution of scale 4 s,
-of a rate at most five points (Gelman 2006, Bayesian Analysis 1, 515). Its weights are those for
-which simulations hold the false alarms and the power of docs/calibration.md; two to four runs say
-too little, so that they mostly lend the gate their tasks.
+of a rate at most five points, up to 15 (Gelman 2006, Bayesian Analysis 1, 515). Its weights are
+those for which simulations hold the false alarms and the power of docs/calibration.md; two to four
+runs say too little, so that they mostly lend the gate their tasks.
 """
 
 from __future__ import annotations
@@ -24,15 +24,18 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.stats import bisected, normal_ppf, normal_sf, t_sf
+from pytest_evalmetrics.stats import bisected, mean_se, normal_ppf, normal_sf, t_sf
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.data import PairedMetric
     from pytest_evalmetrics.stats.basics import Floats
 
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-_LARGE = 0.05  # the largest scale for a rate: with few tasks s is large, whatever the runs do
+_LARGEST = 0.15  # noise of a rate, at least three scales: with few tasks s is large
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 
 
@@ -42,6 +45,20 @@ class Runs(msgspec.Struct, frozen=True):
     values: tuple[float, ...]  # of each run, the newest last
     pooled: bool  # whether the drop is from the mean of all runs, or from the newest alone
     more_rollouts: float  # of a task in one such run, as a multiple of those in the current run
+    se: float = math.nan  # of one run's value over its tasks; NaN if a task has no value
+    is_rate: bool = False
+
+    @classmethod
+    def of(cls, pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
+        """Measure the runs of a baseline, each paired with the current run."""
+        last, se = pairs[-1], math.nan
+        more = len(last.rewards_baseline.values) / max(len(last.rewards_current.values), 1)
+        if all(pair.baseline is not None and pair.difference is None for pair in pairs):
+            # how tasks scatter from run to run, without what a run does to all of them
+            values = np.array([pair.baseline for pair in pairs])
+            ses = (mean_se(run, pairs[0].clusters).se for run in values - values.mean(axis=0))
+            se = math.sqrt(sum(each**2 for each in ses) / (len(pairs) - 1))
+        return cls(tuple(each.value_baseline for each in pairs), pooled, more, se, is_rate)
 
 
 class RunNoise(msgspec.Struct, frozen=True):
@@ -60,24 +77,27 @@ def with_run_noise(
     m = len(runs.values)
     further = 1 + (1 / m if runs.pooled else 1.0)
     scatter = float(np.var(runs.values, ddof=1))
-    one_run = se / math.sqrt((1 / m if runs.pooled else 1.0) + runs.more_rollouts)
+    one_run = runs.se
+    if math.isnan(one_run):
+        one_run = se / math.sqrt((1 / m if runs.pooled else 1.0) + runs.more_rollouts)
     if scatter == 0:
         return RunNoise(0.0, p, math.nan, 1.0)
-    if not one_run > 0:  # tasks explain nothing: only the runs predict the next one
+    if not one_run * TAU[-1] > math.sqrt(scatter):  # only the runs predict the next one
         sd = math.sqrt(scatter)
         only = t_sf(drop / math.sqrt(scatter * further), m - 1)
         return RunNoise(sd, max(p, only), math.nan, 1.0)
     sd = math.sqrt(max(scatter - one_run**2, 0.0))
     variance = 1 + TAU**2  # of a run's value, in the unit of the square of `one_run`
     log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / one_run**2 / variance)
-    is_rate = all(0 <= value <= 1 for value in runs.values)
-    scale = min(_SCALE, _LARGE / one_run) if is_rate else _SCALE
-    weights = prior_of(_NO_NOISE.get(m, 0.4), scale) * np.exp(log_likelihood - log_likelihood.max())
+    most = _LARGEST / one_run if runs.is_rate else math.inf
+    weights = prior_of(_NO_NOISE.get(m, 0.4), min(_SCALE, most / 3), most)
+    weights *= np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     tau = (TAU * one_run) ** 2 * further
     if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
         by_tasks = drop / -normal_ppf(p)
         p = tail_of(drop, np.sqrt(by_tasks**2 + tau), weights)
+    se = se or 1e-9  # all tasks moved alike
     sds = np.sqrt(se**2 + tau)
     chance = partial(tail_of, sds=sds, weights=weights)
     exceeded, half = (  # by noise alone, with these chances
@@ -87,9 +107,9 @@ def with_run_noise(
     return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))
 
 
-def prior_of(none: float, scale: float = _SCALE) -> Floats:
-    """Return the prior weights of `TAU`; `none` is the weight of no noise."""
-    prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2)
+def prior_of(none: float, scale: float = _SCALE, most: float = math.inf) -> Floats:
+    """Return the prior weights of `TAU` up to `most`; `none` is the weight of no noise."""
+    prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2) * (most >= TAU)
     prior[0] = 0.0
     prior *= (1 - none) / prior.sum()
     prior[0] = none

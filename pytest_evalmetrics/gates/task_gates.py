@@ -59,8 +59,7 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
     line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
     check = partial(Check, "baseline", "max_broken", agent=agent, bound=bound, line=line)
     if flips is None:
-        reason = "max_broken can't be judged: the rewards of the baseline's tasks are not "
-        reason += "comparable with those of this run"
+        reason = "max_broken can't be judged: the rewards of both sides are not comparable"
         hint = "record a new baseline with --snapshot-update"
         return check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
     if most >= flips.tasks:
@@ -145,8 +144,7 @@ class SingleTasks(msgspec.Struct, frozen=True):
         if not failing:
             yield check(Verdict.PASS, value=asked)
             return
-        reason = f"{of_many(len(failing), asked, 'task')} that must pass "
-        reason += f"{'does' if len(failing) == 1 else 'do'} not: {listed(failing)}"
+        reason = f"{of_many(len(failing), asked, 'task')} of must_pass failed: {listed(failing)}"
         hint = "fix what broke them"
         yield check(Verdict.FAIL, value=asked - len(failing), reason=reason, hint=hint)
 

@@ -158,7 +158,8 @@ def _visible(
         return factor * math.sqrt(variance / n), rollouts_for(variance * k, n * wanted**2)
     good = ends if rule.direction == "higher" else ends[::-1]
     thinned = _Thinned(metric, rewards, k, good)
-    within, between = thinned.variances(thinned.share_of(rule.max_drop))
+    gain, goal = lambda share: -thinned.lost(share)[0], -rule.max_drop
+    within, between = thinned.variances(stats.bisected(gain, goal, 0.0, 1.0, halvings=20))
     needed = rollouts_for(within * k, n * wanted**2 - between)
     return gates.thinned_drop(thinned.lost, factor), needed
 
@@ -226,10 +227,6 @@ class _Thinned:
         drop = self.weight @ (self.full[0] - self._moments(share)[0]).sum(axis=1)
         se = math.sqrt(max(sum(self.variances(share)), 0.0) / self.tasks)
         return self.sign * float(drop), se
-
-    def share_of(self, drop: float) -> float:
-        """Return the share that has to be lost for such a drop."""
-        return stats.bisected(lambda share: -self.lost(share)[0], -drop, 0.0, 1.0, halvings=20)
 
 
 def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:

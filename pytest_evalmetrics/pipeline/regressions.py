@@ -219,8 +219,7 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
     if file is None:
         key = "history" if spec.history_runs else "against"
         message = f"{key}: {getattr(spec, key)} needs a history, and none is named"
-        hint = "name it: --evalmetrics-history FILE, the setting evalmetrics_history, or "
-        hint += "baseline: {history: FILE}"
+        hint = "name it: --evalmetrics-history FILE, evalmetrics_history or baseline: history:"
         raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
     shown = named or file.name
     of_benchmarks, notes = runs_of_history.read_history(file, shown)
@@ -433,8 +432,7 @@ class BaselineComparison:
         if all(change.by_tool for change in touching):
             hint += ", or score today's run as the baseline's was"
         elif self.settings.committed:
-            hint += "; with `baseline: {rescore: true}` it keeps its rows too, and after such "
-            hint += "a change they are scored with today's ruler"
+            hint += "; with `baseline: {rescore: true}` its rows are kept, and scored again then"
         reason = f"{estimate.name} can't be compared with {self.reference.where}: the ruler changed"
         reason += f": {'; '.join(change.text for change in touching)}"
         about = estimate.name, run.shown, reason, hint, "metrics", text
@@ -557,12 +555,8 @@ def gated_metric(
         if any(len(each.tasks) != len(pair.tasks) for each in pairs):
             counts = ", ".join(str(len(each.tasks)) for each in pairs)
             raise BaselineError(f"its runs hold {counts} of the {len(pair.tasks)} compared tasks")
-        rollouts_then = len(pairs[-1].rewards_baseline.values)
-        runs = gates.Runs(
-            values=tuple(each.value_baseline for each in pairs),
-            pooled=metric.unbiased,
-            more_rollouts=rollouts_then / max(len(pair.rewards_current.values), 1),
-        )
+        is_rate = pair.bounded and not metric_names.is_spent(text)
+        runs = gates.Runs.of(pairs, pooled=metric.unbiased, is_rate=is_rate)
     return gates.Gated(pair=pair, rule=rule_of(benchmark, text, bounded=pair.bounded), runs=runs)
 
 
@@ -585,8 +579,7 @@ def unpassable(
             lacking = [run.table.tasks[at] for at in np.flatnonzero(numbers < run.expected)]
             if lacking:
                 reason += f"; some rollouts of these tasks have no number: {listed(lacking, 10)}"
-                hint = "complete the run and record it again, or say what a missing reward is "
-                hint += "worth, such as `expect: {missing_reward: 0.0}`"
+                hint = "complete and record the run again, or set `expect: {missing_reward: 0.0}`"
         yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)
 
 

@@ -188,9 +188,9 @@ def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, 
 def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:
     """List what measures otherwise than it did, in the order of the fingerprints."""
     new_models = {
-        name
-        for name, entry in now.items()
-        if name.startswith(_ANSWERS) and {*entry["model"]} - {*before.get(name, entry)["model"]}
+        n
+        for n, entry in now.items()
+        if n.startswith(_ANSWERS) and _names(entry, "model") - _names(before.get(n, entry), "model")
     }
     before, now = (
         {n: entry for n, entry in side.items() if not n.startswith(_ANSWERS) or n in new_models}
@@ -199,31 +199,31 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
     gone = {name: entry for name, entry in before.items() if name not in now}
     changes: list[RulerChange] = []
     for name, entry in now.items():
-        kind, scores = _kind(name), _scores(entry)
+        kind, scores = _kind(name), _names(entry)
         where = "" if name == _REWARD else f" ({name})"
         if (was := before.get(name)) is not None:
             for key, text in differences(was, entry):
-                of = {key.removeprefix(_FIELD)} if key.startswith(_FIELD) else scores | _scores(was)
+                of = {key.removeprefix(_FIELD)} if key.startswith(_FIELD) else scores | _names(was)
                 if key != "scores" or not name.startswith((_TOOL, _ANSWERS)):
                     changes.append(RulerChange(f"{text}{where}", name, key, frozenset(of)))
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
-            alike = (n for n in gone if _kind(n) == kind and scores & _scores(gone[n]))
+            alike = (n for n in gone if _kind(n) == kind and scores & _names(gone[n]))
             old = "none"
             if (replaced := next(alike, None)) is not None:
                 old = replaced.removeprefix(kind)
-                scores |= _scores(gone.pop(replaced))
+                scores |= _names(gone.pop(replaced))
             text = f"{kind}{old} -> {name.removeprefix(kind)}"
             changes.append(RulerChange(text, name, "", scores))
     changes += [
-        RulerChange(f"{name} -> none", name, "", _scores(entry))
+        RulerChange(f"{name} -> none", name, "", _names(entry))
         for name, entry in gone.items()
         if not name.startswith(_OF_TASKS)
     ]
     return tuple(changes)
 
 
-def _scores(entry: Mapping[str, Any]) -> frozenset[str]:
-    return frozenset(map(str, s) if isinstance(s := entry.get("scores"), list | tuple) else ())
+def _names(entry: Mapping[str, Any], key: str = "scores") -> frozenset[str]:
+    return frozenset(map(str, names) if isinstance(names := entry.get(key), list | tuple) else ())
 
 
 def changed_gates(

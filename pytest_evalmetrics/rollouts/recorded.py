@@ -81,8 +81,7 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
             for chunk in loader.read(source):
                 if len(chunk.records) != len(chunk.places):
                     message = "the rows of this format can't be scored: only its numbers are read"
-                    hint = "write JSON Lines (.jsonl), CSV or Parquet; or let the loader give "
-                    hint += "records where it is asked for whole rows"
+                    hint = "write JSON Lines, CSV or Parquet; or let the loader give whole records"
                     raise source.error(message, hint=hint)
                 names = chunk.names or [source.at(int(place)) for place in chunk.places]
                 yield from zip(names, map(dict, chunk.records), strict=True)

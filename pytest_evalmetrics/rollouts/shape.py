@@ -328,8 +328,7 @@ class _Rows:
             others = [item for item in items if item not in homes]
             if others and (name.endswith("_ids") or len(others) < len(items)):
                 message = f"{name} has {many(len(others), 'id')} of no list that is named"
-                hint = f"say what they are worth, null for missing: lists: {{{name}: null}}, "
-                hint += "or name the list that they are in"
+                hint = f"name their list, or say what they are worth: lists: {{{name}: null}}"
                 raise self._error(f"{message}, such as {others[0]!r}", "lists", hint=hint)
 
     def _filtered(self, rows: list[PlacedRow], path: str, accepted: set[str]) -> list[PlacedRow]:

@@ -472,8 +472,7 @@ def open_source(file: RolloutFile) -> Source:
         what = "the file is empty" if size == 0 else "the file holds no row"
         raise DataError(what, file=shown, hint="did the run that writes it fail?")
     if head[:_HTML].lower().startswith((b"<!doctype html", b"<html")):
-        hint = "is it a login page, or a page about the file? name the raw file, and check that it "
-        hint += "can be read without logging in"
+        hint = "is it a login page, or a page about the file? name a raw file that needs no login"
         raise DataError("this is a web page, not rollouts", file=shown, hint=hint)
     if head.startswith(_LFS):
         what = "this is a Git LFS pointer, not the file itself"

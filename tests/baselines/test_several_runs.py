@@ -1,6 +1,7 @@
 """Baselines of several runs: recorded one after the other, or named as files."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -175,16 +176,17 @@ def test_p_is_the_predictive_tail(m, drop, times):
         return float(stats.norm.sf(drop / np.hypot(se, tau * np.sqrt(1 + 1 / m))))
 
     def slab(f):
-        def over(x):  # tau = scale tan(x): a half-Cauchy prior
+        def over(x):  # tau = scale tan(x): a half-Cauchy prior, up to 15 points
             tau = scale * np.tan(x)
-            return f(tau) * weight(tau) * 2 / np.pi
+            return f(tau) * weight(tau) / end
 
-        return float(integrate.quad(over, 0, np.arctan(60 * s / scale), limit=400)[0])
+        end = np.arctan(min(60 * s, 0.15) / scale)
+        return float(integrate.quad(over, 0, end, limit=400)[0])
 
     mass = none * weight(0) + (1 - none) * slab(lambda _: 1.0)
     p = (none * weight(0) * tail(0) + (1 - none) * slab(tail)) / mass
     noisy = with_run_noise(
-        Runs(tuple(values.tolist()), pooled=True, more_rollouts=1.0),
+        Runs(tuple(values.tolist()), pooled=True, more_rollouts=1.0, is_rate=True),
         drop=drop,
         p=float(stats.norm.sf(drop / se)),
         se=se,
@@ -194,6 +196,30 @@ def test_p_is_the_predictive_tail(m, drop, times):
     assert noisy.p == pytest.approx(p, rel=0.05)
     assert noisy.p >= stats.norm.sf(drop / se) * 0.999
     assert noisy.sd == pytest.approx(np.sqrt(max(scatter - s**2, 0)), rel=1e-5)
+
+
+def test_the_error_of_a_run_is_what_its_tasks_do_beyond_the_run():
+    """The residual of an analysis of variance of tasks and runs."""
+    values = np.random.default_rng(0).random((3, 20)) + np.array([[0.0], [0.3], [0.1]])
+    rewards = SimpleNamespace(values=values[0])
+    sides = {"rewards_baseline": rewards, "rewards_current": rewards}
+    means = {"difference": None, "clusters": None, **sides}
+    pairs = [SimpleNamespace(baseline=v, value_baseline=v.mean(), **means) for v in values]
+    run, task = np.indices(values.shape).reshape(2, -1)
+    design = np.hstack([run[:, None] == range(3), task[:, None] == range(20)]).astype(float)
+    effects, _, rank, _ = np.linalg.lstsq(design, values.ravel())
+    mean_square = ((values.ravel() - design @ effects) ** 2).sum() / (values.size - rank)
+    assert Runs.of(pairs, pooled=True, is_rate=False).se == pytest.approx(np.sqrt(mean_square / 20))
+
+
+def test_a_collapse_fails_however_runs_scatter(project):
+    project.bench("metrics: [mean_reward]\nbaseline: true")
+    for misses in (2, 10):
+        project.rollouts(np.array([0.0] * misses + [1.0] * (40 - misses)).reshape(4, 10).T.tolist())
+        assert project.run(*ADD).ret == 0
+    project.rollouts([[0.0] * 4] * 10)
+    assert project.run().ret == 1
+    assert check(project)["evidence"]["run_sd"] > 0.1
 
 
 def test_runs_that_do_not_scatter_change_nothing():

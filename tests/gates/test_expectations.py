@@ -32,7 +32,7 @@ COMPLETENESS = [
     ("tasks", THREE, "expect: {tasks: 10}", "FAIL", "7 of 10 tasks are missing: 3 were found"),
     ("tasks", THREE, "expect: {tasks: 3}", "PASS", ""),
     ("tasks", THREE, "expect: {tasks: '>= 4'}", "FAIL", "*"),
-    ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 more than there should be*"),
+    ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 too many*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 2", "FAIL", "*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 1", "FAIL", "*more than 1 rollout: task 0 has 2"),
     ("rollouts", TWO_AND_ONE, "expect: {rollouts: any}", None, ""),

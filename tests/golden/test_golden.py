@@ -81,11 +81,7 @@ def rewards(text: str) -> list[dict[str, Any]]:
     tasks = [part.partition("*")[::2] for part in text.split()]
     rows = [row for count, row in tasks for _ in range(int(count))]
     return [
-        {
-            "_ng_task_index": t,
-            "_ng_rollout_index": s,
-            "reward": None if c == "." else float(c),
-        }
+        {"_ng_task_index": t, "_ng_rollout_index": s, "reward": None if c == "." else float(c)}
         for t, row in enumerate(rows)
         for s, c in enumerate(row)
     ]

@@ -30,10 +30,7 @@ BENCHMARK = {
     "metrics": "mean_reward",
     "expect": {"rollouts": "any"},
 }
-WHOLE = (
-    {"type": "tool_call_accuracy"},
-    {"type": "tool-calling", "reference": "{{tool_calls}}"},
-)
+WHOLE = ({"type": "tool_call_accuracy"}, {"type": "tool-calling", "reference": "{{tool_calls}}"})
 SCORERS = {
     "tool_call_accuracy": WHOLE[0],
     "flexible": {**WHOLE[0], "strict_order": False},

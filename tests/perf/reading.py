@@ -220,11 +220,7 @@ def measure(program, path, processes=1):
         check=True,
         capture_output=True,
         text=True,
-        env={
-            **environ,
-            "PYTHONPATH": str(TESTS.parent),
-            "EVALMETRICS_PROCESSES": str(processes),
-        },
+        env={**environ, "PYTHONPATH": str(TESTS.parent), "EVALMETRICS_PROCESSES": str(processes)},
     ).stdout
     return tuple(map(float, output.split()))
 

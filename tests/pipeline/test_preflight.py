@@ -58,12 +58,7 @@ FAULTS = {
         ":5:*: *as it is written*",
     ),
     "system": (ONLINE, "name: m}", 'name: m, system_prompt: "{{ level }}"}', ":4:*: *as written*"),
-    "judge": (
-        ONLINE,
-        'exact-match, reference: "{{ item.reference }}"}',
-        JUDGED,
-        ":7:*: *'y'*",
-    ),
+    "judge": (ONLINE, 'exact-match, reference: "{{ item.reference }}"}', JUDGED, ":7:*: *'y'*"),
     "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
     "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
     "value": (

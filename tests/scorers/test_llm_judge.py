@@ -11,10 +11,7 @@ from pytest_evalmetrics.ext import CallError, Row
 QUALITY = {"name": "quality", "description": "how good", "minimum": 1, "maximum": 5}
 TONE = {
     "name": "tone",
-    "rubric": [
-        {"label": "kind", "value": 1, "description": "warm"},
-        {"label": "cold", "value": 0},
-    ],
+    "rubric": [{"label": "kind", "value": 1, "description": "warm"}, {"label": "cold", "value": 0}],
 }
 SAY = "Rate {{ item.text }}. [[say: {{ item.say }}]]"
 MODEL = {"url": "http://h/v1", "name": "a"}

@@ -106,10 +106,7 @@ def test_whatever_an_answer_depends_on_changes_the_key(other):
 @pytest.mark.parametrize(
     "same",
     [
-        replace(
-            CALL,
-            endpoint=Endpoint(URL, KEY, timeout_s=1.0, max_retries=9, parallelism=3),
-        ),
+        replace(CALL, endpoint=Endpoint(URL, KEY, timeout_s=1.0, max_retries=9, parallelism=3)),
         replace(CALL, label="other"),
         replace(CALL, versions={"prompt": "p", "model": "m1"}),
         replace(CALL, identity=CALL.payload, payload=b"1"),

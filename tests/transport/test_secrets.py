@@ -53,12 +53,7 @@ def test_what_no_header_can_hold_is_refused_without_being_shown(value):
 
 def test_it_is_never_shown():
     secret = Secret("my-key", "MY_KEY", VALUE)
-    shown = [
-        str(secret),
-        f"{secret}",
-        f"{secret!r:>40}",
-        repr({1: [secret]}),
-    ]
+    shown = [str(secret), f"{secret}", f"{secret!r:>40}", repr({1: [secret]})]
     with pytest.raises(LookupError) as error:
         {}[secret]
     whole = traceback.TracebackException.from_exception(error.value, capture_locals=True)

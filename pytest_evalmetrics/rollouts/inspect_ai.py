@@ -107,7 +107,7 @@ class InspectAi(ToolLoader):
         status = log.get("status") or "started"
         rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
-            hint = "did it fail? else run the eval without --no-log-samples, and give the whole log"
+            hint = "did the run fail? else run it without --no-log-samples, and give the whole log"
             raise source.error(f"this log holds no samples (its status: {status})", hint=hint)
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         if status != "success":

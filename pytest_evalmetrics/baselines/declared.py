@@ -164,11 +164,9 @@ class Declared:
             function = match[0].rpartition(".")[2] if match and match[0] not in functions else ""
             return bool(text and function) and not re.search(rf"\bdef {function}\b", text)
 
-        def has_ended(stem: str) -> bool:
-            return any(stem == test or stem.startswith(f"{test}-") for test in ended)
-
         unasked = [path for path in kept if path.stem.casefold() not in asked]
-        return [p for p in unasked if is_gone(p.stem) or has_ended(p.stem.casefold())]
+        begun = tuple(f"{test}-" for test in ended)
+        return [p for p in unasked if is_gone(p.stem) or f"{p.stem.casefold()}-".startswith(begun)]
 
     def _stems(self, folder: Path) -> dict[str, list[str]]:
         """List the possible benchmark files of a folder by their stems."""

@@ -243,6 +243,11 @@ def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # n
         if 0.5**comparison.units * rule.benchmarks >= rule.alpha and not comparison.by_rollouts:
             return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
         return Decision(Verdict.WARN, reason=of)
+    worst = 0.0 if rule.sign > 0 else 1.0
+    if pair.bounded and pair.current is not None and (pair.current == worst).all():
+        verdict = Verdict.INCONCLUSIVE if p < rule.warn_alpha else Verdict.PASS
+        few = f"all is lost, but too few tasks had anything to lose for p < {rule.alpha:g}"
+        return Decision(verdict, "blind", few)
     return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
 
 

@@ -89,6 +89,8 @@ def check_regression(
             "min_coverage": min_coverage,
             "why": decision.why,
         }
+        if decision.why == "blind":
+            evidence["blind"] = decision.reason
         if look is not None and bound is not None and not math.isnan(comparison.result.p):
             evidence["look"] = look.of_gate(bound, decision, comparison.result, worst.result.p)
         check = Check(
@@ -180,9 +182,7 @@ def _change(comparison: Comparison, p: float) -> str:
     """Describe a change on one line: both values, the loss, how sure it is, the flips."""
     pair, drop = comparison.pair, comparison.drop
     baseline, current = pair.value_baseline, pair.value_current
-    went = "rose" if current > baseline else "fell"
-    if current == baseline:
-        went = "went"
+    went = "went" if current == baseline else "rose" if current > baseline else "fell"
     text = f"{pair.name} {went} from {baseline:.4g} to {current:.4g}: "
     text += f"{'a loss' if drop >= 0 else 'a gain'} of {abs(drop):.4g}"
     if math.isfinite(comparison.result.low):

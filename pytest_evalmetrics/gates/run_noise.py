@@ -77,9 +77,7 @@ def with_run_noise(
     m = len(runs.values)
     further = 1 + (1 / m if runs.pooled else 1.0)
     scatter = float(np.var(runs.values, ddof=1))
-    one_run = runs.se
-    if math.isnan(one_run):
-        one_run = se / math.sqrt((1 / m if runs.pooled else 1.0) + runs.more_rollouts)
+    one_run = runs.se if runs.se >= 0 else se / math.sqrt(further - 1 + runs.more_rollouts)
     if scatter == 0:
         return RunNoise(0.0, p, math.nan, 1.0)
     if not one_run * TAU[-1] > math.sqrt(scatter):  # only the runs predict the next one

@@ -67,8 +67,7 @@ def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: in
         return check(Verdict.INCONCLUSIVE, reason=reason, hint="choose a smaller max_broken")
     broken, reason = len(flips.broken), ""
     if broken:
-        reason = f"{many(broken, 'task')} passed all rollouts in the baseline and now "
-        reason += f"{'passes' if broken == 1 else 'pass'} none: {listed(flips.broken)}"
+        reason = f"{many(broken, 'task')} went from all passing to none: {listed(flips.broken)}"
     if broken <= most:
         return check(Verdict.PASS, value=broken, reason=reason)
     hint = "fix them; or, if the change is intended, accept it with --snapshot-update"

@@ -20,7 +20,7 @@ UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01  # the end of a drop of 0.05 of 100
 
 def comparison(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     """A comparison of 100 tasks with these numbers."""
-    pair = make_pair([[0.0]], [[0.0]], value_baseline=baseline, value_current=baseline - drop)
+    pair = make_pair([[0.5]], [[0.5]], value_baseline=baseline, value_current=baseline - drop)
     result = compared(pair).result
     baseline_value = {
         "gated": Gated(pair, rule()),

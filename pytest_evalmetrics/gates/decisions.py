@@ -167,7 +167,7 @@ class Decision(msgspec.Struct, frozen=True):
     """The verdict of a rule."""
 
     verdict: Verdict
-    # of an INCONCLUSIVE: untested, blind, run, require_mde, not_shown, no_pairs, coverage, ...
+    # what kept it from a sure answer: untested, blind, run, require_mde, no_pairs, coverage, ...
     why: str = ""
     reason: str = ""  # the same in words, with remarks
 

@@ -9,10 +9,10 @@ runs in the baseline (the prediction interval of a further value).
 tau is not known from a few runs. It is averaged over its posterior: the scatter S^2 of the runs'
 values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s the standard error
 of one run's value over its tasks (Gelman et al. 2013, Bayesian Data Analysis, section 5.4). The
-prior puts some weight on no such noise at all, the rest on a half-Cauchy distribution of scale 4 s,
-of a rate at most five points, up to 15 (Gelman 2006, Bayesian Analysis 1, 515). Its weights are
-those for which simulations hold the false alarms and the power of docs/calibration.md; two to four
-runs say too little, so that they mostly lend the gate their tasks.
+prior puts some weight on no such noise at all, and the rest on a half-Cauchy distribution of scale
+4 s (Gelman 2006, Bayesian Analysis 1, 515); for a rate the scale is at most 5 points, and tau at
+most 15. The weights are those that give the false alarms and the power of docs/calibration.md. Two
+to four runs say little about tau: with them, the gate mostly gains rollouts.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-_LARGEST = 0.15  # noise of a rate, at least three scales: with few tasks s is large
+_LARGEST = 0.15  # the most noise of a rate, and three times the largest scale of its prior
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 
 
@@ -54,7 +54,7 @@ class Runs(msgspec.Struct, frozen=True):
         last, se = pairs[-1], math.nan
         more = len(last.rewards_baseline.values) / max(len(last.rewards_current.values), 1)
         if all(pair.baseline is not None and pair.difference is None for pair in pairs):
-            # how tasks scatter from run to run, without what a run does to all of them
+            # how much tasks differ between runs, without the shifts that all of them share
             values = np.array([pair.baseline for pair in pairs])
             ses = (mean_se(run, pairs[0].clusters).se for run in values - values.mean(axis=0))
             se = math.sqrt(sum(each**2 for each in ses) / (len(pairs) - 1))

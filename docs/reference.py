@@ -12,7 +12,12 @@ if TYPE_CHECKING:
     from sphinx.application import Sphinx
 
 PAGE = Path(__file__).parent / "reference" / "benchmark-file.md"
-SCHEMA = Path(__file__).parents[1] / "pytest_evalmetrics" / "schemas" / "benchmark.schema.json"
+SCHEMA = (
+    Path(__file__).parents[1]
+    / "pytest_evalmetrics"
+    / "schemas"
+    / "benchmark.schema.json"
+)
 
 
 def setup(app: Sphinx) -> dict[str, Any]:
@@ -36,7 +41,11 @@ def lines(schema: Mapping[str, Any]) -> Iterator[str]:
     yield "Generated from the types that validate the files. `pytest --evalmetrics-schema` prints"
     yield "the same as JSON Schema."
     types = schema["$defs"]
-    names = [name for name in types if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")]
+    names = [
+        name
+        for name in types
+        if name not in ("NamedBenchmarkSpec", "PartialBenchmarkSpec")
+    ]
     for name in sorted(names, key=lambda n: (n != "BenchmarkSpec", n)):
         yield from table(name, types[name])
 
@@ -48,7 +57,12 @@ def table(name: str, spec: Mapping[str, Any]) -> Iterator[str]:
         return
     title = spec.get("title", name).removesuffix("Spec")
     kind = keys.get("type", {}).get("const")
-    yield from ("", f"({name.lower()})=", f"## {f'`type: {kind}`' if kind else title}", "")
+    yield from (
+        "",
+        f"({name.lower()})=",
+        f"## {f'`type: {kind}`' if kind else title}",
+        "",
+    )
     if spec.get("description"):
         yield from (spec["description"].replace("\n", " "), "")
     yield "| key | value | default | |"
@@ -56,7 +70,13 @@ def table(name: str, spec: Mapping[str, Any]) -> Iterator[str]:
     for key, value in keys.items():
         needed = key in spec.get("required", ())
         default = value.get("default")
-        shown = "required" if needed else "" if default is None else f"`{json.dumps(default)}`"
+        shown = (
+            "required"
+            if needed
+            else ""
+            if default is None
+            else f"`{json.dumps(default)}`"
+        )
         description = cell(value.get("description", ""))
         yield f"| `{key}` | {kind_of(value)} | {cell(shown)} | {description} |"
 

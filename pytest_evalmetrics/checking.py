@@ -7,9 +7,18 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
-from pytest_evalmetrics.baselines.declared import benchmark_name, name_of_test, shown_below
+from pytest_evalmetrics.baselines.declared import (
+    benchmark_name,
+    name_of_test,
+    shown_below,
+)
 from pytest_evalmetrics.config import benchmark_in_python, load_benchmarks
-from pytest_evalmetrics.errors import CheckError, EvalMetricsError, GateFailed, did_you_mean
+from pytest_evalmetrics.errors import (
+    CheckError,
+    EvalMetricsError,
+    GateFailed,
+    did_you_mean,
+)
 from pytest_evalmetrics.items import failure_of, names_for, run_benchmark
 from pytest_evalmetrics.rollouts import table_in_memory
 from pytest_evalmetrics.session import PAYLOADS, let_register, session_of
@@ -24,7 +33,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.results import BenchmarkResult
 
 _SHOWN = 8  # lines of a call
-_NO_KEYS = ("self", "rewards", "name", "scores", "labels", "fail")  # of a benchmark file
+_NO_KEYS = (
+    "self",
+    "rewards",
+    "name",
+    "scores",
+    "labels",
+    "fail",
+)  # of a benchmark file
 
 
 class EvalMetrics:
@@ -88,16 +104,22 @@ pass_estimator, breakdown, cluster, description
         CheckError, ConfigError
             The call means nothing: two checks of one name, an unknown metric, no numbers.
         """
-        settings = {k: v for k, v in locals().items() if k not in _NO_KEYS and v is not None}
+        settings = {
+            k: v for k, v in locals().items() if k not in _NO_KEYS and v is not None
+        }
         __tracebackhide__ = True
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
             label = self._claim(name)
             where: dict[str, Any] = {"file": self._item.path, "line": frame.f_lineno}
             own = benchmark_name(self._test, name)
-            benchmark = benchmark_in_python(settings, name=own, shown=self._file, **where)
+            benchmark = benchmark_in_python(
+                settings, name=own, shown=self._file, **where
+            )
             table = table_in_memory(rewards, scores=scores, labels=labels)
-            result = run_benchmark(self._item, benchmark, label=label, file=self._file, table=table)
+            result = run_benchmark(
+                self._item, benchmark, label=label, file=self._file, table=table
+            )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
         if fail and (failure := failure_of(result)):
@@ -152,19 +174,27 @@ pass_estimator, breakdown, cluster, description
                 label, spec = self._claim(each), by_name[each].spec
                 own = replace(spec, name=benchmark_name(self._test, each))
                 benchmark = replace(by_name[each], spec=own)
-                results[each] = run_benchmark(self._item, benchmark, label=label, file=shown)
+                results[each] = run_benchmark(
+                    self._item, benchmark, label=label, file=shown
+                )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
-        failures = [f for r in results.values() if fail and (f := failure_of(r)) is not None]
+        failures = [
+            f for r in results.values() if fail and (f := failure_of(r)) is not None
+        ]
         if failures:
-            worst = next((f for f in failures if not isinstance(f, GateFailed)), failures[0])
+            worst = next(
+                (f for f in failures if not isinstance(f, GateFailed)), failures[0]
+            )
             joined = type(worst)("\n\n".join(map(str, failures)))
             raise _shown_at(frame, joined, self._file)
         return results if name is None else results[name]
 
     def _claim(self, name: Any) -> str:
         """Reserve a name for one check; return the label of its result."""
-        if name is not None and (not isinstance(name, str) or not name.strip() or "::" in name):
+        if name is not None and (
+            not isinstance(name, str) or not name.strip() or "::" in name
+        ):
             raise CheckError(f"{name!r} can't name a check: expected text without '::'")
         if name in self._names:
             which = "without a name" if name is None else f"named {name!r}"
@@ -187,7 +217,10 @@ def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetri
     begins, ends, *_ = list(code.co_positions())[frame.f_lasti // 2]
     first = begins or frame.f_lineno
     last = min(ends or first, first + _SHOWN - 1)
-    call = [f"> {linecache.getline(code.co_filename, n).rstrip()}" for n in range(first, last + 1)]
+    call = [
+        f"> {linecache.getline(code.co_filename, n).rstrip()}"
+        for n in range(first, last + 1)
+    ]
     at = f"{file}:{frame.f_lineno}: in {code.co_name}"
     error.shown = "\n".join([at, *call, "", str(error)])
     return error

@@ -1,5 +1,4 @@
 """``evalmetrics compare A B`` and ``culprit A B C``: recorded runs, without a benchmark file."""
-# ruff: noqa: PLC0415 - nothing is loaded that only another command or format needs
 
 from __future__ import annotations
 
@@ -30,7 +29,15 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 _WIDE = 200  # columns if there is no terminal
 _FIELDS = ("task", "sample", "agent", "reward")
-_ANSWERS = ("answer", "output_text", "response", "output", "completion", "prediction", "pred")
+_ANSWERS = (
+    "answer",
+    "output_text",
+    "response",
+    "output",
+    "completion",
+    "prediction",
+    "pred",
+)
 _HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST = 5  # tasks that a line names
 
@@ -63,22 +70,35 @@ class Difference:
     @property
     def equivalent(self) -> bool | None:
         """Whether the runs differ by less than the margin, at p < 0.05; None if not asked."""
-        return None if self.p_equivalent is None else self.p_equivalent < 0.05  # noqa: PLR2004
+        return None if self.p_equivalent is None else self.p_equivalent < 0.05
 
 
-def _benchmark(given: Namespace, rollouts: Any, baseline: Mapping[str, Any]) -> Benchmark:
+def _benchmark(
+    given: Namespace, rollouts: Any, baseline: Mapping[str, Any]
+) -> Benchmark:
     from pytest_evalmetrics.config import benchmark_in_python
 
     values = {"rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
-    values["baseline"] = {**baseline, **_named(given, ("max_drop", "alpha", "direction"))}
-    place: dict[str, Any] = {"file": Path.cwd() / "compare", "line": 1, "shown": given.command}
+    values["baseline"] = {
+        **baseline,
+        **_named(given, ("max_drop", "alpha", "direction")),
+    }
+    place: dict[str, Any] = {
+        "file": Path.cwd() / "compare",
+        "line": 1,
+        "shown": given.command,
+    }
     benchmark = benchmark_in_python(values, name="run", what="command", **place)
     return replace(benchmark, in_python=False)
 
 
 def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
-    return {name: value for name in names if (value := getattr(given, name, None)) is not None}
+    return {
+        name: value
+        for name in names
+        if (value := getattr(given, name, None)) is not None
+    }
 
 
 # -- runs ------------------------------------------------------------------------------------
@@ -86,17 +106,25 @@ def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
 
 def _short_names(paths: Sequence[str]) -> list[str]:
     """Name runs by the shortest unique ends of their paths."""
-    ends = (["/".join(Path(path).parts[-parts:]) for path in paths] for parts in range(1, 9))
+    ends = (
+        ["/".join(Path(path).parts[-parts:]) for path in paths] for parts in range(1, 9)
+    )
     return next((names for names in ends if len(set(names)) == len(names)), [*paths])
 
 
 def _reports_of(paths: Sequence[str]) -> list[Path]:
     """Return the runs' reports; none if all of them are rollouts."""
-    files = [path / "report.json" if path.is_dir() else path for path in map(Path, paths)]
-    reports = [f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()]
+    files = [
+        path / "report.json" if path.is_dir() else path for path in map(Path, paths)
+    ]
+    reports = [
+        f.resolve() for f in files if f.name.endswith("report.json") and f.is_file()
+    ]
     if reports and len(reports) < len(paths):
         hint = "compare files of rollouts with each other, or reports with each other"
-        raise EvalMetricsError("some of these runs are reports, and some are rollouts", hint=hint)
+        raise EvalMetricsError(
+            "some of these runs are reports, and some are rollouts", hint=hint
+        )
     return reports
 
 
@@ -107,14 +135,21 @@ def _benchmarks(report: Path) -> dict[str, str]:
         return {entry["name"]: entry["file"] for entry in entries}
     except (OSError, ValueError, TypeError, KeyError):
         hint = "name a report.json that a run of this plugin wrote"
-        raise EvalMetricsError("not the report of a run", file=str(report), hint=hint) from None
+        raise EvalMetricsError(
+            "not the report of a run", file=str(report), hint=hint
+        ) from None
 
 
-def _tables_of(report: Path, benchmark: str, file: str, shown: str) -> dict[str, RolloutTable]:
+def _tables_of(
+    report: Path, benchmark: str, file: str, shown: str
+) -> dict[str, RolloutTable]:
     from pytest_evalmetrics.baselines import document as baselines
 
     recorded = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
-    return {agent: table for agent, (table,) in baselines.tables(recorded, file=shown).items()}
+    return {
+        agent: table
+        for agent, (table,) in baselines.tables(recorded, file=shown).items()
+    }
 
 
 def _rollouts_at(path: str) -> Path:
@@ -125,11 +160,15 @@ def _rollouts_at(path: str) -> Path:
     if place.is_dir() and any(place.glob("*.json*")):
         place /= "*.json*"
     elif not place.exists() and not any(sign in path for sign in "*?["):
-        raise EvalMetricsError(f"there is no file or folder {path}", hint="name a recorded run")
+        raise EvalMetricsError(
+            f"there is no file or folder {path}", hint="name a recorded run"
+        )
     return place
 
 
-def _as_named_or_guessed(path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]) -> T:
+def _as_named_or_guessed(
+    path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]
+) -> T:
     """Read runs with the keys of `rollouts:` that options name, or else that fit the first run."""
     if named := _named(given, _FIELDS):
         return read({"fields": named})
@@ -165,7 +204,7 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
     paths, names, notes = given.runs, _short_names(given.runs), list[str]()
     if len(paths) == 1 and "=" in paths[0]:
         names, paths, notes = runs_of_commits(paths[0])
-    if len(paths) < 2:  # noqa: PLR2004 - nothing came before one
+    if len(paths) < 2:  # nothing came before one
         raise EvalMetricsError("two runs or more are needed, the oldest first")
     lines, is_worse = [], False
     benchmark = _benchmark(given, "(runs)", {})
@@ -180,7 +219,9 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
     return [*lines, *notes], is_worse
 
 
-def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, RolloutTable]]:
+def _series(
+    paths: Sequence[str], given: Namespace
+) -> dict[str, dict[int, RolloutTable]]:
     """Return the rollouts of each benchmark and agent, by the place of their run."""
     from pytest_evalmetrics import metrics, rollouts
 
@@ -194,12 +235,18 @@ def _series(paths: Sequence[str], given: Namespace) -> dict[str, dict[int, Rollo
                 series.setdefault(title, {})[at] = table
 
     def load(shape: Mapping[str, Any]) -> list[RolloutTable]:
-        specs = [_benchmark(given, {"path": str(path), **shape}, {}).spec for path in files]
+        specs = [
+            _benchmark(given, {"path": str(path), **shape}, {}).spec for path in files
+        ]
         here = Path.cwd()
-        return [rollouts.load(s.rows, here, scores=metrics.plan(s).scores) for s in specs]
+        return [
+            rollouts.load(s.rows, here, scores=metrics.plan(s).scores) for s in specs
+        ]
 
     files = [] if reports else [*map(_rollouts_at, paths)]
-    for at, table in enumerate(_as_named_or_guessed(files[0], given, load) if files else ()):
+    for at, table in enumerate(
+        _as_named_or_guessed(files[0], given, load) if files else ()
+    ):
         for agent, part in table.by_agent():
             series.setdefault(agent if len(table.agents) > 1 else "", {})[at] = part
     return series
@@ -223,30 +270,40 @@ def _compare(given: Namespace) -> list[Difference]:
     return differences
 
 
-def _of_rollouts(name: str, first: Path, path: Path, given: Namespace) -> list[Difference]:
+def _of_rollouts(
+    name: str, first: Path, path: Path, given: Namespace
+) -> list[Difference]:
     def compared(shape: dict[str, Any]) -> list[Difference]:
         before, now = ({"path": str(each), **shape} for each in (first, path))
         benchmark = _benchmark(given, now, {"rollouts": before})
         differences = [*_differences(name, benchmark, None, given)]
         churn = _churn(before, now, given)
-        return [replace(d, churn=churn.get(d.agent, churn.get(""))) for d in differences]
+        return [
+            replace(d, churn=churn.get(d.agent, churn.get(""))) for d in differences
+        ]
 
     return _as_named_or_guessed(first, given, compared)
 
 
-def _of_reports(name: str, first: Path, path: Path, given: Namespace) -> Iterator[Difference]:
+def _of_reports(
+    name: str, first: Path, path: Path, given: Namespace
+) -> Iterator[Difference]:
     for benchmark, file in _benchmarks(first).items():
         try:
             tables = _tables_of(path, benchmark, file, name)
         except EvalMetricsError as error:
-            yield Difference(name, benchmark, "", "", Verdict.INCONCLUSIVE, error.message)
+            yield Difference(
+                name, benchmark, "", "", Verdict.INCONCLUSIVE, error.message
+            )
             continue
         compared = _benchmark(given, "(a report)", {"report": str(first)})
         compared = replace(compared, spec=replace(compared.spec, name=benchmark))
         for agent, table in tables.items():
             whose = agent if len(tables) > 1 else ""
             for difference in _differences(name, compared, table, given):
-                if difference.metric != "agent":  # the others are compared by themselves
+                if (
+                    difference.metric != "agent"
+                ):  # the others are compared by themselves
                     yield replace(difference, benchmark=benchmark, agent=whose)
 
 
@@ -277,7 +334,9 @@ def _differences(
             margin=given.margin,
             p_equivalent=_equivalence(evidence, given.margin),
             detectable=evidence.get("mde"),
-            worst=tuple(str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]),
+            worst=tuple(
+                str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]
+            ),
         )
 
 
@@ -285,18 +344,26 @@ def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | N
     """Test for equivalence within the margin by two one-sided tests (Schuirmann 1987)."""
     from pytest_evalmetrics.stats import t_sf
 
-    drop, se, units = evidence.get("drop"), evidence.get("se"), evidence.get("units") or 0
-    if margin is None or drop is None or se is None or units < 2:  # noqa: PLR2004 - no spread
+    drop, se, units = (
+        evidence.get("drop"),
+        evidence.get("se"),
+        evidence.get("units") or 0,
+    )
+    if margin is None or drop is None or se is None or units < 2:  # no spread
         return None
     if se == 0:
         return float(abs(drop) >= margin)
-    return max(t_sf((margin - drop) / se, units - 1), t_sf((margin + drop) / se, units - 1))
+    return max(
+        t_sf((margin - drop) / se, units - 1), t_sf((margin + drop) / se, units - 1)
+    )
 
 
 # -- how many answers are others -------------------------------------------------------------
 
 
-def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -> dict[str, float]:
+def _churn(
+    first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace
+) -> dict[str, float]:
     """Compute the share of rollouts whose answer changed, by agent and overall (``""``)."""
     from pytest_evalmetrics import rollouts
 
@@ -305,10 +372,14 @@ def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -
     try:
         if name is None:  # the first usual name that holds text
             _, row = next(rollouts.records(both[0], Path.cwd()), ("", {}))
-            name = next((key for key in _ANSWERS if isinstance(row.get(key), str)), None)
+            name = next(
+                (key for key in _ANSWERS if isinstance(row.get(key), str)), None
+            )
         if name is None:
             return {}
-        tables = [rollouts.load(r, Path.cwd(), scores=(), categories=(name,)) for r in both]
+        tables = [
+            rollouts.load(r, Path.cwd(), scores=(), categories=(name,)) for r in both
+        ]
     except EvalMetricsError:
         if given.answer is not None:
             raise
@@ -324,9 +395,14 @@ def _churn(first: Mapping[str, Any], run: Mapping[str, Any], given: Namespace) -
 def _answers(table: RolloutTable, name: str, alone: bool) -> Iterator[tuple[Any, str]]:
     """Yield each answer by agent, task and sample; a lone agent needs no name."""
     labels, codes = table.categories[name].labels, table.categories[name].codes
-    columns = (column.tolist() for column in (table.agent, table.task, table.sample, codes))
+    columns = (
+        column.tolist() for column in (table.agent, table.task, table.sample, codes)
+    )
     for agent, task, sample, code in zip(*columns, strict=True):
-        yield ("" if alone else table.agents[agent], table.tasks[task], sample), labels[code]
+        yield (
+            ("" if alone else table.agents[agent], table.tasks[task], sample),
+            labels[code],
+        )
 
 
 # -- what is printed -------------------------------------------------------------------------
@@ -342,11 +418,18 @@ def _rows(differences: Iterable[Difference]) -> list[dict[str, str]]:
             "first": number(d.baseline),
             "now": number(d.value),
             "change": signed(d.change),
-            "95% interval": f"[{signed(d.low)}, {signed(d.high)}]" if d.low is not None else "",
+            "95% interval": f"[{signed(d.low)}, {signed(d.high)}]"
+            if d.low is not None
+            else "",
             "p": "" if d.p is None else f"{d.p:.2g}",
-            **{key: str(getattr(d, key)) * bool(d.tasks) for key in ("tasks", "worse", "better")},
+            **{
+                key: str(getattr(d, key)) * bool(d.tasks)
+                for key in ("tasks", "worse", "better")
+            },
             "churn": "" if d.churn is None else f"{d.churn:.1%}",
-            "same": {None: "", True: f"within {d.margin}", False: "not shown"}[d.equivalent],
+            "same": {None: "", True: f"within {d.margin}", False: "not shown"}[
+                d.equivalent
+            ],
         }
         for d in differences
     ]
@@ -356,7 +439,12 @@ def _rows(differences: Iterable[Difference]) -> list[dict[str, str]]:
 
 def _words(differences: Iterable[Difference]) -> Iterator[str]:
     for d in differences:
-        parts = (d.run, d.benchmark, d.agent, "" if d.reason.startswith(d.metric) else d.metric)
+        parts = (
+            d.run,
+            d.benchmark,
+            d.agent,
+            "" if d.reason.startswith(d.metric) else d.metric,
+        )
         name = " ".join(filter(None, parts))
         if d.reason:
             yield f"{name}: {d.reason}"
@@ -383,7 +471,9 @@ def _as_text(differences: Sequence[Difference], first: str) -> str:
     wrapped = TextWrapper(
         width, subsequent_indent="    ", break_on_hyphens=False, break_long_words=False
     )
-    words = [part for line in _words(differences) for part in wrapped.wrap(visible(line))]
+    words = [
+        part for line in _words(differences) for part in wrapped.wrap(visible(line))
+    ]
     title = f"against {visible(first)}"
     return "\n".join([title, "", *lines, *([""] if words else []), *words]) + "\n"
 
@@ -392,9 +482,16 @@ def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
     from pytest_evalmetrics.reports.summary import plain
 
     rows = _rows(differences)
-    lines = [list(rows[0]), ["---"] * len(rows[0]), *(map(plain, row.values()) for row in rows)]
+    lines = [
+        list(rows[0]),
+        ["---"] * len(rows[0]),
+        *(map(plain, row.values()) for row in rows),
+    ]
     words = [f"- {plain(line.strip())}" for line in _words(differences)]
-    return "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip() + "\n"
+    return (
+        "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip()
+        + "\n"
+    )
 
 
 def _as_page(differences: Sequence[Difference], first: str) -> str:
@@ -404,14 +501,18 @@ def _as_page(differences: Sequence[Difference], first: str) -> str:
     rows = _rows(differences)
     lines = []
     for d, row in zip(differences, rows, strict=True):
-        cells = "".join(f"<td>{html.escape(visible(cell))}</td>" for cell in row.values())
+        cells = "".join(
+            f"<td>{html.escape(visible(cell))}</td>" for cell in row.values()
+        )
         opening = '<tr class="fails">' if d.verdict.fails else "<tr>"
         lines.append(f"{opening}{cells}</tr>")
     return Template(asset("compare.html")).substitute(
         first=html.escape(visible(first)),
         head="".join(f'<th scope="col">{name}</th>' for name in rows[0]),
         rows="\n".join(lines),
-        words="\n".join(f"<li>{html.escape(visible(line))}</li>" for line in _words(differences)),
+        words="\n".join(
+            f"<li>{html.escape(visible(line))}</li>" for line in _words(differences)
+        ),
     )
 
 
@@ -431,7 +532,9 @@ def main(argv: Sequence[str] | None = None) -> int:
             from pytest_evalmetrics.reports.html.page import build_site
 
             index, notes = build_site(given.folder, given.output)
-            sys.stderr.writelines(f"evalmetrics site: {visible(note)}\n" for note in notes)
+            sys.stderr.writelines(
+                f"evalmetrics site: {visible(note)}\n" for note in notes
+            )
             sys.stdout.write(f"{visible(str(index))}\n")
             return 0
         if given.command == "culprit":
@@ -444,10 +547,18 @@ def main(argv: Sequence[str] | None = None) -> int:
         if isinstance(error, ConfigError):  # of an option, or for want of --direction
             text = "\n".join(p.text.removeprefix("baseline.") for p in error.problems)
             if text.startswith("baseline: nothing says"):
-                text = text[10:].partition(": write")[0] + ": add --direction higher, or lower"
+                text = (
+                    text[10:].partition(": write")[0]
+                    + ": add --direction higher, or lower"
+                )
         sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(text)}\n")
         return 2
-    formats = {"text": _as_text, "markdown": _as_markdown, "json": _as_json, "html": _as_page}
+    formats = {
+        "text": _as_text,
+        "markdown": _as_markdown,
+        "json": _as_json,
+        "html": _as_page,
+    }
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
     return int(any(d.verdict.fails for d in differences))
 
@@ -457,29 +568,49 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     words = "files of rollouts, a folder of them, or a report.json"
     shared.add_argument("runs", nargs="+", metavar="RUN", help=words)
     words = "default mean_reward; may be repeated"
-    shared.add_argument("--metric", dest="metrics", metavar="NAME", action="append", help=words)
+    shared.add_argument(
+        "--metric", dest="metrics", metavar="NAME", action="append", help=words
+    )
     for key in _FIELDS:
-        shared.add_argument(f"--{key}", metavar="FIELD", help=f"the field that holds the {key}")
+        shared.add_argument(
+            f"--{key}", metavar="FIELD", help=f"the field that holds the {key}"
+        )
     words = "the better direction, if no name implies it"
     shared.add_argument("--direction", choices=("higher", "lower"), help=words)
-    shared.add_argument("--pass-threshold", type=float, help="a reward from which it passes")
-    shared.add_argument("--alpha", type=float, help="the level of a false alarm; default 0.01")
+    shared.add_argument(
+        "--pass-threshold", type=float, help="a reward from which it passes"
+    )
+    shared.add_argument(
+        "--alpha", type=float, help="the level of a false alarm; default 0.01"
+    )
     parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
     commands = parser.add_subparsers(dest="command", required=True)
     status = "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read."
     words = "compare recorded runs with the first one"
-    both = commands.add_parser("compare", help=words, description=status, parents=[shared])
-    both.add_argument("--answer", metavar="FIELD", help="the field whose changes churn counts")
-    both.add_argument("--max-drop", type=float, help="a loss up to which nothing is a regression")
-    both.add_argument("--margin", type=float, help="test too that the runs differ by less")
-    both.add_argument("--format", choices=("text", "markdown", "json", "html"), default="text")
+    both = commands.add_parser(
+        "compare", help=words, description=status, parents=[shared]
+    )
+    both.add_argument(
+        "--answer", metavar="FIELD", help="the field whose changes churn counts"
+    )
+    both.add_argument(
+        "--max-drop", type=float, help="a loss up to which nothing is a regression"
+    )
+    both.add_argument(
+        "--margin", type=float, help="test too that the runs differ by less"
+    )
+    both.add_argument(
+        "--format", choices=("text", "markdown", "json", "html"), default="text"
+    )
     words = "find the first worse of recorded runs, the oldest first"
     commands.add_parser("culprit", help=words, description=status, parents=[shared])
     site = commands.add_parser("site", help="write a static site over many runs")
-    site.add_argument("folder", type=Path, help="holds the artifacts of runs, each in a folder")
+    site.add_argument(
+        "folder", type=Path, help="holds the artifacts of runs, each in a folder"
+    )
     site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
     given = parser.parse_args(argv, Namespace(guess=""))
-    if given.command == "compare" and len(given.runs) < 2:  # noqa: PLR2004 - the first, and another
+    if given.command == "compare" and len(given.runs) < 2:  # the first, and another
         both.error("name two runs or more")
     if getattr(given, "margin", None) is not None and not 0 < given.margin < math.inf:
         both.error(f"--margin: expected a number above 0, found {given.margin:g}")

@@ -44,7 +44,7 @@ def content_hash(value: Any) -> str:
     """
     if value is None:
         return ""
-    import msgspec  # noqa: PLC0415 - only where a task has content
+    import msgspec  # only where a task has content
 
     try:
         data = msgspec.json.encode(value, order="sorted")
@@ -56,7 +56,9 @@ def content_hash(value: Any) -> str:
 
 def join_versions(*contents: str) -> str:
     """Join the hashes of a task's versions, each once, whatever their order."""
-    return VERSIONS.join(sorted({one for each in contents for one in each.split(VERSIONS)}))
+    return VERSIONS.join(
+        sorted({one for each in contents for one in each.split(VERSIONS)})
+    )
 
 
 def question_of(messages: Any) -> Any:
@@ -113,7 +115,10 @@ class TaskRewards:
 
     def same_as(self, other: TaskRewards) -> bool:
         """Check whether both hold the same samples, task by task."""
-        return np.array_equal(self.offsets, other.offsets) and self.to_lists() == other.to_lists()
+        return (
+            np.array_equal(self.offsets, other.offsets)
+            and self.to_lists() == other.to_lists()
+        )
 
     def blocks(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64]]]:
         """Bucket tasks by their number of samples: a loop costs per distinct n, not per task.
@@ -141,7 +146,9 @@ class TaskRewards:
         """Select tasks by index, in that order, repeats allowed."""
         counts = self.counts[tasks]
         offsets = np.concatenate(([0], np.cumsum(counts))).astype(np.int64)
-        at = np.arange(offsets[-1]) + np.repeat(self.offsets[tasks] - offsets[:-1], counts)
+        at = np.arange(offsets[-1]) + np.repeat(
+            self.offsets[tasks] - offsets[:-1], counts
+        )
         return replace(self, values=self.values[at], offsets=offsets)
 
     @classmethod
@@ -153,10 +160,14 @@ class TaskRewards:
 
 
 # whether a label is a number, as JSON writes it
-is_numeric = re.compile(r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?").fullmatch
+is_numeric = re.compile(
+    r"-?(?:0|[1-9][0-9]*)(?:\.[0-9]+)?(?:[eE][-+]?[0-9]+)?"
+).fullmatch
 
 
-def _recoded(parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequence[str]) -> Any:
+def _recoded(
+    parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequence[str]
+) -> Any:
     """Join codes, each with its labels, as codes of other labels; -1 stays."""
     code = {label: at for at, label in enumerate(labels)}
     places = [(np.array([*(code[x] for x in own), -1], c.dtype), c) for c, own in parts]
@@ -165,7 +176,11 @@ def _recoded(parts: Iterable[tuple[NDArray[Any], Sequence[str]]], labels: Sequen
 
 def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     """Sort labels: numbers by size, then text."""
-    return tuple(sorted(labels, key=lambda x: (0, float(x), "") if is_numeric(x) else (1, 0.0, x)))
+    return tuple(
+        sorted(
+            labels, key=lambda x: (0, float(x), "") if is_numeric(x) else (1, 0.0, x)
+        )
+    )
 
 
 @record
@@ -176,10 +191,16 @@ class TaskRows(TaskRewards):
     same with whole rows.
     """
 
-    columns: Mapping[str, NDArray[Any]]  #: Name -> numbers, or codes of `labels`, shape (places,).
-    labels: tuple[str, ...]  #: Of all columns of labels, numbers in their order before text.
+    columns: Mapping[
+        str, NDArray[Any]
+    ]  #: Name -> numbers, or codes of `labels`, shape (places,).
+    labels: tuple[
+        str, ...
+    ]  #: Of all columns of labels, numbers in their order before text.
     coded: frozenset[str]  #: The names of these columns.
-    worth: NDArray[np.float64]  #: Of each row, shape (places,): 1 where the answer is right.
+    worth: NDArray[
+        np.float64
+    ]  #: Of each row, shape (places,): 1 where the answer is right.
 
     @cached_property
     def places(self) -> NDArray[np.int64]:
@@ -198,11 +219,17 @@ class TaskRows(TaskRewards):
         for name in self.columns:
             parts = [(side.columns[name], side.labels) for side in (self, other)]
             is_coded = name in self.coded
-            joined = _recoded(parts, labels) if is_coded else np.concatenate([c for c, _ in parts])
+            joined = (
+                _recoded(parts, labels)
+                if is_coded
+                else np.concatenate([c for c, _ in parts])
+            )
             columns[name] = joined
         worth = np.concatenate((self.worth, other.worth))
         ours = replace(self, columns=columns, labels=labels, worth=worth)
-        return ours, replace(ours, values=other.values + len(self.worth), offsets=other.offsets)
+        return ours, replace(
+            ours, values=other.values + len(self.worth), offsets=other.offsets
+        )
 
     @property
     def numbers(self) -> NDArray[np.float64]:
@@ -257,7 +284,9 @@ class Category:
     """A row's field kept as a label, for ``breakdown:`` and ``cluster:``."""
 
     codes: NDArray[np.int32]  # index into `labels`, shape (rows,)
-    labels: tuple[str, ...]  # the values met, as text; ``(missing)`` where a row has none
+    labels: tuple[
+        str, ...
+    ]  # the values met, as text; ``(missing)`` where a row has none
 
 
 @record
@@ -266,22 +295,32 @@ class RolloutTable:
 
     agents: tuple[str, ...]  # in the order in which they first appear in the files
     agent: NDArray[np.int32]  # index into `agents`
-    tasks: tuple[TaskId, ...]  # whole numbers in ascending order, or else text in ascending order
+    tasks: tuple[
+        TaskId, ...
+    ]  # whole numbers in ascending order, or else text in ascending order
     task: NDArray[np.int64]  # index into `tasks`
     sample: NDArray[np.int64]  # the attempt's number
     # NaN if missing; in the order of first appearance, with scores of usage last
     scores: Mapping[str, NDArray[np.float64]]
-    integers: frozenset[str] = frozenset()  # scores whose values are all integers in the file
+    integers: frozenset[str] = (
+        frozenset()
+    )  # scores whose values are all integers in the file
     categories: Mapping[str, Category] = field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
-    notes: tuple[str, ...] = ()  # for a reader: values that count as missing and why, counted
+    notes: tuple[
+        str, ...
+    ] = ()  # for a reader: values that count as missing and why, counted
     read_as: NDArray[np.int64] | None = None  # each row's number in the files, from 0
     # `content_hash` of each row's task, empty if unknown; None if all are unknown
     content: NDArray[np.bytes_] | None = None
-    positional: bool = False  # whether ids are positions in a data set, which a new row moves
+    positional: bool = (
+        False  # whether ids are positions in a data set, which a new row moves
+    )
     # scorer of the files -> setting -> values; ``scores`` lists the scores of a scorer
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
-    lower: frozenset[str] = frozenset()  # scores that the files declare as lower is better
+    lower: frozenset[str] = (
+        frozenset()
+    )  # scores that the files declare as lower is better
 
     def __len__(self) -> int:
         return len(self.task)
@@ -306,7 +345,8 @@ class RolloutTable:
             sample=self.sample[rows],
             scores={name: column[rows] for name, column in self.scores.items()},
             categories={
-                name: Category(c.codes[rows], c.labels) for name, c in self.categories.items()
+                name: Category(c.codes[rows], c.labels)
+                for name, c in self.categories.items()
             },
             read_as=None if self.read_as is None else self.read_as[rows],
             content=None if self.content is None else self.content[rows],
@@ -315,7 +355,9 @@ class RolloutTable:
     @cached_property
     def offsets(self) -> NDArray[np.int64]:
         """Where each task's rows start, shape (tasks + 1,), for a table of one agent."""
-        starts: NDArray[np.int64] = self.task.searchsorted(np.arange(len(self.tasks) + 1))
+        starts: NDArray[np.int64] = self.task.searchsorted(
+            np.arange(len(self.tasks) + 1)
+        )
         return starts.astype(np.int64, copy=False)
 
     @property
@@ -339,7 +381,9 @@ class RolloutTable:
         for name in names:
             category, column = self.categories.get(name), self.scores.get(name)
             if category is not None:
-                missing = category.labels.index(MISSING) if MISSING in category.labels else -1
+                missing = (
+                    category.labels.index(MISSING) if MISSING in category.labels else -1
+                )
                 lacking |= (category.codes == missing) | (category.codes < 0)
             elif column is not None:
                 lacking |= np.isnan(column)
@@ -368,17 +412,24 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
     whole = all(isinstance(task, int) for task in every)
     tasks = tuple(sorted(every) if whole else sorted(every, key=str))
     place = {task: at for at, task in enumerate(tasks)}
-    task = np.concatenate([np.array([place[t] for t in x.tasks], np.int64)[x.task] for x in tables])
+    task = np.concatenate(
+        [np.array([place[t] for t in x.tasks], np.int64)[x.task] for x in tables]
+    )
     order = np.argsort(task, kind="stable")
     task = task[order]
     held = [table.content for table in tables if table.content is not None]
 
     def column(name: str) -> NDArray[np.float64]:
-        parts = [table.scores.get(name, np.full(len(table), np.nan)) for table in tables]
+        parts = [
+            table.scores.get(name, np.full(len(table), np.nan)) for table in tables
+        ]
         return np.concatenate(parts)[order]
 
     def category(name: str) -> Category:
-        parts = [(table.categories[name].codes, table.categories[name].labels) for table in tables]
+        parts = [
+            (table.categories[name].codes, table.categories[name].labels)
+            for table in tables
+        ]
         labels = tuple(dict.fromkeys(label for _, own in parts for label in own))
         return Category(_recoded(parts, labels)[order], labels)
 
@@ -388,7 +439,10 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
         tasks=tasks,
         task=task,
         sample=np.arange(len(task)) - np.searchsorted(task, task),
-        scores={name: column(name) for name in dict.fromkeys(n for t in tables for n in t.scores)},
+        scores={
+            name: column(name)
+            for name in dict.fromkeys(n for t in tables for n in t.scores)
+        },
         categories={
             name: category(name)
             for name in tables[0].categories
@@ -404,7 +458,9 @@ class Drift:
     """How the tasks of a run differ from those of its baseline."""
 
     expected: int  # tasks of the baseline
-    moved: tuple[tuple[str, str], ...] = ()  # same content: the baseline's id and the run's
+    moved: tuple[
+        tuple[str, str], ...
+    ] = ()  # same content: the baseline's id and the run's
     edited: tuple[str, ...] = ()  # same id, other content: these are other tasks now
     lost: tuple[str, ...] = ()  # of the baseline alone, without the edited ones
     new: tuple[str, ...] = ()  # of the run alone, without the edited ones
@@ -423,7 +479,9 @@ class PairedMetric:
 
     name: str
     tasks: tuple[TaskId, ...]  # those with a value on both sides
-    baseline: NDArray[np.float64] | None  # each task's value; None if it can't be split into tasks
+    baseline: (
+        NDArray[np.float64] | None
+    )  # each task's value; None if it can't be split into tasks
     current: NDArray[np.float64] | None
     value_baseline: float
     value_current: float
@@ -432,13 +490,19 @@ class PairedMetric:
     difference: Callable[[NDArray[np.int64], NDArray[np.int64]], float] | None = None
     reduce: Callable[[TaskRewards], float] | None = None
     task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
-    extreme: Literal["", "lowest", "highest"] = ""  # where the metric is that of one task alone
+    extreme: Literal["", "lowest", "highest"] = (
+        ""  # where the metric is that of one task alone
+    )
     excluded: tuple[TaskId, ...] = ()  # common tasks without a value on one side
     added: tuple[TaskId, ...] = ()  # tasks of the run alone
     removed: tuple[TaskId, ...] = ()  # tasks of the baseline alone
-    clusters: NDArray[np.int64] | None = None  # each task's, where the benchmark names a field
+    clusters: NDArray[np.int64] | None = (
+        None  # each task's, where the benchmark names a field
+    )
     # reduces tasks' values that occur so many times each, where the metric offers that
-    combine_weighted: Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None = None
+    combine_weighted: (
+        Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None
+    ) = None
     bounded: bool = False  # a rate in [0, 1]
 
 

@@ -42,7 +42,9 @@ class EvalMetricsError(Exception):
     way out: what to write or to run.
     """
 
-    shown: str | None = None  # the text that pytest shows, where it adds a test's own line
+    shown: str | None = (
+        None  # the text that pytest shows, where it adds a test's own line
+    )
 
     def __init__(
         self,
@@ -107,7 +109,9 @@ class DataError(EvalMetricsError):
 class ShapeError(DataError):
     """The shape that a benchmark file declares under `key` does not fit its rollouts."""
 
-    def __init__(self, message: str, *, key: tuple[str, ...], hint: str | None = None) -> None:
+    def __init__(
+        self, message: str, *, key: tuple[str, ...], hint: str | None = None
+    ) -> None:
         super().__init__(message, hint=hint)
         self.key = key
 
@@ -165,22 +169,26 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
 
 def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
     """Return the message and hint for an exception of a user's hook."""
-    from traceback import extract_tb  # noqa: PLC0415 - only where something is wrong
+    from traceback import extract_tb  # only where something is wrong
 
     frames = [f for f in extract_tb(error.__traceback__) if f.name == hook]
-    place = f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+    place = (
+        f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
+    )
     what = f"{place}the hook {hook} failed: {type(error).__name__}: {error}"
     return what, "fix it in the conftest.py or the plugin that defines it"
 
 
 def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:
     """Suggest the name that was meant: ``did you mean 'x'? known: a, b``; `what` replaces known."""
-    from difflib import get_close_matches  # noqa: PLC0415 - only where something is wrong
+    from difflib import get_close_matches  # only where something is wrong
 
     names = sorted(str(k) for k in choices)
     # case and separators are the usual slips
     folded = {n.lower().replace("-", "_"): n for n in reversed(names)}
     close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
     guess = f"did you mean {folded[close[0]]!r}? " if close else ""
-    shown = ", ".join(names[:40]) + (f" and {len(names) - 40} more" if len(names) > 40 else "")  # noqa: PLR2004 - a line
+    shown = ", ".join(names[:40]) + (
+        f" and {len(names) - 40} more" if len(names) > 40 else ""
+    )
     return f"{guess}{what}: {shown or 'none'}"

@@ -32,14 +32,18 @@ class JsonPath:
         self._keys = query.split(".")[1:] if _PLAIN_PATH.fullmatch(query) else None
         if self._keys is not None:
             return
-        from jsonpath import JSONPathEnvironment  # noqa: PLC0415 - 30 ms, and few need it
-        from jsonpath.exceptions import JSONPathError  # noqa: PLC0415 - the same
+        from jsonpath import JSONPathEnvironment  # 30 ms, and few need it
+        from jsonpath.exceptions import JSONPathError  # the same
 
         self._errors = (JSONPathError, RecursionError)  # the last: too deep
         try:
             self._compiled = JSONPathEnvironment(strict=True).compile(query)
         except JSONPathError as error:
-            hint = "" if query.startswith("$") else "; it starts with $, such as $.result.score"
+            hint = (
+                ""
+                if query.startswith("$")
+                else "; it starts with $, such as $.result.score"
+            )
             reason = str(error.args[0]).partition("\n")[0].replace("TOKEN_", "").lower()
             raise ValueError(f"{query!r} is not JSONPath: {reason}{hint}") from None
 
@@ -60,7 +64,9 @@ class JsonPath:
 
 # -- values that hold templates ------------------------------------------------------------
 
-Rendered: TypeAlias = Callable[[Mapping[str, Any]], Any]  # the names of a row -> the value
+Rendered: TypeAlias = Callable[
+    [Mapping[str, Any]], Any
+]  # the names of a row -> the value
 
 _MARKS = ("{{", "{%", "{#")
 
@@ -69,7 +75,9 @@ def compile_value(value: Any, *, body: bool = False) -> Rendered:
     """Compile the templates in a value."""
     # A text that is one template alone becomes the template's value; a text as a whole body may be
     # JSON; a lone ``{{ x | tojson }}`` within a body is x itself.
-    return _compiled(_parsed_json(value) if body and isinstance(value, str) else value, body)
+    return _compiled(
+        _parsed_json(value) if body and isinstance(value, str) else value, body
+    )
 
 
 def _compiled(value: Any, body: bool) -> Rendered:
@@ -99,7 +107,8 @@ def faults_of(
 
 
 _JSON_LIKE = re.compile(
-    r'\s*(\{\s*("|\{\{|\{%|\}\s*$)|\[\s*(["{[\]\d-]|true|false|null)).*[}\]]\s*', re.DOTALL
+    r'\s*(\{\s*("|\{\{|\{%|\}\s*$)|\[\s*(["{[\]\d-]|true|false|null)).*[}\]]\s*',
+    re.DOTALL,
 )
 _TEMPLATE = re.compile(r"\{\{.*?\}\}", re.DOTALL)
 _TEXT_OR_TEMPLATE = re.compile(
@@ -137,7 +146,9 @@ def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 # -- one text that holds templates ---------------------------------------------------------
 
 _VALUE = "_evalmetrics_value"
-_LACKING = re.compile(r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined")
+_LACKING = re.compile(
+    r"attribute '(?P<attribute>[^']+)'|'(?P<name>[^']+)' is undefined"
+)
 _PLAIN = {str, int, float, bool, list, dict}  # of JSON: the sandbox need not check them
 _SHOWN = 60
 
@@ -159,7 +170,9 @@ def _printable(value: Any) -> Any:
     return value
 
 
-_ENVIRONMENT = _Sandbox(undefined=StrictUndefined, autoescape=False, finalize=_printable)
+_ENVIRONMENT = _Sandbox(
+    undefined=StrictUndefined, autoescape=False, finalize=_printable
+)
 _ENVIRONMENT.filters["untrusted"] = lambda value: untrusted(_native(value))
 
 
@@ -168,7 +181,9 @@ class _Text:
 
     def __init__(self, source: str, body: bool) -> None:
         self._source = source
-        self._keys: tuple[str, ...] = ()  # of one that is a lone path: {{ item.answer }}
+        self._keys: tuple[
+            str, ...
+        ] = ()  # of one that is a lone path: {{ item.answer }}
         try:
             parsed = _ENVIRONMENT.parse(source)
             for node in parsed.find_all(nodes.Getattr):
@@ -179,11 +194,17 @@ class _Text:
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
             if expression is not None:
-                if body and isinstance(expression, nodes.Filter) and expression.name == "tojson":
+                if (
+                    body
+                    and isinstance(expression, nodes.Filter)
+                    and expression.name == "tojson"
+                ):
                     expression = expression.node or expression
                 self._keys = _path_of(expression)
                 target = nodes.Name(_VALUE, "store", lineno=1)
-                parsed = nodes.Template([nodes.Assign(target, expression, lineno=1)], lineno=1)
+                parsed = nodes.Template(
+                    [nodes.Assign(target, expression, lineno=1)], lineno=1
+                )
             self._template = _ENVIRONMENT.from_string(parsed)
         except JinjaError as error:
             raise ValueError(f"invalid template: {error.message or error}") from None
@@ -207,7 +228,9 @@ class _Text:
             raise RowError("template", self._reason(error, context)) from None
 
     def _reason(self, error: Exception, context: Mapping[str, Any]) -> str:
-        shown = self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
+        shown = (
+            self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
+        )
         reason = f"{shown!r}: {error}"
         lacking = _LACKING.search(str(error))
         if lacking is not None:
@@ -231,9 +254,17 @@ def _native(value: Any) -> Any:
 def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
     """Return the expression of a text that is nothing else, but for spaces around it."""
     body = parsed.body
-    parts = body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
-    inner = [p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()]
-    return inner[0] if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData) else None
+    parts = (
+        body[0].nodes if len(body) == 1 and isinstance(body[0], nodes.Output) else []
+    )
+    inner = [
+        p for p in parts if not isinstance(p, nodes.TemplateData) or p.data.strip()
+    ]
+    return (
+        inner[0]
+        if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData)
+        else None
+    )
 
 
 def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
@@ -242,7 +273,9 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
     while isinstance(expression, nodes.Getattr):
         names.append(expression.attr)
         expression = expression.node
-    if not isinstance(expression, nodes.Name) or expression.name == "self":  # `self` is Jinja's own
+    if (
+        not isinstance(expression, nodes.Name) or expression.name == "self"
+    ):  # `self` is Jinja's own
         return ()
     return (expression.name, *reversed(names))
 
@@ -269,10 +302,18 @@ def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
     bare = []
     for output in parsed.find_all(nodes.Output):
         for expression in output.nodes:
-            is_encoded = isinstance(expression, nodes.Filter) and expression.name in _ENCODED
+            is_encoded = (
+                isinstance(expression, nodes.Filter) and expression.name in _ENCODED
+            )
             is_truth = isinstance(expression, nodes.Compare | nodes.Test | nodes.Not)
-            if (names := _names_in(expression) - safe) and not is_encoded and not is_truth:
-                bare.append(".".join(_path_of(expression)) or " and ".join(sorted(names)))
+            if (
+                (names := _names_in(expression) - safe)
+                and not is_encoded
+                and not is_truth
+            ):
+                bare.append(
+                    ".".join(_path_of(expression)) or " and ".join(sorted(names))
+                )
     return bare
 
 

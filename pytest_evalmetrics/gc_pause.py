@@ -19,7 +19,9 @@ def collector_paused(*, lasting: bool = False) -> Iterator[None]:
     try:
         yield
     finally:
-        if lasting and not gc.get_freeze_count():  # unfreezing affects objects frozen by the user
+        if (
+            lasting and not gc.get_freeze_count()
+        ):  # unfreezing affects objects frozen by the user
             gc.freeze()
             gc.unfreeze()
         if running:

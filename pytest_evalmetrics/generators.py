@@ -13,7 +13,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pytest_evalmetrics.chat import asking
 from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
-from pytest_evalmetrics.errors import EvalMetricsError, RegistryError, RowError, raised_words
+from pytest_evalmetrics.errors import (
+    EvalMetricsError,
+    RegistryError,
+    RowError,
+    raised_words,
+)
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
@@ -36,7 +41,9 @@ class Generated:
     response: Mapping[str, Any]  # as a body of OpenAI's API
     latency_s: float  # seconds that it took when it was paid for
     cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
-    more: Mapping[str, Any] = field(default_factory=dict)  # further keys of a target's answer
+    more: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # further keys of a target's answer
     # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
     failure: RowError | None = None
 
@@ -97,15 +104,22 @@ class ModelGenerator:
     def __init__(self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms) -> None:
         self._model = asking.chat_model(model, terms, spec.params)
         priced = self._model.price is not None
-        self.scores = tuple(name for name in GENERATED_SCORES if name != "cost" or priced)
+        self.scores = tuple(
+            name for name in GENERATED_SCORES if name != "cost" or priced
+        )
         self._prompt = asking.compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
             key: asking.compile_templates(value, key, body=True)
-            for key, value in (("tools", spec.tools), ("response_format", spec.response_format))
+            for key, value in (
+                ("tools", spec.tools),
+                ("response_format", spec.response_format),
+            )
             if value is not None
         }
 
-    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
+    async def generate(
+        self, row: Mapping[str, Any], sample: int, calls: Calls
+    ) -> Generated:
         """Attempt one row."""
         del sample
         context = {**row, "item": row, "sample": {}}
@@ -121,7 +135,9 @@ class ModelGenerator:
                 finish = "length" if error.kind == "cut-off" else ""
                 return Reply("", finish_reason=finish, tokens=tokens_of(body)), error
 
-        body = await calls.post(self._model.endpoint, request, kind="generate/1", check=read)
+        body = await calls.post(
+            self._model.endpoint, request, kind="generate/1", check=read
+        )
         reply, failure = read(body)
         tokens, price = reply.tokens, self._model.price
         cost = math.nan if tokens is None or price is None else tokens.cost(price)
@@ -132,7 +148,9 @@ class TargetGenerator:
     """Calls a function with each row; plain ones in threads, so that they run side by side."""
 
     type = "target"
-    scores = tuple(name for name in GENERATED_SCORES if name != "cost")  # of each answer
+    scores = tuple(
+        name for name in GENERATED_SCORES if name != "cost"
+    )  # of each answer
 
     def __init__(self, spec: TargetSpec, terms: Terms) -> None:
         self._spec = spec
@@ -143,14 +161,18 @@ class TargetGenerator:
         # an engine may replace it, to call the function elsewhere
         self.call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
 
-    async def generate(self, row: Mapping[str, Any], sample: int, calls: Calls) -> Generated:
+    async def generate(
+        self, row: Mapping[str, Any], sample: int, calls: Calls
+    ) -> Generated:
         """Attempt one row."""
 
         async def make() -> str:
             async with self._free:
                 return await self.call(row, sample)
 
-        answer = await calls.perform(self._spec.function, row, make, version=self._spec.version)
+        answer = await calls.perform(
+            self._spec.function, row, make, version=self._spec.version
+        )
         return read_answer(answer.body, answer.latency_s)
 
     async def answer(self, row: Mapping[str, Any], sample: int) -> str:
@@ -166,7 +188,12 @@ class TargetGenerator:
         except EvalMetricsError:
             raise
         # an agent's sys.exit() would end the loop on which all others run
-        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+        except (
+            Exception,
+            SystemExit,
+            KeyboardInterrupt,
+            asyncio.CancelledError,
+        ) as error:
             if isinstance(error, TimeoutError) and self._timeout_s is not None:
                 text = f"the target gave no answer within {self._timeout_s:g} s"
                 raise CallError("timeout", text) from None
@@ -182,11 +209,15 @@ def _target(reference: str) -> Any:
             target = target()
         except Exception as error:
             message = f"the target {reference!r} can't be made: {type(error).__name__}: {error}"
-            hint = "name a function, or a class that is made without arguments and called"
+            hint = (
+                "name a function, or a class that is made without arguments and called"
+            )
             raise RegistryError(message, hint=hint) from error
     if not callable(target):
         message = f"the target {reference!r} is not a function: {origin(target)}"
-        raise RegistryError(message, hint="name a function that takes a row and gives its answer")
+        raise RegistryError(
+            message, hint="name a function that takes a row and gives its answer"
+        )
     try:
         inspect.signature(target).bind({})
     except (TypeError, ValueError):
@@ -250,7 +281,9 @@ def read_answer(value: Any, latency_s: float) -> Generated:
         return Generated(read_reply(body), body, latency_s, more=more)
     text = "" if text is None and calls else text
     if not isinstance(text, str):
-        given = f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
+        given = (
+            f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
+        )
         wanted = "expected the answer's text under output"
         raise RowError("no-answer", f"the target gave {given}, {wanted}")
     texts = (value.get(key) for key in ("finish_reason", "reasoning"))

@@ -50,7 +50,9 @@ class Run(TypedDict):
     agents: dict[str, dict[str, Point]]  # by agent and name: the key metrics
     reason: NotRequired[str]  # why the change was accepted
     ruler: NotRequired[dict[str, dict[str, Any]]]
-    drift: NotRequired[list[str]]  # its metrics that drift, each with the start of the drift
+    drift: NotRequired[
+        list[str]
+    ]  # its metrics that drift, each with the start of the drift
     # the run as a baseline, with the numbers of each task, where the benchmark asks for it: JSON
     baseline: NotRequired[msgspec.Raw]
 
@@ -65,7 +67,9 @@ def run_of(
 ) -> Run:
     """Make the line of one benchmark."""
     # a run that fails for its drift alone is one of those that show it
-    failing = {check["gate"] for check in entry["checks"] if Verdict(check["verdict"]).fails}
+    failing = {
+        check["gate"] for check in entry["checks"] if Verdict(check["verdict"]).fails
+    }
     holds = not Verdict(entry["verdict"]).fails or failing == {"drift"}
     usable = holds and not entry["xfail"] and not entry["partial"]
     run: Run = {
@@ -78,7 +82,9 @@ def run_of(
         "verdict": entry["verdict"],
         "usable": usable,
         "starts": starts and usable,
-        "agents": {agent["agent"]: dict(_points(entry, agent)) for agent in entry["agents"]},
+        "agents": {
+            agent["agent"]: dict(_points(entry, agent)) for agent in entry["agents"]
+        },
         "ruler": entry["ruler"],
     }
     if reason and run["starts"]:
@@ -106,10 +112,15 @@ def _points(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> Any:
         if estimate is not None:
             interval = estimate["interval"] or {}
             point = {key: estimate[key] for key in ("value", "tasks", "rollouts")}
-            yield name, point | {key: interval[key] for key in ("low", "high") if interval}
+            yield (
+                name,
+                point | {key: interval[key] for key in ("low", "high") if interval},
+            )
 
 
-def read_history(path: Path, shown: str) -> tuple[Mapping[str, Sequence[Run]], list[str]]:
+def read_history(
+    path: Path, shown: str
+) -> tuple[Mapping[str, Sequence[Run]], list[str]]:
     """Read the runs of each benchmark, the oldest first, and notes on lines that are none."""
     try:
         stat = path.stat()
@@ -124,7 +135,9 @@ def read_history(path: Path, shown: str) -> tuple[Mapping[str, Sequence[Run]], l
 
 
 @lru_cache(maxsize=2)  # the benchmarks of a run mostly share one
-def _read(path: str, shown: str, _changed: int, _size: int) -> tuple[dict[str, Any], list[str]]:
+def _read(
+    path: str, shown: str, _changed: int, _size: int
+) -> tuple[dict[str, Any], list[str]]:
     decoder = msgspec.json.Decoder(Run)
     runs: dict[str, list[Run]] = {}
     notes = []
@@ -196,21 +209,30 @@ class Anchors:
         usable = usable_runs(self.runs)
         return tuple(usable[-1]["agents"]) if usable else ()
 
-    def anchor(self, agent: str, metric: str, tasks: int, *, higher_is_better: bool) -> Anchor:
+    def anchor(
+        self, agent: str, metric: str, tasks: int, *, higher_is_better: bool
+    ) -> Anchor:
         """Find the number for one metric."""
         usable = usable_runs(self.runs)
-        points = [(run, point) for run in usable if (point := _point(run, agent, metric))]
+        points = [
+            (run, point) for run in usable if (point := _point(run, agent, metric))
+        ]
         if not points:
             lacking = f"that counts and has {metric}" if usable else "that counts"
-            return Anchor(None, f"{self.file} holds no run of this benchmark {lacking} yet")
+            return Anchor(
+                None, f"{self.file} holds no run of this benchmark {lacking} yet"
+            )
         alike = [
             (run, point["value"])
             for run, point in points
-            if min(point["tasks"], tasks) >= self.min_coverage * max(point["tasks"], tasks)
+            if min(point["tasks"], tasks)
+            >= self.min_coverage * max(point["tasks"], tasks)
         ]
         if not alike:
             counts = f"{points[-1][1]['tasks']}, and now {tasks}"
-            reason = f"the runs in {self.file} rest on another number of tasks: {counts}"
+            reason = (
+                f"the runs in {self.file} rest on another number of tasks: {counts}"
+            )
             return Anchor(None, reason)
         if self.against == "best":
             choose = max if higher_is_better else min

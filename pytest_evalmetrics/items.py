@@ -34,7 +34,9 @@ if TYPE_CHECKING:
 _ENGINE = pytest.StashKey["Engine"]()
 _BUDGETS = pytest.StashKey[dict[str, Any]]()  # of an item's benchmarks
 _IN_TURNS = pytest.StashKey[bool]()
-_BROKEN = pytest.StashKey[list[Any]]()  # for a check: the files that can't be read, and why
+_BROKEN = pytest.StashKey[
+    list[Any]
+]()  # for a check: the files that can't be read, and why
 
 
 class BenchmarkFile(pytest.File):
@@ -43,28 +45,44 @@ class BenchmarkFile(pytest.File):
     def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
         session_of(self.config).begin()
-        shown, checks = self.nodeid or self.path.name, self.config.getoption("evalmetrics_check")
+        shown, checks = (
+            self.nodeid or self.path.name,
+            self.config.getoption("evalmetrics_check"),
+        )
         try:
             let_register(self.config)
             with names_for(self):
                 benchmarks = load_benchmarks(self.path, shown=shown, scorers_known=True)
                 hooked = hooks_compute(self)
-                unknown = [p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)]
+                unknown = [
+                    p for b in benchmarks for p in unknown_metrics(b, hooked=hooked)
+                ]
             if unknown and not checks:
-                in_order = sorted(dict.fromkeys(unknown), key=lambda problem: problem.line)
+                in_order = sorted(
+                    dict.fromkeys(unknown), key=lambda problem: problem.line
+                )
                 raise errors.ConfigError(shown, tuple(in_order))
         except errors.EvalMetricsError as error:
-            if isinstance(error, errors.ConfigError) and checks:  # it reports all at once
+            if (
+                isinstance(error, errors.ConfigError) and checks
+            ):  # it reports all at once
                 self.config.stash.setdefault(_BROKEN, []).append((self, error.problems))
                 return []
             raise self.CollectError(visible_lines(str(error))) from None
-        Declared.of(self.config).add(self.path, [benchmark.spec for benchmark in benchmarks])
-        items = [BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b) for b in benchmarks]
-        if self.config.getoption("lf", default=False):  # which takes those that passed out of them
+        Declared.of(self.config).add(
+            self.path, [benchmark.spec for benchmark in benchmarks]
+        )
+        items = [
+            BenchmarkItem.from_parent(self, name=b.spec.name, benchmark=b)
+            for b in benchmarks
+        ]
+        if self.config.getoption(
+            "lf", default=False
+        ):  # which takes those that passed out of them
             session_of(self.config).record(items)
         if any(map(_keeps_baseline, items)):  # so that syrupy looks for orphans
             remove_stale(folder_of(self.path))
-            from pytest_evalmetrics.baselines.store import admit  # noqa: PLC0415 - loads syrupy
+            from pytest_evalmetrics.baselines.store import admit  # loads syrupy
 
             admit(self.config, _keeps_baseline)
         return items
@@ -88,7 +106,9 @@ class BenchmarkItem(pytest.Item):
         if spec.xfail is not None:
             strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
             # an unreadable file is no expected failure of a gate
-            mark = pytest.mark.xfail(reason=spec.xfail.reason, raises=errors.GateFailed, **strict)
+            mark = pytest.mark.xfail(
+                reason=spec.xfail.reason, raises=errors.GateFailed, **strict
+            )
             self.add_marker(mark)
 
     @property
@@ -101,21 +121,29 @@ class BenchmarkItem(pytest.Item):
 
     def runtest(self) -> None:
         """Evaluate the benchmark."""
-        sharing = 1  # benchmarks that share one level: all that are compared, or each its own
+        sharing = (
+            1  # benchmarks that share one level: all that are compared, or each its own
+        )
         if self.config.getini("evalmetrics_family") == "run":
             sharing = sum(map(_is_compared, self.session.items))
         if self.benchmark.spec.runs:
             _share_budget(self.session, sharing)
-        result = run_benchmark(self, self.benchmark, detailed=self.detailed, benchmarks=sharing)
+        result = run_benchmark(
+            self, self.benchmark, detailed=self.detailed, benchmarks=sharing
+        )
         if failure := failure_of(result):
             raise failure
 
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None) -> Any:
+    def repr_failure(
+        self, excinfo: pytest.ExceptionInfo[BaseException], style: Any = None
+    ) -> Any:
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, errors.EvalMetricsError):
             text = visible_lines(str(excinfo.value))
             return FailureText(text, self.config.getoption("tbstyle", "auto"))
-        excinfo.traceback = excinfo.traceback.cut(path=__file__)  # without pytest's own frames
+        excinfo.traceback = excinfo.traceback.cut(
+            path=__file__
+        )  # without pytest's own frames
         return super().repr_failure(excinfo, style)
 
     def reportinfo(self) -> tuple[PathLike[str], int, str]:
@@ -146,7 +174,9 @@ def hooks_compute(node: pytest.Collector | pytest.Item) -> bool:
 # -- the run of a benchmark ------------------------------------------------------------------
 
 
-def names_for(item: pytest.Collector | pytest.Item, file: Path | None = None) -> registry.Scope:
+def names_for(
+    item: pytest.Collector | pytest.Item, file: Path | None = None
+) -> registry.Scope:
     """Return the scope of names of a benchmark file or a test, and of a file that it runs."""
     folders = {item.path.parent, *(() if file is None else (file.parent,))}
     return registry.Scope(item.config.rootpath, *folders)
@@ -158,7 +188,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
     if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
         spec = replace(spec, sample=None)
     if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
-        from pytest_evalmetrics.pipeline.rounds import with_rounds  # noqa: PLC0415 - if asked for
+        from pytest_evalmetrics.pipeline.rounds import with_rounds  # if asked for
 
         spec = with_rounds(spec)
     return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
@@ -173,12 +203,17 @@ def run_benchmark(
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
     except MemoryError:
         message = f"there is not enough memory for {benchmark.spec.name}"
-        file, line = options.get("file") or item.nodeid.partition("::")[0], benchmark.line_of()
+        file, line = (
+            options.get("file") or item.nodeid.partition("::")[0],
+            benchmark.line_of(),
+        )
         hint = "split the benchmark into several, or run it where there is more memory"
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
     for check in result.checks:
         if check.verdict is Verdict.WARN:
-            item.warn(errors.RegressionWarning(visible(f"{result.name}: {check.reason}")))
+            item.warn(
+                errors.RegressionWarning(visible(f"{result.name}: {check.reason}"))
+            )
     return result
 
 
@@ -192,14 +227,17 @@ def _evaluated(
         if store is not None:
             store.watch()
         if isinstance(spec.num_samples, Rounds) and not evaluation.updates:
-            from pytest_evalmetrics.pipeline.rounds import in_rounds  # noqa: PLC0415 - rare
+            from pytest_evalmetrics.pipeline.rounds import in_rounds  # rare
 
             evaluated = in_rounds(evaluation)
         else:  # a baseline takes all rollouts
             evaluated = evaluation.run()
     result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
-        document = {**document, "provenance": {"reason": reason, **document["provenance"]}}
+        document = {
+            **document,
+            "provenance": {"reason": reason, **document["provenance"]},
+        }
     result = replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
@@ -212,7 +250,11 @@ def _evaluated(
     result = _announced(item, result)
     parts = evaluated.documents, evaluated.row_scores, evaluated.pictures
     payload = payload_of(result, *parts, shared_folder(config))
-    if document is not None and spec.baseline is not None and spec.baseline.history_runs:
+    if (
+        document is not None
+        and spec.baseline is not None
+        and spec.baseline.history_runs
+    ):
         payload["baseline"] = dict(document)
     if runtime is not None:
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
@@ -222,7 +264,9 @@ def _evaluated(
     item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
     for agent in entry["agents"]:
         whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
-        item.user_properties += [(whose + n, value) for n, value in agent["key_metrics"].items()]
+        item.user_properties += [
+            (whose + n, value) for n, value in agent["key_metrics"].items()
+        ]
     return result
 
 
@@ -231,24 +275,37 @@ def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
     try:
         item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     except Exception as error:  # noqa: BLE001 - a user's code
-        reason, hint = errors.raised_in_hook("pytest_evalmetrics_benchmark_finished", error)
+        reason, hint = errors.raised_in_hook(
+            "pytest_evalmetrics_benchmark_finished", error
+        )
         check = Check("data", "hook", Verdict.INCONCLUSIVE, reason=reason, hint=hint)
         return replace(result, checks=(*result.checks, check))
     return result
 
 
 def _evaluation(
-    item: pytest.Item, benchmark: Benchmark, label: str, *, in_test: bool = False, **options: Any
+    item: pytest.Item,
+    benchmark: Benchmark,
+    label: str,
+    *,
+    in_test: bool = False,
+    **options: Any,
 ) -> Evaluation:
-    config, spec, store = item.config, benchmark.spec, _store(item, benchmark.spec, in_test)
+    config, spec, store = (
+        item.config,
+        benchmark.spec,
+        _store(item, benchmark.spec, in_test),
+    )
     runtime = budget = None
     if spec.runs:
-        from pytest_evalmetrics.pipeline.scoring import budget_of  # noqa: PLC0415 - loads asyncio
-        from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - the same
+        from pytest_evalmetrics.pipeline.scoring import budget_of  # loads asyncio
+        from pytest_evalmetrics.run_transport import ItemRuntime  # the same
 
         runtime = ItemRuntime(item, label)
         if spec.budget is not None:  # the same in its turns and at its end
-            budget = item.stash.setdefault(_BUDGETS, {}).setdefault(label, budget_of(spec.budget))
+            budget = item.stash.setdefault(_BUDGETS, {}).setdefault(
+                label, budget_of(spec.budget)
+            )
     history = settings.history_path(config)
     updates = config.getoption("update_snapshots", default=False)
     of_history = spec.baseline is not None and spec.baseline.of_history
@@ -284,12 +341,14 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     stops = config.getoption("maxfail", default=0)
     if updates or stops or settings.journal_mode(config) != "normal":
         return
-    from pytest_evalmetrics.pipeline.rounds import in_turns  # noqa: PLC0415 - rare
-    from pytest_evalmetrics.run_transport import budget_of  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.pipeline.rounds import in_turns  # rare
+    from pytest_evalmetrics.run_transport import budget_of  # the same
 
     given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
     turns = []
-    for item in _benchmarks(session)[int(given["workerid"][2:]) :: given["workercount"]]:
+    for item in _benchmarks(session)[
+        int(given["workerid"][2:]) :: given["workercount"]
+    ]:
         asked = as_asked(config, item.benchmark)
         spec = asked.spec
         in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
@@ -312,7 +371,7 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
     """Return the baseline that a benchmark keeps; None if it keeps none of its own."""
     if (kept := spec.baseline) is None or not kept.committed:
         return None
-    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
+    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
 
     if in_test:
         Declared.of(item.config).asked(item.path, spec.name)
@@ -329,9 +388,11 @@ def _engine(config: pytest.Config) -> Engine | None:
         return None
     if _ENGINE not in config.stash:
         if name == "ray":
-            from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - large
+            from pytest_evalmetrics.engines.ray_engine import RayEngine  # large
 
-            engine = RayEngine(config.getoption("evalmetrics_ray_address"), config.rootpath)
+            engine = RayEngine(
+                config.getoption("evalmetrics_ray_address"), config.rootpath
+            )
         else:
             engine = registry.imported("engine", name)()
         config.add_cleanup(engine.close)
@@ -344,8 +405,8 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
-    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline import power, rounds  # noqa: PLC0415 - only if asked for
+    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
+    from pytest_evalmetrics.pipeline import power, rounds  # only if asked for
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -365,12 +426,15 @@ def _calls_planned(
     item: BenchmarkItem, benchmark: Benchmark, snapshot: tuple[str, str] | None
 ) -> Iterator[str]:
     """Forecast the calls of a scored benchmark, from the journal's figures and the baseline's."""
-    from pytest_evalmetrics.pipeline.judges import pinned_benchmark  # noqa: PLC0415
-    from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.run_transport import PlanRuntime  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.pipeline.judges import pinned_benchmark
+    from pytest_evalmetrics.pipeline.scoring import Scoring  # asked for
+    from pytest_evalmetrics.run_transport import PlanRuntime  # the same
 
     plan = None
-    for whose, scored in (("", benchmark), (", its reference", pinned_benchmark(benchmark))):
+    for whose, scored in (
+        ("", benchmark),
+        (", its reference", pinned_benchmark(benchmark)),
+    ):
         if scored is None:
             continue
         runtime, recorded = PlanRuntime(item.config), {}
@@ -396,9 +460,9 @@ def _calls_planned(
 
 def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
-    from pytest_evalmetrics.baselines.store import Store  # noqa: PLC0415 - loads syrupy
-    from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # noqa: PLC0415 - asked for
-    from pytest_evalmetrics.reports.reporters import write_noise_page  # noqa: PLC0415 - asked for
+    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
+    from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # asked for
+    from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
 
     pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
@@ -416,10 +480,16 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
                 )
             except errors.EvalMetricsError as error:
                 words, advice, charts, good = str(error).split("\n"), {}, [], False
-        pages.append({"id": item.nodeid, "text": [*map(visible, words)], "charts": charts})
-        proposed.setdefault(item.nodeid.partition("::")[0], []).append((item.benchmark, advice))
+        pages.append(
+            {"id": item.nodeid, "text": [*map(visible, words)], "charts": charts}
+        )
+        proposed.setdefault(item.nodeid.partition("::")[0], []).append(
+            (item.benchmark, advice)
+        )
     lines = [line for page in pages for line in ("", page["id"], *page["text"])]
-    diffs = [line for shown, several in proposed.items() for line in patch(several, shown)]
+    diffs = [
+        line for shown, several in proposed.items() for line in patch(several, shown)
+    ]
     if pages:
         page = Path(f"{settings.output_prefix(session.config)}calibration.html")
         try:
@@ -435,17 +505,26 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
 
 
 def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
-    from pytest_evalmetrics.run_transport import ItemRuntime  # noqa: PLC0415 - loads asyncio
+    from pytest_evalmetrics.run_transport import ItemRuntime  # loads asyncio
 
-    if benchmark.spec.answers and settings.journal_mode(item.config) in ("off", "refresh"):
-        raise errors.DataError("--evalmetrics-runs needs the journal: it answers the runs before")
+    if benchmark.spec.answers and settings.journal_mode(item.config) in (
+        "off",
+        "refresh",
+    ):
+        raise errors.DataError(
+            "--evalmetrics-runs needs the journal: it answers the runs before"
+        )
     runtime = ItemRuntime(item, item.nodeid)
-    return Evaluation(benchmark, item_id=item.nodeid, runtime=runtime, updates=True).run()
+    return Evaluation(
+        benchmark, item_id=item.nodeid, runtime=runtime, updates=True
+    ).run()
 
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report everything that is wrong with the benchmarks that were collected, as a linter does."""
-    files = {file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])}
+    files = {
+        file: list(problems) for file, problems in session.config.stash.get(_BROKEN, [])
+    }
     benchmarks = _benchmarks(session)
     replays = settings.journal_mode(session.config) == "replay"
     for item in benchmarks:
@@ -460,7 +539,9 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
         for p in sorted(dict.fromkeys(of_file), key=lambda problem: problem.line):
             column = columns.get((p.line, p.path)) or columns.get((p.line, "")) or 1
             lines.append(visible(f"{file.nodeid}:{p.line}:{column}: {p.text}"))
-    where = f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"
+    where = (
+        f"{many(len(files), 'benchmark file')}, {many(len(benchmarks), 'benchmark')}"
+    )
     broken = sum(map(bool, files.values()))
     summary = f"{many(len(lines), 'problem')} in {of_many(broken, len(files), 'benchmark file')}"
     return [*lines, summary if lines else f"no problems: {where}"], not lines

@@ -10,7 +10,9 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-_SPACED = json.JSONEncoder(ensure_ascii=False, allow_nan=False)  # json.dumps makes one each time
+_SPACED = json.JSONEncoder(
+    ensure_ascii=False, allow_nan=False
+)  # json.dumps makes one each time
 
 
 def spaced(value: Any) -> str:
@@ -60,7 +62,9 @@ def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     return f"{part} of {many(whole, what)} {verb if part == 1 else _OF_MANY[verb]}".rstrip()
 
 
-def capped(lines: Sequence[str], most: int, rest: str, count: int | None = None) -> list[str]:
+def capped(
+    lines: Sequence[str], most: int, rest: str, count: int | None = None
+) -> list[str]:
     """Keep the first lines, and write one for the rest of `count`."""
     more = (len(lines) if count is None else count) - most
     return [*lines[:most], *([rest.format(more)] if more > 0 else [])]
@@ -80,7 +84,9 @@ def visible(text: str) -> str:
     """
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+    return "".join(
+        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+    )
 
 
 def visible_lines(text: str) -> str:

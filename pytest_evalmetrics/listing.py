@@ -26,7 +26,9 @@ _WIDE = 34
 _FOR_BUILDERS = re.compile(
     r"\n\n(?:Parameters|Attributes|Raises)\n-+\n.*?(?=\n\n\w[^\n]*\n-+\n|\Z)", re.DOTALL
 )
-_STATISTICS = "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
+_STATISTICS = (
+    "NeMo Gym's statistics of a score: also max/, min/, median/ and std/  [built-in]"
+)
 # for each kind its registry, and the methods of its classes or the parameters of its functions
 _KINDS: dict[str, tuple[Registry, set[str]]] = {
     "metrics": (registry.metrics, {"compute"}),
@@ -40,18 +42,26 @@ _KINDS: dict[str, tuple[Registry, set[str]]] = {
 def listed() -> str:
     """List all registered names, each with a line and who provides it."""
     lines = []
-    unusual = {name for each in BUILTIN for name in spellings(each)[1:]}  # of a scorer's type
+    unusual = {
+        name for each in BUILTIN for name in spellings(each)[1:]
+    }  # of a scorer's type
     for kind, (things, _) in _KINDS.items():
-        names = [n for n in things.names() if n not in unusual or not things.is_builtin(n)]
+        names = [
+            n for n in things.names() if n not in unusual or not things.is_builtin(n)
+        ]
         described = {name: _line(things, name) for name in names}
         if kind == "metrics":
             described["mean/{score}"] = _STATISTICS
         if names:  # the built-in gate rules are described by the docs alone
             wide = min(max(map(len, names)), _WIDE)
             lines += [f"{kind} ({len(names)})"]
-            lines += [f"  {name.ljust(wide)}  {line}" for name, line in described.items()] + [""]
+            lines += [
+                f"  {name.ljust(wide)}  {line}" for name, line in described.items()
+            ] + [""]
     more = "pytest --evalmetrics-explain NAME explains one of them"
-    return "\n".join([*lines, f"package.module:attribute names one of your own; {more}"])
+    return "\n".join(
+        [*lines, f"package.module:attribute names one of your own; {more}"]
+    )
 
 
 def _line(things: Registry, name: str) -> str:
@@ -64,7 +74,9 @@ def _line(things: Registry, name: str) -> str:
 
 
 def _doc(target: Any) -> str:
-    own = target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    own = (
+        target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    )
     text = getattr(own, "__doc__", None)
     if text is None and not inspect.isroutine(own):  # without the docstrings of bases
         text = getattr(own.__dict__.get("compute"), "__doc__", None)
@@ -87,10 +99,15 @@ def explained(name: str) -> str:
     if parts:
         return "\n\n".join(parts)
     if broken:
-        raise pytest.UsageError(broken[0])  # a reference: the message is the same for each kind
+        raise pytest.UsageError(
+            broken[0]
+        )  # a reference: the message is the same for each kind
     there = [n for things, _ in _KINDS.values() for n in things.names()]
     guess, mark, _ = did_you_mean(name, there, what="").partition("?")
-    meant, way = f": {guess}?" if mark else "", "pytest --evalmetrics-list prints what there is"
+    meant, way = (
+        f": {guess}?" if mark else "",
+        "pytest --evalmetrics-list prints what there is",
+    )
     raise pytest.UsageError(f"there is nothing named {name!r}{meant}\n  {way}")
 
 
@@ -98,13 +115,17 @@ def _kind_of(target: Any) -> str:
     names = set(dir(target))
     if not inspect.isclass(target):
         names |= {key for key, _ in _parameters(target)}
-    return next((kind for kind, (_, offers) in _KINDS.items() if offers & names), "metrics")
+    return next(
+        (kind for kind, (_, offers) in _KINDS.items() if offers & names), "metrics"
+    )
 
 
 def _find_metric(name: str) -> Found:
     metrics, metric = registry.metrics, parse(name)
     if metric.is_statistic:
-        return registry.Found(f"{metric.metric}/...", Names.statistic(metric.metric, "").target)
+        return registry.Found(
+            f"{metric.metric}/...", Names.statistic(metric.metric, "").target
+        )
     family = metrics.family(metric.metric)
     if family is not None and metric.metric not in set(metrics.names()) - {family}:
         return registry.Found(family, metrics.find(family).target)
@@ -141,7 +162,9 @@ def _keys(kind: str, entry: Found) -> Iterator[str]:
     if keys is not None:
         yield from (f"    {line}" for line in keys)
         return
-    for key, parameter in _parameters(entry.target) if inspect.isclass(entry.target) else ():
+    for key, parameter in (
+        _parameters(entry.target) if inspect.isclass(entry.target) else ()
+    ):
         if kind == "metrics" and ("{" + key + "}") in entry.name:
             here = f", here {entry.numbers[key]}" if key in entry.numbers else ""
             yield f"    {key}: a whole number from 1, in the name{here}"
@@ -161,4 +184,8 @@ def _parameters(target: Any) -> Iterator[tuple[str, str]]:
             written = isinstance(p.annotation, str)
             kind = p.annotation if written else inspect.formatannotation(p.annotation)
             shown = p.name if p.annotation is p.empty else f"{p.name}: {kind}"
-            yield p.name, shown + (" (required)" if p.default is p.empty else f" = {p.default!r}")
+            yield (
+                p.name,
+                shown
+                + (" (required)" if p.default is p.empty else f" = {p.default!r}"),
+            )

@@ -2,7 +2,7 @@
 
 A pytest run without benchmarks loads nothing but this and the settings.
 """
-# ruff: noqa: PLC0415, T201 - what is loaded, and printed, is what was asked for
+# ruff: noqa: T201 - what is loaded, and printed, is what was asked for
 
 from __future__ import annotations
 
@@ -30,15 +30,23 @@ pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
 _ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
 
 
-def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+def pytest_addoption(
+    parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
+) -> None:
     """Declare the options and the settings."""
     # If a later plugin declares --snapshot-update too, pytest 9 refuses it with a traceback, and
     # older ones as they read the command line: both are explained.
 
     def after(outcome: pluggy.Result[object], hook_name: str, *_: object) -> None:
         names, has = ("snapshot", "snapshottest"), pluginmanager.has_plugin
-        both = hook_name == "pytest_plugin_registered" and has("syrupy") and any(map(has, names))
-        refused = hook_name == "pytest_addoption" and "--snapshot-update" in str(outcome.exception)
+        both = (
+            hook_name == "pytest_plugin_registered"
+            and has("syrupy")
+            and any(map(has, names))
+        )
+        refused = hook_name == "pytest_addoption" and "--snapshot-update" in str(
+            outcome.exception
+        )
         if both or refused:
             raise pytest.UsageError(_TWO_SNAPSHOT_PLUGINS) from None
         if hook_name == "pytest_load_initial_conftests":  # all are loaded
@@ -87,8 +95,12 @@ def pytest_exception_interact(
         from pytest_evalmetrics.session import hook_failure, session_of
 
         session_of(node.config)
-        if call.excinfo is not None:  # a hook in a late conftest.py: without a traceback
-            report.longrepr = hook_failure(call.excinfo.value, node.config) or report.longrepr
+        if (
+            call.excinfo is not None
+        ):  # a hook in a late conftest.py: without a traceback
+            report.longrepr = (
+                hook_failure(call.excinfo.value, node.config) or report.longrepr
+            )
 
 
 def pytest_unconfigure() -> None:
@@ -101,7 +113,9 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
     """Leave the files of tests out of a check."""
     if not config.getoption("evalmetrics_check"):
         return None
-    ours = collection_path.is_dir() or settings.is_benchmark_file(collection_path.name, config)
+    ours = collection_path.is_dir() or settings.is_benchmark_file(
+        collection_path.name, config
+    )
     return None if ours else True
 
 
@@ -117,7 +131,9 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     try:
         text, status = _answer(config, **options)
     except EvalMetricsError as error:
-        words = str(error).replace("the folder of the benchmark file", "where pytest is started")
+        words = str(error).replace(
+            "the folder of the benchmark file", "where pytest is started"
+        )
         raise pytest.UsageError(visible_lines(words)) from None
     print(text, end="")
     return status
@@ -132,7 +148,9 @@ def _answer(config: pytest.Config, **options: Any) -> tuple[str, int | None]:
         from pytest_evalmetrics.rollouts.parquet import to_parquet
         from pytest_evalmetrics.rollouts.survey import survey
 
-        target, labels = map(config.getoption, ("evalmetrics_to_parquet", "evalmetrics_label"))
+        target, labels = map(
+            config.getoption, ("evalmetrics_to_parquet", "evalmetrics_label")
+        )
         if target is not None:
             return to_parquet(inspected, target, base, labels), 0
         return survey(inspected, base), 0
@@ -157,14 +175,18 @@ def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | N
 
     path, survey_text = write_benchmark(rollouts, config.invocation_params.dir)
     text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
-    if not survey_text.strip():  # another tool's settings: the rollouts are still to come
+    if (
+        not survey_text.strip()
+    ):  # another tool's settings: the rollouts are still to come
         return f"{text}Name the rollouts in it, then: pytest {path.name}\n", 0
     config.args[:] = [str(path)]
     config.option.update_snapshots = True
     return f"{survey_text}\n{text}From now on: pytest {path.name}\n", None
 
 
-def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> BenchmarkFile | None:
+def pytest_collect_file(
+    file_path: Path, parent: pytest.Collector
+) -> BenchmarkFile | None:
     """Collect the benchmark files."""
     if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
@@ -193,7 +215,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if not any(map(config.getoption, settings.PRINTING)):
         return None
     syrupy = getattr(config, "_syrupy", None)
-    if syrupy is not None:  # nothing runs, and syrupy would report every snapshot as unused
+    if (
+        syrupy is not None
+    ):  # nothing runs, and syrupy would report every snapshot as unused
         syrupy.finish = lambda: 0
         syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
     unused = config.getoption("evalmetrics_delete_unused")
@@ -202,11 +226,17 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     if unused is not None:
         from pytest_evalmetrics.baselines.declared import handle_unused
 
-        title, (lines, good) = "baselines", handle_unused(config, delete=unused == "delete")
+        title, (lines, good) = (
+            "baselines",
+            handle_unused(config, delete=unused == "delete"),
+        )
     elif config.getoption("evalmetrics_check"):
         title, (lines, good) = "check", items.check_lines(session)
     elif config.getoption("evalmetrics_calibrate"):
-        title, (lines, good) = "noise of an unchanged system", items.calibration_lines(session)
+        title, (lines, good) = (
+            "noise of an unchanged system",
+            items.calibration_lines(session),
+        )
     else:
         title, (lines, good) = "what the gates can detect", items.plan_lines(session)
     session.testsfailed += not good

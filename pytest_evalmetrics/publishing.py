@@ -14,7 +14,11 @@ from pytest_evalmetrics.baselines.declared import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.reports.payload import Artifacts, Payload
-from pytest_evalmetrics.reports.reporters import FinishedRun, report_document, write_reports
+from pytest_evalmetrics.reports.reporters import (
+    FinishedRun,
+    report_document,
+    write_reports,
+)
 from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line
@@ -39,13 +43,17 @@ class RunResults:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.entries: dict[str, dict[str, Any]] = {}  # the benchmarks' entries of the report, by id
+        self.entries: dict[
+            str, dict[str, Any]
+        ] = {}  # the benchmarks' entries of the report, by id
         self._artifacts = Artifacts()  # their larger texts
         self._keeps_all = True  # until there is no room for them: then no artifacts
         self._errors: list[EvalMetricsError] = []
         self._usage: list[dict[str, Any]] = []  # of calls
         self._warnings: dict[str, None] = {}
-        self._baselines: dict[str, dict[str, Any] | None] = {}  # for the history, by benchmark
+        self._baselines: dict[
+            str, dict[str, Any] | None
+        ] = {}  # for the history, by benchmark
         self._workers: dict[str, str] = {}  # benchmark -> the one that evaluated it
         self._evaluated: dict[str, set[str]] = {}  # item -> benchmarks
 
@@ -118,15 +126,21 @@ class RunResults:
             folder.finish(report["verdict"], paths, complete=not self._errors)
         lines: Lines = []
         with self._errors_noted():
-            lines += [(line, None) for line in tell_ci(report, os.environ, config.rootpath)]
+            lines += [
+                (line, None) for line in tell_ci(report, os.environ, config.rootpath)
+            ]
         lines += [(str(error), "red") for error in self._errors]
         verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
         lines += [(line, None) for line in calls_line(self._usage) if verbosity >= 0]
         if deselected:  # xdist does not report it
-            lines.append((f"note: deselected, and not evaluated: {listed(deselected, 3)}", None))
+            lines.append(
+                (f"note: deselected, and not evaluated: {listed(deselected, 3)}", None)
+            )
         lines += [(f"warning: {text}", "yellow") for text in self._warnings]
         shown = [shown_below(path, config.invocation_params.dir) for path in paths]
-        return section(report, shown, verbosity=verbosity) + lines, not (self._errors or lost)
+        return section(report, shown, verbosity=verbosity) + lines, not (
+            self._errors or lost
+        )
 
     @contextmanager
     def _errors_noted(self) -> Iterator[None]:
@@ -145,18 +159,22 @@ class RunResults:
         path = history_path(self._config)
         if path is None:
             return {}
-        from pytest_evalmetrics.history import append, read_history, run_of  # noqa: PLC0415 - rare
-        from pytest_evalmetrics.stats.drift import drift_warnings  # noqa: PLC0415 - of a history
+        from pytest_evalmetrics.history import append, read_history, run_of  # rare
+        from pytest_evalmetrics.stats.drift import drift_warnings  # of a history
 
         shown = shown_below(path, self._config.invocation_params.dir)
         starts = bool(self._config.getoption("update_snapshots", default=False))
         make = partial(run_of, starts=starts, reason=accepted_reason(self._config))
         entries = sorted(self.entries.values(), key=lambda entry: str(entry["id"]))
-        runs = [make(e, self._origin, baseline=self._baselines[e["id"]]) for e in entries]
+        runs = [
+            make(e, self._origin, baseline=self._baselines[e["id"]]) for e in entries
+        ]
         last: dict[str, list[Any]] = {}
         with self._errors_noted():
             before, notes = read_history(path, shown)
-            several = {r["benchmark"]: [*before.get(r["benchmark"], ()), r] for r in runs}
+            several = {
+                r["benchmark"]: [*before.get(r["benchmark"], ()), r] for r in runs
+            }
             for entry, run in zip(entries, runs, strict=True):
                 usable = [each for each in several[run["benchmark"]] if each["usable"]]
                 if run["usable"] and (drift := list(drift_warnings(entry, usable))):
@@ -165,7 +183,13 @@ class RunResults:
             if runs:
                 append(path, runs, shown)
             self._warnings.update(dict.fromkeys(notes))
-            for run in (run for of_benchmark in several.values() for run in of_benchmark[-_LAST:]):
-                shortened = {key: value for key, value in run.items() if key != "baseline"}
+            for run in (
+                run
+                for of_benchmark in several.values()
+                for run in of_benchmark[-_LAST:]
+            ):
+                shortened = {
+                    key: value for key, value in run.items() if key != "baseline"
+                }
                 last.setdefault(run["benchmark"], []).append(shortened)
         return last

@@ -47,7 +47,9 @@ def __init__(self: Any, *args: Any, **given: Any) -> None:  # noqa: N807 - put i
 
 
 def __repr__(self: Any) -> str:  # noqa: N807
-    shown = ", ".join(f"{f.name}={getattr(self, f.name)!r}" for f in self._own_fields if f.repr)
+    shown = ", ".join(
+        f"{f.name}={getattr(self, f.name)!r}" for f in self._own_fields if f.repr
+    )
     return f"{type(self).__qualname__}({shown})"
 
 

@@ -41,7 +41,9 @@ class Found(msgspec.Struct, frozen=True):
 
     name: str  # as registered: pass@{k} for pass@3
     target: Any
-    numbers: dict[str, int] = msgspec.field(default_factory=dict)  # of a family's name: {"k": 3}
+    numbers: dict[str, int] = msgspec.field(
+        default_factory=dict
+    )  # of a family's name: {"k": 3}
     reference: bool = False  # named as package.module:attribute
 
 
@@ -60,7 +62,11 @@ class _Entry(msgspec.Struct, frozen=True):
     def origin(self) -> str:
         """The name of the target and its place."""
         defined = origin(self.target)
-        return f"{defined.partition(' (')[0]} ({self.file}:{self.line})" if self.file else defined
+        return (
+            f"{defined.partition(' (')[0]} ({self.file}:{self.line})"
+            if self.file
+            else defined
+        )
 
     @property
     def place(self) -> str:
@@ -78,9 +84,13 @@ class Scope:
 
     active: Scope | None = None
 
-    def __init__(self, root: Path, *folders: Path, modules: Iterable[object] | None = None) -> None:
+    def __init__(
+        self, root: Path, *folders: Path, modules: Iterable[object] | None = None
+    ) -> None:
         self.root = root  # messages name files relative to it
-        self.notes: dict[str, None] = {}  # names found in several places, and the one used
+        self.notes: dict[
+            str, None
+        ] = {}  # names found in several places, and the one used
         self._folders = frozenset().union(*(_chain(str(folder)) for folder in folders))
         self._modules = None if modules is None else {id(vars(m)) for m in modules}
         self._outer: Scope | None = None
@@ -164,7 +174,11 @@ class Registry:
     def is_builtin(self, name: str) -> bool:
         """Check whether a name is built in and not overridden."""
         entry = self._registered(name)
-        return name not in self._entry_points and entry is not None and is_ours(entry.target)
+        return (
+            name not in self._entry_points
+            and entry is not None
+            and is_ours(entry.target)
+        )
 
     def source(self, name: str) -> str:
         """Return the provider of a name: built in, a distribution, a file or a module."""
@@ -216,7 +230,11 @@ class Registry:
         elif self._builtins:
             importlib.import_module(self._builtins)
         scope = Scope.active
-        return self._entries if scope is None else [e for e in self._entries if scope.holds(e)]
+        return (
+            self._entries
+            if scope is None
+            else [e for e in self._entries if scope.holds(e)]
+        )
 
     def _registered(self, name: str) -> _Entry | None:
         """Find the nearest registration; a name takes precedence over its family."""
@@ -226,8 +244,14 @@ class Registry:
         best = max(matches, key=lambda entry: (entry.level, entry.name == name))
         for other in matches:
             if other.folder and other.folder not in _chain(best.folder):
-                raise self._twice(name, f" in this run: in {other.place} and in {best.place}")
-            if Scope.active and other.level < best.level and not same(other.target, best.target):
+                raise self._twice(
+                    name, f" in this run: in {other.place} and in {best.place}"
+                )
+            if (
+                Scope.active
+                and other.level < best.level
+                and not same(other.target, best.target)
+            ):
                 replaced = other.place if other.level == 0 else f"that of {other.place}"
                 note = f"the {self.kind} {name!r} is the one of {best.place}, which replaces "
                 Scope.active.notes[note + replaced] = None
@@ -242,12 +266,16 @@ class Registry:
                 continue
             twin = same(entry.target, new.target)
             # the file was imported once more, perhaps under another module name
-            again = new.file and entry.file == new.file and entry.module is not new.module
+            again = (
+                new.file and entry.file == new.file and entry.module is not new.module
+            )
             if entry.name == new.name and (twin or again):
                 self._entries.remove(entry)
             elif not twin:
                 named = "" if entry.name == new.name else f" as {entry.name!r}"
-                raise self._twice(new.name, f": by {entry.origin}{named} and by {new.origin}")
+                raise self._twice(
+                    new.name, f": by {entry.origin}{named} and by {new.origin}"
+                )
         self._entries.append(new)
 
     def _twice(self, name: str, where: str) -> RegistryError:
@@ -270,7 +298,9 @@ class Registry:
                 package, why = _package_of(point), f"{type(error).__name__}: {error}"
                 what = f"the {self.kind} {name!r} of {package} can't be loaded"
                 message = f"{what} from {point.value}: {why}"
-                raise RegistryError(message, hint=f"fix or uninstall {package}") from error
+                raise RegistryError(
+                    message, hint=f"fix or uninstall {package}"
+                ) from error
             if not inspect.ismodule(target):  # importing a module ran its decorators
                 self._add(_Entry(name, target, 1))
 
@@ -286,7 +316,9 @@ def _package_of(point: EntryPoint) -> str:
 
 def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
     file, module = frame.f_code.co_filename, frame.f_globals
-    if str(module.get("__name__", "")).startswith("pytest_evalmetrics.") and is_ours(target):
+    if str(module.get("__name__", "")).startswith("pytest_evalmetrics.") and is_ours(
+        target
+    ):
         return _Entry(name, target, 0)
     folder, level = "", 1
     if os.path.basename(file) == "conftest.py":  # noqa: PTH119 - for each of many names
@@ -328,9 +360,15 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
     if "{" not in pattern:
         return None
     parts = enumerate(_PLACE.split(pattern))
-    groups = [f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts]
+    groups = [
+        f"(?P<{part}>[1-9][0-9]*)" if i % 2 else re.escape(part) for i, part in parts
+    ]
     match = re.fullmatch("".join(groups), name)
-    return None if match is None else {key: int(value) for key, value in match.groupdict().items()}
+    return (
+        None
+        if match is None
+        else {key: int(value) for key, value in match.groupdict().items()}
+    )
 
 
 # -- the kinds of names --------------------------------------------------------------------
@@ -349,7 +387,7 @@ register_loader = loaders.register
 
 
 def _types_of_scorers(name: str | None) -> Mapping[str, Any]:
-    from pytest_evalmetrics.spec.scorer_keys import builtin_types  # noqa: PLC0415 - few need it
+    from pytest_evalmetrics.spec.scorer_keys import builtin_types  # few need it
 
     return builtin_types(name)
 
@@ -362,7 +400,14 @@ register_reporter = reporters.register
 
 gate_rules = Registry(
     "gate rule",
-    reserved=("exact", "absolute", "relative", "statistical", "practical", "noninferior"),
+    reserved=(
+        "exact",
+        "absolute",
+        "relative",
+        "statistical",
+        "practical",
+        "noninferior",
+    ),
 )
 register_gate_rule = gate_rules.register
 
@@ -380,12 +425,16 @@ def origin(target: Any) -> str:
         file = inspect.getsourcefile(thing)
         if not places or places[0].startswith(f"{file}:"):
             places = [f"{file}:{inspect.getsourcelines(thing)[1]}"]
-    return f"{thing.__module__}.{thing.__qualname__}{f' ({places[0]})' if places else ''}"
+    return (
+        f"{thing.__module__}.{thing.__qualname__}{f' ({places[0]})' if places else ''}"
+    )
 
 
 def _defined(target: Any) -> Any:
     """Return a class or function itself, or the class of an instance."""
-    return target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    return (
+        target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
+    )
 
 
 def same(first: Any, second: Any) -> bool:
@@ -399,7 +448,11 @@ def _identity(target: Any) -> tuple[Any, ...]:
         file = codes[0].co_filename if codes else inspect.getsourcefile(target)
     except TypeError:  # an instance, whose state can't be compared
         return (id(target),)
-    return (getattr(target, "__qualname__", None), file, *[c.co_firstlineno for c in codes])
+    return (
+        getattr(target, "__qualname__", None),
+        file,
+        *[c.co_firstlineno for c in codes],
+    )
 
 
 def _codes(target: Any) -> list[CodeType]:
@@ -449,7 +502,9 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
     if not used:
         return ""
     dumped = "\n".join(_dumped(statement) for statement in body if statement in used)
-    return blake2b(dumped.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+    return blake2b(
+        dumped.encode("utf-8", "backslashreplace"), digest_size=6
+    ).hexdigest()
 
 
 def _names_defined(node: ast.AST) -> set[str]:
@@ -460,7 +515,9 @@ def _names_defined(node: ast.AST) -> set[str]:
         return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
     if isinstance(node, ast.Name):
         return {node.id} if isinstance(node.ctx, ast.Store) else set()
-    return {name for child in ast.iter_child_nodes(node) for name in _names_defined(child)}
+    return {
+        name for child in ast.iter_child_nodes(node) for name in _names_defined(child)
+    }
 
 
 def _dumped(node: Any) -> str:

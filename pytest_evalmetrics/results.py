@@ -54,7 +54,9 @@ class Estimate:
     by_hook: bool = False  # computed by a hook, from unknown tasks
     score: str = ""  # the score it reduces; empty for several, or by a hook
     missing: int = 0  # rollouts without a number for it, which are left out
-    of_tasks: tuple[str, ...] = ()  # the first ten tasks with the value, if it is that of one task
+    of_tasks: tuple[
+        str, ...
+    ] = ()  # the first ten tasks with the value, if it is that of one task
 
 
 @record
@@ -71,7 +73,9 @@ class Check:
     hint: str = ""  # the way out
     estimate: Estimate | None = None  # of a metric
     line: int | None = None  # of the benchmark file
-    evidence: Mapping[str, Any] = field(default_factory=dict)  # builtins: test, p, n, flips
+    evidence: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # builtins: test, p, n, flips
 
 
 @record
@@ -84,7 +88,9 @@ class Power:
     rollouts: int  # of each task
     mde: float  # the smallest drop detected with 80 % power; NaN if unknown
     max_drop: float  # the drop that matters to the gate
-    needed: int | None  # rollouts per task, on both sides, that detect max_drop; up to 1,024
+    needed: (
+        int | None
+    )  # rollouts per task, on both sides, that detect max_drop; up to 1,024
     source: str  # the baseline, the rollouts, or an assumption
     reason: str = ""  # why it is unknown
 
@@ -114,7 +120,9 @@ class RubricCount:
 class Agreement:
     """The agreement of several judges on a score."""
 
-    alpha: float | None  # Krippendorff's: 1 is full agreement, 0 chance; None if undefined
+    alpha: (
+        float | None
+    )  # Krippendorff's: 1 is full agreement, 0 chance; None if undefined
     level: str  # nominal for labels, interval for numbers
     judges: int
     rows: int  # scored by all of them
@@ -138,9 +146,13 @@ class ScoreSummary:
     sample_std_dev: float | None = None  # divided by n - 1, as the sample variance
     sample_variance: float | None = None
     percentiles: Mapping[str, float] | None = None  # p10 ... p100
-    histogram: tuple[Bin, ...] = ()  # ten of equal width; the last one includes its upper bound
+    histogram: tuple[
+        Bin, ...
+    ] = ()  # ten of equal width; the last one includes its upper bound
     rubric_distribution: tuple[RubricCount, ...] = ()
-    mode_category: str | None = None  # the most frequent label, of several the first by name
+    mode_category: str | None = (
+        None  # the most frequent label, of several the first by name
+    )
     agreement: Agreement | None = None
 
 
@@ -206,7 +218,9 @@ class ScorerFailures:
     kinds: Mapping[str, int]  # the most frequent first
     first: tuple[RowFailure, ...]  # in the order of the files, at most 20
     rows: int = 0  # in all
-    examples: Mapping[str, RowFailure] = field(default_factory=dict)  # the first of each kind
+    examples: Mapping[str, RowFailure] = field(
+        default_factory=dict
+    )  # the first of each kind
 
 
 # -- texts of rollouts -------------------------------------------------------------------------

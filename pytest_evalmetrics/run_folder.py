@@ -40,7 +40,9 @@ _VERDICTS = (  # of a run without a run.json
 )
 _IGNORE = "# made by pytest-evalmetrics: what a run leaves is not to be committed\n*\n"
 _TIME = "%Y-%m-%dT%H:%M:%SZ"
-_TEMPORARY = re.compile(r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?")
+_TEMPORARY = re.compile(
+    r"\.?evalmetrics-(?P<host>.+)-(?P<process>\d+)-[0-9a-f]{16}(\.tmp)?"
+)
 
 
 class RunFolder:
@@ -78,7 +80,9 @@ class RunFolder:
         self._guard_exit()
         remove_stale(Path(tempfile.gettempdir()))
         remove_stale(self._file.parent)
-        return [f"note: the run before this one did not finish: {_writer(earlier)}"] * died
+        return [
+            f"note: the run before this one did not finish: {_writer(earlier)}"
+        ] * died
 
     def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
         """Record the verdict and the files of this run, and whether they are `complete`."""
@@ -89,8 +93,12 @@ class RunFolder:
             hint = "give each run a folder of its own: --evalmetrics-output PREFIX"
             raise ArtifactError(message, file=str(self._file), hint=hint)
         folder = self._file.parent
-        written = sorted(path for path in paths if path.is_relative_to(folder) and path.is_file())
-        digests = {path.relative_to(folder).as_posix(): _digest(path) for path in written}
+        written = sorted(
+            path for path in paths if path.is_relative_to(folder) and path.is_file()
+        )
+        digests = {
+            path.relative_to(folder).as_posix(): _digest(path) for path in written
+        }
         state = "finished" if complete else "unfinished"
         self._state |= {"state": state, "verdict": verdict, "artifacts": digests}
         with suppress(OSError):
@@ -110,15 +118,23 @@ class RunFolder:
                 self._write()
                 return
             self._file.unlink()
-            if [*folder.iterdir()] == [ignore] and ignore.read_text(encoding="utf-8") == _IGNORE:
+            if [*folder.iterdir()] == [ignore] and ignore.read_text(
+                encoding="utf-8"
+            ) == _IGNORE:
                 ignore.unlink()
             folder.rmdir()
 
     def _put_aside(self, earlier: dict[str, Any]) -> bool:
         """Move files with a verdict to ``previous/``; rows stay, because a run may read them."""
         folder = self._file.parent
-        usual = [f"{self._file.name.removesuffix('run.json')}{name}" for name in _VERDICTS]
-        names = [name for name in earlier.get("artifacts", usual) if not name.endswith(".jsonl")]
+        usual = [
+            f"{self._file.name.removesuffix('run.json')}{name}" for name in _VERDICTS
+        ]
+        names = [
+            name
+            for name in earlier.get("artifacts", usual)
+            if not name.endswith(".jsonl")
+        ]
         files = [folder / name for name in names if (folder / name).is_file()]
         if not files:
             return False
@@ -140,9 +156,14 @@ class RunFolder:
         process, leave = os.getpid(), os._exit
 
         def guarded(status: int) -> None:
-            if os.getpid() == process and status == 0:  # a forked child may do as it likes
+            if (
+                os.getpid() == process and status == 0
+            ):  # a forked child may do as it likes
                 with suppress(Exception):
-                    os.write(2, b"\nos._exit(0) ended this run before its benchmarks were judged\n")
+                    os.write(
+                        2,
+                        b"\nos._exit(0) ended this run before its benchmarks were judged\n",
+                    )
                 status = 1
             leave(status)
 
@@ -169,7 +190,10 @@ def finished_report(path: Path, shown: str) -> Path:
     state = _read(Path(f"{prefix}run.json"))
     hint = "compare with the report of a finished run"
     if state.get("state") == "running":
-        ours = (os.getpid(), os.getppid())  # xdist's workers are children of the one that writes
+        ours = (
+            os.getpid(),
+            os.getppid(),
+        )  # xdist's workers are children of the one that writes
         if state.get("process") in ours and state.get("host") == socket.gethostname():
             aside = Path(f"{prefix}previous", path.name)
             return finished_report(aside, shown) if aside.is_file() else path
@@ -177,7 +201,10 @@ def finished_report(path: Path, shown: str) -> Path:
         problem = f"the run that writes this report {done}: {_writer(state)}"
     elif state.get("state") == "unfinished":
         problem = "the run that wrote this report could not write all of its files"
-    elif path.is_file() and state.get("artifacts", {}).get(path.name) not in (None, _digest(path)):
+    elif path.is_file() and state.get("artifacts", {}).get(path.name) not in (
+        None,
+        _digest(path),
+    ):
         problem = f"this report is not the one that the run {state['run']} wrote: the bytes differ"
         hint = "restore it, or take the whole folder of one finished run"
     else:
@@ -218,7 +245,9 @@ def lock_byte(file: int, place: int, *, take: bool = True) -> bool:
             os.lseek(file, place % 2**31, os.SEEK_SET)  # positions are those of a long
             msvcrt.locking(file, msvcrt.LK_NBLCK if take else msvcrt.LK_UNLCK, 1)
         else:
-            fcntl.lockf(file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place)
+            fcntl.lockf(
+                file, fcntl.LOCK_EX | fcntl.LOCK_NB if take else fcntl.LOCK_UN, 1, place
+            )
     except OSError as error:  # any other error: a file system without locks
         return not isinstance(error, BlockingIOError | PermissionError)
     return True
@@ -229,7 +258,11 @@ def remove_stale(folder: Path) -> None:
     with suppress(OSError):
         for path in folder.iterdir():
             match = _TEMPORARY.fullmatch(path.name)
-            if match and match["host"] == _host() and not _is_process(int(match["process"])):
+            if (
+                match
+                and match["host"] == _host()
+                and not _is_process(int(match["process"]))
+            ):
                 shutil.rmtree(path, ignore_errors=True)
                 with suppress(OSError):
                     path.unlink()
@@ -267,14 +300,14 @@ def _lives(state: dict[str, Any]) -> bool:
 
 def _is_process(process: int) -> bool:
     if sys.platform == "win32":  # there os.kill(process, 0) would end it
-        import ctypes  # noqa: PLC0415 - there alone
+        import ctypes  # there alone
 
         kernel = ctypes.WinDLL("kernel32", use_last_error=True)
         if handle := kernel.OpenProcess(0x100000, False, process):  # SYNCHRONIZE
-            runs: bool = kernel.WaitForSingleObject(handle, 0) == 0x102  # noqa: PLR2004 - WAIT_TIMEOUT
+            runs: bool = kernel.WaitForSingleObject(handle, 0) == 0x102  # WAIT_TIMEOUT
             kernel.CloseHandle(handle)
             return runs
-        return ctypes.get_last_error() == 5  # noqa: PLR2004 - ERROR_ACCESS_DENIED: another user's
+        return ctypes.get_last_error() == 5  # ERROR_ACCESS_DENIED: another user's
     try:
         os.kill(process, 0)
     except OSError as error:  # of another user's process: not permitted
@@ -299,12 +332,24 @@ _GITHUB_PAGE = "{GITHUB_SERVER_URL}/{GITHUB_REPOSITORY}/actions/runs/{GITHUB_RUN
 _SYSTEMS = (
     ("GITHUB_SHA", "GITHUB_HEAD_REF GITHUB_REF_NAME", _GITHUB_PAGE),
     # https://docs.gitlab.com/ci/variables/predefined_variables/
-    ("CI_COMMIT_SHA", "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME CI_COMMIT_REF_NAME", "{CI_JOB_URL}"),
+    (
+        "CI_COMMIT_SHA",
+        "CI_MERGE_REQUEST_SOURCE_BRANCH_NAME CI_COMMIT_REF_NAME",
+        "{CI_JOB_URL}",
+    ),
     ("BUILDKITE_COMMIT", "BUILDKITE_BRANCH", "{BUILDKITE_BUILD_URL}"),
     ("CIRCLE_SHA1", "CIRCLE_BRANCH", "{CIRCLE_BUILD_URL}"),
     ("BITBUCKET_COMMIT", "BITBUCKET_BRANCH", ""),
-    ("BUILD_SOURCEVERSION", "SYSTEM_PULLREQUEST_SOURCEBRANCH BUILD_SOURCEBRANCHNAME", ""),
-    ("TRAVIS_COMMIT", "TRAVIS_PULL_REQUEST_BRANCH TRAVIS_BRANCH", "{TRAVIS_JOB_WEB_URL}"),
+    (
+        "BUILD_SOURCEVERSION",
+        "SYSTEM_PULLREQUEST_SOURCEBRANCH BUILD_SOURCEBRANCHNAME",
+        "",
+    ),
+    (
+        "TRAVIS_COMMIT",
+        "TRAVIS_PULL_REQUEST_BRANCH TRAVIS_BRANCH",
+        "{TRAVIS_JOB_WEB_URL}",
+    ),
     ("DRONE_COMMIT_SHA", "DRONE_SOURCE_BRANCH DRONE_BRANCH", "{DRONE_BUILD_LINK}"),
     ("GIT_COMMIT", "CHANGE_BRANCH GIT_BRANCH", "{BUILD_URL}"),  # Jenkins
 )
@@ -313,21 +358,34 @@ _SYSTEMS = (
 def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
     """Return the judged commit, its branch, the CI job's page, and the time; None is unknown."""
     epoch = environ.get("SOURCE_DATE_EPOCH", "")
-    now = datetime.fromtimestamp(int(epoch), UTC) if epoch.isdecimal() else datetime.now(UTC)
-    origin: dict[str, Any] = dict.fromkeys(("commit", "branch", "url")) | {"time": f"{now:{_TIME}}"}
+    now = (
+        datetime.fromtimestamp(int(epoch), UTC)
+        if epoch.isdecimal()
+        else datetime.now(UTC)
+    )
+    origin: dict[str, Any] = dict.fromkeys(("commit", "branch", "url")) | {
+        "time": f"{now:{_TIME}}"
+    }
     for commit, branches, page in _SYSTEMS:
         if environ.get(commit):
             origin["commit"] = environ[commit]
-            origin["branch"] = next(filter(None, map(environ.get, branches.split())), None)
+            origin["branch"] = next(
+                filter(None, map(environ.get, branches.split())), None
+            )
             with suppress(KeyError):
                 origin["url"] = page.format_map(environ) or None
             return origin
-    import subprocess  # noqa: PLC0415 - takes milliseconds, and CI systems say it themselves
+    import subprocess  # takes milliseconds, and CI systems say it themselves
 
     command = ["git", "rev-parse", "HEAD", "--abbrev-ref", "HEAD"]  # the user's own
     with suppress(OSError, ValueError, subprocess.SubprocessError):
         done = subprocess.run(  # noqa: S603 - a fixed command
-            command, cwd=folder, capture_output=True, errors="replace", check=True, timeout=5.0
+            command,
+            cwd=folder,
+            capture_output=True,
+            errors="replace",
+            check=True,
+            timeout=5.0,
         )
         head, branch = done.stdout.split()
         origin["commit"], origin["branch"] = head, None if branch == "HEAD" else branch

@@ -19,7 +19,13 @@ from pytest_evalmetrics import settings, transport
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.settings import journal_path, journal_url
-from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport, journal_store
+from pytest_evalmetrics.transport import (
+    Journal,
+    JournalMode,
+    Progress,
+    Transport,
+    journal_store,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -32,7 +38,9 @@ _FRAME_S = 0.1  # between two reports on a terminal
 def _terminal(config: pytest.Config) -> IO[str] | None:
     """Open pytest's own output, which capture has replaced."""
     capture = config.pluginmanager.get_plugin("capturemanager")
-    uncaptured = capture.global_and_fixture_disabled() if capture is not None else nullcontext()
+    uncaptured = (
+        capture.global_and_fixture_disabled() if capture is not None else nullcontext()
+    )
     with uncaptured, suppress(OSError, ValueError, AttributeError):
         sys.stdout.flush()
         # a copy of the descriptor: it stays the terminal when capture goes on
@@ -95,15 +103,23 @@ class ItemRuntime:
     def progress(self, total: int) -> Iterator[Progress]:
         """Show the benchmark's progress; nothing under -q, and nothing in xdist's workers."""
         config = self._item.config
-        progress = partial(Progress, self._item.name, total, cost=self._cost, budget=self.budget)
+        progress = partial(
+            Progress, self._item.name, total, cost=self._cost, budget=self.budget
+        )
         reporter = config.pluginmanager.get_plugin("terminalreporter")
-        quiet = reporter is None or config.option.verbose < 0 or hasattr(config, "workerinput")
+        quiet = (
+            reporter is None
+            or config.option.verbose < 0
+            or hasattr(config, "workerinput")
+        )
         out = None if quiet else _terminal(config)
         if out is None:
             yield progress()
             return
         # where pytest's cursor is: it goes on there afterwards
-        column = int(getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0))
+        column = int(
+            getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0)
+        )
 
         def write(text: str) -> None:
             with suppress(OSError):
@@ -118,7 +134,9 @@ class ItemRuntime:
 
             def show(text: str) -> None:  # one line, written over and over
                 with suppress(OSError):
-                    width = os.get_terminal_size(out.fileno()).columns or 80  # 0 if unknown
+                    width = (
+                        os.get_terminal_size(out.fileno()).columns or 80
+                    )  # 0 if unknown
                     write(_ERASE + text[: width - 1])
 
             write("\n")
@@ -163,7 +181,7 @@ class PlanRuntime:
 
 def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     """Add the answers of a journal that jobs share, and write all there; return their number."""
-    from pytest_evalmetrics.rollouts.remote import system_of  # noqa: PLC0415 - it is asked for
+    from pytest_evalmetrics.rollouts.remote import system_of  # it is asked for
 
     journal, count = journal_path(config), 0
     try:
@@ -197,7 +215,9 @@ def prepare_asked(config: pytest.Config) -> list[str]:
             count = journal_store.clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
         if (source := config.getoption("evalmetrics_journal_import")) is not None:
-            count = journal_store.import_journal(journal, config.invocation_params.dir / source)
+            count = journal_store.import_journal(
+                journal, config.invocation_params.dir / source
+            )
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
         if url := journal_url(config):
             count = _shared(config, url, writes=False)

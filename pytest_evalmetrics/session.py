@@ -4,7 +4,6 @@ A worker of xdist leaves its selection and its results on pytest's reports, as b
 xdist they take the same way. Registered when the first benchmark or check is found, or pytest-xdist
 starts.
 """
-# ruff: noqa: PLC0415 - so that a test run whose workers meet no benchmark costs little
 
 from __future__ import annotations
 
@@ -43,7 +42,9 @@ _OUR_WARNING = " RegressionWarning: "
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
 _NOTHING_KEPT = "without a journal no paid answer is kept: run it again with one"
-_ANSWERS_KEPT = "run the same command again: answers that were paid for are kept in the journal"
+_ANSWERS_KEPT = (
+    "run the same command again: answers that were paid for are kept in the journal"
+)
 
 
 class EvaluationSession:
@@ -69,12 +70,16 @@ class EvaluationSession:
     def _lost(self) -> set[str]:
         """The ids that were collected, and not evaluated to their end."""
         broken_off = {item for item, complete in self._outcomes.items() if not complete}
-        return (self._collected - self._skipped.keys() - self._outcomes.keys()) | broken_off
+        return (
+            self._collected - self._skipped.keys() - self._outcomes.keys()
+        ) | broken_off
 
     def start(self) -> None:
         """Prepare the journal before anything is called; keep testmon from selecting benchmarks."""
         self._restrain_testmon()
-        if getattr(self._config.option, "numprocesses", None):  # nothing is collected here
+        if getattr(
+            self._config.option, "numprocesses", None
+        ):  # nothing is collected here
             self._refuse_unknown_reporters()
         self._prepare_journal(here=not self._is_worker)
 
@@ -99,7 +104,9 @@ class EvaluationSession:
             stable = getattr(testmon, name, None)
             if stable is None:
                 text = "pytest-testmon may leave out benchmarks whose data changed: switch it off"
-                self._config.issue_config_time_warning(pytest.PytestWarning(text), stacklevel=2)
+                self._config.issue_config_time_warning(
+                    pytest.PytestWarning(text), stacklevel=2
+                )
                 return
             setattr(testmon, name, [i for i in stable if not self._names_benchmarks(i)])
 
@@ -107,7 +114,9 @@ class EvaluationSession:
 
     def begin(self) -> None:
         """Mark the output folder as this run's, when its first benchmark is collected."""
-        if not self._is_worker and not any(map(self._config.getoption, settings.PRINTING)):
+        if not self._is_worker and not any(
+            map(self._config.getoption, settings.PRINTING)
+        ):
             self._started_folder()
 
     def _started_folder(self) -> RunFolder:
@@ -116,7 +125,9 @@ class EvaluationSession:
             from pytest_evalmetrics.run_folder import RunFolder
 
             prefix = settings.output_prefix(self._config)
-            self._folder = RunFolder(prefix, evaluates=not settings.evaluates_nothing(self._config))
+            self._folder = RunFolder(
+                prefix, evaluates=not settings.evaluates_nothing(self._config)
+            )
             try:
                 self._add_lines(self._folder.start())
             except ArtifactError as error:
@@ -134,7 +145,11 @@ class EvaluationSession:
         if report.failed and self._may_hold_ours(report.nodeid):
             self._collected.add(report.nodeid)
         # --lf passes over files; no benchmark file is empty, but for a check that reports it
-        elif report.passed and not report.result and self._names_benchmarks(report.nodeid):
+        elif (
+            report.passed
+            and not report.result
+            and self._names_benchmarks(report.nodeid)
+        ):
             self._present.add(report.nodeid)
 
     @pytest.hookimpl(trylast=True)
@@ -145,19 +160,27 @@ class EvaluationSession:
             self._refuse_unknown_reporters()
             self._prepare_journal()  # a conftest.py found while collecting may ask for it
         # independent of the order of items, which may be random
-        benchmarks: list[Any] = sorted(filter(is_benchmark, session.items), key=lambda i: i.nodeid)
+        benchmarks: list[Any] = sorted(
+            filter(is_benchmark, session.items), key=lambda i: i.nodeid
+        )
         for benchmark in benchmarks[_PICTURED:]:
             benchmark.detailed = False
         if self._is_worker and self._present:
             # the node id of a benchmark shows that it is one
-            tests = [i for i in sorted(self._collected) if not self._names_benchmarks(i)]
+            tests = [
+                i for i in sorted(self._collected) if not self._names_benchmarks(i)
+            ]
             self._unreported = tests, sorted(self._present)
         self._begin_with_any()
         if self._refusal:
             raise pytest.UsageError(self._refusal)
 
     @pytest.hookimpl(optionalhook=True, trylast=True)
-    def pytest_xdist_node_collection_finished(self, node: object, ids: Sequence[str]) -> None:  # noqa: ARG002 - the hook's signature
+    def pytest_xdist_node_collection_finished(
+        self,
+        node: object,  # noqa: ARG002 - the hook's
+        ids: Sequence[str],
+    ) -> None:
         """Record the benchmarks that a worker has collected, and refuse the same folders."""
         self._collected.update(filter(self._names_benchmarks, ids))
         self._begin_with_any()
@@ -205,9 +228,14 @@ class EvaluationSession:
         if node.gateway.spec.popen:
             folder = str(shared_folder(self._config))
             budget = str(Path(folder, "budget.sqlite3")), self._started
-            node.workerinput |= {_WORKERS_FOLDER: folder, settings.SHARED_BUDGET: budget}
+            node.workerinput |= {
+                _WORKERS_FOLDER: folder,
+                settings.SHARED_BUDGET: budget,
+            }
         elif self._config.getoption("evalmetrics_budget"):
-            raise pytest.UsageError("--evalmetrics-budget: workers elsewhere can't share a budget")
+            raise pytest.UsageError(
+                "--evalmetrics-budget: workers elsewhere can't share a budget"
+            )
 
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_makereport(
@@ -230,7 +258,10 @@ class EvaluationSession:
         self._collected.update(collected)
         self._present.update(present)
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
-        item, evaluated = report.nodeid, {each["entry"]["id"] for each in payloads or ()}
+        item, evaluated = (
+            report.nodeid,
+            {each["entry"]["id"] for each in payloads or ()},
+        )
         # a skipped item is complete only if no further results were to come
         complete = item in evaluated or (evaluated and hasattr(report, "wasxfail"))
         if report.skipped and not complete:
@@ -261,7 +292,9 @@ class EvaluationSession:
 
     # -- the end -------------------------------------------------------------------------------
 
-    def pytest_keyboard_interrupt(self, excinfo: pytest.ExceptionInfo[BaseException]) -> None:
+    def pytest_keyboard_interrupt(
+        self, excinfo: pytest.ExceptionInfo[BaseException]
+    ) -> None:
         """Record an interruption by the user, as opposed to one by pytest itself."""
         self._interrupted = not isinstance(excinfo.value, pytest.Session.Interrupted)
 
@@ -275,7 +308,9 @@ class EvaluationSession:
             close_transport(self._config)
         if self._is_worker or self._refusal:
             return
-        nothing = not self._lost and (self._results is None or not self._results.entries)
+        nothing = not self._lost and (
+            self._results is None or not self._results.entries
+        )
         if not nothing and not settings.evaluates_nothing(self._config):
             self._publish(session)
         elif self._folder is not None:
@@ -316,22 +351,34 @@ class EvaluationSession:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
-    def pytest_fold_failures(self, terminalreporter: pytest.TerminalReporter) -> Generator[None]:
+    def pytest_fold_failures(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> Generator[None]:
         """Show the first failure of each main cause, and the first warnings; -v shows all."""
         stats, hidden = terminalreporter.stats, set[int]()
         if self._config.option.verbose <= 0:
-            warnings = [w for w in stats.get("warnings", []) if _OUR_WARNING in w.message]
+            warnings = [
+                w for w in stats.get("warnings", []) if _OUR_WARNING in w.message
+            ]
             hidden = set(map(id, warnings[_WARNINGS:]))
             if hidden:
-                line = f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
+                line = (
+                    f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
+                )
                 self._add_lines([line], "yellow")
             if self._results is not None:
                 from pytest_evalmetrics.reports.wording import folded
 
                 ids = folded({"benchmarks": list(self._results.entries.values())})
-                hidden |= {id(report) for report in stats.get("failed", []) if report.nodeid in ids}
+                hidden |= {
+                    id(report)
+                    for report in stats.get("failed", [])
+                    if report.nodeid in ids
+                }
         self._restrain_syrupy()
-        before: dict[str, list[Any]] = {k: stats[k] for k in ("failed", "warnings") if k in stats}
+        before: dict[str, list[Any]] = {
+            k: stats[k] for k in ("failed", "warnings") if k in stats
+        }
         for key, entries in before.items():
             stats[key] = [entry for entry in entries if id(entry) not in hidden]
         yield
@@ -341,9 +388,15 @@ class EvaluationSession:
         """Keep syrupy from advising an update where that would delete nothing: baselines alone."""
         syrupy: Any = getattr(self._config, "_syrupy", None)
         report = getattr(syrupy, "report", None)
-        if report is None or self._config.option.update_snapshots or not report.num_unused:
+        if (
+            report is None
+            or self._config.option.update_snapshots
+            or not report.num_unused
+        ):
             return
-        ours = ["__baselines__" in Path(unused.location).parts for unused in report.unused]
+        ours = [
+            "__baselines__" in Path(unused.location).parts for unused in report.unused
+        ]
         if any(ours) and self._folder is not None:
             line = "unused baselines: delete them with --evalmetrics-delete-unused"
             self._add_lines([line], "yellow")
@@ -352,7 +405,9 @@ class EvaluationSession:
             lines = (line for line in report.lines if "--snapshot-update" not in line)
             syrupy.report = SimpleNamespace(lines=lines)
 
-    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+    def pytest_terminal_summary(
+        self, terminalreporter: pytest.TerminalReporter
+    ) -> None:
         """Print the section."""
         if not self._lines:
             return
@@ -385,7 +440,9 @@ def session_of(config: pytest.Config) -> EvaluationSession:
 # -- reports ---------------------------------------------------------------------------------
 
 
-def _attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport) -> None:
+def _attach(
+    item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestReport
+) -> None:
     payloads: list[Payload] | None = item.stash.get(PAYLOADS, None)
     if payloads is None:
         return
@@ -396,7 +453,12 @@ def _attach(item: pytest.Item, call: pytest.CallInfo[None], report: pytest.TestR
         entry["xfail"] = marked or (entry["xfail"] and not report.failed)
     if _passes_wrongly(report):
         properties = [
-            (name, "FAIL" if name.endswith(".verdict") and value in ("PASS", "WARN") else value)
+            (
+                name,
+                "FAIL"
+                if name.endswith(".verdict") and value in ("PASS", "WARN")
+                else value,
+            )
             for name, value in item.user_properties
         ]
         # JUnit takes those of teardown
@@ -430,7 +492,11 @@ def _why_skipped(report: pytest.TestReport) -> str:
     """Return the reason of a skip, or of an expected failure without a result."""
     if hasattr(report, "wasxfail"):
         return f"xfail: {report.wasxfail}".removesuffix(": ")
-    reason = report.longrepr[2] if isinstance(report.longrepr, tuple) else str(report.longrepr)
+    reason = (
+        report.longrepr[2]
+        if isinstance(report.longrepr, tuple)
+        else str(report.longrepr)
+    )
     return reason.removeprefix("Skipped: ")
 
 
@@ -465,11 +531,15 @@ def let_register(config: pytest.Config) -> registry.Scope:
     if not config.stash.get(_REGISTERED, False):
         config.stash[_REGISTERED] = True
         try:
-            config.hook.pytest_evalmetrics_register.call_historic(kwargs={"registry": registry})
+            config.hook.pytest_evalmetrics_register.call_historic(
+                kwargs={"registry": registry}
+            )
         except Exception as error:  # noqa: BLE001 - a user's code
             from pytest_evalmetrics.errors import RegistryError
 
-            failure = RegistryError(hook_failure(error, config) or f"{_HOOK} failed: {error}")
+            failure = RegistryError(
+                hook_failure(error, config) or f"{_HOOK} failed: {error}"
+            )
             failure.shown = str(failure)
             raise failure from None
     plugins = config.pluginmanager.get_plugins()
@@ -486,7 +556,9 @@ def hook_failure(error: BaseException, config: pytest.Config) -> str:
     from pytest_evalmetrics.baselines.declared import shown_below
     from pytest_evalmetrics.errors import did_you_mean
 
-    place = f"{shown_below(Path(places[-1].filename), config.rootpath)}:{places[-1].lineno}"
+    place = (
+        f"{shown_below(Path(places[-1].filename), config.rootpath)}:{places[-1].lineno}"
+    )
     what = f"{type(error).__name__}: {error}"
     if isinstance(error, AttributeError) and error.obj is registry:
         offered = [name for name in dir(registry) if name.startswith("register_")]

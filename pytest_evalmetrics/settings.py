@@ -15,9 +15,13 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # in place of a run
-PRINTING = tuple(f"evalmetrics_{n}" for n in ("check", "plan", "calibrate", "delete_unused"))
+PRINTING = tuple(
+    f"evalmetrics_{n}" for n in ("check", "plan", "calibrate", "delete_unused")
+)
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
-SHARED_BUDGET = "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
+SHARED_BUDGET = (
+    "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
+)
 _JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",
@@ -130,10 +134,14 @@ evalmetrics_journal_path =
 
 def declare(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
-    group = parser.getgroup("evalmetrics", "benchmark regression gating (pytest-evalmetrics)")
+    group = parser.getgroup(
+        "evalmetrics", "benchmark regression gating (pytest-evalmetrics)"
+    )
     for head, words in _entries(_OPTIONS):
         name, _, takes = head.partition(" ")
-        option: dict[str, Any] = {"metavar": takes} if takes else {"action": "store_true"}
+        option: dict[str, Any] = (
+            {"metavar": takes} if takes else {"action": "store_true"}
+        )
         if "|" in takes:
             option = {"choices": takes.strip("[]").split("|")}
             if takes.startswith("["):
@@ -162,10 +170,14 @@ def validate(config: pytest.Config) -> None:
     """Raise UsageError for options that contradict each other, and for invalid settings."""
     for name in PRINTING:
         if config.getoption(name) and getattr(config.option, "numprocesses", None):
-            raise pytest.UsageError(f"{_as_written(name)} works in one process: leave -n out")
+            raise pytest.UsageError(
+                f"{_as_written(name)} works in one process: leave -n out"
+            )
     modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
     if len(modes) > 1:
-        raise pytest.UsageError(f"{' and '.join(modes)} contradict each other: give one of them")
+        raise pytest.UsageError(
+            f"{' and '.join(modes)} contradict each other: give one of them"
+        )
     for option, needed in _NEEDS.items():
         if config.getoption(option) and not config.getoption(needed, default=None):
             raise pytest.UsageError(f"{option} needs {needed}")
@@ -173,10 +185,14 @@ def validate(config: pytest.Config) -> None:
         setting, _, default = map(str.strip, head.partition(" ="))
         choices, value = default.split("|"), config.getini(setting)
         if len(choices) > 1 and value not in choices:
-            raise pytest.UsageError(f"{setting} = {value}: expected one of {', '.join(choices)}")
+            raise pytest.UsageError(
+                f"{setting} = {value}: expected one of {', '.join(choices)}"
+            )
     runs = config.getoption("evalmetrics_runs")
-    if runs is not None and not (runs.isdecimal() and 2 <= int(runs) <= 50):  # noqa: PLR2004
-        raise pytest.UsageError(f"--evalmetrics-runs {runs}: expected a number from 2 to 50")
+    if runs is not None and not (runs.isdecimal() and 2 <= int(runs) <= 50):
+        raise pytest.UsageError(
+            f"--evalmetrics-runs {runs}: expected a number from 2 to 50"
+        )
     budget(config)
     _validate_engine(config)
 
@@ -187,7 +203,13 @@ def _as_written(option: str) -> str:
 
 def evaluates_nothing(config: pytest.Config) -> bool:
     """Check for options that evaluate no benchmark: --collect-only, --fixtures, our own."""
-    options = ("collectonly", "setuponly", "showfixtures", "show_fixtures_per_test", *PRINTING)
+    options = (
+        "collectonly",
+        "setuponly",
+        "showfixtures",
+        "show_fixtures_per_test",
+        *PRINTING,
+    )
     return any(config.getoption(option, default=False) for option in options)
 
 
@@ -218,7 +240,9 @@ def has_fixture(item: pytest.Item) -> bool:
 
 def engine_name(config: pytest.Config) -> str:
     """Return the engine: local, ray, or where another one is imported from."""
-    return str(config.getoption("evalmetrics_engine") or config.getini("evalmetrics_engine"))
+    return str(
+        config.getoption("evalmetrics_engine") or config.getini("evalmetrics_engine")
+    )
 
 
 def _validate_engine(config: pytest.Config) -> None:
@@ -228,18 +252,24 @@ def _validate_engine(config: pytest.Config) -> None:
         raise pytest.UsageError(f"there is no engine {name!r}: {expected}")
     if name != "ray":
         if address:
-            raise pytest.UsageError("--evalmetrics-ray-address needs --evalmetrics-engine ray")
+            raise pytest.UsageError(
+                "--evalmetrics-ray-address needs --evalmetrics-engine ray"
+            )
         return
-    from importlib.util import find_spec  # noqa: PLC0415 - only where Ray is asked for
+    from importlib.util import find_spec  # only where Ray is asked for
 
     if find_spec("ray") is None:
         way = "pip install 'pytest-evalmetrics[ray]'"
-        raise pytest.UsageError(f"the engine ray needs Ray, which is not installed\n  {way}")
+        raise pytest.UsageError(
+            f"the engine ray needs Ray, which is not installed\n  {way}"
+        )
     several = getattr(config.option, "numprocesses", None)
     if several and not (address or os.environ.get("RAY_ADDRESS")):
         what = "with pytest-xdist each worker would start a Ray cluster of its own"
         way = "name one that runs, with --evalmetrics-ray-address or RAY_ADDRESS; or leave -n out"
-        raise pytest.UsageError(f"{what}\n  {way}: each benchmark uses the whole cluster")
+        raise pytest.UsageError(
+            f"{what}\n  {way}: each benchmark uses the whole cluster"
+        )
 
 
 _UNITS = {  # units of a budget: the limited quantity, its name, the factor
@@ -255,9 +285,11 @@ def budget(config: pytest.Config) -> dict[str, tuple[float, str]]:
     limits: dict[str, tuple[float, str]] = {}
     text = config.getoption("evalmetrics_budget") or ""
     for part in filter(None, text.split(",")):
-        match = re.fullmatch(r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower())
+        match = re.fullmatch(
+            r"(\d+(?:\.\d+)?(?:e-?\d+)?) ?([a-z]+)", part.strip().lower()
+        )
         number, unit = (float(match[1]), match[2]) if match else (0.0, "")
-        currency = ("cost" if len(unit) == 3 else "", unit, 1)  # noqa: PLR2004 - usd
+        currency = ("cost" if len(unit) == 3 else "", unit, 1)  # usd
         kind, word, factor = _UNITS.get(unit.removesuffix("s"), currency)
         if not number or not kind or kind in limits:
             why = f"{part!r} is not a limit, or a second one of its kind"
@@ -281,7 +313,11 @@ def journal_path(config: pytest.Config) -> Path:
     option = config.getoption("evalmetrics_journal")
     if option and "://" not in option:
         path = Path(config.invocation_params.dir, option)
-        return path / "journal.sqlite3" if option.endswith(("/", os.sep)) or path.is_dir() else path
+        return (
+            path / "journal.sqlite3"
+            if option.endswith(("/", os.sep)) or path.is_dir()
+            else path
+        )
     if (named := _from_root(config, "evalmetrics_journal_path")) is not None:
         return named
     cache = getattr(config, "cache", None)  # none with -p no:cacheprovider

@@ -75,7 +75,9 @@ def acceptance() -> Path:
 _spawn = pytest.Pytester.popen
 
 
-def _popen(self: pytest.Pytester, command: Sequence[str], *args: Any, **kwargs: Any) -> Any:
+def _popen(
+    self: pytest.Pytester, command: Sequence[str], *args: Any, **kwargs: Any
+) -> Any:
     """Fork a run of pytest where that makes no difference."""
     folder = str(Path.cwd())
     path = os.pathsep.join(filter(None, (folder, os.getenv("PYTHONPATH"))))
@@ -105,13 +107,21 @@ class Project:
         return self.write(name, "".join(json.dumps(row) + "\n" for row in rows))
 
     def rollouts(
-        self, rewards: Sequence[Sequence[float | None]], name: str = "runs.jsonl", **fields: Any
+        self,
+        rewards: Sequence[Sequence[float | None]],
+        name: str = "runs.jsonl",
+        **fields: Any,
     ) -> Path:
         """Write one row per reward, as NeMo Gym does; `fields` go into every row."""
         return self.rows(
             name,
             [
-                {"_ng_task_index": t, "_ng_rollout_index": s, "reward": reward, **fields}
+                {
+                    "_ng_task_index": t,
+                    "_ng_rollout_index": s,
+                    "reward": reward,
+                    **fields,
+                }
                 for t, task in enumerate(rewards)
                 for s, reward in enumerate(task)
             ],
@@ -120,20 +130,28 @@ class Project:
     def bench(self, text: str = "", name: str = "math.bench.yaml") -> Path:
         """Write a benchmark `math` over runs.jsonl; `text` is added to it."""
         lines = "".join(f"  {line}\n" for line in text.strip("\n").splitlines())
-        return self.write(name, f"benchmark:\n  name: math\n  rollouts: runs.jsonl\n{lines}")
+        return self.write(
+            name, f"benchmark:\n  name: math\n  rollouts: runs.jsonl\n{lines}"
+        )
 
     def run(self, *args: str) -> pytest.RunResult:
-        return _sound(self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *args))
+        return _sound(
+            self.pytester.runpytest_subprocess("-p", "no:cacheprovider", *args)
+        )
 
     def run_here(self, *args: str) -> pytest.RunResult:
         """Run pytest in this process, where a test has replaced a function."""
-        return _sound(self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *args))
+        return _sound(
+            self.pytester.runpytest_inprocess("-p", "no:cacheprovider", *args)
+        )
 
     def baseline(self, name: str = "math.bench/math.json") -> Path:
         return self.path / "__baselines__" / name
 
     def report(self, prefix: str = "evalmetrics/") -> Any:
-        return json.loads((self.path / f"{prefix}report.json").read_text(encoding="utf-8"))
+        return json.loads(
+            (self.path / f"{prefix}report.json").read_text(encoding="utf-8")
+        )
 
     def aggregate(self, prefix: str = "evalmetrics/") -> Any:
         path = self.path / f"{prefix}aggregate_metrics.json"
@@ -155,9 +173,20 @@ def _sound(result: pytest.RunResult) -> pytest.RunResult:
 @pytest.fixture(autouse=True)
 def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
     """Let the runs in a test be no workers of this one, nor tell its CI system anything."""
-    for name in ("PYTEST_XDIST_WORKER", "PYTEST_XDIST_WORKER_COUNT", "PYTEST_XDIST_TESTRUNUID"):
+    for name in (
+        "PYTEST_XDIST_WORKER",
+        "PYTEST_XDIST_WORKER_COUNT",
+        "PYTEST_XDIST_TESTRUNUID",
+    ):
         monkeypatch.delenv(name, raising=False)
-    ci = ("CI", "BUILD_NUMBER", "CI_COMMIT_SHA", "CI_PROJECT_DIR", "GIT_COMMIT", "GITLAB_CI")
+    ci = (
+        "CI",
+        "BUILD_NUMBER",
+        "CI_COMMIT_SHA",
+        "CI_PROJECT_DIR",
+        "GIT_COMMIT",
+        "GITLAB_CI",
+    )
     for name in (*ci, "GITHUB_ACTIONS", "GITHUB_STEP_SUMMARY"):
         monkeypatch.delenv(name, raising=False)
 
@@ -169,7 +198,7 @@ def project(pytester: pytest.Pytester) -> Project:
 
 @pytest.fixture(scope="session")
 def _judge_process() -> Iterator[JudgeProcess]:
-    from judge_process import JudgeProcess  # noqa: PLC0415 - only for those who ask judges
+    from judge_process import JudgeProcess  # only for those who ask judges
 
     process = JudgeProcess()
     yield process

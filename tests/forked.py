@@ -51,7 +51,12 @@ class Run:
     stdin = None
 
     def __init__(
-        self, command: Sequence[str], cwd: str | Path, env: Mapping[str, str], out: Any, err: Any
+        self,
+        command: Sequence[str],
+        cwd: str | Path,
+        env: Mapping[str, str],
+        out: Any,
+        err: Any,
     ) -> None:
         arguments = command[3 if command[1] == "-m" else 2 :]
         request = json.dumps([arguments, str(cwd), dict(env)]).encode()
@@ -83,7 +88,10 @@ def _server() -> socket.socket:
         pass_fds=[theirs.fileno()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.DEVNULL,
-        env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # a fork takes no threads along
+        env={
+            **os.environ,
+            "OPENBLAS_NUM_THREADS": "1",
+        },  # a fork takes no threads along
     )
     theirs.close()
     atexit.register(process.wait)
@@ -127,7 +135,7 @@ def serve(channel: socket.socket) -> None:
 
 def measure(folder: str, test: str) -> None:
     """Record which lines a run reaches, for tests/perf/mutants.py."""
-    import coverage  # noqa: PLC0415
+    import coverage
 
     config = os.path.join(folder, "coveragerc")  # noqa: PTH118
     measuring = coverage.Coverage(config_file=config, data_suffix=True, context=test)
@@ -145,7 +153,10 @@ class Worker:
         if not self.pid:
             os.dup2(stdin, 0)
             os.dup2(stdout, 1)
-            for file in (*self.files, *(file for other in others for file in other.files)):
+            for file in (
+                *self.files,
+                *(file for other in others for file in other.files),
+            ):
                 file.close()
         os.close(stdin)
         os.close(stdout)
@@ -163,7 +174,7 @@ class Worker:
 
 def fork_workers(arguments: Sequence[str]) -> None:
     """Fork the workers that `-n` asks for; those that replace crashed ones start a new Python."""
-    from execnet.gateway_io import Popen2IO, Popen2IOMaster  # noqa: PLC0415
+    from execnet.gateway_io import Popen2IO, Popen2IOMaster
 
     count = re.search(r"(?:^| )-n ?(\d)", " ".join(arguments))
     workers: list[Worker] = []
@@ -191,21 +202,32 @@ def end(code: int) -> None:
 
 def prepare() -> None:
     """Import what runs need, and what plugins would be imported with asserts rewritten."""
-    import gc  # noqa: PLC0415
-    import importlib  # noqa: PLC0415
-    import pkgutil  # noqa: PLC0415
-    from importlib.metadata import entry_points  # noqa: PLC0415
+    import gc
+    import importlib
+    import pkgutil
+    from importlib.metadata import entry_points
 
-    from _pytest.assertion.rewrite import AssertionRewritingHook  # noqa: PLC0415
-    from _pytest.config import default_plugins  # noqa: PLC0415
+    from _pytest.assertion.rewrite import AssertionRewritingHook
+    from _pytest.config import default_plugins
 
     AssertionRewritingHook._warn_already_imported = lambda *_: None  # type: ignore[method-assign]
     names = [point.value for point in entry_points(group="pytest11")]
-    names += ["aiohttp", "jinja2", "jsonpath", "xml.etree.ElementTree", "unittest.mock", "doctest"]
-    names.append("hypothesis.internal.observability")  # its plugin imports it at the end of a run
+    names += [
+        "aiohttp",
+        "jinja2",
+        "jsonpath",
+        "xml.etree.ElementTree",
+        "unittest.mock",
+        "doctest",
+    ]
+    names.append(
+        "hypothesis.internal.observability"
+    )  # its plugin imports it at the end of a run
     names += [f"_pytest.{name}" for name in default_plugins]
     names += ["numpy.ma", "readline", "xdist.newhooks"]
-    package = importlib.import_module("pytest_evalmetrics")  # as installed, or of this checkout
+    package = importlib.import_module(
+        "pytest_evalmetrics"
+    )  # as installed, or of this checkout
     modules = pkgutil.walk_packages(package.__path__, "pytest_evalmetrics.")
     names += [module.name for module in modules]
     for name in names:
@@ -221,9 +243,9 @@ def prepare() -> None:
 
 def keep_metadata() -> None:
     """Read once what every run reads of each installed distribution: that is a sixth of a run."""
-    import email  # noqa: PLC0415
-    from functools import cache  # noqa: PLC0415
-    from importlib.metadata import PathDistribution, entry_points  # noqa: PLC0415
+    import email
+    from functools import cache
+    from importlib.metadata import PathDistribution, entry_points
 
     read = PathDistribution.read_text
     kept = cache(lambda folder, name: read(PathDistribution(folder), name))

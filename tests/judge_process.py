@@ -65,7 +65,9 @@ def scorer_of(terms=TERMS, **keys):
     """Make the scorer of an entry of a benchmark file."""
     whole = {"name": "x", "dataset": "d.jsonl", "scorers": [keys]}
     (scorer,) = make_scorers(
-        TypeAdapter(BenchmarkSpec).validate_json(json.dumps(whole)).scorers, terms, lambda *_: 1
+        TypeAdapter(BenchmarkSpec).validate_json(json.dumps(whole)).scorers,
+        terms,
+        lambda *_: 1,
     )
     return scorer
 

@@ -24,18 +24,27 @@ def test_entries_of_very_many_tasks_have_a_file_of_their_own(project):
     rows = (f'{{"_ng_task_index":{n},"reward":{n % 2}}}\n' for n in range(tasks))
     project.write("many.jsonl", "".join(rows))
     project.rollouts([[1.0], [0.0]])
-    benchmarks = "[{name: many, rollouts: many.jsonl}, {name: few, rollouts: runs.jsonl}]"
+    benchmarks = (
+        "[{name: many, rollouts: many.jsonl}, {name: few, rollouts: runs.jsonl}]"
+    )
     project.write("x.bench.yaml", f"benchmarks: {benchmarks}\n")
     project.run("-n", "1").assert_outcomes(passed=2)
     few, many = project.aggregate()
-    (large,) = json.loads((project.path / "evalmetrics/group_level_metrics.json").read_text())
-    assert (len(few["group_level_metrics"]), "group_level_metrics_in" in few) == (2, False)
+    (large,) = json.loads(
+        (project.path / "evalmetrics/group_level_metrics.json").read_text()
+    )
+    assert (len(few["group_level_metrics"]), "group_level_metrics_in" in few) == (
+        2,
+        False,
+    )
     assert many["group_level_metrics"] == []
     assert many["group_level_metrics_in"] == "group_level_metrics.json"
     assert large["benchmark"] == many["benchmark"] == "x.bench.yaml::many"
     assert large["group_level_metrics"][-1]["_ng_task_index"] == tasks - 1
     assert len(large["group_level_metrics"]) == tasks
-    assert "the entries of 100,001 tasks are in group_level_metrics.json" in str(project.report())
+    assert "the entries of 100,001 tasks are in group_level_metrics.json" in str(
+        project.report()
+    )
 
 
 def test_a_file_in_place_of_the_folder_fails_the_run(project):
@@ -90,7 +99,10 @@ def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
     assert [(s["id"], s["reason"]) for s in report["skipped"]] == SKIPPED
     assert report["not_evaluated"] == []
     assert report["verdict"] == "PASS"
-    assert [e["id"] for e in report["benchmarks"]] == ["s.bench.yaml::one", "test_x.py::test_d"]
+    assert [e["id"] for e in report["benchmarks"]] == [
+        "s.bench.yaml::one",
+        "test_x.py::test_d",
+    ]
     schema = json.loads(skipping.run("--evalmetrics-schema=report").stdout.str())
     jsonschema.Draft202012Validator.check_schema(schema)
     jsonschema.validate(report, schema)
@@ -107,7 +119,9 @@ def test_skipped_benchmarks_are_reported_with_their_reasons(skipping):
     skipping.run("-n", "1")
     assert _bytes(skipping) == alone
     quiet = skipping.run("-q")
-    quiet.stdout.fnmatch_lines(["2 benchmarks: 2 PASS (2 with nothing gated), 6 skipped"])
+    quiet.stdout.fnmatch_lines(
+        ["2 benchmarks: 2 PASS (2 with nothing gated), 6 skipped"]
+    )
 
 
 def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
@@ -125,9 +139,16 @@ def test_the_first_that_pass_are_shown_in_detail_and_all_that_do_not(project):
     page = expected[-1].decode()
     rows = json.loads(_data(page, "overview"))
     shown = [row["name"] for at, row in enumerate(rows) if f'id="tasks-{at}"' in page]
-    assert shown == [*failing, *(name for name in names[:PICTURED] if name not in failing)]
-    assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(shown)
-    project.write("conftest.py", "def pytest_collection_modifyitems(items): items.reverse()\n")
+    assert shown == [
+        *failing,
+        *(name for name in names[:PICTURED] if name not in failing),
+    ]
+    assert json.loads(_data(page, "run"))["left_out"]["about"] == len(names) - len(
+        shown
+    )
+    project.write(
+        "conftest.py", "def pytest_collection_modifyitems(items): items.reverse()\n"
+    )
     project.run("-n", "1")
     assert _bytes(project) == expected
     project.run("-k", "b40 or b000")  # the first of the selected ones

@@ -87,9 +87,15 @@ class Service:
                 size = int(self.headers.get("Content-Length", 0))
                 body = json.loads(self.rfile.read(size)) if size else None
                 url = urlsplit(self.path)
-                query = {name: values[0] for name, values in parse_qs(url.query).items()}
-                answer = service.answer(self.command, url.path, query, body, self.headers)
-                data = answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                query = {
+                    name: values[0] for name, values in parse_qs(url.query).items()
+                }
+                answer = service.answer(
+                    self.command, url.path, query, body, self.headers
+                )
+                data = (
+                    answer if isinstance(answer, bytes) else json.dumps(answer).encode()
+                )
                 self.send_response(404 if answer is None else 200)
                 self.send_header("Content-Length", str(len(data)))
                 self.end_headers()
@@ -102,7 +108,9 @@ class Service:
 
         self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
-        threading.Thread(target=self.server.serve_forever, args=(0.02,), daemon=True).start()
+        threading.Thread(
+            target=self.server.serve_forever, args=(0.02,), daemon=True
+        ).start()
 
     def answer(self, method, path, query, body, headers):
         if "/jobs/artifacts/" in path:  # GitLab's
@@ -147,7 +155,10 @@ class Github:
         self.temp = tmp_path / f"temp{run}"
         self.temp.mkdir(parents=True)
         self.page = self.temp / "step-summary.md"
-        payload = {"repository": {"default_branch": "main"}, **github.pop("payload", {})}
+        payload = {
+            "repository": {"default_branch": "main"},
+            **github.pop("payload", {}),
+        }
         (self.temp / "event.json").write_text(json.dumps(payload))
         self.github = {
             "event_name": event,
@@ -183,13 +194,17 @@ class Github:
         if not isinstance(text, str):
             return text
         replaced = re.sub(
-            r"\$\{\{(.*?)\}\}", lambda m: str(self.value(m[1].strip(), scope) or ""), text
+            r"\$\{\{(.*?)\}\}",
+            lambda m: str(self.value(m[1].strip(), scope) or ""),
+            text,
         )
         return re.sub(r"\{0\}", "{}", replaced)
 
     def workflow(self, file, **matrix):
         """Execute the only job of a workflow; give the code that it ends with."""
-        (job,) = yaml.safe_load((CI / file).read_text(encoding="utf-8"))["jobs"].values()
+        (job,) = yaml.safe_load((CI / file).read_text(encoding="utf-8"))[
+            "jobs"
+        ].values()
         (step,) = [s for s in job["steps"] if "pytest-evalmetrics" in s.get("uses", "")]
         return self.action(**{**step["with"], **matrix})
 
@@ -214,11 +229,15 @@ class Github:
                 environment = {k: self.filled(v, scope) for k, v in step["env"].items()}
                 environment |= self.environment | {"GITHUB_OUTPUT": str(output)}
                 status = execute(step["run"], self.folder, environment)
-                lines = dict(line.split("=", 1) for line in output.read_text().splitlines())
+                lines = dict(
+                    line.split("=", 1) for line in output.read_text().splitlines()
+                )
                 scope["steps"][step.get("id", "")] = {"outputs": lines}
             else:
                 options = {k: self.filled(v, scope) for k, v in step["with"].items()}
-                status = getattr(self, re.findall(r"/(\w+)-?.*@", step["uses"])[0])(**options)
+                status = getattr(self, re.findall(r"/(\w+)-?.*@", step["uses"])[0])(
+                    **options
+                )
             code = code or (0 if step.get("continue-on-error") else status or 0)
         return code
 
@@ -271,7 +290,10 @@ def test_main_begins_without_a_baseline_and_is_compared_with_from_then_on(
     assert first.workflow("github-actions.yml") == 0
     assert "this is the first run" in first.page.read_text(encoding="utf-8")
     assert len(first.cached) == 2
-    service.runs = [fork, {"id": 2, "branch": "main", "event": "push", "status": "success"}]
+    service.runs = [
+        fork,
+        {"id": 2, "branch": "main", "event": "push", "status": "success"},
+    ]
 
     spoil(checkout)
     change = Github(service, checkout, tmp_path, "pull_request", run=3)
@@ -293,24 +315,34 @@ def commented(service, tmp_path, run):
     }
     folder = tmp_path / f"empty{run}"
     folder.mkdir()
-    runner = Github(service, folder, tmp_path, "workflow_run", run=run + 100, payload=payload)
+    runner = Github(
+        service, folder, tmp_path, "workflow_run", run=run + 100, payload=payload
+    )
     return runner.workflow("github-comment.yml", install="")
 
 
-def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(checkout, tmp_path, service):
+def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
+    checkout, tmp_path, service
+):
     service.pulls = [{"number": 7, "from": "fork:better", "head": {"sha": "abc"}}]
     others = [{"id": i, "user": {"type": "User"}, "body": "hello"} for i in range(120)]
     mark = "<!-- pytest-evalmetrics: benchmarks -->"
     forged = {"id": 500, "user": {"type": "User"}, "body": mark}
     service.comments = [forged, *others]
     spoil(checkout)
-    for run, names in ((1, ["a", "b"]), (2, ["a"])):  # a matrix of two jobs, then one of them
+    for run, names in (
+        (1, ["a", "b"]),
+        (2, ["a"]),
+    ):  # a matrix of two jobs, then one of them
         for name in names:
             runner = Github(service, checkout, tmp_path / name, "pull_request", run=run)
             assert runner.workflow("github-actions.yml", name=name) == 1
             assert "pass@1 fell from 0.96" in runner.page.read_text(encoding="utf-8")
             assert len(runner.cached) == 2
-            kept = {file.name for file in service.artifacts[run][f"evalmetrics-{name}"].iterdir()}
+            kept = {
+                file.name
+                for file in service.artifacts[run][f"evalmetrics-{name}"].iterdir()
+            }
             assert {"report.json", "report.html", "junit.xml"} <= kept
         assert commented(service, tmp_path, run) == 0
         assert forged["body"].endswith("-->")
@@ -340,11 +372,19 @@ def test_a_refused_token_is_an_error_of_the_action(checkout, tmp_path, service, 
 
 def on_gitlab(folder, service, branch):
     """Include the component as GitLab does, and run its job."""
-    included = yaml.safe_load((CI / "gitlab-ci.yml").read_text(encoding="utf-8"))["include"][0]
-    head, body = (ROOT / "templates" / "benchmarks.yml").read_text(encoding="utf-8").split("---\n")
+    included = yaml.safe_load((CI / "gitlab-ci.yml").read_text(encoding="utf-8"))[
+        "include"
+    ][0]
+    head, body = (
+        (ROOT / "templates" / "benchmarks.yml")
+        .read_text(encoding="utf-8")
+        .split("---\n")
+    )
     defaults = yaml.safe_load(head)["spec"]["inputs"]
     assert included["inputs"].keys() <= defaults.keys()
-    values = {name: spec.get("default") for name, spec in defaults.items()} | included["inputs"]
+    values = {name: spec.get("default") for name, spec in defaults.items()} | included[
+        "inputs"
+    ]
     text = re.sub(r"\$\[\[ inputs\.(\w+) \]\]", lambda m: values[m[1]], body)
     job = yaml.safe_load(text)["benchmarks"]
     environment = {
@@ -355,17 +395,25 @@ def on_gitlab(folder, service, branch):
         "CI_COMMIT_BRANCH": branch,
         "CI_JOB_TOKEN": "secret",
     }
-    code = execute("\n".join([*job["before_script"], *job["script"]]), folder, environment)
+    code = execute(
+        "\n".join([*job["before_script"], *job["script"]]), folder, environment
+    )
     for path in (*job["artifacts"]["paths"], *job["artifacts"]["reports"].values()):
         assert (folder / path).exists(), path
-    return SimpleNamespace(code=code, text=(folder / "evalmetrics" / "summary.md").read_text())
+    return SimpleNamespace(
+        code=code, text=(folder / "evalmetrics" / "summary.md").read_text()
+    )
 
 
-@pytest.mark.skipif(shutil.which("curl") is None, reason="there is no curl, which the image has")
+@pytest.mark.skipif(
+    shutil.which("curl") is None, reason="there is no curl, which the image has"
+)
 def test_the_gitlab_component_compares_with_the_default_branch(checkout, service):
     assert on_gitlab(checkout, service, "").code == 0
     against_main(checkout)
-    assert on_gitlab(checkout, service, "").code == 1  # a merge request before any pipeline
+    assert (
+        on_gitlab(checkout, service, "").code == 1
+    )  # a merge request before any pipeline
     first = on_gitlab(checkout, service, "main")
     assert first.code == 0
     assert "this is the first run" in first.text

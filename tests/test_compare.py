@@ -49,7 +49,10 @@ def compared(capsys):
     def compare(*args):
         capsys.readouterr()
         assert main(["compare", *args, "--format", "json"]) in (0, 1)
-        return [SimpleNamespace(**d) for d in json.loads(capsys.readouterr().out)["differences"]]
+        return [
+            SimpleNamespace(**d)
+            for d in json.loads(capsys.readouterr().out)["differences"]
+        ]
 
     return compare
 
@@ -60,13 +63,19 @@ def test_the_numbers_are_those_of_a_paired_t_test(compared):
     theirs = oracle.ttest_rel(other, one)
     interval = theirs.confidence_interval(0.95)
     assert difference.change == pytest.approx((other - one).mean())
-    assert (difference.low, difference.high) == pytest.approx((interval.low, interval.high))
+    assert (difference.low, difference.high) == pytest.approx(
+        (interval.low, interval.high)
+    )
     assert difference.p < 1e-6
     assert (difference.worse, difference.better) == (
         int((other < one).sum()),
         int((other > one).sum()),
     )
-    assert (difference.verdict, difference.tasks, difference.equivalent) == ("FAIL", 60, False)
+    assert (difference.verdict, difference.tasks, difference.equivalent) == (
+        "FAIL",
+        60,
+        False,
+    )
     assert difference.churn == pytest.approx((BEFORE != AFTER).mean())
     assert difference.worst[0] == f"t{(one - other).argmax()}"
 
@@ -74,7 +83,11 @@ def test_the_numbers_are_those_of_a_paired_t_test(compared):
 def test_files_of_any_layout_are_guessed(compared):
     for name, rewards in (("old.json", BEFORE), ("new.json", AFTER)):
         cases = [
-            {"question_id": f"q{t}", "answer": f"{t}", "verdict": "PASS" if task[0] else "FAIL"}
+            {
+                "question_id": f"q{t}",
+                "answer": f"{t}",
+                "verdict": "PASS" if task[0] else "FAIL",
+            }
             for t, task in enumerate(rewards)
         ]
         with Path(name).open("w") as file:
@@ -86,7 +99,9 @@ def test_files_of_any_layout_are_guessed(compared):
 
 @pytest.mark.parametrize("margin", [0.01, 0.02, 0.05, 0.2])
 def test_equivalence_is_that_of_statsmodels(compared, margin):
-    (difference,) = compared("before.jsonl", "nearly.jsonl", *ASKED, "--margin", str(margin))
+    (difference,) = compared(
+        "before.jsonl", "nearly.jsonl", *ASKED, "--margin", str(margin)
+    )
     p, *_ = ttost_paired(NEARLY.mean(axis=1), BEFORE.mean(axis=1), -margin, margin)
     assert difference.p_equivalent == pytest.approx(p)
     assert difference.equivalent == (p < 0.05)
@@ -95,9 +110,21 @@ def test_equivalence_is_that_of_statsmodels(compared, margin):
 
 def test_a_score_of_which_less_is_better(runs, capsys):
     for name, rewards in (("old", 1 - BEFORE), ("new", 1 - AFTER)):
-        text = (save(runs / f"{name}.jsonl", rewards), (runs / f"{name}.jsonl").read_text())[1]
+        text = (
+            save(runs / f"{name}.jsonl", rewards),
+            (runs / f"{name}.jsonl").read_text(),
+        )[1]
         (runs / f"{name}.jsonl").write_text(text.replace('"ok"', '"wer"'))
-    asked = ("old.jsonl", "new.jsonl", "--task", "id", "--sample", "try", "--reward", "wer")
+    asked = (
+        "old.jsonl",
+        "new.jsonl",
+        "--task",
+        "id",
+        "--sample",
+        "try",
+        "--reward",
+        "wer",
+    )
     for command, status in (("compare", 1), ("culprit", 1)):
         assert main([command, *asked]) == 2
         assert "nothing says which way is better" in capsys.readouterr().err
@@ -127,7 +154,13 @@ def test_what_is_printed_fits_the_terminal(capsys, monkeypatch, columns):
     assert main(["compare", *names, *ASKED, "--margin", "0.05"]) == 1
     text = capsys.readouterr().out
     assert max(map(len, text.splitlines())) <= columns
-    for part in ("against before.jsonl", "FAIL", "PASS", "within 0.05", "worse: task t"):
+    for part in (
+        "against before.jsonl",
+        "FAIL",
+        "PASS",
+        "within 0.05",
+        "worse: task t",
+    ):
         assert part in text
     assert "mean_reward fell from" in text
 
@@ -160,7 +193,10 @@ def test_reports_are_compared_by_benchmark_and_agent(project, compared, capsys):
         save(project.path / "runs" / "b.jsonl", of_b, agent="b")
         assert project.run("--evalmetrics-output", f"{name}/").ret == 0
     by_agent = {d.agent: d for d in compared("main", "branch/report.json")}
-    assert {agent: d.verdict for agent, d in by_agent.items()} == {"a": "FAIL", "b": "PASS"}
+    assert {agent: d.verdict for agent, d in by_agent.items()} == {
+        "a": "FAIL",
+        "b": "PASS",
+    }
     assert by_agent["a"].change == pytest.approx((AFTER - BEFORE).mean())
     assert by_agent["a"].benchmark == "math"
     path = project.path / "branch" / "report.json"
@@ -182,25 +218,45 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
 @pytest.mark.parametrize(
     ("names", "more", "expected"),
     [
-        (["before.jsonl", "gone.jsonl"], ASKED, "there is no file or folder gone.jsonl"),
+        (
+            ["before.jsonl", "gone.jsonl"],
+            ASKED,
+            "there is no file or folder gone.jsonl",
+        ),
         (["before.jsonl", "main"], ASKED, "some are rollouts"),
-        (["before.jsonl", "after.jsonl"], [*ASKED, "--metric", "pas@1"], "did you mean"),
-        (["before.jsonl", "after.jsonl"], ["--task", "id"], "--task, --sample, --agent and --rew"),
-        (["before.jsonl", "after.jsonl"], [], "sample: try, which tells the rows of a task apart"),
+        (
+            ["before.jsonl", "after.jsonl"],
+            [*ASKED, "--metric", "pas@1"],
+            "did you mean",
+        ),
+        (
+            ["before.jsonl", "after.jsonl"],
+            ["--task", "id"],
+            "--task, --sample, --agent and --rew",
+        ),
+        (
+            ["before.jsonl", "after.jsonl"],
+            [],
+            "sample: try, which tells the rows of a task apart",
+        ),
         (["slips.jsonl", "before.jsonl"], [], "--direction"),
         (["main", "main"], [], "not the report of a run"),
         (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
-def test_an_invalid_comparison_is_an_error_of_one_line(runs, capsys, names, more, expected):
+def test_an_invalid_comparison_is_an_error_of_one_line(
+    runs, capsys, names, more, expected
+):
     (runs / "main").mkdir()
     (runs / "main" / "report.json").write_text("{}")
     (runs / "empty.jsonl").write_text("")
     (runs / "bare").mkdir()
     save(runs / "bare" / "x.jsonl", BEFORE)
     (runs / "bare" / "meta.json").write_text('{"meta": 1}')
-    (runs / "slips.jsonl").write_text('{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n')
+    (runs / "slips.jsonl").write_text(
+        '{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n'
+    )
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()
     assert expected in out + err
@@ -209,8 +265,17 @@ def test_an_invalid_comparison_is_an_error_of_one_line(runs, capsys, names, more
 
 def test_the_commands(runs, project):
     names = ["before.jsonl", "after.jsonl"]
-    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "compare", *names, *ASKED]
-    done = subprocess.run(command, cwd=runs, capture_output=True, text=True, check=False)
+    command = [
+        sys.executable,
+        "-m",
+        "pytest_evalmetrics.compare",
+        "compare",
+        *names,
+        *ASKED,
+    ]
+    done = subprocess.run(
+        command, cwd=runs, capture_output=True, text=True, check=False
+    )
     assert (done.returncode, done.stderr) == (1, "")
     project.rollouts(BEFORE.tolist(), "a/x.jsonl")
     project.rollouts(NEARLY.tolist(), "b/x.jsonl")

@@ -9,7 +9,9 @@ from test_guides import blocks, do
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "CONTRIBUTING.md"
 _TEXT = PAGE.read_text(encoding="utf-8")
-RECIPES = dict(re.findall(r"^### (.+?)\n(.*?)(?=^###? |\Z)", _TEXT, re.MULTILINE | re.DOTALL))
+RECIPES = dict(
+    re.findall(r"^### (.+?)\n(.*?)(?=^###? |\Z)", _TEXT, re.MULTILINE | re.DOTALL)
+)
 
 
 @pytest.mark.parametrize("recipe", RECIPES)
@@ -26,7 +28,12 @@ def test_each_file_and_folder_that_is_named_exists():
     package = ROOT / "pytest_evalmetrics"
     named = re.findall(r"`(pytest_evalmetrics/[\w./]+)`", _TEXT)
     tables = "\n".join(line for line in _TEXT.splitlines() if line.startswith("|"))
-    named += [f"pytest_evalmetrics/{path}" for path in re.findall(r"`([\w./]+(?:/|\.py))`", tables)]
+    named += [
+        f"pytest_evalmetrics/{path}"
+        for path in re.findall(r"`([\w./]+(?:/|\.py))`", tables)
+    ]
     assert [path for path in named if not (ROOT / path).exists()] == []
     rooms = {path.parent.name for path in package.glob("*/__init__.py")}
-    assert rooms <= {path.removeprefix("pytest_evalmetrics/").rstrip("/") for path in named}
+    assert rooms <= {
+        path.removeprefix("pytest_evalmetrics/").rstrip("/") for path in named
+    }

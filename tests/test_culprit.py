@@ -29,12 +29,22 @@ def test_the_first_worse_run_is_named_with_its_confidence(project, runs):
     assert result.ret == 1
     first = r"(\S+) is the first worse run, ([\d.]+) % sure: from ([\d.]+) to"
     name, confidence, before = re.search(first, result.stdout.str()).groups()
-    assert (name, float(confidence) > 90, float(before) > 0.45) == ("r3.jsonl", True, True)
+    assert (name, float(confidence) > 90, float(before) > 0.45) == (
+        "r3.jsonl",
+        True,
+        True,
+    )
     assert project.run("--evalmetrics-culprit", *runs[:3]).ret == 0
     assert project.run("--evalmetrics-culprit", *runs[3:]).ret == 0
     better = project.run("--evalmetrics-culprit", *runs[::-1])
     better.stdout.fnmatch_lines(["*no run is worse than those before it*"])
-    command = ["culprit", "--metric", "mean/wer", "--reward", "wer"]  # of which less is better
+    command = [
+        "culprit",
+        "--metric",
+        "mean/wer",
+        "--reward",
+        "wer",
+    ]  # of which less is better
     for name in runs:
         rows = (project.path / name).read_text()
         (project.path / f"wer-{name}").write_text(rows.replace('"reward"', '"wer"'))

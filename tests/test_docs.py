@@ -34,13 +34,19 @@ def test_each_benchmark_file_that_is_shown_is_valid(pytester):
     project = Project(pytester)
     whole = re.compile(r"^benchmarks?:", re.MULTILINE)
     a_ci_job = re.compile(r"^  script:", re.MULTILINE)
-    shown = {n: t for n, t in blocks("yaml").items() if whole.search(t) and not a_ci_job.search(t)}
+    shown = {
+        n: t
+        for n, t in blocks("yaml").items()
+        if whole.search(t) and not a_ci_job.search(t)
+    }
     project.write("conftest.py", CONFTEST)
     for name, text in shown.items():
         project.write(f"{name}/x.bench.yaml", text)
     result = project.run("--collect-only", "-q")
     assert result.ret == 0, result.stdout.str()
-    collected = {line.partition("/x.bench")[0] for line in result.outlines if "::" in line}
+    collected = {
+        line.partition("/x.bench")[0] for line in result.outlines if "::" in line
+    }
     assert collected == shown.keys()
 
 
@@ -49,9 +55,13 @@ def test_the_python_that_is_shown_compiles():
         compile(text, name, "exec")
 
 
-@pytest.mark.parametrize("page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name)
+@pytest.mark.parametrize(
+    "page", [ROOT / "CONTRIBUTING.md", *PAGES], ids=lambda page: page.name
+)
 def test_links_within_the_project_lead_somewhere(page):
-    text = page.read_text(encoding="utf-8").replace(f"]({HOME}", "](")  # PyPI shows no others
+    text = page.read_text(encoding="utf-8").replace(
+        f"]({HOME}", "]("
+    )  # PyPI shows no others
     links = re.findall(r"\]\((?!https?://|#)([^)#]+)", text)
     assert links or page.name != "README.md"
     assert [link for link in links if not (page.parent / link).exists()] == []

@@ -12,14 +12,18 @@ EXAMPLES = Path(__file__).parents[1] / "examples"
 
 
 def copied(project, *names):
-    folders = [shutil.copytree(EXAMPLES / n, project.path / "examples" / n) for n in names]
+    folders = [
+        shutil.copytree(EXAMPLES / n, project.path / "examples" / n) for n in names
+    ]
     return [Path(folder) for folder in folders]
 
 
 def test_examples_are_as_their_commands_write_them_and_pass(project):
     folders = copied(project, "digits", "ocr", "agent_tools", "online", "judge")
     runs = [*folders[2].glob("runs/*.jsonl")]
-    baselines = [file for folder in folders for file in folder.glob("__baselines__/*/*.json")]
+    baselines = [
+        file for folder in folders for file in folder.glob("__baselines__/*/*.json")
+    ]
     assert (len(runs), len(baselines)) == (2, 5)
     before = {file: file.read_bytes() for file in (*runs, *baselines)}
     for file in runs:
@@ -46,7 +50,9 @@ def test_digits_shows_what_a_regression_prints(project):
     copied(project, "digits")
     result = project.run("examples/digits", "--runxfail")
     result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(["FAIL  examples/digits/*: pass@1 fell from 0.96 to 0.8912: *"])
+    result.stdout.fnmatch_lines(
+        ["FAIL  examples/digits/*: pass@1 fell from 0.96 to 0.8912: *"]
+    )
     assert project.report()["verdict"] == "FAIL"
 
 
@@ -60,7 +66,9 @@ def test_judge_is_replayed_from_the_journal_or_asks_whom_the_environment_names(
     ]
     result = project.run("examples/judge")
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([*judged, "calls: 64 answered (64 by the journal), 0 requests*"])
+    result.stdout.fnmatch_lines(
+        [*judged, "calls: 64 answered (64 by the journal), 0 requests*"]
+    )
     spec = spec_from_file_location("record", EXAMPLES / "judge" / "record.py")
     record = module_from_spec(spec)
     spec.loader.exec_module(record)
@@ -73,4 +81,6 @@ def test_judge_is_replayed_from_the_journal_or_asks_whom_the_environment_names(
         server.shutdown()
         server.server_close()
     result.assert_outcomes(passed=2)
-    result.stdout.fnmatch_lines([*judged, "calls: 64 answered (16 by the journal), 48 requests*"])
+    result.stdout.fnmatch_lines(
+        [*judged, "calls: 64 answered (16 by the journal), 48 requests*"]
+    )

@@ -28,7 +28,9 @@ def test_what_is_typed_is_what_is_imported():
         for alias in node.names  # type: ignore[attr-defined]
     }
     assert sorted(typed) == sorted(ext.__all__) == sorted(ext._HOMES)
-    assert {name: f"pytest_evalmetrics.{home}" for name, home in ext._HOMES.items()} == typed
+    assert {
+        name: f"pytest_evalmetrics.{home}" for name, home in ext._HOMES.items()
+    } == typed
 
 
 def test_an_import_loads_nothing_else():
@@ -36,10 +38,12 @@ def test_an_import_loads_nothing_else():
         "import sys; from pytest_evalmetrics import ext;"
         "print([m for m in sys.modules if m.startswith('pytest_evalmetrics.')])"
     )
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert run.stdout == "['pytest_evalmetrics.ext']\n"
 
 
 def test_an_unknown_name_is_named():
     with pytest.raises(ImportError, match="Chunks"):
-        from pytest_evalmetrics.ext import Chunks  # noqa: F401, PLC0415
+        from pytest_evalmetrics.ext import Chunks  # noqa: F401

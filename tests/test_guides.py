@@ -18,7 +18,11 @@ import pytest
 from forked import Run
 
 DOCS = Path(__file__).parents[1] / "docs"
-GUIDES = [*sorted((DOCS / "guides").glob("*.md")), DOCS / "python.md", DOCS / "history.md"]
+GUIDES = [
+    *sorted((DOCS / "guides").glob("*.md")),
+    DOCS / "python.md",
+    DOCS / "history.md",
+]
 BLOCK = re.compile(
     r"(?:^<!-- (?P<mark>[^\n]*?) -->\n+)?^```(?P<language>\w+)\n(?P<text>.*?)^```",
     re.MULTILINE | re.DOTALL,
@@ -45,13 +49,23 @@ def blocks(text):
 
 def run(block, folder):
     """Run a block's commands until one fails; give its status, and all that they printed."""
-    environment = {k: v for k, v in os.environ.items() if not k.startswith(_FROM_OUTSIDE)}
-    environment |= {"PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"}
+    environment = {
+        k: v for k, v in os.environ.items() if not k.startswith(_FROM_OUTSIDE)
+    }
+    environment |= {
+        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
+    }
     environment |= {"COLUMNS": "200", "HOME": str(folder)}
     commands = block.text.splitlines()
     # a fork finds modules in its folder too, and knows this package alone
-    others = {path.name for path in folder.glob("*.py") if not _NO_MODULE.match(path.name)}
-    forks = not others and "PYTHONPATH" not in environment and all(map(_SIMPLE.fullmatch, commands))
+    others = {
+        path.name for path in folder.glob("*.py") if not _NO_MODULE.match(path.name)
+    }
+    forks = (
+        not others
+        and "PYTHONPATH" not in environment
+        and all(map(_SIMPLE.fullmatch, commands))
+    )
     with tempfile.TemporaryFile() as out:
         for command in commands if forks else [block.text]:
             if forks and command.startswith("pytest"):
@@ -60,7 +74,11 @@ def run(block, folder):
             else:
                 shell = ["bash", "-euo", "pipefail", "-c", command]
                 process = subprocess.Popen(
-                    shell, cwd=folder, env=environment, stdout=out, stderr=subprocess.STDOUT
+                    shell,
+                    cwd=folder,
+                    env=environment,
+                    stdout=out,
+                    stderr=subprocess.STDOUT,
                 )
             if status := process.wait(timeout=120):
                 break
@@ -85,9 +103,13 @@ def do(page, folder, name):
             path.write_text(block.text, encoding="utf-8")
         elif kind == "run":
             status, printed = run(block, folder)
-            assert status == int(rest.removeprefix("exit ") or 0), f"{where}: {status}\n{printed}"
+            assert status == int(rest.removeprefix("exit ") or 0), (
+                f"{where}: {status}\n{printed}"
+            )
         elif kind == "shows":
-            missing = [line for line in block.text.splitlines() if not shown(line, printed)]
+            missing = [
+                line for line in block.text.splitlines() if not shown(line, printed)
+            ]
             assert not missing, f"{where}: {missing}\nis not in\n{printed}"
         else:
             assert kind == "not run", f"{where}: a block that says not what it is"

@@ -4,9 +4,25 @@ import json
 import subprocess
 import sys
 
-FOR_ENDPOINTS = {"aiohttp", "asyncio", "jinja2", "jsonpath", "pyarrow", "ray", "sqlite3"}
+FOR_ENDPOINTS = {
+    "aiohttp",
+    "asyncio",
+    "jinja2",
+    "jsonpath",
+    "pyarrow",
+    "ray",
+    "sqlite3",
+}
 OURS_FOR_ENDPOINTS = "chat engines generators history run_transport scorers transport"
-HEAVY = {"numpy", "yaml", "msgspec", "pydantic", "syrupy.session", "scipy", *FOR_ENDPOINTS}
+HEAVY = {
+    "numpy",
+    "yaml",
+    "msgspec",
+    "pydantic",
+    "syrupy.session",
+    "scipy",
+    *FOR_ENDPOINTS,
+}
 
 PROBE = """
 import json, sys, pytest
@@ -46,9 +62,7 @@ def test_no_heavy_module_is_loaded_and_nothing_is_written(tmp_path):
 
 
 def test_recorded_rollouts_load_nothing_that_asks_endpoints(tmp_path):
-    row = (
-        '{{"_ng_task_index": {0}, "reward": 1.0, "responses_create_params": {{"input": "{0}?"}}}}\n'
-    )
+    row = '{{"_ng_task_index": {0}, "reward": 1.0, "responses_create_params": {{"input": "{0}?"}}}}\n'
     rows = "".join(row.format(task) for task in range(3))
     (tmp_path / "runs.jsonl").write_text(rows)
     (tmp_path / "a.bench.yaml").write_text(

@@ -15,7 +15,9 @@ class Judged(Project):
         self.qualities(1, 2, 3, 4)
 
     def qualities(self, *qualities):
-        answers = [{"quality": q, "reasoning": f"so {n}"} for n, q in enumerate(qualities)]
+        answers = [
+            {"quality": q, "reasoning": f"so {n}"} for n, q in enumerate(qualities)
+        ]
         rows = [{"n": n, "say": json.dumps(answer)} for n, answer in enumerate(answers)]
         self.rows("data.jsonl", rows)
 
@@ -38,7 +40,9 @@ class Judged(Project):
 
     def artifacts(self):
         folder = self.path / "evalmetrics"
-        return [(folder / name).read_bytes() for name in ("report.json", "row_scores.jsonl")]
+        return [
+            (folder / name).read_bytes() for name in ("report.json", "row_scores.jsonl")
+        ]
 
 
 @pytest.fixture
@@ -49,7 +53,9 @@ def judged(pytester, judge_server):
 def test_every_run_reports_the_same_use_of_a_judge(judged):
     price = {"input": 2, "output": 10}
     judged.bench(
-        text="params: {limit_samples: 2}", query="bad=first&takes=json_object", price=price
+        text="params: {limit_samples: 2}",
+        query="bad=first&takes=json_object",
+        price=price,
     )
     judged.run()  # as if it had been interrupted
     judged.bench(query="bad=first&takes=json_object", price=price)
@@ -66,7 +72,9 @@ def test_every_run_reports_the_same_use_of_a_judge(judged):
     assert list(use["versions"]) == ["prompt"]
     assert judged.server.posts == 10  # eight, and one in each run to find out the form
     first = judged.artifacts()
-    assert all(f"so {n}" in line for n, line in enumerate(first[1].decode().splitlines()))
+    assert all(
+        f"so {n}" in line for n, line in enumerate(first[1].decode().splitlines())
+    )
     judged.run("--evalmetrics-replay").assert_outcomes(passed=1)
     assert judged.artifacts() == first
     assert judged.server.posts == 10
@@ -77,7 +85,9 @@ def test_unusable_answers_are_failed_rows_and_cost_no_more_than_they_may(judged)
     judged.bench(text="params: {max_retries: 1}")
     result = judged.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*out-of-range*quality is 9, expected at least 1 and at most 5*"])
+    result.stdout.fnmatch_lines(
+        ["*out-of-range*quality is 9, expected at least 1 and at most 5*"]
+    )
     assert judged.server.posts == 5
     judged.run()
     assert judged.server.posts == 6  # only what was refused is asked again
@@ -102,7 +112,11 @@ def test_a_judge_is_asked_again_and_agrees_with_itself_or_not(judged):
     judged.run().assert_outcomes(passed=1)
     entry = judged.entry()
     assert entry["agents"][0]["scores"][0]["agreement"]["alpha"] < 0.5
-    assert any("quality: the judge agrees with itself" in note for note in entry["notes"])
+    assert any(
+        "quality: the judge agrees with itself" in note for note in entry["notes"]
+    )
     two = "[{url: 'http://a', name: a}, {url: 'http://b', name: b}]"
     judged.bench(f"judge_repeats: 3\njudges: {two}")
-    judged.run().stdout.fnmatch_lines(["*judges are several models, judge_repeats asks one*"])
+    judged.run().stdout.fnmatch_lines(
+        ["*judges are several models, judge_repeats asks one*"]
+    )

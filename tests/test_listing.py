@@ -90,10 +90,19 @@ OURS = [
             "  a rate in [[]0, 1]",
         ],
     ),
-    ("pass@k", ["pass@k: metric (the family pass@{k})", "    k: a whole number from 1, in the *"]),
+    (
+        "pass@k",
+        [
+            "pass@k: metric (the family pass@{k})",
+            "    k: a whole number from 1, in the *",
+        ],
+    ),
     ("max@k/accuracy", ["max@k/accuracy: metric (the family max@{k})"]),
     ("pass^{k}", ["pass^{k}: metric", "*C(c, k) / C(n, k)*"]),
-    ("mean/reward", ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"]),
+    (
+        "mean/reward",
+        ["mean/reward: metric (one of mean/...)", "  The mean over all rollouts*"],
+    ),
     ("pass@1/accuracy[level=hard]", ["*metric (one of pass@{k}, k = 1)"]),
     (
         "remote",
@@ -107,15 +116,26 @@ OURS = [
         ],
     ),
     ("jsonl", ["jsonl: loader"]),
-    ("report.json", ["report.json: reporter", "  Write all checks with their evidence*"]),
+    (
+        "report.json",
+        ["report.json: reporter", "  Write all checks with their evidence*"],
+    ),
 ]
 OWN = [
     (
         "length",
-        ["length: scorer", "    field (required)", "    least: int = 3", "*from: conftest*"],
+        [
+            "length: scorer",
+            "    field (required)",
+            "    least: int = 3",
+            "*from: conftest*",
+        ],
     ),
     ("max@k", ["max@k: metric", "  All of them."]),  # and no family
-    ("shipped:spread", ["shipped:spread: metric", "*from: named outright, shipped.spread*"]),
+    (
+        "shipped:spread",
+        ["shipped:spread: metric", "*from: named outright, shipped.spread*"],
+    ),
 ]
 
 
@@ -151,7 +171,11 @@ def test_a_reference_is_explained_as_the_one_kind_that_it_is(own):
         "class Median:\n    def compute(self, task_rewards): ...\n"
         "def note(report, prefix): ...\n",
     )
-    for name, kind in (("Strict", "scorer"), ("Median", "metric"), ("note", "reporter")):
+    for name, kind in (
+        ("Strict", "scorer"),
+        ("Median", "metric"),
+        ("note", "reporter"),
+    ):
         text = explain(own, f"mine:{name}", [f"mine:{name}: {kind}*"]).str()
         assert text.count(f"mine:{name}: ") == 1
 
@@ -185,4 +209,6 @@ def test_a_model_that_refuses_connections_is_reported_at_its_key(project):
     )
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE  x.bench.yaml:3: *refused the connection"])
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE  x.bench.yaml:3: *refused the connection"]
+    )

@@ -14,7 +14,9 @@ import pytest
 PYTHON = os.environ.get("EVALMETRICS_NAT_PYTHON")
 pytestmark = [
     pytest.mark.nat,
-    pytest.mark.skipif(not PYTHON, reason="EVALMETRICS_NAT_PYTHON names no interpreter"),
+    pytest.mark.skipif(
+        not PYTHON, reason="EVALMETRICS_NAT_PYTHON names no interpreter"
+    ),
 ]
 
 
@@ -26,7 +28,11 @@ def url(tmp_path_factory):
     log = tmp_path_factory.mktemp("nat") / "log"
     with log.open("wb") as out:
         server = subprocess.Popen(
-            [str(PYTHON), str(Path(__file__).parent / "scorers" / "nat_server.py"), str(port)],
+            [
+                str(PYTHON),
+                str(Path(__file__).parent / "scorers" / "nat_server.py"),
+                str(port),
+            ],
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -86,12 +92,22 @@ def test_an_unknown_evaluator_stops_with_the_servers_words(project, url):
     bench(project, url, "nope")
     result = project.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["*INCONCLUSIVE*404*Evaluator 'nope' not found*overlap*"])
+    result.stdout.fnmatch_lines(
+        ["*INCONCLUSIVE*404*Evaluator 'nope' not found*overlap*"]
+    )
 
 
 def test_trajectory_scores_are_those_of_the_toolkits_evaluator(project, judge_server):
-    model = {"event_type": "LLM_END", "name": "m", "data": {"input": "?", "output": "Act"}}
-    tool = {"event_type": "TOOL_END", "name": "search", "data": {"input": "q", "output": "hits"}}
+    model = {
+        "event_type": "LLM_END",
+        "name": "m",
+        "data": {"input": "?", "output": "Act"},
+    }
+    tool = {
+        "event_type": "TOOL_END",
+        "name": "search",
+        "data": {"input": "q", "output": "hits"},
+    }
     rows = [
         {
             "question": f'[[grade: {n}]] [[say: {{"reasoning": "so", "score": {n}}}]]',
@@ -128,7 +144,10 @@ benchmark:
     )
     project.run().assert_outcomes(passed=1)
     text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
-    ours = [json.loads(line)["scores"]["trajectory_evaluation"] for line in text.splitlines()]
+    ours = [
+        json.loads(line)["scores"]["trajectory_evaluation"]
+        for line in text.splitlines()
+    ]
     assert ours[:5] == [each["score"] for each in theirs[:5]]
     # no grades: the toolkit passes them on, here the row fails
     assert [each["score"] for each in theirs[5:]] == [3.5, 10.0]

@@ -44,7 +44,9 @@ def test_an_unknown_version_of_testmon_is_warned_of(project):
         "def pytest_configure(config):\n"
         "    config.pluginmanager.register(object(), 'TestmonSelect')\n",
     )
-    project.run().stdout.fnmatch_lines(["*PytestWarning: pytest-testmon may leave out*"])
+    project.run().stdout.fnmatch_lines(
+        ["*PytestWarning: pytest-testmon may leave out*"]
+    )
 
 
 @pytest.mark.parametrize(("reward", "outcome"), [(1.0, "passed"), (0.0, "failed")])

@@ -6,7 +6,9 @@ import json
 def bench(project, scorers, text, source="dataset: data.jsonl"):
     lines = "".join(f"    - {line}\n" for line in scorers.splitlines())
     rest = "".join(f"  {line}\n" for line in text.splitlines())
-    project.write("a.bench.yaml", f"benchmark:\n  name: a\n  {source}\n  scorers:\n{lines}{rest}")
+    project.write(
+        "a.bench.yaml", f"benchmark:\n  name: a\n  {source}\n  scorers:\n{lines}{rest}"
+    )
 
 
 def row_scores(project):
@@ -17,7 +19,9 @@ def row_scores(project):
 def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     calls = [{"function": {"name": "book", "arguments": "{}"}}]
     response = {"content": "Paris", "tool_calls": calls}
-    project.rows("data.jsonl", [{"reference": "Rome", "response": response, "calls": calls}])
+    project.rows(
+        "data.jsonl", [{"reference": "Rome", "response": response, "calls": calls}]
+    )
     contains = 'operation: contains, left_template: "a b", right_template'
     equals = 'operation: "==", left_template: "1", right_template'
     scorers = {  # by type: keys of the one without a name, and of the one with a name
@@ -31,7 +35,9 @@ def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     }
     bench(
         project,
-        "\n".join(f"{{type: {t}, {keys}}}" for t, both in scorers.items() for keys in both),
+        "\n".join(
+            f"{{type: {t}, {keys}}}" for t, both in scorers.items() for keys in both
+        ),
         "reward: same\nmetrics: [mean_reward/exact-match, pass@1/string-check]\n"
         "thresholds: {mean_reward/exact-match: '<= 0', pass@1/string-check: '<= 0'}",
     )
@@ -55,7 +61,9 @@ def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
 
 def test_rows_of_one_id_are_not_taken_for_attempts_unasked(project):
     rows = [{"id": i, "task_id": i, "turn": f"{i}{n}"} for i in "ab" for n in range(2)]
-    project.rows("data.jsonl", [{**row, "reference": "x", "response": "x"} for row in rows])
+    project.rows(
+        "data.jsonl", [{**row, "reference": "x", "response": "x"} for row in rows]
+    )
     project.write(
         "a.bench.yaml",
         """
@@ -89,12 +97,16 @@ def test_what_another_tool_recorded_is_scored_and_its_failures_are_not(project):
     rows = [
         result("right", response={"output": "Rome."}),
         result("wrong", response={"output": "Oslo"}),
-        result("down", response={"output": "Rome"}, failureReason=2, error="model down"),
+        result(
+            "down", response={"output": "Rome"}, failureReason=2, error="model down"
+        ),
     ]
     body = {"evalId": "e", "results": {"version": 3, "results": rows}}
     project.write("out.json", json.dumps(body))
     right = '"{{ testCase.vars.capital }}"'
-    scorer = f'type: exact-match, reference: {right}, candidate: "{{{{ response.output }}}}"'
+    scorer = (
+        f'type: exact-match, reference: {right}, candidate: "{{{{ response.output }}}}"'
+    )
     bench(project, f"{{{scorer}}}", "expect: {max_missing: 50%}", "rollouts: out.json")
     project.run().assert_outcomes(passed=1)
     scored = {row["task"]: row for row in row_scores(project)}

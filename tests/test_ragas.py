@@ -15,7 +15,9 @@ from judge_process import CHAT
 PYTHON = os.environ.get("EVALMETRICS_RAGAS_PYTHON")
 pytestmark = [
     pytest.mark.ragas,
-    pytest.mark.skipif(not PYTHON, reason="EVALMETRICS_RAGAS_PYTHON names no interpreter"),
+    pytest.mark.skipif(
+        not PYTHON, reason="EVALMETRICS_RAGAS_PYTHON names no interpreter"
+    ),
 ]
 ROWS = 100
 TOPICS = ("health", "food", "cars", "sport", "tax", "music")
@@ -32,7 +34,11 @@ def conversations(rng):
     )
     messages = [
         {"type": "human", "content": text},
-        {"type": "ai", "content": "Well.", "tool_calls": [{"name": "f", "args": {"a": 1}}]},
+        {
+            "type": "ai",
+            "content": "Well.",
+            "tool_calls": [{"name": "f", "args": {"a": 1}}],
+        },
         {"type": "tool", "content": "ü <done>"},
         {"type": "ai", "content": "Done."},
     ]
@@ -53,7 +59,10 @@ def tool_calls(rng):
 
     def call():
         keys = rng.sample("xyz", rng.randint(0, 3))
-        return {"name": rng.choice("fg"), "args": {k: rng.choice([1, "1", 2.0]) for k in keys}}
+        return {
+            "name": rng.choice("fg"),
+            "args": {k: rng.choice([1, "1", 2.0]) for k in keys},
+        }
 
     wanted = [call() for _ in range(rng.randint(0, 3))]
     calls = [c if rng.random() < 0.7 else call() for c in wanted]
@@ -100,7 +109,9 @@ def scores(project):
     text = (project.path / "evalmetrics/row_scores.jsonl").read_text(encoding="utf-8")
     scores = {}
     for row in map(json.loads, text.splitlines()):
-        scores.setdefault(row["benchmark"].rpartition("::")[2], []).extend(row["scores"].values())
+        scores.setdefault(row["benchmark"].rpartition("::")[2], []).extend(
+            row["scores"].values()
+        )
     return scores
 
 
@@ -181,7 +192,9 @@ def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_lists_the_known_ones(
     metrics = {"a": "answer_accuracy", "b": "Faithfullness"}
     for name in metrics:
         project.rows(f"{name}.jsonl", [ANSWER] * 20)
-    scorers = {name: {"type": "ragas", "metric": metric} for name, metric in metrics.items()}
+    scorers = {
+        name: {"type": "ragas", "metric": metric} for name, metric in metrics.items()
+    }
     bench(project, scorers, judge_server.url("status=401"))
     text = run(project)
     assert "2 failed" in text

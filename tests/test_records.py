@@ -67,7 +67,7 @@ def test_errors(use):
 
 
 def test_they_cross_processes():
-    from pytest_evalmetrics.results import Interval  # noqa: PLC0415
+    from pytest_evalmetrics.results import Interval
 
     one = Interval(0.1, 0.2, level=0.95, method="t")
     assert pickle.loads(pickle.dumps(one)) == one  # noqa: S301

@@ -12,7 +12,9 @@ BEFORE = (RNG.random((120, 4)) < CHANCE[:, None]).astype(float).tolist()
 def recorded(project):
     """A benchmark with a recorded baseline."""
     project.rollouts(BEFORE)
-    project.bench("metrics: [pass@1]\nexpect: {tasks: 120}\nnum_samples: 4\nbaseline: true")
+    project.bench(
+        "metrics: [pass@1]\nexpect: {tasks: 120}\nnum_samples: 4\nbaseline: true"
+    )
     result = project.run("--snapshot-update")
     result.assert_outcomes(passed=1, warnings=0)
     assert "would not pass" not in result.stdout.str()
@@ -38,7 +40,9 @@ def test_a_regression_names_the_metric_the_size_the_confidence_and_the_tasks(rec
 
 def test_a_drop_that_larger_rewards_can_show_is_judged(recorded):
     recorded.rollouts([[9.0] * 4] * 120)
-    recorded.bench("metrics: [mean_reward]\nbaseline: {max_drop: 5}\nexpect: {tasks: 120}")
+    recorded.bench(
+        "metrics: [mean_reward]\nbaseline: {max_drop: 5}\nexpect: {tasks: 120}"
+    )
     assert recorded.run("--snapshot-update").ret == 0
     assert recorded.run().ret == 0
     recorded.rollouts([[1.0] * 4] * 120)
@@ -51,7 +55,9 @@ def test_a_hooks_number_of_unknown_direction_is_not_judged(recorded):
         "def pytest_evalmetrics_compute_metrics(benchmark, tasks):\n"
         "    return {'turns': 4.0, 'error_share': 0.5}\n",
     )
-    keys = "metrics: [pass@1]\nkey_metrics: [turns, error_share]\nexpect: {tasks: 120}\n"
+    keys = (
+        "metrics: [pass@1]\nkey_metrics: [turns, error_share]\nexpect: {tasks: 120}\n"
+    )
     recorded.bench(keys + "baseline: {rule: exact}")
     assert recorded.run("--snapshot-update").ret == 0
     result = recorded.run()
@@ -62,12 +68,16 @@ def test_a_hooks_number_of_unknown_direction_is_not_judged(recorded):
             '  -> write `baseline: {metrics: {"turns": {direction: higher}}}`, or lower *',
         ]
     )
-    recorded.bench(keys + "baseline: {rule: exact, metrics: {turns: {direction: lower}}}")
+    recorded.bench(
+        keys + "baseline: {rule: exact, metrics: {turns: {direction: lower}}}"
+    )
     assert recorded.run().ret == 0
 
 
 def test_a_threshold_at_the_end_of_a_range_is_noted(recorded):
-    recorded.bench("metrics: [pass@1]\nthresholds: {pass@1: '>= 0'}\nexpect: {tasks: 120}")
+    recorded.bench(
+        "metrics: [pass@1]\nthresholds: {pass@1: '>= 0'}\nexpect: {tasks: 120}"
+    )
     result = recorded.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(
@@ -75,7 +85,9 @@ def test_a_threshold_at_the_end_of_a_range_is_noted(recorded):
     )
 
 
-def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence(project):
+def test_a_baseline_that_the_same_rows_would_not_pass_is_not_recorded_in_silence(
+    project,
+):
     tasks = [[1.0, 1.0], [1.0, None], [0.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, None]]
     whole = [[0.0, 1.0], [1.0, 1.0], [1.0, 1.0], [1.0, 0.0]]
     project.rollouts(tasks + whole * 8 + whole[:2])
@@ -102,7 +114,9 @@ def test_a_run_may_share_its_level(project):
     names = [f"b{i}" for i in range(8)]
     for name in names:
         project.rollouts([[1.0]] * 120, f"{name}.jsonl")
-    benchmarks = "".join(f"  - {{name: {name}, rollouts: {name}.jsonl}}\n" for name in names)
+    benchmarks = "".join(
+        f"  - {{name: {name}, rollouts: {name}.jsonl}}\n" for name in names
+    )
     defaults = "defaults: {metrics: [pass@1], baseline: true}\n"
     project.write("many.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
     assert project.run("--snapshot-update").ret == 0
@@ -110,9 +124,14 @@ def test_a_run_may_share_its_level(project):
     alone = project.run()
     alone.assert_outcomes(failed=1, passed=7)
     alone.stdout.fnmatch_lines(
-        ["note: 8 benchmarks are tested: without any change up to 0.08 would fail by chance*"]
+        [
+            "note: 8 benchmarks are tested: without any change up to 0.08 would fail by chance*"
+        ]
     )
-    assert "8 benchmarks are tested" in (project.path / "evalmetrics/summary.md").read_text()
+    assert (
+        "8 benchmarks are tested"
+        in (project.path / "evalmetrics/summary.md").read_text()
+    )
     project.write("pytest.ini", "[pytest]\nevalmetrics_family = run\n")
     for workers in ((), ("-n", "1")):
         together = project.run(*workers)

@@ -19,10 +19,14 @@ VERDICTS = ("report.json", "summary.md", "report.html", "aggregate_metrics.json"
 @pytest.fixture
 def passed(pytester, monkeypatch):
     """A project whose last run passed."""
-    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")  # the page says when it was written
+    monkeypatch.setenv(
+        "SOURCE_DATE_EPOCH", "1700000000"
+    )  # the page says when it was written
     project = Project(pytester)
     project.rollouts([[1.0], [1.0]])
-    project.bench("expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}")
+    project.bench(
+        "expect: {tasks: 2}\nnum_samples: 1\nthresholds: {mean_reward: '>= 0.5'}"
+    )
     assert project.run().ret == 0
     assert project.report()["verdict"] == "PASS"
     return project
@@ -56,7 +60,9 @@ def test_a_finished_run_names_its_files_by_their_digests(passed):
     assert set(first["artifacts"]) == set(VERDICTS)
     assert passed.run("-n", "1").ret == 0
     assert ledger(passed)["run"] != first["run"]
-    assert ledger(passed)["artifacts"] == first["artifacts"]  # the same bytes, with xdist too
+    assert (
+        ledger(passed)["artifacts"] == first["artifacts"]
+    )  # the same bytes, with xdist too
     assert not (passed.path / "evalmetrics/previous").exists()
 
 
@@ -78,14 +84,20 @@ def test_a_run_that_is_killed(passed, how, hook):
     assert (passed.path / "evalmetrics/previous/report.json").exists()
     result = passed.run()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["note: the run before this one did not finish: process *"])
+    result.stdout.fnmatch_lines(
+        ["note: the run before this one did not finish: process *"]
+    )
     assert verdicts(passed).keys() == set(VERDICTS)
 
 
 def test_a_run_that_only_prints_or_knows_of_no_benchmark_leaves_the_files_alone(passed):
     passed.write("test_other.py", "def test_one(): pass\n")
     before = verdicts(passed), ledger(passed)
-    for arg in ("--evalmetrics-plan", "--evalmetrics-delete-unused=list", "test_other.py"):
+    for arg in (
+        "--evalmetrics-plan",
+        "--evalmetrics-delete-unused=list",
+        "test_other.py",
+    ):
         assert passed.run(arg).ret == 0
         assert (verdicts(passed), ledger(passed)) == before
 
@@ -112,7 +124,9 @@ def test_a_second_run_in_one_folder_is_refused_before_it_evaluates(passed):
             refused.extend(passed.run(*workers) for workers in ((), ("-n", "1")))
             assert ledger(passed) == state
 
-    first = passed.pytester.runpytest_inprocess("-p", "no:cacheprovider", plugins=[Second()])
+    first = passed.pytester.runpytest_inprocess(
+        "-p", "no:cacheprovider", plugins=[Second()]
+    )
     first.assert_outcomes(passed=1)
     assert passed.report()["verdict"] == "PASS"
     for result in refused:
@@ -133,17 +147,30 @@ def test_rows_stay_for_runs_that_read_them(passed):
 
 def test_a_report_is_a_baseline_if_its_run_finished_and_wrote_it(passed):
     path = passed.path / "evalmetrics/report.json"
-    passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: evalmetrics/report.json}")
-    for workers in ((), ("-n", "1")):  # the second run's baseline is the first one's report
+    passed.bench(
+        "expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: evalmetrics/report.json}"
+    )
+    for workers in (
+        (),
+        ("-n", "1"),
+    ):  # the second run's baseline is the first one's report
         assert passed.run(*workers).ret == 0
-        checks = [c for c in passed.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
+        checks = [
+            c
+            for c in passed.report()["benchmarks"][0]["checks"]
+            if c["gate"] == "baseline"
+        ]
         assert {check["verdict"] for check in checks} == {"PASS"}
     report = path.read_bytes()
     path.write_bytes(report.replace(b"1.0", b"0.1"))
     result = passed.run("--evalmetrics-output", "other/")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*/report.json: this report is not the one that the run*"])
-    run_with_hook(passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n")
+    result.stdout.fnmatch_lines(
+        ["*/report.json: this report is not the one that the run*"]
+    )
+    run_with_hook(
+        passed, "def pytest_runtest_setup(item): os.kill(os.getpid(), signal.SIGKILL)\n"
+    )
     path.write_bytes(report)  # as if it were current
     for workers in ((), ("-n", "1")):
         result = passed.run("--evalmetrics-output", "other/", *workers)
@@ -156,13 +183,19 @@ def test_what_a_dead_run_left_behind_is_removed(passed, tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     passed.bench("expect: {tasks: 2}\nnum_samples: 1\nbaseline: true")
     host = os.uname().nodename.replace("-", "_")
-    ended = subprocess.run(["sh", "-c", "echo $$"], capture_output=True, text=True, check=True)
+    ended = subprocess.run(
+        ["sh", "-c", "echo $$"], capture_output=True, text=True, check=True
+    )
     kept = passed.path / "__baselines__/math.bench"
     gone, alive = (
         f"evalmetrics-{host}-{process}-0123456789abcdef"
         for process in (ended.stdout.strip(), os.getpid())
     )
-    places = [f"{tmp_path}/{{}}/x", f"{kept}/.{{}}.tmp", f"{passed.path}/evalmetrics/.{{}}.tmp"]
+    places = [
+        f"{tmp_path}/{{}}/x",
+        f"{kept}/.{{}}.tmp",
+        f"{passed.path}/evalmetrics/.{{}}.tmp",
+    ]
     removed = [Path(place.format(gone)) for place in places]
     others = [Path(place.format(alive)) for place in places]
     others += [tmp_path / "evalmetrics-mine", kept / ".abc.tmp", tmp_path / gone[:-1]]

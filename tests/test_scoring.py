@@ -69,7 +69,12 @@ class Scored(Project):
         return super().run("-p", "cacheprovider", *args)  # its folder holds the journal
 
     def artifacts(self):
-        names = ("report.json", "row_scores.jsonl", "summary.md", "aggregate_metrics.json")
+        names = (
+            "report.json",
+            "row_scores.jsonl",
+            "summary.md",
+            "aggregate_metrics.json",
+        )
         return [(self.path / "evalmetrics" / name).read_bytes() for name in names]
 
     def row_scores(self):
@@ -85,7 +90,9 @@ def scored(pytester, _endpoint):
 
 def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
     modes = ["nan", "html", "500", "close", None, "html", None]
-    scored.data(*({"score": 1, "mode": mode} for mode in [*modes, *["html"] * 20]), {"other": 1})
+    scored.data(
+        *({"score": 1, "mode": mode} for mode in [*modes, *["html"] * 20]), {"other": 1}
+    )
     scored.bench("params: {max_retries: 0}\nexpect: {max_missing: 15%}")
     result = scored.run()
     result.assert_outcomes(failed=1)
@@ -106,13 +113,20 @@ def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
         ]
     )
     summary = (scored.path / "evalmetrics/summary.md").read_text()
-    assert "<summary>❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1" in summary
+    assert (
+        "<summary>❌ scored: 26 of 28 rows have no accuracy (html: 22, closed: 1"
+        in summary
+    )
     rows = scored.row_scores()
     assert [row["scores"]["accuracy"] for row in rows[:7]] == [None] * 4 + [1, None, 1]
     (error,) = rows[2]["errors"]
     assert (error["kind"], error["row"]) == ("http-500", "data.jsonl:3")
     ((failed,),) = (entry["failed_rows"] for entry in scored.report()["benchmarks"])
-    assert (failed["scorer"], failed["scores"], failed["count"]) == ("remote", ["accuracy"], 26)
+    assert (failed["scorer"], failed["scores"], failed["count"]) == (
+        "remote",
+        ["accuracy"],
+        26,
+    )
     kinds = {"html": 22, "closed": 1, "http-500": 1, "not-finite": 1, "template": 1}
     assert list(failed["kinds"].items()) == list(kinds.items())
     assert [row["index"] for row in failed["first"]] == [0, 1, 2, 3, 5, *range(7, 22)]
@@ -130,19 +144,26 @@ def test_a_key_is_asked_for_at_once_and_shown_nowhere(scored, monkeypatch):
     scored.bench(more="api_key_secret: my-key")
     result = scored.run()
     result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *a.bench.yaml:12: the secret 'my-key' is not in the env*", "*MY_KEY*"]
+        [
+            "INCONCLUSIVE *a.bench.yaml:12: the secret 'my-key' is not in the env*",
+            "*MY_KEY*",
+        ]
     )
     assert scored.endpoint.posts == 0
     monkeypatch.setenv("MY_KEY", "sesame-opens")
     result = scored.run("--evalmetrics-journal-export=journal.jsonl")
     assert scored.endpoint.seen()["keys"][-2:] == ["Bearer sesame-opens"] * 2
     written = [
-        p.read_bytes() for p in scored.path.rglob("*") if p.is_file() and p.name != "data.jsonl"
+        p.read_bytes()
+        for p in scored.path.rglob("*")
+        if p.is_file() and p.name != "data.jsonl"
     ]
     assert len(written) > 4
     assert not any(b"sesame" in text for text in written)
     assert "sesame" not in result.stdout.str()
-    result.stdout.fnmatch_lines(["*(no-number), at data.jsonl:2: *the key is [*][*][*]*"])
+    result.stdout.fnmatch_lines(
+        ["*(no-number), at data.jsonl:2: *the key is [*][*][*]*"]
+    )
 
 
 # -- the journal ------------------------------------------------------------------------------
@@ -158,10 +179,14 @@ def test_a_second_run_pays_only_for_what_is_new(scored):
     for how in ((), ("-p", "no:cacheprovider"), ("-n2",)):
         result = scored.run(*how)
         result.assert_outcomes(passed=3)
-        result.stdout.fnmatch_lines(["calls: 15 answered (15 by the journal), 0 requests sent"])
+        result.stdout.fnmatch_lines(
+            ["calls: 15 answered (15 by the journal), 0 requests sent"]
+        )
         assert scored.endpoint.posts == 5
         assert scored.artifacts() == first
-        assert "\x1b[2K" not in result.stdout.str()  # nothing of the progress stays in a log
+        assert (
+            "\x1b[2K" not in result.stdout.str()
+        )  # nothing of the progress stays in a log
     scored.data({"score": 0.99}, *({"score": n / 10} for n in range(5)))
     scored.run("a.bench.yaml")
     assert scored.endpoint.posts == 6
@@ -178,8 +203,20 @@ def test_a_replay_reports_failed_rows_as_the_run_did(scored):
     scored.bench("metrics: mean_reward", scorer=nat, name="b.bench.yaml")
     scored.run("--evalmetrics-journal-export", "j.jsonl.gz").assert_outcomes(failed=2)
     first = scored.artifacts()
-    kinds = {k for e in scored.report()["benchmarks"] for f in e["failed_rows"] for k in f["kinds"]}
-    assert {"http-422", "http-500", "html", "not-finite", "closed", "not-successful"} <= kinds
+    kinds = {
+        k
+        for e in scored.report()["benchmarks"]
+        for f in e["failed_rows"]
+        for k in f["kinds"]
+    }
+    assert {
+        "http-422",
+        "http-500",
+        "html",
+        "not-finite",
+        "closed",
+        "not-successful",
+    } <= kinds
     asked = scored.endpoint.posts
     for how in ((), ("--cache-clear", "--evalmetrics-journal-import", "j.jsonl.gz")):
         scored.run("--evalmetrics-replay", *how).assert_outcomes(failed=2)
@@ -189,7 +226,9 @@ def test_a_replay_reports_failed_rows_as_the_run_did(scored):
 
 def test_a_replay_that_lacks_answers_is_not_judged_though_rows_may_fail(scored):
     scored.data(*[{"score": 1}] * 3)
-    scored.bench("metrics: mean_reward\nexpect: {missing_reward: 0.0, max_missing: 50%}")
+    scored.bench(
+        "metrics: mean_reward\nexpect: {missing_reward: 0.0, max_missing: 50%}"
+    )
     scored.run().assert_outcomes(passed=1)
     scored.data(*[{"score": 1}] * 3, {"score": 2})
     result = scored.run("--evalmetrics-replay")
@@ -217,7 +256,9 @@ def test_refresh_no_journal_and_clear(scored):
         assert scored.row_scores()[0]["scores"]["accuracy"] == first + score, args
     result.stdout.fnmatch_lines(["journal: emptied, 1 answer dropped"])
     result = scored.run("--evalmetrics-replay", "--evalmetrics-refresh")
-    result.stderr.fnmatch_lines(["*--evalmetrics-replay and --evalmetrics-refresh contradict*"])
+    result.stderr.fnmatch_lines(
+        ["*--evalmetrics-replay and --evalmetrics-refresh contradict*"]
+    )
 
 
 # -- interrupted, broken, at once -------------------------------------------------------------
@@ -227,7 +268,9 @@ def test_refresh_no_journal_and_clear(scored):
 @pytest.mark.parametrize("number", ["SIGINT", "SIGKILL"])
 def test_an_interrupted_run_ends_with_the_same_report(scored, number):
     scored.data(*({"score": n / 40} for n in range(40)))
-    scored.bench("params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03")
+    scored.bench(
+        "params: {parallelism: 2}\nmetrics: mean_reward", path="/score?latency=0.03"
+    )
     with (scored.path / "out").open("wb") as out:
         first = Run([sys.executable, "-mpytest"], scored.path, os.environ, out, out)
         while scored.endpoint.posts < 12:
@@ -287,13 +330,25 @@ class Nameless:
         return 1
 """
 INVALID = {
-    "gone": ("no_such_pkg.scorers:Length", "", "5: the scorer 'no_such_pkg*' can't be imported: *"),
+    "gone": (
+        "no_such_pkg.scorers:Length",
+        "",
+        "5: the scorer 'no_such_pkg*' can't be imported: *",
+    ),
     "keys": ("mine, shrt: 1", "", "5: the scorer 'mine' can't be made*shrt*"),
     "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
     "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
     "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
-    "way": ("slips", "baseline: true", "6: nothing says which way is better for mean_reward*"),
-    "taken": ("f1", "", "5: the scorer 'f1' is built in, and *conftest.py:*has the same name"),
+    "way": (
+        "slips",
+        "baseline: true",
+        "6: nothing says which way is better for mean_reward*",
+    ),
+    "taken": (
+        "f1",
+        "",
+        "5: the scorer 'f1' is built in, and *conftest.py:*has the same name",
+    ),
 }
 
 
@@ -301,7 +356,9 @@ def test_invalid_scorers_are_reported_with_their_lines(scored):
     scored.write("conftest.py", OWN_SCORERS)
     scored.data({"score": 1})
     for name, (scorer, text, _) in INVALID.items():
-        scored.bench(text, scorer=f"    - {{type: {scorer}}}\n", name=f"{name}.bench.yaml")
+        scored.bench(
+            text, scorer=f"    - {{type: {scorer}}}\n", name=f"{name}.bench.yaml"
+        )
     result = scored.run()
     result.assert_outcomes(failed=len(INVALID))
     for name, (*_, message) in INVALID.items():
@@ -337,7 +394,10 @@ def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
         {"score": 1, "text": "\ud800", "mode": "html"},
         {"text": "no score"},
     )
-    scored.bench("expect: {max_missing: 60%}\nmetrics: mean_reward", more="api_key_secret: my-key")
+    scored.bench(
+        "expect: {max_missing: 60%}\nmetrics: mean_reward",
+        more="api_key_secret: my-key",
+    )
     scored.write("conftest.py", EXPLAINS)
     explains = f"    - {{type: explains, url: '{scored.endpoint.at('/score')}'}}\n"
     scored.bench("metrics: mean_reward", scorer=explains, name="b.bench.yaml")
@@ -361,7 +421,9 @@ def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
     assert requests[4] == []
     reasons = [row.get("reasons") for row in scored.row_scores()][5:]
     assert reasons[0] == [{"scores": ["length"], "reason": "it says für \U0001f600"}]
-    assert re.fullmatch(r"it says x{3950}\*\*\*y+… \(of 1\d+ characters\)", reasons[1][0]["reason"])
+    assert re.fullmatch(
+        r"it says x{3950}\*\*\*y+… \(of 1\d+ characters\)", reasons[1][0]["reason"]
+    )
     assert reasons[2] is None
     assert reasons[3][0]["reason"] == "it says \\ud800"
     first = scored.artifacts()
@@ -403,10 +465,12 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 @pytest.mark.parametrize("flag", ["-v", "-q"])
 def test_a_live_line_on_a_terminal(scored, flag):
-    import pty  # noqa: PLC0415 - not on Windows
+    import pty  # not on Windows
 
     scored.data(*({"score": 1} for _ in range(8)))
-    scored.bench("params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05")
+    scored.bench(
+        "params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05"
+    )
     ours, theirs = pty.openpty()
     environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
     with os.fdopen(theirs, "wb") as terminal:
@@ -443,7 +507,9 @@ def test_a_journal_is_shared_by_jobs(scored, tmp_path, kind):
     assert scored.endpoint.posts == 4
     shutil.rmtree(scored.path / ".pytest_cache", ignore_errors=True)  # another machine
     result = scored.run("--evalmetrics-journal", place)
-    result.stdout.fnmatch_lines(["calls: 4 answered (4 by the journal), 0 requests sent"])
+    result.stdout.fnmatch_lines(
+        ["calls: 4 answered (4 by the journal), 0 requests sent"]
+    )
     assert scored.endpoint.posts == 4
 
 
@@ -463,7 +529,9 @@ def test_a_later_version_of_the_journal_stops_before_anything_is_paid(scored):
 
 @pytest.mark.parametrize("module", ["aiohttp", "jinja2", "jsonpath"])
 def test_a_missing_extra_is_an_error_that_names_it(scored, module, monkeypatch):
-    monkeypatch.setenv("EVALMETRICS_TESTS_SPAWN", "1")  # nothing may be imported already
+    monkeypatch.setenv(
+        "EVALMETRICS_TESTS_SPAWN", "1"
+    )  # nothing may be imported already
     scored.write("conftest.py", f"import sys\nsys.modules[{module!r}] = None\n")
     scored.data({"score": 1})
     scored.bench()

@@ -46,7 +46,9 @@ def test_files_that_cannot_be_collected(some):
         result = some.run("--tb=no", *how)
         assert result.ret == status
         assert outcome(some) == ("INCONCLUSIVE", lost)
-        result.stdout.fnmatch_lines([f"INCONCLUSIVE  {name}  was not evaluated" for name in lost])
+        result.stdout.fnmatch_lines(
+            [f"INCONCLUSIVE  {name}  was not evaluated" for name in lost]
+        )
 
 
 def test_a_test_file_that_checks_nothing_is_not_reported(some):
@@ -64,12 +66,17 @@ def pytest_evalmetrics_compute_metrics(benchmark):
 """
 
 
-@pytest.mark.parametrize(("restarts", "lost"), [(0, ["test_x.py::test_checks"]), (1, [])])
+@pytest.mark.parametrize(
+    ("restarts", "lost"), [(0, ["test_x.py::test_checks"]), (1, [])]
+)
 def test_what_a_dead_worker_leaves(some, restarts, lost):
     some.write("conftest.py", DIES)
-    some.write("dies.bench.yaml", GOOD.replace("{name: one}, {name: two}", "{name: dies}"))
     some.write(
-        "test_x.py", "def test_x(): ...\ndef test_checks(evalmetrics): evalmetrics.check([1])"
+        "dies.bench.yaml", GOOD.replace("{name: one}, {name: two}", "{name: dies}")
+    )
+    some.write(
+        "test_x.py",
+        "def test_x(): ...\ndef test_checks(evalmetrics): evalmetrics.check([1])",
     )
     files = ("good.bench.yaml", "dies.bench.yaml", "test_x.py")
     assert some.run("-n", "1", "--max-worker-restart", str(restarts), *files).ret == 1
@@ -115,7 +122,9 @@ def test_a_test_that_ends_between_its_checks(some):
     ends = "was not evaluated", *["was not evaluated to its end"] * 2
     lines = [f"{test}  {end}" for test, end in zip(lost, ends, strict=True)]
     result.stdout.fnmatch_lines([f"INCONCLUSIVE  {line}" for line in lines])
-    assert some.report()["skipped"] == [{"id": "test_x.py::test_skips", "reason": "no gpu"}]
+    assert some.report()["skipped"] == [
+        {"id": "test_x.py::test_skips", "reason": "no gpu"}
+    ]
     result.stdout.fnmatch_lines(["SKIPPED       test_x.py::test_skips  no gpu"])
 
 
@@ -141,7 +150,9 @@ def test_lenient(evalmetrics):
 
 
 def write_strict(some):
-    some.write("good.bench.yaml", GOOD.replace("{name: one}", "{name: one, xfail: weak}"))
+    some.write(
+        "good.bench.yaml", GOOD.replace("{name: one}", "{name: one, xfail: weak}")
+    )
     some.write("pytest.ini", "[pytest]\nxfail_strict = true")
     some.write("test_strict.py", STRICT)
 
@@ -168,14 +179,23 @@ def test_a_strict_xfail_that_passes_fails_in_the_reports_too(some):
     assert f"one: {reason}" in summary_of(some)
     result.stdout.fnmatch_lines(["FAIL          good.bench.yaml::one  *2 tasks*"])
     junit = (some.path / "junit.xml").read_text(encoding="utf-8")
-    assert len(re.findall('evalmetrics.verdict" value="FAIL"', junit)) == len([*passing, "known"])
+    assert len(re.findall('evalmetrics.verdict" value="FAIL"', junit)) == len(
+        [*passing, "known"]
+    )
 
 
 def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some):
-    some.write("good.bench.yaml", "benchmark: {name: one, rollouts: nowhere.jsonl, xfail: weak}")
-    weak = GOOD.replace(">= 0", ">= 2").replace("{name: one}", "{name: one, xfail: weak}")
+    some.write(
+        "good.bench.yaml",
+        "benchmark: {name: one, rollouts: nowhere.jsonl, xfail: weak}",
+    )
+    weak = GOOD.replace(">= 0", ">= 2").replace(
+        "{name: one}", "{name: one, xfail: weak}"
+    )
     some.write("weak.yaml", weak)
-    some.write("test_x.py", "def test_x(evalmetrics): evalmetrics.run('weak.yaml', 'one')")
+    some.write(
+        "test_x.py", "def test_x(evalmetrics): evalmetrics.run('weak.yaml', 'one')"
+    )
     some.run("good.bench.yaml").assert_outcomes(failed=1)
     assert outcome(some) == ("INCONCLUSIVE", [])
     some.run("test_x.py").assert_outcomes(failed=1)
@@ -183,7 +203,9 @@ def test_an_xfail_of_a_file_covers_no_failure_that_pytest_shows(some):
 
 
 def test_a_selection_lists_what_is_deselected(some):
-    some.write("test_x.py", "".join(f"def test_{i}(evalmetrics): ...\n" for i in range(9)))
+    some.write(
+        "test_x.py", "".join(f"def test_{i}(evalmetrics): ...\n" for i in range(9))
+    )
     some.write("test_y.py", "def test_y(): ...")
     result = some.run("-k", "one")
     assert result.ret == 0
@@ -206,8 +228,13 @@ def test_with_xdist_all_of_this_is_reported_alike(some):
     for workers in ([], ["-n", "1"]):
         result = some.run(*args, *workers)
         report = some.report()
-        assert report["deselected"] == ["good.bench.yaml::two", "test_deselected.py::test_two"]
-        lines = result.stdout.str().partition("= benchmarks =")[2].partition("= short")[0]
+        assert report["deselected"] == [
+            "good.bench.yaml::two",
+            "test_deselected.py::test_two",
+        ]
+        lines = (
+            result.stdout.str().partition("= benchmarks =")[2].partition("= short")[0]
+        )
         junit = (some.path / "junit.xml").read_text(encoding="utf-8")
         verdicts = re.findall(r'evalmetrics.verdict" value="(\w+)"', junit)
         runs.append((result.ret, report, lines, summary_of(some), verdicts))
@@ -223,7 +250,9 @@ def test_files_that_last_failed_leaves_out_are_reported(some):
     result = some.run(*args, "--lf")
     result.assert_outcomes(failed=2)
     left_out = ["bad.bench.yaml::fine", "good.bench.yaml"]
-    result.stdout.fnmatch_lines([f"note: deselected, and not evaluated: {', '.join(left_out)}"])
+    result.stdout.fnmatch_lines(
+        [f"note: deselected, and not evaluated: {', '.join(left_out)}"]
+    )
     assert some.report()["deselected"] == left_out
 
 
@@ -265,5 +294,7 @@ def test_of_a_benchmark_that_each_worker_evaluates_the_worst_result_counts(some)
 
 
 def test_pytest_may_lack_what_is_not_needed(some):
-    some.run("-pno:setuponly", "-pno:setupplan", "-pno:skipping").assert_outcomes(passed=2)
+    some.run("-pno:setuponly", "-pno:setupplan", "-pno:skipping").assert_outcomes(
+        passed=2
+    )
     assert outcome(some) == ("PASS", [])

@@ -25,7 +25,10 @@ def wanted(task: int) -> list[dict[str, Any]]:
     city, day = CITIES[task % len(CITIES)], 1 + task % 28
     calls = [
         {"name": "get_weather", "args": {"city": city, "day": day}},
-        {"name": "search_flights", "args": {"to": city, "day": day, "seats": 1 + task % 3}},
+        {
+            "name": "search_flights",
+            "args": {"to": city, "day": day, "seats": 1 + task % 3},
+        },
         {"name": "book_hotel", "args": {"city": city, "day": day, "nights": 2}},
     ]
     return calls[: 1 + task % len(calls)]
@@ -82,7 +85,9 @@ def main() -> None:
                 "calls": ("one", "two", "three")[len(calls) - 1],
             }
             said = conversation(task, made(calls, chance))
-            conversations.append({**row, "user_input": said, "reference_tool_calls": calls})
+            conversations.append(
+                {**row, "user_input": said, "reference_tool_calls": calls}
+            )
             reference = [openai(call, as_text=False) for call in calls]
             answer = response(made(calls, chance))
             responses.append({**row, "tool_calls": reference, "response": answer})

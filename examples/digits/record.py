@@ -38,7 +38,9 @@ def regressed_forest(seed: int) -> RandomForestClassifier:
 
 def logistic(seed: int) -> object:
     """Build another agent."""
-    return make_pipeline(StandardScaler(), LogisticRegression(max_iter=500, random_state=seed))
+    return make_pipeline(
+        StandardScaler(), LogisticRegression(max_iter=500, random_state=seed)
+    )
 
 
 def record(name: str, build: object, data: tuple[np.ndarray, ...]) -> None:

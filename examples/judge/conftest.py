@@ -13,4 +13,6 @@ if TYPE_CHECKING:
 def pytest_configure(config: pytest.Config) -> None:
     """Answer from the journal if no judge is given."""
     if not os.environ.get("JUDGE_URL") and not os.environ.get("JUDGE_RECORDS"):
-        config.option.evalmetrics_journal_import = str(Path(__file__).parent / "journal.jsonl.gz")
+        config.option.evalmetrics_journal_import = str(
+            Path(__file__).parent / "journal.jsonl.gz"
+        )

@@ -57,8 +57,14 @@ class Judge(BaseHTTPRequestHandler):
         lines = [json.loads(line) for line in text.splitlines() if line.startswith("{")]
         found = rating(lines[0]) if lines else tone(text, body["model"])
         content = json.dumps(found)
-        tokens = {"prompt_tokens": len(text) // 4, "completion_tokens": len(content) // 4}
-        choice = {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+        tokens = {
+            "prompt_tokens": len(text) // 4,
+            "completion_tokens": len(content) // 4,
+        }
+        choice = {
+            "message": {"role": "assistant", "content": content},
+            "finish_reason": "stop",
+        }
         answer = json.dumps({"choices": [choice], "usage": tokens}).encode()
         self.send_response(200)
         self.send_header("Content-Type", "application/json")
@@ -69,11 +75,20 @@ class Judge(BaseHTTPRequestHandler):
 
 def main() -> None:
     """Start the judge, run the benchmarks, and export the journal."""
-    ThreadingHTTPServer.request_queue_size = 128  # a refused connection would wait a second
+    ThreadingHTTPServer.request_queue_size = (
+        128  # a refused connection would wait a second
+    )
     server = ThreadingHTTPServer(("127.0.0.1", PORT), Judge)
     threading.Thread(target=server.serve_forever, daemon=True).start()
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "pytest", str(HERE), "-o", f"cache_dir={folder}/cache"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            str(HERE),
+            "-o",
+            f"cache_dir={folder}/cache",
+        ]
         command += ["--evalmetrics-output", f"{folder}/", "-p", "no:xdist"]
         command += ["--evalmetrics-journal-export", str(HERE / "journal.jsonl.gz")]
         said = {**os.environ, "JUDGE_RECORDS": "1"}

@@ -21,7 +21,9 @@ from PIL import Image
 from sklearn.datasets import load_digits
 
 LINES, DIGITS, SCANS = 300, 4, 2
-MODEL = Path(rapidocr_onnxruntime.__file__).parent / "models" / "ch_PP-OCRv4_rec_infer.onnx"
+MODEL = (
+    Path(rapidocr_onnxruntime.__file__).parent / "models" / "ch_PP-OCRv4_rec_infer.onnx"
+)
 FOLDER = Path(__file__).parent / "runs"
 
 
@@ -30,7 +32,11 @@ def quantised(bits: int, target: Path) -> Path:
     model = onnx.load(MODEL)
     tensors = [*model.graph.initializer]
     for node in model.graph.node:
-        tensors += [a.t for a in node.attribute if node.op_type == "Constant" and a.name == "value"]
+        tensors += [
+            a.t
+            for a in node.attribute
+            if node.op_type == "Constant" and a.name == "value"
+        ]
     for tensor in tensors:
         weights = numpy_helper.to_array(tensor)
         if weights.dtype == np.float32 and weights.size >= 1024:
@@ -47,7 +53,9 @@ def scan(images: np.ndarray, rng: np.random.Generator) -> np.ndarray:
     """Enlarge digits, put them on a line, and add the noise of a scanner."""
     cells = []
     for image in images:
-        large = Image.fromarray((255 - image * 15.9).astype(np.uint8)).resize((36, 44), 3)
+        large = Image.fromarray((255 - image * 15.9).astype(np.uint8)).resize(
+            (36, 44), 3
+        )
         cell = np.full((48, 36 + int(rng.integers(2, 8))), 255.0)
         cell[2:46, :36] = large
         cells.append(cell)

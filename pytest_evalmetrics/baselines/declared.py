@@ -54,12 +54,16 @@ def file_name(benchmark: str) -> str:
         escaped = _hex(escaped[0]) + escaped[1:]
     if len(escaped) <= _LONGEST:
         return escaped
-    digest = blake2b(benchmark.encode("utf-8", "surrogatepass"), digest_size=8).hexdigest()
+    digest = blake2b(
+        benchmark.encode("utf-8", "surrogatepass"), digest_size=8
+    ).hexdigest()
     return f"{escaped[:_LONGEST]}%{digest}"
 
 
 def _hex(character: str) -> str:
-    return "".join(f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass"))
+    return "".join(
+        f"%{byte:02X}" for byte in character.encode("utf-8", "surrogatepass")
+    )
 
 
 def name_of_test(item: pytest.Item) -> str:
@@ -81,7 +85,9 @@ class Declared:
         # by the folder of a file's baselines: these (without case, as some file systems have it),
         # each with the benchmarks that keep one there
         self._declared: dict[Path, dict[str, list[str]]] = {}
-        self._file_names: dict[Path, str] = {}  # by the same folder: the benchmark file's name
+        self._file_names: dict[
+            Path, str
+        ] = {}  # by the same folder: the benchmark file's name
         self._asked: dict[Path, set[str]] = {}  # test file -> baselines, without case
         self._ended: dict[Path, set[str]] = {}  # test file -> tests that passed
         self._beside: dict[Path, dict[str, list[str]]] = {}  # folder -> stem -> files
@@ -112,15 +118,19 @@ class Declared:
     def conflict(self, file: Path, benchmark: str) -> str:
         """Explain why a benchmark can't have a baseline of its own; empty if it can."""
         beside = self._stems(file.parent).get(file.stem, [])
-        twins = [n for n in beside if is_benchmark_file(n, self._config) or n == file.name]
+        twins = [
+            n for n in beside if is_benchmark_file(n, self._config) or n == file.name
+        ]
         if len(twins) > 1:
             message = f"{' and '.join(twins)} would keep their baselines in one folder"
             return f"{message}, {FOLDER}/{file.stem}: rename one of these files"
         kept = self._declared.get(folder_of(file), {})
         sharing = kept.get(file_name(benchmark).casefold(), [])
-        if len(set(sharing)) < 2:  # noqa: PLR2004 - two share it
+        if len(set(sharing)) < 2:  # two share it
             return ""
-        message = f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
+        message = (
+            f"the benchmarks {' and '.join(map(repr, sharing))} would have one baseline"
+        )
         return f"{message} if file names ignore case: rename one of them"
 
     def orphans(self, folder: Path) -> list[Path]:
@@ -129,13 +139,17 @@ class Declared:
         stems = self._stems(folder.parent)
         for place in map(folder.joinpath, _names(folder)):
             paths = map(place.joinpath, _names(place))
-            baselines = [path for path in paths if path.suffix == ".json" and path.is_file()]
+            baselines = [
+                path for path in paths if path.suffix == ".json" and path.is_file()
+            ]
             beside = stems.get(place.name, [])
             if beside == [f"{place.name}.py"]:
                 orphans += self._orphans_of_tests(folder.parent / beside[0], baselines)
             elif not set(beside) - {self._file_names.get(place)}:
                 kept = self._declared.get(place, {})
-                orphans += [path for path in baselines if path.stem.casefold() not in kept]
+                orphans += [
+                    path for path in baselines if path.stem.casefold() not in kept
+                ]
         return orphans
 
     @cached_property
@@ -143,11 +157,15 @@ class Declared:
         """The functions collected of each whole file, without parameters, also deselected ones."""
         names: dict[Path, set[str]] = {}
         args = self._config.args
-        if self._config.getoption("lf", default=False) or any("::" in str(arg) for arg in args):
+        if self._config.getoption("lf", default=False) or any(
+            "::" in str(arg) for arg in args
+        ):
             return names
         for item in self._config.stash.get(COLLECTED, ()):
             if isinstance(item, pytest.Function):
-                names.setdefault(item.path, set()).add(name_of_test(item).partition("[")[0])
+                names.setdefault(item.path, set()).add(
+                    name_of_test(item).partition("[")[0]
+                )
         return names
 
     def _orphans_of_tests(self, file: Path, kept: Sequence[Path]) -> list[Path]:
@@ -161,12 +179,22 @@ class Declared:
         def is_gone(stem: str) -> bool:
             """Check that a baseline's function is neither collected nor written in the file."""
             match = _FUNCTION.match(stem)
-            function = match[0].rpartition(".")[2] if match and match[0] not in functions else ""
-            return bool(text and function) and not re.search(rf"\bdef {function}\b", text)
+            function = (
+                match[0].rpartition(".")[2]
+                if match and match[0] not in functions
+                else ""
+            )
+            return bool(text and function) and not re.search(
+                rf"\bdef {function}\b", text
+            )
 
         unasked = [path for path in kept if path.stem.casefold() not in asked]
         begun = tuple(f"{test}-" for test in ended)
-        return [p for p in unasked if is_gone(p.stem) or f"{p.stem.casefold()}-".startswith(begun)]
+        return [
+            p
+            for p in unasked
+            if is_gone(p.stem) or f"{p.stem.casefold()}-".startswith(begun)
+        ]
 
     def _stems(self, folder: Path) -> dict[str, list[str]]:
         """List the possible benchmark files of a folder by their stems."""
@@ -174,7 +202,9 @@ class Declared:
             stems: dict[str, list[str]] = {}
             for name in _names(folder):
                 path = Path(name)
-                if path.suffix in (".yaml", ".yml", ".py") or is_benchmark_file(name, self._config):
+                if path.suffix in (".yaml", ".yml", ".py") or is_benchmark_file(
+                    name, self._config
+                ):
                     stems.setdefault(path.stem, []).append(name)
             self._beside[folder] = stems
         return self._beside[folder]
@@ -224,14 +254,16 @@ def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bo
 
 def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterator[str]:
     """Read the benchmark files of a folder, and yield what can't be read."""
-    from pytest_evalmetrics.config import load_benchmarks  # noqa: PLC0415 - only asked for here
+    from pytest_evalmetrics.config import load_benchmarks  # only asked for here
 
     for file in sorted(folder.iterdir()):
         if not is_benchmark_file(file.name, config) or not file.is_file():
             continue
         shown = shown_below(file, config.rootpath)
         try:
-            declared.add(file, [each.spec for each in load_benchmarks(file, shown=shown)])
+            declared.add(
+                file, [each.spec for each in load_benchmarks(file, shown=shown)]
+            )
         except ConfigError as error:
             if folder_of(file).is_dir():
                 what = str(error).partition("\n")[0]
@@ -240,11 +272,15 @@ def _declare(declared: Declared, folder: Path, config: pytest.Config) -> Iterato
 
 def _folders_with_baselines(config: pytest.Config) -> Iterator[Path]:
     """Yield every ``__baselines__`` of a project, but of folders that pytest passes over too."""
-    skipped = [pattern for pattern in config.getini("norecursedirs") if "/" not in pattern]
+    skipped = [
+        pattern for pattern in config.getini("norecursedirs") if "/" not in pattern
+    ]
     skipped += [FOLDER, "__pycache__", "node_modules"]
     for root, folders, files in os.walk(config.rootpath):
         if "pyvenv.cfg" in files:
             folders.clear()
         if FOLDER in folders:
             yield Path(root, FOLDER)
-        folders[:] = [f for f in sorted(folders) if not any(fnmatch(f, p) for p in skipped)]
+        folders[:] = [
+            f for f in sorted(folders) if not any(fnmatch(f, p) for p in skipped)
+        ]

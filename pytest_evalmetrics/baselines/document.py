@@ -77,17 +77,27 @@ class BaselineDocument(TypedDict):
 
 @collector_paused()
 def agent_document(
-    result: AgentResult, table: RolloutTable, columns: Iterable[str], *, gated: Sequence[str] = ()
+    result: AgentResult,
+    table: RolloutTable,
+    columns: Iterable[str],
+    *,
+    gated: Sequence[str] = (),
 ) -> AgentDocument:
     """Describe one agent's run, with `columns` of each rollout; `gated` metrics come first."""
-    first = {result.estimates[name].name: result.estimates[name].value for name in gated}
+    first = {
+        result.estimates[name].name: result.estimates[name].value for name in gated
+    }
     # the order of the rest would be the order in which rows happen to name their scores
-    values = first | dict(sorted(kv for kv in result.key_metrics.items() if kv[0] not in first))
+    values = first | dict(
+        sorted(kv for kv in result.key_metrics.items() if kv[0] not in first)
+    )
     bounds = table.offsets.tolist()
     groups = fields_of(gated) - {result.estimates[name].score for name in gated}
     kept = {name: _column(table, name, of_group=name in groups) for name in columns}
     described: AgentDocument = {
-        "key_metrics": {name: _metric(result, name, value) for name, value in values.items()},
+        "key_metrics": {
+            name: _metric(result, name, value) for name, value in values.items()
+        },
         "tasks": {
             str(task): {name: column[start:stop] for name, column in kept.items()}
             for task, (start, stop) in zip(table.tasks, pairwise(bounds), strict=True)
@@ -119,9 +129,16 @@ def render(doc: BaselineDocument) -> str:
     """Write a baseline as text: indented, but a metric, and a task, on one line."""
 
     def described(agent: AgentDocument) -> str:
-        parts = [f'"{key}": {one_per_line(agent[key], 6)}' for key in ("key_metrics", "tasks")]
+        parts = [
+            f'"{key}": {one_per_line(agent[key], 6)}'
+            for key in ("key_metrics", "tasks")
+        ]
         parts += [f'"ids": {spaced(agent["ids"])}'] if "ids" in agent else []
-        parts += [f'"content": {one_per_line(agent["content"], 6)}'] if "content" in agent else []
+        parts += (
+            [f'"content": {one_per_line(agent["content"], 6)}']
+            if "content" in agent
+            else []
+        )
         return ",\n      ".join(parts)
 
     agents = ",\n".join(
@@ -130,7 +147,9 @@ def render(doc: BaselineDocument) -> str:
     )
     head = {"schema_version": doc["schema_version"], "benchmark": doc["benchmark"]}
     head_lines = one_per_line(head, 0).removesuffix("\n}")
-    provenance = json.dumps(doc["provenance"], indent=2, ensure_ascii=False, allow_nan=False)
+    provenance = json.dumps(
+        doc["provenance"], indent=2, ensure_ascii=False, allow_nan=False
+    )
     return (
         f'{head_lines},\n  "agents": {{\n{agents}\n  }},\n'
         f'  "provenance": {provenance.replace(chr(10), chr(10) + "  ")}\n}}\n'
@@ -150,7 +169,10 @@ def _metric(result: AgentResult, name: str, value: float) -> MetricDocument:
 
 def _column(table: RolloutTable, name: str, *, of_group: bool) -> list[Any]:
     """Write numbers, or labels where not all are numbers or groups have them, row by row."""
-    category, scores = table.categories.get(name), None if of_group else table.scores.get(name)
+    category, scores = (
+        table.categories.get(name),
+        None if of_group else table.scores.get(name),
+    )
     if scores is not None and (category is None or not np.isnan(scores).any()):
         return _plain(scores)
     assert category is not None  # noqa: S101 - the column is one of the table's
@@ -214,16 +236,23 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
     for agent, described in doc["agents"].items():
         rows: Any = described["tasks"]
         runs = [rows]
-        first: Any = next((cells for row in rows.values() for cells in row.values()), [])
+        first: Any = next(
+            (cells for row in rows.values() for cells in row.values()), []
+        )
         if first and isinstance(first[0], list):
             count = len(first)
             for task, row in rows.items():
                 for cells in row.values():
-                    if len(cells) != count or not all(isinstance(run, list) for run in cells):
+                    if len(cells) != count or not all(
+                        isinstance(run, list) for run in cells
+                    ):
                         what = f"task {task!r} of {agent} has not the numbers of {count} runs"
                         raise _invalid(what, file)
             runs = [
-                {t: {n: cells[run] for n, cells in row.items()} for t, row in rows.items()}
+                {
+                    t: {n: cells[run] for n, cells in row.items()}
+                    for t, row in rows.items()
+                }
                 for run in range(count)
             ]
         read[agent] = tuple(_table(agent, described, run, file) for run in runs)
@@ -233,7 +262,10 @@ def tables(doc: BaselineDocument, *, file: str) -> dict[str, tuple[RolloutTable,
 def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
     """Explain why a run can't be added to a baseline; empty if it repeats its runs."""
     before, after = old["provenance"], new["provenance"]
-    for key, what in (("ruler", "it was scored otherwise"), ("under_test", "another system ran")):
+    for key, what in (
+        ("ruler", "it was scored otherwise"),
+        ("under_test", "another system ran"),
+    ):
         if before.get(key) != after.get(key):
             return f"{what} than in the runs before"
     if "rows" in after:
@@ -245,20 +277,31 @@ def why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
         same_content = was.get("content") == agent.get("content")
         if not same_content or was["tasks"].keys() != agent["tasks"].keys():
             return "it has other tasks than the runs before"
-        if any(was["tasks"][task].keys() != row.keys() for task, row in agent["tasks"].items()):
+        if any(
+            was["tasks"][task].keys() != row.keys()
+            for task, row in agent["tasks"].items()
+        ):
             return "it keeps other scores than the runs before"
     return ""
 
 
-def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> BaselineDocument:
+def add_run(
+    old: BaselineDocument, new: BaselineDocument, *, keep: int
+) -> BaselineDocument:
     """Add a run to a baseline, which keeps the newest `keep` runs."""
 
     def apart(numbers: Sequence[Any]) -> list[Any]:
         several = numbers and isinstance(numbers[0], list)
-        return [[_number(x) for x in run] for run in (numbers if several else [numbers])]
+        return [
+            [_number(x) for x in run] for run in (numbers if several else [numbers])
+        ]
 
-    def metric(was: MetricDocument | None, now: MetricDocument, before: int) -> MetricDocument:
-        earlier = [None] * before if was is None else was.get("runs", [was.get("value")])
+    def metric(
+        was: MetricDocument | None, now: MetricDocument, before: int
+    ) -> MetricDocument:
+        earlier = (
+            [None] * before if was is None else was.get("runs", [was.get("value")])
+        )
         runs = [*earlier, now["value"]][-keep:]
         numbers = [value for value in runs if value is not None]
         # the interval is that of one run
@@ -269,7 +312,9 @@ def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> Basel
     agents: dict[str, AgentDocument] = {}
     for name, agent in new["agents"].items():
         was = old["agents"][name]
-        before = max((len(m.get("runs", [0])) for m in was["key_metrics"].values()), default=1)
+        before = max(
+            (len(m.get("runs", [0])) for m in was["key_metrics"].values()), default=1
+        )
         agents[name] = {
             **agent,
             "key_metrics": {
@@ -285,7 +330,9 @@ def add_run(old: BaselineDocument, new: BaselineDocument, *, keep: int) -> Basel
             },
         }
     past, now = old["provenance"], new["provenance"]
-    last, this = ({key: of.get(key) for key in ("recorded", "files")} for of in (past, now))
+    last, this = (
+        {key: of.get(key) for key in ("recorded", "files")} for of in (past, now)
+    )
     runs = [*(past.get("runs") or [last]), this][-keep:]
     return {**new, "agents": agents, "provenance": {**now, "runs": runs}}
 
@@ -300,7 +347,9 @@ def values(doc: BaselineDocument, agent: str) -> dict[str, float]:
 @collector_paused()
 def stamped(doc: BaselineDocument) -> BaselineDocument:
     """Add a digest of the numbers, by which a later change of them is seen."""
-    floats = msgspec.convert(doc, BaselineDocument)  # 1 and 1.0 are the same to a reader
+    floats = msgspec.convert(
+        doc, BaselineDocument
+    )  # 1 and 1.0 are the same to a reader
     return {**doc, "provenance": {**doc["provenance"], "digest": _digest(floats)}}
 
 
@@ -311,7 +360,9 @@ def is_edited(doc: BaselineDocument) -> bool:
 
 
 def _digest(doc: BaselineDocument) -> str:
-    sealed = {key: doc["provenance"][key] for key in _SEALED if key in doc["provenance"]}
+    sealed = {
+        key: doc["provenance"][key] for key in _SEALED if key in doc["provenance"]
+    }
     data = msgspec.json.encode(doc["agents"], order="sorted")
     if sealed:
         data += msgspec.json.encode(sealed, order="sorted")
@@ -330,7 +381,10 @@ def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
         try:
             parsed: Any = json.loads(text)
         except (ValueError, RecursionError) as broken:
-            what, line = f"this baseline is not JSON: {broken}", getattr(broken, "lineno", None)
+            what, line = (
+                f"this baseline is not JSON: {broken}",
+                getattr(broken, "lineno", None),
+            )
         else:
             version = parsed.get("schema_version") if isinstance(parsed, dict) else None
             if version in (None, SCHEMA_VERSION):
@@ -342,7 +396,10 @@ def _unreadable(text: str, error: Exception, file: str) -> BaselineError:
 
 
 def _table(
-    agent: str, described: AgentDocument, tasks: Mapping[str, Mapping[str, Any]], file: str
+    agent: str,
+    described: AgentDocument,
+    tasks: Mapping[str, Mapping[str, Any]],
+    file: str,
 ) -> RolloutTable:
     rows = list(tasks.values())
     names = rows[0].keys() if rows else set()
@@ -361,21 +418,29 @@ def _table(
             if not any(isinstance(value, str) for value in values):
                 scores[name] = np.array(values, dtype=np.float64)  # null becomes NaN
                 continue
-            codes: dict[Any, int] = {x: code for code, x in enumerate(dict.fromkeys(values))}
+            codes: dict[Any, int] = {
+                x: code for code, x in enumerate(dict.fromkeys(values))
+            }
             if not all(isinstance(label, str | None) for label in codes):
                 raise _invalid(f"{name!r} of {agent} holds labels and numbers", file)
             categories[name] = Category(
-                np.fromiter(map(codes.__getitem__, values), dtype=np.int32, count=total),
+                np.fromiter(
+                    map(codes.__getitem__, values), dtype=np.int32, count=total
+                ),
                 tuple(MISSING if label is None else str(label) for label in codes),
             )
     except (TypeError, ValueError):
-        what = f"some tasks of {agent} have the numbers of several runs, and some of one"
+        what = (
+            f"some tasks of {agent} have the numbers of several runs, and some of one"
+        )
         raise _invalid(what, file) from None
     content: NDArray[np.bytes_] | None = None
     if hashes := described.get("content"):
         of_tasks = [hashes.get(task, "") for task in tasks]
         if not "".join(of_tasks).isascii():
-            raise _invalid(f"a hash of the content of a task of {agent} is damaged", file)
+            raise _invalid(
+                f"a hash of the content of a task of {agent} is damaged", file
+            )
         content = np.array(of_tasks, dtype=f"S{HASH_SIZE}").repeat(counts)
     return RolloutTable(
         agents=(agent,),
@@ -391,7 +456,9 @@ def _table(
 
 
 def _invalid(what: str, file: str) -> BaselineError:
-    return BaselineError(what, file=file, hint=f"a baseline is not written by hand: {_RECORD}")
+    return BaselineError(
+        what, file=file, hint=f"a baseline is not written by hand: {_RECORD}"
+    )
 
 
 class _Estimate(TypedDict):
@@ -425,7 +492,9 @@ class _Report(TypedDict):
     benchmarks: list[_Entry]
 
 
-def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> BaselineDocument:
+def from_report(
+    path: Path, benchmark: str, *, file: Path, shown: str
+) -> BaselineDocument:
     """Take one benchmark's run out of a ``report.json``, as a baseline; `file` is its file."""
     entries = _read(finished_report(path, shown), shown)["benchmarks"]
     matches = [entry for entry in entries if entry["name"] == benchmark]
@@ -440,13 +509,18 @@ def from_report(path: Path, benchmark: str, *, file: Path, shown: str) -> Baseli
         raise BaselineError(what, file=shown, hint=hint)
     (entry,) = matches
     for check in entry["checks"]:
-        if check["gate"] in ("data", "expect") and check["verdict"] in ("FAIL", "INCONCLUSIVE"):
+        if check["gate"] in ("data", "expect") and check["verdict"] in (
+            "FAIL",
+            "INCONCLUSIVE",
+        ):
             what = f"the earlier run of {benchmark} is not complete: {check['reason']}"
             raise BaselineError(what, file=shown, hint="compare with a complete run")
     provenance = {"ruler": entry["ruler"]} if entry.get("ruler") else {}
     agents: dict[str, AgentDocument] = {}
     for agent in entry["agents"]:
-        values = {name: estimate["value"] for name, estimate in agent["estimates"].items()}
+        values = {
+            name: estimate["value"] for name, estimate in agent["estimates"].items()
+        }
         metrics = (values | agent["key_metrics"]).items()
         agents[agent["agent"]] = {
             "key_metrics": {name: {"value": value} for name, value in metrics},

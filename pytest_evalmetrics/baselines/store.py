@@ -59,12 +59,16 @@ class Store:
         if self._session is None:
             self._unusable = _without_syrupy(config)
         else:
-            new_only = option.update_new_snapshots_only and not os.path.lexists(self.path)
+            new_only = option.update_new_snapshots_only and not os.path.lexists(
+                self.path
+            )
             self._is_asked_to_update = bool(option.update_snapshots or new_only)
         marked = any(map(_may_hold, item.iter_markers("xfail")))
         is_known_to_fail = marked and not config.getoption("runxfail", default=False)
         # whether this run writes the baseline, if its evaluation is complete
-        self.updates = self._is_asked_to_update and not is_known_to_fail and not self._unusable
+        self.updates = (
+            self._is_asked_to_update and not is_known_to_fail and not self._unusable
+        )
 
     def watch(self) -> None:
         """Let syrupy look for orphans, whatever becomes of the evaluation."""
@@ -85,7 +89,9 @@ class Store:
 
     def renamed_from(self) -> str:
         """Guess a benchmark's former name from the unused baselines; empty if there is no guess."""
-        unused = Declared.of(self._location.item.config).orphans(self.path.parent.parent)
+        unused = Declared.of(self._location.item.config).orphans(
+            self.path.parent.parent
+        )
         names = [path.stem for path in unused if path.parent == self.path.parent]
         close = get_close_matches(self.path.stem, names, n=1, cutoff=0.5)
         return (close or names)[0] if close or len(names) == 1 else ""
@@ -98,7 +104,10 @@ class Store:
             return None
 
     def settle(
-        self, result: BenchmarkResult, new: BaselineDocument | None, rows: bytes | None = None
+        self,
+        result: BenchmarkResult,
+        new: BaselineDocument | None,
+        rows: bytes | None = None,
     ) -> BenchmarkResult:
         """Let syrupy count the outcome, and write the baseline `new` if this run updates."""
         if self._assertion is None or self._unusable:
@@ -118,17 +127,27 @@ class Store:
     ) -> BenchmarkResult:
         """Write the baseline, or add a check with the reason why not."""
         if new is None:
-            reasons = [c for c in result.checks if c.gate in ("data", "expect") and c.verdict.fails]
+            reasons = [
+                c
+                for c in result.checks
+                if c.gate in ("data", "expect") and c.verdict.fails
+            ]
             why = "no baseline was recorded, because this evaluation is not complete"
             why += f": {reasons[0].reason}" if reasons else ""
-            hint = "complete the run first; or say in `expect:` what is missing on purpose"
+            hint = (
+                "complete the run first; or say in `expect:` what is missing on purpose"
+            )
             return _with_check(result, why, hint)
         before = old = None
         with suppress(BaselineError):  # a broken one is replaced
             before = document.text_of(self.path, self.shown)
             old = None if before is None else document.parse(before, file=self.shown)
-        if not self._option.evalmetrics_accept_tasks and (dropped := _dropped_tasks(result, old)):
-            why = "no baseline was recorded, because it would drop tasks: " + "; ".join(dropped)
+        if not self._option.evalmetrics_accept_tasks and (
+            dropped := _dropped_tasks(result, old)
+        ):
+            why = "no baseline was recorded, because it would drop tasks: " + "; ".join(
+                dropped
+            )
             hint = "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks"
             return _with_check(result, why, hint)
         recorded = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
@@ -152,9 +171,15 @@ class Store:
         if failure is not None:
             why = getattr(failure, "strerror", None) or str(failure)
             why = f"{self.shown}: this baseline can't be written: {why}"
-            hint = "give the right or the room to write there; what was there is as it was"
+            hint = (
+                "give the right or the room to write there; what was there is as it was"
+            )
             return _with_check(result, why, hint)
-        changes = {"file": self.shown, "written": text != before, "metrics": _changes(old, new)}
+        changes = {
+            "file": self.shown,
+            "written": text != before,
+            "metrics": _changes(old, new),
+        }
         return replace(result, recorded=changes)
 
     def _keep_rows(
@@ -199,7 +224,10 @@ def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> lis
 
 def _may_hold(mark: pytest.Mark) -> bool:
     """Whether a mark may apply: it can't only if all its conditions are clearly false."""
-    conditions = [*mark.args, *([mark.kwargs["condition"]] if "condition" in mark.kwargs else [])]
+    conditions = [
+        *mark.args,
+        *([mark.kwargs["condition"]] if "condition" in mark.kwargs else []),
+    ]
     return not conditions or any(c is not False for c in conditions)
 
 
@@ -208,17 +236,27 @@ def _without_syrupy(config: pytest.Config) -> BaselineError:
     if config.pluginmanager.has_plugin("snapshot"):
         other = "pytest-snapshot has an option --snapshot-update too"
         hint = f"{other}: switch it off instead, with `-p no:snapshot`"
-    return BaselineError("baselines are kept through syrupy, which is switched off", hint=hint)
+    return BaselineError(
+        "baselines are kept through syrupy, which is switched off", hint=hint
+    )
 
 
 def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkResult:
-    check = Check("baseline", "baseline", Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+    check = Check(
+        "baseline", "baseline", Verdict.INCONCLUSIVE, reason=reason, hint=hint
+    )
     return replace(result, checks=(*result.checks, check))
 
 
-def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, list[Any]]:
+def _changes(
+    old: BaselineDocument | None, new: BaselineDocument
+) -> dict[str, list[Any]]:
     """Map each metric to its old value, or None, and its new one."""
-    before = {} if old is None else {agent: document.values(old, agent) for agent in old["agents"]}
+    before = (
+        {}
+        if old is None
+        else {agent: document.values(old, agent) for agent in old["agents"]}
+    )
     after = {agent: document.values(new, agent) for agent in new["agents"]}
     if len(before) == len(after) == 1:  # it may have been renamed
         before = dict(zip(after, before.values(), strict=True))
@@ -234,7 +272,10 @@ def _changes(old: BaselineDocument | None, new: BaselineDocument) -> dict[str, l
 
 def _but_when(doc: BaselineDocument) -> dict[str, Any]:
     recorded = doc["provenance"].items()
-    return {**doc, "provenance": {k: v for k, v in recorded if k not in ("recorded", "reason")}}
+    return {
+        **doc,
+        "provenance": {k: v for k, v in recorded if k not in ("recorded", "reason")},
+    }
 
 
 @dataclass(frozen=True)
@@ -282,10 +323,15 @@ class BaselineExtension(SingleFileSnapshotExtension):
         cls, *, test_location: PyTestLocation, snapshot_location: str
     ) -> bool:
         """Check whether a baseline belongs to the same benchmark file."""
-        return Path(snapshot_location).parent == declared.folder_of(Path(test_location.filepath))
+        return Path(snapshot_location).parent == declared.folder_of(
+            Path(test_location.filepath)
+        )
 
     def discover_snapshots(
-        self, *, test_location: PyTestLocation, ignore_extensions: list[str] | None = None
+        self,
+        *,
+        test_location: PyTestLocation,
+        ignore_extensions: list[str] | None = None,
     ) -> SnapshotCollections:
         """Find the orphans: nothing else may ever look unused to syrupy."""
         orphans = SnapshotCollections()
@@ -299,12 +345,17 @@ class BaselineExtension(SingleFileSnapshotExtension):
             orphans.add(collection)
         return orphans
 
-    def delete_snapshots(self, *, snapshot_location: str, snapshot_names: set[str]) -> None:
+    def delete_snapshots(
+        self, *, snapshot_location: str, snapshot_names: set[str]
+    ) -> None:
         """Delete nothing; that is left to --evalmetrics-delete-unused."""
 
     @classmethod
     def write_snapshot_collection(
-        cls, *, snapshot_collection: SnapshotCollection, name_order: dict[str, int] | None = None
+        cls,
+        *,
+        snapshot_collection: SnapshotCollection,
+        name_order: dict[str, int] | None = None,
     ) -> None:
         """Write a baseline whole or not at all."""
         (snapshot,) = snapshot_collection

@@ -19,7 +19,14 @@ from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced
 from pytest_evalmetrics.records import record
-from pytest_evalmetrics.transport import Answer, Call, CallError, Endpoint, Terms, Tokens
+from pytest_evalmetrics.transport import (
+    Answer,
+    Call,
+    CallError,
+    Endpoint,
+    Terms,
+    Tokens,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Coroutine, Iterable, Mapping, Sequence
@@ -54,7 +61,12 @@ class Spending:
         latency: dict[str, float] = {}
         if len(seconds):
             p50, p95 = np.quantile(seconds, [0.5, 0.95])
-            latency = {"mean": seconds.mean(), "p50": p50, "p95": p95, "max": seconds[-1]}
+            latency = {
+                "mean": seconds.mean(),
+                "p50": p50,
+                "p95": p95,
+                "max": seconds[-1],
+            }
         return {
             "calls": len(answers),
             "requests": requests,
@@ -63,7 +75,9 @@ class Spending:
             "total_tokens": tokens.total,
             "without_tokens": without,
             "cost": None if price is None or without else tokens.cost(price),
-            "latency_s": {name: round(float(value), 6) for name, value in latency.items()},
+            "latency_s": {
+                name: round(float(value), 6) for name, value in latency.items()
+            },
         }
 
 
@@ -73,9 +87,15 @@ class ChatModel:
 
     endpoint: Endpoint
     name: str  # as its endpoint calls it
-    plain: bool = False  # the endpoint completes a text: of completions, not of chat completions
-    inference: Mapping[str, Any] = field(default_factory=dict)  # parameters, sent as they are
-    system_prompt: str | None = None  # the first message, if there is no other system message
+    plain: bool = (
+        False  # the endpoint completes a text: of completions, not of chat completions
+    )
+    inference: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # parameters, sent as they are
+    system_prompt: str | None = (
+        None  # the first message, if there is no other system message
+    )
     end_token: str | None = None  # the end of its reasoning
     price: PriceSpec | None = None  # of its tokens
     spending: Spending = field(default_factory=Spending, compare=False, repr=False)
@@ -83,11 +103,15 @@ class ChatModel:
     def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
         """Make the body of a request."""
         messages = [dict(message) for message in messages]
-        if self.system_prompt is not None and not any(m.get("role") == "system" for m in messages):
+        if self.system_prompt is not None and not any(
+            m.get("role") == "system" for m in messages
+        ):
             messages.insert(0, {"role": "system", "content": self.system_prompt})
         prompt: Any = {"messages": messages}
         if self.plain:
-            prompt = {"prompt": "\n\n".join(str(message["content"]) for message in messages)}
+            prompt = {
+                "prompt": "\n\n".join(str(message["content"]) for message in messages)
+            }
         given = {key: value for key, value in more.items() if value is not None}
         return {"model": self.name, **prompt, **self.inference, **given}
 
@@ -95,13 +119,17 @@ class ChatModel:
 _PATHS = {"chat": "/chat/completions", "completions": "/completions"}
 
 
-def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) -> ChatModel:
+def chat_model(
+    spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None
+) -> ChatModel:
     """Make a model of its entry in a benchmark file."""
     parts = urlsplit(spec.url)
     path = parts.path.rstrip("/")
     in_path = next((kind for kind, end in _PATHS.items() if path.endswith(end)), None)
     kind, url = spec.format or in_path or "chat", spec.url
-    if in_path is None and path.endswith("/v1"):  # the base, as the clients of OpenAI want it
+    if in_path is None and path.endswith(
+        "/v1"
+    ):  # the base, as the clients of OpenAI want it
         url = urlunsplit(parts._replace(path=path + _PATHS[kind]))
     reasoning, system_prompt = spec.reasoning, spec.system_prompt
     inference = dict(spec.inference)
@@ -113,10 +141,14 @@ def chat_model(spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None) 
         inference = {"reasoning_effort": reasoning.effort, **inference}
     price = spec.price
     limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
-    endpoint = replace(terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price)
+    endpoint = replace(
+        terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price
+    )
     is_plain = kind == "completions"
     end_token = reasoning.end_token if reasoning else None
-    return ChatModel(endpoint, spec.name, is_plain, inference, system_prompt, end_token, price)
+    return ChatModel(
+        endpoint, spec.name, is_plain, inference, system_prompt, end_token, price
+    )
 
 
 # Prompts.
@@ -128,7 +160,7 @@ _ROLES = {"human": "user", "ai": "assistant", "system": "system"}
 def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
     with transport.needs_extra("remote", who):
-        from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import compile_value  # of the extra
     return compile_value(value, body=body)
 
 
@@ -147,7 +179,9 @@ def compile_prompt(
         flat = [m for one in value for m in (one if isinstance(one, list) else [one])]
         if not flat:
             raise RowError("bad-prompt", "the prompt is a list of no messages")
-        return [_message(one, f"message {n} of the prompt") for n, one in enumerate(flat, 1)]
+        return [
+            _message(one, f"message {n} of the prompt") for n, one in enumerate(flat, 1)
+        ]
 
     return prompt
 
@@ -157,7 +191,9 @@ def _message(value: Any, what: str) -> dict[str, Any]:
         return {"role": "user", "content": value}
     message = dict(value) if isinstance(value, dict) else {}
     if message.get("role") is None and message.get("type") in _ROLES:
-        rest = {key: item for key, item in message.items() if key not in ("type", "role")}
+        rest = {
+            key: item for key, item in message.items() if key not in ("type", "role")
+        }
         message = {"role": _ROLES[message["type"]], **rest}
     if not isinstance(message.get("role"), str) or not message["role"]:
         raise RowError(
@@ -218,8 +254,12 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
             hint="raise max_tokens",
         )
     if text is None and not calls:
-        raise RowError("no-text", f"the model gave no text and no tool calls: {shown(message)}")
-    return Reply(text or "", reasoning, calls, finish, message, transport.tokens_of(body))
+        raise RowError(
+            "no-text", f"the model gave no text and no tool calls: {shown(message)}"
+        )
+    return Reply(
+        text or "", reasoning, calls, finish, message, transport.tokens_of(body)
+    )
 
 
 def _message_in(body: Any) -> tuple[dict[str, Any], str]:
@@ -229,8 +269,12 @@ def _message_in(body: Any) -> tuple[dict[str, Any], str]:
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
     error = choice.get("error") or body.get("error")
-    if error or choice.get("finish_reason") == "error":  # from a router whose model failed midway
-        raise RowError("failed-answer", f"the answer holds an error: {shown(error or choice)}")
+    if (
+        error or choice.get("finish_reason") == "error"
+    ):  # from a router whose model failed midway
+        raise RowError(
+            "failed-answer", f"the answer holds an error: {shown(error or choice)}"
+        )
     message, finish = choice.get("message"), choice.get("finish_reason")
     if message is None and isinstance(choice.get("text"), str):  # plain completions
         message = {"role": "assistant", "content": choice["text"]}
@@ -269,12 +313,16 @@ def json_in(reply: Reply) -> Any:
     if objects:
         return _finite(objects[-1])
     cut = ", and was cut off at max_tokens" if reply.finish_reason == "length" else ""
-    raise RowError("no-json", f"the model's answer holds no JSON object{cut}: {shown(text)}")
+    raise RowError(
+        "no-json", f"the model's answer holds no JSON object{cut}: {shown(text)}"
+    )
 
 
 def _finite(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
-        raise RowError("no-number", f"the model's answer holds {value}, no finite number")
+        raise RowError(
+            "no-number", f"the model's answer holds {value}, no finite number"
+        )
     if isinstance(value, dict | list):
         for child in value.values() if isinstance(value, dict) else value:
             _finite(child)
@@ -321,7 +369,11 @@ def ask(
     if schema is not None and not model.plain:
         name = kind.partition("/")[0].replace("-", "_")
         strict = {"name": name, "strict": True, "schema": dict(schema)}
-        forms = {"type": "json_schema", "json_schema": strict}, {"type": "json_object"}, None
+        forms = (
+            {"type": "json_schema", "json_schema": strict},
+            {"type": "json_object"},
+            None,
+        )
     question = _Question(calls, model, messages, forms)
     call = calls.ticket(model.endpoint, question.body(0), kind=kind, versions=versions)
     return question.answered(call, read)
@@ -377,7 +429,11 @@ class _Question:
                 raise
             again = self._corrected(reply, error, left)
         # the second try is identified by the first one, in whatever order they come
-        identity = ["again", call.place, blake2b(call.identity or b"", digest_size=20).hexdigest()]
+        identity = [
+            "again",
+            call.place,
+            blake2b(call.identity or b"", digest_size=20).hexdigest(),
+        ]
         second = self.calls.ticket(
             self.model.endpoint, identity, kind=call.kind, versions=call.versions
         )
@@ -394,11 +450,17 @@ class _Question:
         await again._send(second, check)  # noqa: SLF001 - one of us
         return answers[-1]
 
-    async def _send(self, call: Call, check: Callable[[Any], None] | None = None) -> Answer:
+    async def _send(
+        self, call: Call, check: Callable[[Any], None] | None = None
+    ) -> Answer:
         """Send in the first form that the endpoint takes, which the first answer reveals."""
         last = len(self.forms) - 1
         name = ("form", self.model.endpoint.url, self.model.name)
-        form = self.calls.memory.setdefault(name, _Form()) if last else _Form(is_known=True)
+        form = (
+            self.calls.memory.setdefault(name, _Form())
+            if last
+            else _Form(is_known=True)
+        )
         async with form.lock:
             for index in () if form.is_known else range(last + 1):
                 try:
@@ -417,13 +479,19 @@ class _Question:
                     return answer
         return await self._post(call, form.index, check)
 
-    async def _post(self, call: Call, form: int, check: Callable[[Any], None] | None) -> Answer:
+    async def _post(
+        self, call: Call, form: int, check: Callable[[Any], None] | None
+    ) -> Answer:
         payload = transport.written_body(self.body(form))
         call = replace(call, endpoint=self.model.endpoint, payload=payload)
         answer = await self.calls.send(call, self.body(0), check)
         spending, body = self.model.spending, answer.body
         spending.add(answer.attempts, answer.latency_s, transport.tokens_of(body))
-        if isinstance(body, dict) and isinstance(name := body.get("model"), str) and name:
+        if (
+            isinstance(body, dict)
+            and isinstance(name := body.get("model"), str)
+            and name
+        ):
             spending.names.add(name)
         return answer
 
@@ -433,10 +501,18 @@ class _Question:
         messages, request = list(self.messages), {"role": "user", "content": why}
         if reply is not None and reply.text:
             messages += [{"role": "assistant", "content": reply.text}, request]
-        elif isinstance(messages[-1].get("content"), str) and messages[-1].get("role") == "user":
+        elif (
+            isinstance(messages[-1].get("content"), str)
+            and messages[-1].get("role") == "user"
+        ):
             # many models take no two messages of one role in a row
-            messages[-1] = {**messages[-1], "content": f"{messages[-1]['content']}\n\n{why}"}
+            messages[-1] = {
+                **messages[-1],
+                "content": f"{messages[-1]['content']}\n\n{why}",
+            }
         else:
             messages.append(request)
         patient = replace(self.model.endpoint, max_retries=left)
-        return replace(self, model=replace(self.model, endpoint=patient), messages=messages)
+        return replace(
+            self, model=replace(self.model, endpoint=patient), messages=messages
+        )

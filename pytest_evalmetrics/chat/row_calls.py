@@ -38,9 +38,15 @@ class Calls:
         label: str,
         meter: Meter | None = None,
     ) -> None:
-        self._transport, self._sample, self._occurrences = transport, sample, occurrences
+        self._transport, self._sample, self._occurrences = (
+            transport,
+            sample,
+            occurrences,
+        )
         self._label, self._meter = label, meter
-        self.memory = transport.memory  # facts about endpoints, shared by all calls of a run
+        self.memory = (
+            transport.memory
+        )  # facts about endpoints, shared by all calls of a run
         self._first: tuple[bytes, int] | None = None
         self._own = Occurrences()  # of the calls after the first
         self._exchanges: dict[float, Exchange] = {}
@@ -54,10 +60,17 @@ class Calls:
     def exchanges(self) -> list[Exchange]:
         """The requests so far and their answers, in an order that does not depend on speed."""
         own = [self._exchanges[place] for place in sorted(self._exchanges)]
-        return own + [exchange for calls in self._repeated for exchange in calls.exchanges]
+        return own + [
+            exchange for calls in self._repeated for exchange in calls.exchanges
+        ]
 
     def ticket(
-        self, endpoint: Endpoint, body: Any, *, kind: str, versions: Mapping[str, str] | None = None
+        self,
+        endpoint: Endpoint,
+        body: Any,
+        *,
+        kind: str,
+        versions: Mapping[str, str] | None = None,
     ) -> Call:
         """Reserve the place of a call before anything is awaited.
 
@@ -65,9 +78,13 @@ class Calls:
         its answers.
         """
         depends_on = dict(versions or {})
-        if self._first is not None:  # the later calls of a row are identified by its first one
+        if (
+            self._first is not None
+        ):  # the later calls of a row are identified by its first one
             first, count = self._first
-            depends_on["after"] = f"{blake2b(first, digest_size=20).hexdigest()}/{count}"
+            depends_on["after"] = (
+                f"{blake2b(first, digest_size=20).hexdigest()}/{count}"
+            )
         if self._repeat:
             depends_on["repeat"] = str(self._repeat)
         payload = written_body(body)
@@ -143,13 +160,19 @@ class Calls:
         """Call a function in this process in place of a request, see `Transport.perform`."""
         request = _written(given)
         place, self._taken = self._taken, self._taken + 1
-        count = self._count(request.encode("utf-8", "backslashreplace"), "perform/1", name)
+        count = self._count(
+            request.encode("utf-8", "backslashreplace"), "perform/1", name
+        )
         work = Work(name, given, version, self._sample, count, self._label)
         answering = self._transport.perform(work, make, self._meter)
         return await self._recorded(answering, place, request, {})
 
     async def _recorded(
-        self, answering: Awaitable[Answer], place: float, request: str, refused: Mapping[str, str]
+        self,
+        answering: Awaitable[Answer],
+        place: float,
+        request: str,
+        refused: Mapping[str, str],
     ) -> Answer:
         """Await an answer, and record the exchange; of a question in several forms the last."""
         body: str | None = None
@@ -162,7 +185,10 @@ class Calls:
         finally:
             hide = self._transport.hide  # by now it knows the endpoint's key
             shown = None if body is None else shown_text(body, hide)
-            self._exchanges[place] = {"request": shown_text(request, hide), "answer": shown}
+            self._exchanges[place] = {
+                "request": shown_text(request, hide),
+                "answer": shown,
+            }
         self.from_journal, self.latency_s = answer.from_journal, answer.latency_s
         return answer
 
@@ -172,7 +198,9 @@ class Calls:
         They are identified by the first of these, so that they find their answers again in
         whatever order the rows were answered.
         """
-        after = Calls(self._transport, self._sample, self._occurrences, self._label, self._meter)
+        after = Calls(
+            self._transport, self._sample, self._occurrences, self._label, self._meter
+        )
         after._first, after._own = self._first, self._own
         return after
 
@@ -198,7 +226,10 @@ class Calls:
 def _written(value: Any) -> str:
     try:
         return compact(value)
-    except (TypeError, ValueError):  # a number or a text that only the slow way can write
+    except (
+        TypeError,
+        ValueError,
+    ):  # a number or a text that only the slow way can write
         # half a surrogate pair is not text, and is written as its escape
         return _JSON.encode(value).encode("utf-8", "backslashreplace").decode()
 
@@ -208,4 +239,6 @@ def shown_text(text: str, hide: Callable[[str], str]) -> str:
     text = hide(text)
     if not text.isascii():
         text = text.encode("utf-8", "backslashreplace").decode()
-    return text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"
+    return (
+        text if len(text) <= _SHOWN else f"{text[:_SHOWN]}… (of {len(text)} characters)"
+    )

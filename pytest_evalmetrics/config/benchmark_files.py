@@ -45,7 +45,7 @@ def load_benchmarks(
 
 def _words() -> Any:
     """Import the wording of errors, which most runs don't need."""
-    from pytest_evalmetrics.config import problems  # noqa: PLC0415
+    from pytest_evalmetrics.config import problems
 
     return problems
 
@@ -66,7 +66,9 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
         if isinstance(many.value, list) and many.value:
             nodes += many.value
         else:
-            problems.append(_mismatch(many, "a list of benchmarks, each starting with '- name:'"))
+            problems.append(
+                _mismatch(many, "a list of benchmarks, each starting with '- name:'")
+            )
     benchmarks, first = [], dict[str, YamlNode]()
     for node in nodes:
         if not isinstance(node.value, dict):
@@ -79,7 +81,9 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             if namesake is not name:
                 lines = f"on lines {namesake.line} and {name.line}"
                 message = f"two benchmarks are named {name.value[:60]!r}: {lines}"
-                problems.append(structs.replace(name, path=(*node.path, "name")).problem(message))
+                problems.append(
+                    structs.replace(name, path=(*node.path, "name")).problem(message)
+                )
         benchmarks.append(node if defaults is None else node.over(defaults))
     return benchmarks
 
@@ -112,7 +116,9 @@ def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
         problems.append(_mismatch(node, "a mapping"))
         return None
     if name := node.get("name"):
-        problems.append(name.problem("a name belongs to one benchmark, not to all of them"))
+        problems.append(
+            name.problem("a name belongs to one benchmark, not to all of them")
+        )
     but_name = {key: child for key, child in node.value.items() if key != "name"}
     defaults = structs.replace(node, value=but_name)
     # checked on their own, because a benchmark may replace invalid keys of the defaults
@@ -130,16 +136,25 @@ def _unknown_names(top: YamlNode) -> Iterator[Problem]:
     """Check the types of scorers and the gate rules, even if their other keys are invalid."""
     nothing = YamlNode({}, top.line, top.path)
     scorers, baseline = (top.get(key) or nothing for key in ("scorers", "baseline"))
-    gates = [baseline, *(gate for _, gate in (baseline.get("metrics") or nothing).children)]
+    gates = [
+        baseline,
+        *(gate for _, gate in (baseline.get("metrics") or nothing).children),
+    ]
     rules = [rule for gate in gates if (rule := gate.get("rule")) is not None]
     nodes = [("scorers", scorer.get("type")) for _, scorer in scorers.children]
     nodes += [("gate_rules", rule.get("name") or rule) for rule in rules]
     for kind, node in nodes:
         name = None if node is None else node.value
-        if node is None or not isinstance(name, str) or not name or ":" in name or name in RULES:
+        if (
+            node is None
+            or not isinstance(name, str)
+            or not name
+            or ":" in name
+            or name in RULES
+        ):
             continue
-        from pytest_evalmetrics import registry  # noqa: PLC0415 - few benchmarks have any
-        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # noqa: PLC0415 - the same
+        from pytest_evalmetrics import registry  # few benchmarks have any
+        from pytest_evalmetrics.spec.scorer_keys import ALIASES  # the same
 
         try:
             getattr(registry, kind).find(ALIASES.get(name, name))
@@ -152,7 +167,11 @@ def _unknown_names(top: YamlNode) -> Iterator[Problem]:
 
 # replace invalid keys, so that keys which depend on them are not reported too
 _STAND_INS: dict[str, Any] = {
-    "model": {"url": "http://localhost/v1", "name": "unknown", "price": {"input": 0, "output": 0}},
+    "model": {
+        "url": "http://localhost/v1",
+        "name": "unknown",
+        "price": {"input": 0, "output": 0},
+    },
     "prompt_template": "unknown",
     "target": "unknown:unknown",
     "scorers": [{"type": "unknown"}],
@@ -177,7 +196,9 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
         # check the valid keys now, so that the user sees all problems at once
         wrong = {error["loc"][0] for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
-        source = {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
+        source = (
+            {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
+        )
         stand_ins = {key: _STAND_INS[key] for key in wrong & _STAND_INS.keys()}
         checked, _ = _try({"name": "unnamed", **source, **stand_ins, **rest})
     if checked is not None:

@@ -35,7 +35,9 @@ class _Generator(GenerateJsonSchema):
     def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
 
-    def generate(self, schema: CoreSchema, mode: JsonSchemaMode = "validation") -> dict[str, Any]:
+    def generate(
+        self, schema: CoreSchema, mode: JsonSchemaMode = "validation"
+    ) -> dict[str, Any]:
         """Generate a schema, and drop titles and descriptions of its definitions."""
         generated = super().generate(schema, mode)
         for node in [generated, *generated.get("$defs", {}).values()]:
@@ -66,7 +68,10 @@ def schema_of_file() -> dict[str, Any]:
         "description": "One benchmark, or a list of them; each becomes a pytest item.",
         "type": "object",
         "properties": {
-            "benchmark": {"description": "the benchmark of this file", "$ref": _REF + named},
+            "benchmark": {
+                "description": "the benchmark of this file",
+                "$ref": _REF + named,
+            },
             "benchmarks": {
                 "description": "the benchmarks of this file",
                 "type": "array",
@@ -99,9 +104,15 @@ def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -
         if not isinstance(node, dict):
             return node
         # a list's items are replaced, never merged: they stay
-        copy = {k: v if k == "items" else optional(v) for k, v in node.items() if k != "required"}
+        copy = {
+            k: v if k == "items" else optional(v)
+            for k, v in node.items()
+            if k != "required"
+        }
         if "$ref" in node:
-            copy["$ref"] = _REF + _add_partial(node["$ref"].removeprefix(_REF), defs, partials)
+            copy["$ref"] = _REF + _add_partial(
+                node["$ref"].removeprefix(_REF), defs, partials
+            )
         for key in ("anyOf", "oneOf", "allOf"):
             forms = [part for form in node.get(key, ()) if (part := optional(form))]
             if forms:
@@ -140,7 +151,9 @@ def alternatives(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any
     if "$ref" in schema:
         yield from alternatives(defs[schema["$ref"].removeprefix(_REF)], defs)
         return
-    forms = [form for key in ("anyOf", "oneOf", "allOf") for form in schema.get(key, ())]
+    forms = [
+        form for key in ("anyOf", "oneOf", "allOf") for form in schema.get(key, ())
+    ]
     if "properties" in schema or not forms:
         yield schema
     else:
@@ -163,7 +176,9 @@ def keys_of_scorer(kind: str) -> list[str] | None:
     return None
 
 
-def _keys(definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int) -> Iterator[str]:
+def _keys(
+    definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int
+) -> Iterator[str]:
     required = definition.get("required", ())
     for name, schema in definition.get("properties", {}).items():
         if name == "type" and depth == 0:
@@ -199,7 +214,9 @@ def _types(schema: Any, defs: Mapping[str, Any]) -> tuple[str, list[Mapping[str,
             kinds = option.get("type", "anything")
             for kind in kinds if isinstance(kinds, list) else [kinds]:
                 names.append(_JSON_TYPES.get(kind, str(kind)))
-    return " or ".join(name for name in dict.fromkeys(names) if name != "null") or "null", mappings
+    return " or ".join(
+        name for name in dict.fromkeys(names) if name != "null"
+    ) or "null", mappings
 
 
 if __name__ == "__main__":

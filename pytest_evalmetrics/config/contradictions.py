@@ -7,9 +7,19 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.spec import BenchmarkSpec, Count, GateSpec, ParamsSpec, metric_names
+from pytest_evalmetrics.spec import (
+    BenchmarkSpec,
+    Count,
+    GateSpec,
+    ParamsSpec,
+    metric_names,
+)
 from pytest_evalmetrics.spec.benchmark import rename_hint
-from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES, OVER_REFERENCE, PPI_MEAN
+from pytest_evalmetrics.spec.metric_names import (
+    GENERATED_SCORES,
+    OVER_REFERENCE,
+    PPI_MEAN,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -18,14 +28,20 @@ if TYPE_CHECKING:
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 
-def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contradiction]:
+def contradictions(
+    spec: BenchmarkSpec, *, named: bool = True
+) -> Iterator[Contradiction]:
     """Yield the contradictions between keys that are valid on their own."""
     yield from _rows(spec)
     yield from _answers(spec)
     yield from _labels(spec)
     yield from _scores(spec)
     expected, samples = spec.expect.rollouts, spec.num_samples
-    if samples is not None and isinstance(expected, Count) and not expected.allows(samples):
+    if (
+        samples is not None
+        and isinstance(expected, Count)
+        and not expected.allows(samples)
+    ):
         message = f"{expected} rollouts of each task contradict num_samples: {samples}"
         yield ("expect", "rollouts"), message
     texts = (*spec.metrics, *(spec.key_metrics or ()), *spec.thresholds, *spec.gated)
@@ -33,8 +49,13 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
         message = f"no metric is of it: list one of {OVER_REFERENCE}, such as "
         yield ("reference",), f"{message}mean_reward/{OVER_REFERENCE}"
     pinned = None if spec.reference is None else spec.reference.model
-    if spec.reference is not None and (pinned is None) == (spec.reference.rollouts is None):
-        yield ("reference",), "it is measured by its rollouts or by a model: give one of them"
+    if spec.reference is not None and (pinned is None) == (
+        spec.reference.rollouts is None
+    ):
+        yield (
+            ("reference",),
+            "it is measured by its rollouts or by a model: give one of them",
+        )
     elif pinned is not None and spec.model is None:
         yield ("reference", "model"), "it answers in place of model:, and there is none"
     elif pinned is not None and pinned == spec.model:
@@ -53,19 +74,35 @@ def contradictions(spec: BenchmarkSpec, *, named: bool = True) -> Iterator[Contr
 
 
 def _rows(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    rollouts, dataset, model, target = spec.rollouts, spec.dataset, spec.model, spec.target
+    rollouts, dataset, model, target = (
+        spec.rollouts,
+        spec.dataset,
+        spec.model,
+        spec.target,
+    )
     if rollouts is not None and dataset is not None:
         yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
     elif dataset is not None and not spec.runs:
-        yield ("dataset",), "a dataset has no rewards yet: say under scorers: what gives them"
+        yield (
+            ("dataset",),
+            "a dataset has no rewards yet: say under scorers: what gives them",
+        )
     elif rollouts is None and dataset is None:
         use = "answer" if spec.answers is not None else "score"
-        yield (), f"'dataset' is missing: rows to {use}" if spec.runs else "'rollouts' is missing"
+        yield (
+            (),
+            f"'dataset' is missing: rows to {use}"
+            if spec.runs
+            else "'rollouts' is missing",
+        )
     if dataset is not None and dataset.seed is not None and dataset.chosen_with is None:
         yield ("dataset", "seed"), "a seed is for shuffle: write shuffle: true"
     for key, answers in (("model", model), ("target", target)):
         if answers is not None and rollouts is not None:
-            yield (key,), f"rows are read from rollouts, or answered by a {key}, not both"
+            yield (
+                (key,),
+                f"rows are read from rollouts, or answered by a {key}, not both",
+            )
 
 
 def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
@@ -73,7 +110,9 @@ def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     if model is not None and target is not None:
         yield ("target",), "rows are answered by a model or by a target, not by both"
     if spec.params.ignore_request_failure and spec.answers is None:
-        message = "ignore_request_failure is for the requests of a model, and there is none"
+        message = (
+            "ignore_request_failure is for the requests of a model, and there is none"
+        )
         yield ("params", "ignore_request_failure"), message
     if model is not None and spec.prompt_template is None:
         message = "'prompt_template' is missing: what the model is asked, such as "
@@ -93,12 +132,20 @@ def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 def _labels(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     if spec.labels is not None and spec.answers is not None:
-        yield ("labels",), "labels are of recorded answers, and these are generated by each run"
+        yield (
+            ("labels",),
+            "labels are of recorded answers, and these are generated by each run",
+        )
     for name in spec.thresholds:
         if name.startswith("ppi/") and name != PPI_MEAN:
-            yield ("thresholds", name), f"labels correct the mean reward alone: {PPI_MEAN}"
+            yield (
+                ("thresholds", name),
+                f"labels correct the mean reward alone: {PPI_MEAN}",
+            )
         elif name == PPI_MEAN and spec.labels is None:
-            message = "it needs labels: the column with people's scores of some rollouts"
+            message = (
+                "it needs labels: the column with people's scores of some rollouts"
+            )
             yield ("thresholds", name), message
 
 
@@ -117,7 +164,9 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
                 message = f"the score {name!r} is measured when an answer is generated"
                 yield ("scorers", index), message
             if first.setdefault(name, index) != index:
-                message = f"the score {name!r} is given by scorer {first[name] + 1} already: "
+                message = (
+                    f"the score {name!r} is given by scorer {first[name] + 1} already: "
+                )
                 yield ("scorers", index), message + rename_hint(scorer)
 
 
@@ -135,7 +184,10 @@ def _too_few_rollouts(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     own = () if spec.baseline is None else spec.baseline.metrics
     places: list[tuple[tuple[str | int, ...], str]] = [
         *((("metrics", at), text) for at, text in enumerate(spec.metrics)),
-        *((("key_metrics", at), text) for at, text in enumerate(spec.key_metrics or ())),
+        *(
+            (("key_metrics", at), text)
+            for at, text in enumerate(spec.key_metrics or ())
+        ),
         *((("thresholds", text), text) for text in spec.thresholds),
         *((("baseline", "metrics", text), text) for text in own),
     ]
@@ -145,7 +197,10 @@ def _too_few_rollouts(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         if needs is not None:
             k, there, why = needs
             message = f"{text} needs {many(k, 'rollout')} of each task, and a task has {there} "
-            yield path, f"{message}({why}): choose a k of at most {there}, or num_samples: {k}"
+            yield (
+                path,
+                f"{message}({why}): choose a k of at most {there}, or num_samples: {k}",
+            )
 
 
 def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
@@ -161,7 +216,10 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
             fails = side != "value" and (bound > limits.high) == (side == "max")
             can = "fail" if fails else "pass"
             message = f"{text} is {limits.why}: {side} {bound:.12g} can never {can}"
-            yield ("thresholds", text, side), message + _percent_meant(bound, limits, bare=True)
+            yield (
+                ("thresholds", text, side),
+                message + _percent_meant(bound, limits, bare=True),
+            )
         if threshold.bound != "point" and metric_names.has_no_interval(name):
             message = f"{text} has no interval, and so no {threshold.bound} end: drop `bound:`"
             yield ("thresholds", text, "bound"), message
@@ -182,7 +240,11 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
                 path = ("baseline", *baseline.path_of(text, key))
                 faults.setdefault(path, []).append((text, drop, limits))
         against_number = baseline.against != "snapshot"
-        if against_number and gate.rule == "noninferior" and metric_names.has_no_interval(name):
+        if (
+            against_number
+            and gate.rule == "noninferior"
+            and metric_names.has_no_interval(name)
+        ):
             message = f"{text} has no interval, and the rule noninferior can't judge it"
             yield ("baseline", *baseline.path_of(text, "rule")), message
     for path, gates in faults.items():
@@ -206,8 +268,10 @@ def _is_impossible(
     return judged and drop >= limits.width
 
 
-def _percent_meant(value: float, limits: metric_names.Range, *, bare: bool = False) -> str:
-    if not (limits.low >= 0 and limits.high <= 1 and 1 <= value <= 100):  # noqa: PLR2004 - percent
+def _percent_meant(
+    value: float, limits: metric_names.Range, *, bare: bool = False
+) -> str:
+    if not (limits.low >= 0 and limits.high <= 1 and 1 <= value <= 100):  # percent
         return ""
     share = f"{value / 100:.12g} or " if bare else ""
     return f"; did you mean {share}{value:.12g}%?"
@@ -225,9 +289,13 @@ def unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     ]
     if not unknown:
         return
-    keys = (text if re.fullmatch(r"[\w./@^+-]+", text) else f'"{text}"' for text in unknown)
+    keys = (
+        text if re.fullmatch(r"[\w./@^+-]+", text) else f'"{text}"' for text in unknown
+    )
     paste = ", ".join(f"{key}: {{direction: higher}}" for key in keys)
     alone = len(unknown) == 1 and unknown[0] in spec.baseline.metrics
-    message = f"nothing says which way is better for {', '.join(unknown)}: write `baseline: "
+    message = (
+        f"nothing says which way is better for {', '.join(unknown)}: write `baseline: "
+    )
     message += f"{{metrics: {{{paste}}}}}`, or lower where less is better"
     yield ("baseline", "metrics", unknown[0]) if alone else ("baseline",), message

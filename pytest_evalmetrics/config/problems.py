@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_evalmetrics.config import benchmark_schema
-from pytest_evalmetrics.config.yaml_reader import YamlNode, read_scalar, shorten, show_path
+from pytest_evalmetrics.config.yaml_reader import (
+    YamlNode,
+    read_scalar,
+    shorten,
+    show_path,
+)
 from pytest_evalmetrics.errors import Problem, did_you_mean
 
 if TYPE_CHECKING:
@@ -56,7 +61,9 @@ def problems_of(
         if not (error["type"] == "too_short" and isinstance(error["input"], list))
         or len(error["input"]) < error["ctx"]["min_length"]
     ]
-    groups: dict[object, list[_Fault]] = {}  # one message for everything expected at one place
+    groups: dict[
+        object, list[_Fault]
+    ] = {}  # one message for everything expected at one place
     for number, fault in enumerate(faults):
         about_the_whole = fault.kind == "spec" and isinstance(fault.node.value, dict)
         if any(node.broken for node in fault.trail) or (
@@ -65,7 +72,9 @@ def problems_of(
             continue  # reported already
         if not complete and (about_the_whole or fault.kind == _MISSING):
             continue
-        groups.setdefault(number if fault.expected is None else fault.at, []).append(fault)
+        groups.setdefault(number if fault.expected is None else fault.at, []).append(
+            fault
+        )
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
 
 
@@ -99,7 +108,9 @@ def _problem(group: list[_Fault]) -> Problem:
     if fault.kind == _MISSING:
         # the mapping may come from the defaults, which need not be complete
         own = [node for node in fault.trail if node.path[:1] != (DEFAULTS,)]
-        line, path = (own[-1].line, own[0].path + fault.at) if own else (node.line, node.path)
+        line, path = (
+            (own[-1].line, own[0].path + fault.at) if own else (node.line, node.path)
+        )
         return Problem(line, show_path(path), f"{key!r} is missing")
     written = node.value.get(key, node) if isinstance(node.value, dict) else node
     if fault.kind == _UNKNOWN:
@@ -117,7 +128,9 @@ def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
     if above and not meant:
         meant = f"it is a key of {' or '.join(f'`{name}:`' for name in above)}"
-    return f"unknown key {shown!r}: {meant or did_you_mean(key, keys, what='keys here')}"
+    return (
+        f"unknown key {shown!r}: {meant or did_you_mean(key, keys, what='keys here')}"
+    )
 
 
 _KEYS_OF_JOBS = {  # of NeMo Evaluator -> the same here
@@ -148,7 +161,9 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     for part, node in steps:
         below: list[dict[str, Any]] = []
         for option in here:
-            rest = option.get("items" if isinstance(part, int) else "additionalProperties")
+            rest = option.get(
+                "items" if isinstance(part, int) else "additionalProperties"
+            )
             inner = option.get("properties", {}).get(part, rest)
             below += benchmark_schema.alternatives(inner, defs)
         here = [option for option in below if _fits(option, node)] or below
@@ -160,8 +175,14 @@ def _fits(option: dict[str, Any], node: YamlNode) -> bool:
     if not isinstance(node.value, dict):
         return True
     properties = option.get("properties", {}).items()
-    allowed = {key: benchmark_schema.allowed_values(schema) for key, schema in properties}
-    return all(child.value in allowed[key] for key, child in node.value.items() if allowed.get(key))
+    allowed = {
+        key: benchmark_schema.allowed_values(schema) for key, schema in properties
+    }
+    return all(
+        child.value in allowed[key]
+        for key, child in node.value.items()
+        if allowed.get(key)
+    )
 
 
 # -- expected and found, in words ----------------------------------------------------------
@@ -201,7 +222,9 @@ def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | N
 
 def mismatch(expected: str, value: Any) -> str:
     """Report that `value` is not what was expected, with the fix if it is obvious."""
-    return f"expected {expected}, {_slip(expected, value) or 'found ' + describe(value)}"
+    return (
+        f"expected {expected}, {_slip(expected, value) or 'found ' + describe(value)}"
+    )
 
 
 def describe(value: Any) -> str:
@@ -247,7 +270,9 @@ def _slip_in_text(expected: str, word: str) -> str | None:
 
 # -- syntax errors of YAML, for the messages of libyaml and of PyYAML's scanner ---------------
 
-_BREAK = re.compile(r"\r\n|[\n\r\x85\u2028\u2029]")  # the line breaks of YAML 1.1 scanners
+_BREAK = re.compile(
+    r"\r\n|[\n\r\x85\u2028\u2029]"
+)  # the line breaks of YAML 1.1 scanners
 _KEY = r"block mapping; (?:did not find expected key|expected <block end>).*\n"
 _CONTENT = "expected (?:the )?node content"
 # Patterns of three lines: the scanner's message, and the line before and after its position.
@@ -268,17 +293,20 @@ _MEANINGS = {
     "could not find expected ':'": "there is no ': ' after this key",
     r"expected ',' or ['\"]?[\]}]": "the '{bracket}' of line {start} is not closed by '{close}', "
     "or a ',' is missing before this",
-    _KEY + r"(?!\s*-?[^\S\n]*\n).": "there is text after the end of a value: put quotes around "
+    _KEY
+    + r"(?!\s*-?[^\S\n]*\n).": "there is text after the end of a value: put quotes around "
     "the whole of it",
     _KEY + r".*\n:": "there is no key before this ':'",
-    _KEY + r"[^\S\n]*(?:-|\n-[^\S\n])": "this list item fits neither a list above nor the keys "
+    _KEY
+    + r"[^\S\n]*(?:-|\n-[^\S\n])": "this list item fits neither a list above nor the keys "
     "that start on line {start}: check its indentation",
     _KEY: "the indentation of this line fits none of the lines above",
     "block (?:collection|sequence); (?:did not find expected '-'|expected <block end>)": "expected "
     "'- ', because a list starts on line {start}",
     "scalar; found unexpected (?:end of stream|document)": "the quote that is opened on line "
     "{start} is never closed",
-    _CONTENT + r".*\n.*\n\s*\Z": "the file ends where a value was expected: is a '[' or '{{' left "
+    _CONTENT
+    + r".*\n.*\n\s*\Z": "the file ends where a value was expected: is a '[' or '{{' left "
     "open?",
     _CONTENT: "a value can't start with {char!r}: put quotes around it",
     "unknown escape character": r"in double quotes a backslash starts an escape: write \\ or use "
@@ -304,14 +332,21 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
     here, *below = lines[mark.line :] or [""]
     before, after = here[: mark.column], here[mark.column :]
     if re.match(r" *\t", here):
-        return mark.line + 1, f"line {mark.line + 1} is indented with a tab; YAML wants spaces"
+        return (
+            mark.line + 1,
+            f"line {mark.line + 1} is indented with a tab; YAML wants spaces",
+        )
     at_end = not any(line.strip() for line in (after, *below))
     if not at_end and not after.strip():
         after = below[0]
-    opened = lines[start.line][start.column :].strip() if start.line < len(lines) else ""
+    opened = (
+        lines[start.line][start.column :].strip() if start.line < len(lines) else ""
+    )
     alias = re.match(r"\*[\w-]+", after)
     for pattern, meaning in _MEANINGS.items():
-        if re.search(pattern, f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"):
+        if re.search(
+            pattern, f"{error.context or ''}; {error.problem or ''}\n{before}\n{after}"
+        ):
             line = min(start.line if at_end else mark.line, len(lines) - 2)
             return line + 1, meaning.format(
                 char=after[:1],

@@ -119,7 +119,9 @@ def columns_of(file: Path) -> dict[tuple[int, str], int]:
     nodes = [] if root is None else [root]
     for node in nodes:
         columns.setdefault((node.line, show_path(node.path)), node.column)
-        columns[node.line, ""] = min(node.column, columns.get((node.line, ""), node.column))
+        columns[node.line, ""] = min(
+            node.column, columns.get((node.line, ""), node.column)
+        )
         nodes += [child for _, child in node.children]
     return columns
 
@@ -148,7 +150,9 @@ class _Composer:
 
     _depth = 0
 
-    def resolve(self, kind: type, _value: object, implicit: tuple[bool, bool] | bool) -> str:
+    def resolve(
+        self, kind: type, _value: object, implicit: tuple[bool, bool] | bool
+    ) -> str:
         if kind is ScalarNode:
             return _PLAIN if isinstance(implicit, tuple) and implicit[0] else _QUOTED
         return _CORE + ("map" if kind is MappingNode else "seq")
@@ -163,9 +167,13 @@ class _Composer:
         self._depth -= 1
 
 
-_SCANNERS = (yaml.CSafeLoader, yaml.SafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
+_SCANNERS = (
+    (yaml.CSafeLoader, yaml.SafeLoader) if yaml.__with_libyaml__ else (yaml.SafeLoader,)
+)
 # the first one is used
-LOADERS = tuple(type(scanner.__name__, (_Composer, scanner), {}) for scanner in _SCANNERS)
+LOADERS = tuple(
+    type(scanner.__name__, (_Composer, scanner), {}) for scanner in _SCANNERS
+)
 
 
 def read_yaml(path: Path) -> ParsedYaml:
@@ -181,7 +189,9 @@ def read_yaml(path: Path) -> ParsedYaml:
     except UnicodeDecodeError as error:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
-        return _unreadable(line, f"the byte 0x{byte:02x} is not UTF-8: save the file as UTF-8")
+        return _unreadable(
+            line, f"the byte 0x{byte:02x} is not UTF-8: save the file as UTF-8"
+        )
     return parse_yaml(text)
 
 
@@ -191,19 +201,23 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     if bad is not None:
         line = text.count("\n", 0, bad.start()) + 1
         code = f"U+{ord(bad[0]):04X}"
-        return _unreadable(line, f"the control character {code} is not allowed in a YAML file")
+        return _unreadable(
+            line, f"the control character {code} is not allowed in a YAML file"
+        )
     composer = (loader or LOADERS[0])(text)
     try:
         top = composer.get_single_node()
         if top is None:
             what = "holds nothing but comments" if text.strip() else "is empty"
-            return _unreadable(1, f"the file {what}: expected benchmark: or benchmarks:")
+            return _unreadable(
+                1, f"the file {what}: expected benchmark: or benchmarks:"
+            )
         reader = _Reader()
         return ParsedYaml(reader.read(top, _place(top, ())), tuple(reader.problems))
     except _RefusedError as error:
         return _unreadable(*error.args)
     except yaml.MarkedYAMLError as error:
-        from pytest_evalmetrics.config.problems import explain  # noqa: PLC0415 - errors only
+        from pytest_evalmetrics.config.problems import explain  # errors only
 
         return _unreadable(*explain(error, text))
     except yaml.YAMLError as error:
@@ -230,7 +244,9 @@ _SURROGATE = re.compile("[\ud800-\udfff]")
 
 def _place(node: Any, path: NodePath) -> YamlNode:
     """Create a node without a value at the position of a node of PyYAML."""
-    return YamlNode(None, node.start_mark.line + 1, path, column=node.start_mark.column + 1)
+    return YamlNode(
+        None, node.start_mark.line + 1, path, column=node.start_mark.column + 1
+    )
 
 
 class _Reader:
@@ -247,7 +263,9 @@ class _Reader:
         if id(node) in self._open:
             return self._broken(place, "this alias refers to a node that contains it")
         if id(node) in self._first:
-            self._repeated += 1 + len(node.value) // 100 if isinstance(node, ScalarNode) else 1
+            self._repeated += (
+                1 + len(node.value) // 100 if isinstance(node, ScalarNode) else 1
+            )
         if self._repeated > _MAX_REPEATED:
             raise _RefusedError(place.line, "aliases repeat far too much of this file")
         if len(self._open) > _MAX_DEPTH:
@@ -262,8 +280,13 @@ class _Reader:
         elif isinstance(node, MappingNode):
             read = self._mapping(node, first)
         else:
-            places = [(item, _place(item, (*first.path, i))) for i, item in enumerate(node.value)]
-            read = structs.replace(first, value=[self.read(item, place) for item, place in places])
+            places = [
+                (item, _place(item, (*first.path, i)))
+                for i, item in enumerate(node.value)
+            ]
+            read = structs.replace(
+                first, value=[self.read(item, place) for item, place in places]
+            )
         self._open.pop()
         return structs.replace(place, value=read.value, broken=read.broken)
 
@@ -304,10 +327,16 @@ class _Reader:
                 broken |= not isinstance(key_node, ScalarNode)
             elif key in own:
                 first = own[key].line
-                where = f"lines {first} and {at.line}" if first != at.line else f"on line {first}"
+                where = (
+                    f"lines {first} and {at.line}"
+                    if first != at.line
+                    else f"on line {first}"
+                )
                 self._broken(at, f"the key '{shorten(key)}' is written twice: {where}")
             else:
-                own[key] = self.read(value_node, structs.replace(at, path=(*place.path, key)))
+                own[key] = self.read(
+                    value_node, structs.replace(at, path=(*place.path, key))
+                )
         for mapping in merged:  # the first of a list wins
             own = {**(mapping.value or {}), **own}
         return structs.replace(place, value=own, broken=broken)

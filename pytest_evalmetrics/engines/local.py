@@ -9,7 +9,13 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, score_row, shown_text
-from pytest_evalmetrics.transport import Meter, Occurrences, Terms, Transport, run_bounded
+from pytest_evalmetrics.transport import (
+    Meter,
+    Occurrences,
+    Terms,
+    Transport,
+    run_bounded,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -71,14 +77,21 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
         reason = hide(failure.message)
         kept["failed"] = [failure.kind, reason]
     elif generated is not None:
-        item, sample_data = {**row.item, "response": generated.reply.text}, generated.sample_data
+        item, sample_data = (
+            {**row.item, "response": generated.reply.text},
+            generated.sample_data,
+        )
         kept = {"item": item, "sample": sample_data}
         answered = replace(row, item=item, sample_data=sample_data)
         for scorer in work.scorers:
             await score_row(answered, scorer, calls.following(), work.sink, hide)
     try:
         text = compact(kept)
-    except (TypeError, ValueError, OverflowError):  # UTF-8 can't hold half a surrogate pair
+    except (
+        TypeError,
+        ValueError,
+        OverflowError,
+    ):  # UTF-8 can't hold half a surrogate pair
         text = compact(_writable(kept))
     work.answering.attempted(
         row, calls, generated, failure, reason=reason, text=hide(text).encode()
@@ -90,7 +103,11 @@ def _writable(value: Any) -> Any:
         return {_writable(key): _writable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_writable(item) for item in value]
-    return value.encode("utf-8", "backslashreplace").decode() if isinstance(value, str) else value
+    return (
+        value.encode("utf-8", "backslashreplace").decode()
+        if isinstance(value, str)
+        else value
+    )
 
 
 async def score_here(work: Workload, at_once: int | None = None) -> None:
@@ -98,7 +115,9 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
     occurrences = Occurrences()
     if at_once is None:
         # a model and judges have `parallelism` calls each, so that both are always busy
-        judged = work.answering is not None and any(scorer.calls for scorer in work.scorers)
+        judged = work.answering is not None and any(
+            scorer.calls for scorer in work.scorers
+        )
         at_once = work.terms.parallelism * (1 + judged)
 
     async def do(job: tuple[Row, BoundScorer | None]) -> None:

@@ -19,7 +19,13 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import RolloutFile, Source, is_large, open_source, shortened
+from pytest_evalmetrics.rollouts.source import (
+    RolloutFile,
+    Source,
+    is_large,
+    open_source,
+    shortened,
+)
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 from pytest_evalmetrics.transport import needs_extra
 
@@ -39,14 +45,21 @@ _LONGEST: Final = 300  # characters of an error's message
 _BEAT_S: Final = 1.0  # between two checks of the cluster's head
 _REFUSED: Final = 3  # refused checks in a row, after which the head is gone
 _TRIES: Final = 5  # attempts at a task whose nodes die
-_AHEAD: Final = 3  # tasks per core that are under way: their results wait in the object store
+_AHEAD: Final = (
+    3  # tasks per core that are under way: their results wait in the object store
+)
 
 
 class RayEngine:
     """An engine that works on a Ray cluster, see `Engine`; it connects at the first use."""
 
     def __init__(
-        self, address: str | None, root: Path, *, always: bool = False, size: int | None = None
+        self,
+        address: str | None,
+        root: Path,
+        *,
+        always: bool = False,
+        size: int | None = None,
     ) -> None:
         # seconds to wait for a free core where no worker has one yet
         self.patience_s = 300.0  # a cluster that grows takes minutes to do so
@@ -89,9 +102,15 @@ class RayEngine:
         self, pieces: Sequence[Piece], format_: str | None, request: Request
     ) -> Iterator[tuple[Piece, Read]]:
         """Read pieces, some always under way; yield them in their order."""
-        options = {"num_cpus": 1, "max_retries": _TRIES, "scheduling_strategy": "SPREAD"}
+        options = {
+            "num_cpus": 1,
+            "max_retries": _TRIES,
+            "scheduling_strategy": "SPREAD",
+        }
         task = self.ray.remote(**options)(read_piece)
-        started = ((piece, task.remote(piece.what, format_, request)) for piece in pieces)
+        started = (
+            (piece, task.remote(piece.what, format_, request)) for piece in pieces
+        )
         pending = deque(islice(started, self.cpus() * _AHEAD))
         while pending:
             piece, ref = pending.popleft()
@@ -109,7 +128,7 @@ class RayEngine:
 
     async def score(self, work: Workload) -> None:
         """Score rows, and answer those that are to be; see `Engine`."""
-        from pytest_evalmetrics.engines.ray_scoring import score_on  # noqa: PLC0415 - if needed
+        from pytest_evalmetrics.engines.ray_scoring import score_on  # if needed
 
         await score_on(self, work, self._root)
 
@@ -130,8 +149,12 @@ class RayEngine:
         if self._ray is None:
             self._ray = self._connected()
             self.lost_errors = self._ray.exceptions.RayError
-            with suppress(OSError, ValueError, AttributeError, RuntimeError):  # without an address
-                host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(":")
+            with suppress(
+                OSError, ValueError, AttributeError, RuntimeError
+            ):  # without an address
+                host, _, port = self._ray.get_runtime_context().gcs_address.rpartition(
+                    ":"
+                )
                 head = host.strip("[]"), int(port)
                 socket.create_connection(head, timeout=_KNOCKS_S).close()
                 self._head = head
@@ -193,7 +216,9 @@ class RayEngine:
 
     def lost(self, error: BaseException) -> EngineError:
         """Create the error for a task that the cluster lost."""
-        cause = getattr(error, "cause", None)  # the error of a task; its traceback is Ray's own
+        cause = getattr(
+            error, "cause", None
+        )  # the error of a task; its traceback is Ray's own
         if isinstance(cause, BaseException):
             return EngineError(
                 f"a worker of the Ray cluster broke down: {type(cause).__name__}: {_short(cause)}",
@@ -211,13 +236,17 @@ class RayEngine:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # Ray's own
             with needs_extra("ray", "the engine ray"):
-                import ray  # noqa: PLC0415 - an extra, and a second to import
+                import ray  # an extra, and a second to import
             if ray.is_initialized():  # by the user's own code: it is theirs to end
                 return ray
             host, _, port = address.rpartition(":")
             try:
-                if host and port.isdecimal() and "/" not in host:  # Ray itself knocks for minutes
-                    socket.create_connection((host, int(port)), timeout=_KNOCKS_S).close()
+                if (
+                    host and port.isdecimal() and "/" not in host
+                ):  # Ray itself knocks for minutes
+                    socket.create_connection(
+                        (host, int(port)), timeout=_KNOCKS_S
+                    ).close()
                 ray.init(
                     address=self._address,
                     include_dashboard=False,
@@ -236,14 +265,16 @@ class RayEngine:
         return ray
 
 
-def read_piece(what: Source | RolloutFile, format_: str | None, request: Request) -> Read:
+def read_piece(
+    what: Source | RolloutFile, format_: str | None, request: Request
+) -> Read:
     """Read a piece on a node; a file behind a URL is downloaded first, and deleted again."""
     copy = None
     try:
         if isinstance(what, Source):
             source, shown = what, what.path
         else:
-            from pytest_evalmetrics.rollouts.remote import find  # noqa: PLC0415 - takes an extra
+            from pytest_evalmetrics.rollouts.remote import find  # takes an extra
 
             (copy,) = find(what.url or "", fetch=True)
             source, shown = open_source(copy), Path(what.shown)

@@ -57,9 +57,15 @@ async def score_on(engine: RayEngine, work: Workload, root: Path) -> None:
         await asyncio.gather(*waiting, return_exceptions=True)
 
 
-async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Future[None]) -> None:
+async def _score(
+    engine: RayEngine, work: Workload, root: Path, lost: asyncio.Future[None]
+) -> None:
     # scorers that call endpoints await them in this process, as in a local run
-    own = {n: each for n, each in enumerate(work.scorers) if each.foreign and not each.calls}
+    own = {
+        n: each
+        for n, each in enumerate(work.scorers)
+        if each.foreign and not each.calls
+    }
     generator = None if work.answering is None else work.answering.generator
     target = generator if isinstance(generator, TargetGenerator) else None
     if not own and target is None:
@@ -74,7 +80,8 @@ async def _score(engine: RayEngine, work: Workload, root: Path, lost: asyncio.Fu
         at_once = _BATCH * most
     kit, unsendable = _pack(engine, work, own, root)
     # where this process finds modules ("" is its own folder), and the root
-    path = list(dict.fromkeys(str(Path(each).absolute()) for each in (*sys.path, str(root))))  # noqa: ASYNC240 - nothing is read
+    folders = (*sys.path, str(root))
+    path = list(dict.fromkeys(os.path.abspath(folder) for folder in folders))  # noqa: ASYNC240, PTH100 - "" is this folder
     pool = _Pool(engine, kit, unsendable, path, most, lanes, lost)
     async with aclosing(pool):
         far = {
@@ -110,7 +117,9 @@ class _FarScorer:
 # -- what workers need ----------------------------------------------------------------------
 
 
-def _pack(engine: RayEngine, work: Workload, own: Iterable[int], root: Path) -> tuple[bytes, str]:
+def _pack(
+    engine: RayEngine, work: Workload, own: Iterable[int], root: Path
+) -> tuple[bytes, str]:
     """Pickle the input of a worker, without secrets; return why the project's code is missing."""
     specs = {n: work.spec.scorers[n] for n in own}
     names = [
@@ -168,7 +177,9 @@ class _Pool:
     most: int  # workers
     lanes: int  # batches that each has at once
     lost: asyncio.Future[None]  # gets the error that ends the scoring
-    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = field(default_factory=asyncio.Queue)
+    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = field(
+        default_factory=asyncio.Queue
+    )
     slots: set[asyncio.Task[None]] = field(default_factory=set)
     ready: int = 0
 
@@ -218,7 +229,9 @@ class _Pool:
                         hint=f"{_CREATE_LATE}; or let every node see the project's folder, or "
                         "install it there as a package",
                     )
-                lanes += [asyncio.create_task(self._lane(actor)) for _ in range(self.lanes)]
+                lanes += [
+                    asyncio.create_task(self._lane(actor)) for _ in range(self.lanes)
+                ]
                 self.ready += 1
                 await asyncio.gather(*lanes)
             except self.engine.lost_errors:
@@ -261,7 +274,9 @@ class _Pool:
 class Worker:
     """Scores rows and calls the target; errors are returned, as Ray would change their class."""
 
-    async def begin(self, kit: bytes, path: list[str], folder: str) -> EvalMetricsError | None:
+    async def begin(
+        self, kit: bytes, path: list[str], folder: str
+    ) -> EvalMetricsError | None:
         """Import the project's code; return why that fails."""
         sys.path[:] = [*path, *(p for p in sys.path if p not in path)]
         with suppress(OSError):
@@ -275,10 +290,14 @@ class Worker:
                 return EngineError(f"a worker of the cluster has {versions}", hint=hint)
             for name, scorer in needs["registered"].items():
                 scorers.put(name, scorer)
-            self._functions: dict[int | None, Callable[..., Awaitable[Explained | str]]] = {}
+            self._functions: dict[
+                int | None, Callable[..., Awaitable[Explained | str]]
+            ] = {}
             for number, spec in needs["scorers"].items():
                 (bound,) = make_scorers((spec,), terms, lambda *_: 0)
-                self._functions[number] = partial(bound.score_with, calls=cast("Any", None))
+                self._functions[number] = partial(
+                    bound.score_with, calls=cast("Any", None)
+                )
             if target is not None:
                 targets.put(target.function, needs["function"])
                 self._functions[None] = TargetGenerator(target, terms).answer
@@ -292,11 +311,15 @@ class Worker:
             )
         return None
 
-    async def work(self, tasks: Sequence[Task]) -> list[Explained | str | EvalMetricsError]:
+    async def work(
+        self, tasks: Sequence[Task]
+    ) -> list[Explained | str | EvalMetricsError]:
         """Do tasks side by side; a scorer sees one row at a time."""
         return await asyncio.gather(*(self._do(*task) for task in tasks))
 
-    async def _do(self, function: int | None, *given: Any) -> Explained | str | EvalMetricsError:
+    async def _do(
+        self, function: int | None, *given: Any
+    ) -> Explained | str | EvalMetricsError:
         try:
             return await self._functions[function](*given)
         except EvalMetricsError as error:

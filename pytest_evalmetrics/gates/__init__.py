@@ -12,7 +12,9 @@ from pytest_evalmetrics.gates.expectations import check_numbers as check_numbers
 from pytest_evalmetrics.gates.expectations import check_threshold as check_threshold
 from pytest_evalmetrics.gates.expectations import check_thresholds as check_thresholds
 from pytest_evalmetrics.gates.expectations import few_numbers as few_numbers
-from pytest_evalmetrics.gates.expectations import misplaced_threshold as misplaced_threshold
+from pytest_evalmetrics.gates.expectations import (
+    misplaced_threshold as misplaced_threshold,
+)
 from pytest_evalmetrics.gates.expectations import missing_policy as missing_policy
 from pytest_evalmetrics.gates.expectations import unlabelled as unlabelled
 from pytest_evalmetrics.gates.regression import accepted as accepted

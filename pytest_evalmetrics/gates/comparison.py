@@ -14,7 +14,11 @@ from msgspec import structs
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.data import PairedMetric, TaskRewards, TaskRows
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.gates.randomization import extreme_test, relabel_whole, swap_test
+from pytest_evalmetrics.gates.randomization import (
+    extreme_test,
+    relabel_whole,
+    swap_test,
+)
 from pytest_evalmetrics.gates.run_noise import Runs, with_run_noise
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.sums import mean_of
@@ -29,7 +33,9 @@ if TYPE_CHECKING:
 LEVEL = 0.95
 _POWER = 0.8
 _NO_ROOM = 1e-12  # from the end of a rate's range
-_STEPS = 24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
+_STEPS = (
+    24  # halvings of the share that is lost, and rounds of a drop of swapped metrics
+)
 _SETTLED = 1e-3  # the largest relative change in the last of these rounds
 _CARRIERS = 10  # tasks on which a metric without an upper end has to rest
 
@@ -40,13 +46,19 @@ class Gated(msgspec.Struct, frozen=True):
     pair: PairedMetric  # the metric, on both sides
     rule: Rule
     line: int | None = None  # of the benchmark file that asks for it
-    gate_id: str = ""  # of the benchmark and the agent; with the task ids it seeds random numbers
+    gate_id: str = (
+        ""  # of the benchmark and the agent; with the task ids it seeds random numbers
+    )
     agent: str = ""  # where a benchmark has several
     worst: PairedMetric | None = None  # the same with missing rewards at their worst
     missing: float = 0.0  # the larger share of missing rewards of both sides
     estimate: Estimate | None = None  # the metric over all tasks of the run
-    runs: Runs | None = None  # of a baseline with several: their noise is added to that of tasks
-    stated: tuple[float, float] | None = None  # of aggregates: the drop's error, and its df
+    runs: Runs | None = (
+        None  # of a baseline with several: their noise is added to that of tasks
+    )
+    stated: tuple[float, float] | None = (
+        None  # of aggregates: the drop's error, and its df
+    )
 
 
 class Comparison(msgspec.Struct, kw_only=True):
@@ -71,16 +83,26 @@ class Comparison(msgspec.Struct, kw_only=True):
     # of no change in any task, by relabelling rollouts within the tasks; NaN where not needed
     p_rollouts: float = math.nan
     blind: str = ""  # why no drop of any size could be significant; empty if one could
-    by_rollouts: bool = False  # judged by rollouts alone: too few units for anything else
-    mde: float = math.nan  # the smallest drop that the test sees with 80 % power; NaN where unknown
+    by_rollouts: bool = (
+        False  # judged by rollouts alone: too few units for anything else
+    )
+    mde: float = (
+        math.nan
+    )  # the smallest drop that the test sees with 80 % power; NaN where unknown
     # where all tasks moved alike, which is where the standard error is 0: the upper bound on the
     # share of tasks that may do otherwise
     unseen: float | None = None
     draws: int = 0  # swaps behind `p`
-    carriers: float = 0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
+    carriers: float = (
+        0.0  # of a swapped metric: how many tasks it rests on, the unequal as fewer
+    )
     untested: str = ""  # why nothing could be tested
-    proven: tuple[object, ...] = ()  # of a metric of one task: those worse by their own rollouts
-    run_sd: float = math.nan  # the noise between runs beyond that of tasks; NaN if unknown
+    proven: tuple[
+        object, ...
+    ] = ()  # of a metric of one task: those worse by their own rollouts
+    run_sd: float = (
+        math.nan
+    )  # the noise between runs beyond that of tasks; NaN if unknown
 
     @property
     def pair(self) -> PairedMetric:
@@ -93,7 +115,9 @@ class Comparison(msgspec.Struct, kw_only=True):
         digest = blake2b(digest_size=16)
         for task in map(str, self.pair.tasks):
             digest.update(f"{len(task)}:{task}".encode("utf-8", "surrogatepass"))
-        return stats.seed_of(f"{self.gated.gate_id}::{self.pair.name}", digest.hexdigest())
+        return stats.seed_of(
+            f"{self.gated.gate_id}::{self.pair.name}", digest.hexdigest()
+        )
 
     @property
     def worse_and_better(self) -> tuple[int, int]:
@@ -157,13 +181,20 @@ class Comparison(msgspec.Struct, kw_only=True):
             self.result = stats.StatResult("swapped sides", 1.0, se=0.0)
         else:
             self.result, self.influence, self.draws = swap_test(
-                pair, rule, self.damage, level=LEVEL, seed=self.seed, clusters=self.clusters
+                pair,
+                rule,
+                self.damage,
+                level=LEVEL,
+                seed=self.seed,
+                clusters=self.clusters,
             )
         if self.draws:
             df = self.units - 1
             tail, p = (1 - LEVEL) / 2, self.result.p
             half = stats.t_ppf(1 - tail, max(df, 1)) * (self.result.se or math.nan)
-            if p < tail and half > self.drop > 0:  # swaps spread a large drop of a median further
+            if (
+                p < tail and half > self.drop > 0
+            ):  # swaps spread a large drop of a median further
                 half = self.drop * stats.normal_ppf(tail) / stats.normal_ppf(p)
             self.result = structs.replace(self.result, df=df).around(self.drop, half)
             if pair.bounded:
@@ -179,12 +210,16 @@ class Comparison(msgspec.Struct, kw_only=True):
         name = "Welch's t of the stated standard errors, unpaired"
         half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
         self.result = stats.StatResult(name, p, df=df, se=se).around(self.drop, half)
-        self.mde = stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
+        self.mde = (
+            stats.mde_factor(df, self.gated.rule.alpha) * se if se > 0 else math.nan
+        )
 
     def _test_by_relabelling(self) -> None:
         """Test by rollouts where sides are unequal, or if there are too few units."""
         pair, alpha, sign = self.pair, self.gated.rule.alpha, self.gated.rule.sign
-        unequal = bool((pair.rewards_baseline.counts != pair.rewards_current.counts).any())
+        unequal = bool(
+            (pair.rewards_baseline.counts != pair.rewards_current.counts).any()
+        )
         clustered = self.clusters is not None
         if 0.5**self.units >= alpha:
             self.blind = too_few(self.units, "cluster" if clustered else "task", alpha)
@@ -209,7 +244,9 @@ class Comparison(msgspec.Struct, kw_only=True):
     def _test_one_task(self) -> None:
         alpha = self.gated.rule.alpha
         self.p_rollouts, least, worst = extreme_test(self.pair, self.gated.rule.sign)
-        self.result = stats.StatResult("relabelled rollouts of each task", self.p_rollouts)
+        self.result = stats.StatResult(
+            "relabelled rollouts of each task", self.p_rollouts
+        )
         self.by_rollouts = True
         self.proven = tuple(self.pair.tasks[i] for i in worst)
         if least >= alpha:
@@ -237,7 +274,9 @@ class Comparison(msgspec.Struct, kw_only=True):
             return factor * self.result.se
         ends = (low, high) if sign > 0 else (high, low)
         rewards, counts = pair.rewards_current, pair.rewards_current.counts
-        passes = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
+        passes = np.add.reduceat(
+            rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
+        )
         most = int(counts.max()) + 1
         passes += counts * most
         kinds, times = np.unique(passes, return_counts=True)
@@ -248,7 +287,10 @@ class Comparison(msgspec.Struct, kw_only=True):
         held = stats.two_valued(sizes[:, None], upto, ends, _statistic(pair, rewards))
         n = len(counts)
         before = np.bincount(kind, weights=pair.baseline)
-        squares, mean = float(pair.baseline @ pair.baseline), float(pair.baseline.mean())
+        squares, mean = (
+            float(pair.baseline @ pair.baseline),
+            float(pair.baseline.mean()),
+        )
 
         def lost(share: float) -> tuple[float, float]:
             """Return the drop where such a share is lost, and its standard error."""
@@ -286,7 +328,10 @@ class Comparison(msgspec.Struct, kw_only=True):
             critical = se * (1 + times) / 2
             if not grows:
                 critical = math.hypot(se, drop / math.sqrt(self.units))
-            last, drop = drop, t_fail * critical + t_power * se * math.sqrt((1 + times**2) / 2)
+            last, drop = (
+                drop,
+                t_fail * critical + t_power * se * math.sqrt((1 + times**2) / 2),
+            )
         return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan
 
 
@@ -342,7 +387,9 @@ def _relabelled(
     means, statistic = (_means(one), _means(other)), _statistic(pair, one)
     # is it the mean of a task's rewards, of these at least?
     if pair.difference is not None:
-        if influence is None or not np.allclose(influence, sign * (means[0] - means[1])):
+        if influence is None or not np.allclose(
+            influence, sign * (means[0] - means[1])
+        ):
             return relabel_whole(pair, sign, seed=seed)
     elif not isinstance(one, TaskRows) and all(
         v is not None and np.allclose(v, m, rtol=1e-9, atol=0)
@@ -354,22 +401,32 @@ def _relabelled(
     return result.p, result.mid_p
 
 
-def _statistic(pair: PairedMetric, like: TaskRewards) -> Callable[[Floats, Ints], Floats] | None:
+def _statistic(
+    pair: PairedMetric, like: TaskRewards
+) -> Callable[[Floats, Ints], Floats] | None:
     """Return what values tasks of other rewards, and where these begin; None for their mean."""
     values = pair.task_values
-    return None if values is None else lambda v, o: values(replace(like, values=v, offsets=o))
+    return (
+        None
+        if values is None
+        else lambda v, o: values(replace(like, values=v, offsets=o))
+    )
 
 
 def _means(rewards: TaskRewards) -> Floats:
     sums = np.add.reduceat(np.append(rewards.numbers, 0.0), rewards.offsets[:-1])
-    return np.asarray(np.where(rewards.counts > 0, sums, 0.0) / np.maximum(rewards.counts, 1))
+    return np.asarray(
+        np.where(rewards.counts > 0, sums, 0.0) / np.maximum(rewards.counts, 1)
+    )
 
 
 def _span(pair: PairedMetric) -> float:
     if pair.bounded:
         return 1.0
     values = [side for side in (pair.baseline, pair.current) if side is not None]
-    seen = np.concatenate(values or [pair.rewards_baseline.numbers, pair.rewards_current.numbers])
+    seen = np.concatenate(
+        values or [pair.rewards_baseline.numbers, pair.rewards_current.numbers]
+    )
     return float(np.ptp(seen)) if seen.size else math.nan
 
 
@@ -383,7 +440,9 @@ def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) ->
         middle = (low + high) / 2
         drop, se = lost(middle)
         low, high = (middle, high) if drop < factor * se else (low, middle)
-    return float(f"{drop:.6g}")  # further digits depend on the processor, not on the rollouts
+    return float(
+        f"{drop:.6g}"
+    )  # further digits depend on the processor, not on the rollouts
 
 
 def _binomial(trials: Ints, width: int, chance: float) -> Floats:

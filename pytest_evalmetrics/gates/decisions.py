@@ -33,7 +33,9 @@ _HINTS = {  # by a decision's `why`
     "blind": "look at the tasks; to be sure add tasks, or record more rollouts of each on both "
     "sides; if the change is intended, {accept}",
     "run": "look at the tasks; if the change is intended, {accept}",
-    **dict.fromkeys(("missing", "missing_decides"), "complete the run: score what has no reward"),
+    **dict.fromkeys(
+        ("missing", "missing_decides"), "complete the run: score what has no reward"
+    ),
 }
 _MORE = "record more rollouts of each task, or more tasks, on both sides"
 
@@ -106,7 +108,9 @@ class Rule(msgspec.Struct, frozen=True):
     alpha: float  # the levels at which the statistical rules fail, and warn
     warn_alpha: float
     max_drop: float  # in the metric's unit; a share for relative
-    require_mde: float | None = None  # the smallest drop that has to be visible with 80 % power
+    require_mde: float | None = (
+        None  # the smallest drop that has to be visible with 80 % power
+    )
     benchmarks: int = 1  # of the run that share `alpha`; 1 where each has its own
     own: GateRule | None = None  # a rule that is not built in
 
@@ -133,19 +137,27 @@ class Rule(msgspec.Struct, frozen=True):
     @property
     def tests(self) -> bool:
         """Whether its verdict rests on a p value."""
-        return self.name in ("statistical", "practical") or getattr(self.own, "tests", False)
+        return self.name in ("statistical", "practical") or getattr(
+            self.own, "tests", False
+        )
 
     def allowed(self, baseline: float) -> float | None:
         """Return the drop that a rule without a test allows; None for one that tests."""
         # For ``relative`` the mean over tasks of (1 - share) * baseline - current is above 0 where
         # the mean drop is above share * baseline, by the size of a negative baseline.
-        drops = {"exact": 0.0, "absolute": self.max_drop, "relative": self.max_drop * abs(baseline)}
+        drops = {
+            "exact": 0.0,
+            "absolute": self.max_drop,
+            "relative": self.max_drop * abs(baseline),
+        }
         return drops.get(self.name)
 
     def exceeds(self, drop: float, baseline: float, current: float) -> bool:
         """Whether a drop exceeds the limit of a rule without a test, allowing for rounding."""
         allowed = self.allowed(baseline)
-        scale = max(abs(baseline), abs(current), 1.0 if self.name == "absolute" else 0.0)
+        scale = max(
+            abs(baseline), abs(current), 1.0 if self.name == "absolute" else 0.0
+        )
         return allowed is not None and drop > allowed + _SLACK * scale
 
     def hint(self, decision: Decision, accept: str) -> str:
@@ -182,10 +194,15 @@ def decide(comparison: Comparison, rule: Rule, p: float) -> Decision:
         decision = _significant(comparison, rule, p)
     elif rule.name == "noninferior":
         upper, result = math.nan, comparison.result
-        if comparison.unseen is not None:  # all tasks moved alike, so that there is no spread
+        if (
+            comparison.unseen is not None
+        ):  # all tasks moved alike, so that there is no spread
             upper = comparison.drop + comparison.unseen * comparison.span
         elif result.se > 0:
-            upper = comparison.drop + stats.t_ppf(1 - rule.alpha, max(result.df, 1)) * result.se
+            upper = (
+                comparison.drop
+                + stats.t_ppf(1 - rule.alpha, max(result.df, 1)) * result.se
+            )
             upper = max(upper, _with_unseen(comparison, rule.alpha))
         decision = _noninferior(comparison.drop, upper, rule, "", comparison.untested)
     else:
@@ -208,7 +225,10 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
         interval=(comparison.result.low, comparison.result.high),
         p=p,
         differences=comparison.damage,
-        **{name: getattr(rule, name) for name in ("direction", "max_drop", "alpha", "warn_alpha")},
+        **{
+            name: getattr(rule, name)
+            for name in ("direction", "max_drop", "alpha", "warn_alpha")
+        },
     )
     answer: Any
     who = f"the gate rule {rule.name}, asked about {pair.name},"
@@ -216,7 +236,9 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
         answer = own.decide(change)
     except Exception as error:
         raise MetricError(raised_words(error, who)[1]) from error
-    verdict, reason = answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")  # noqa: PLR2004
+    verdict, reason = (
+        answer if isinstance(answer, tuple) and len(answer) == 2 else (answer, "")
+    )
     if not isinstance(verdict, Verdict) or not isinstance(reason, str):
         expected = "expected a Verdict, or a Verdict and its reason"
         raise MetricError(f"{who} returned {answer!r:.80}: {expected}")
@@ -226,7 +248,9 @@ def _decided(own: GateRule, comparison: Comparison, rule: Rule, p: float) -> Dec
 
 def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # noqa: PLR0911 - a table
     pair, least = comparison.pair, rule.max_drop if rule.name == "practical" else 0.0
-    if comparison.drop <= _SLACK * max(abs(pair.value_baseline), abs(pair.value_current)):
+    if comparison.drop <= _SLACK * max(
+        abs(pair.value_baseline), abs(pair.value_current)
+    ):
         return Decision(Verdict.PASS)
     if comparison.drop < least - _SLACK:
         small = f"a real drop (p = {p:.2g}), but under max_drop {least:.4g}"
@@ -240,8 +264,13 @@ def _significant(comparison: Comparison, rule: Rule, p: float) -> Decision:  # n
         return Decision(Verdict.INCONCLUSIVE, "untested", comparison.untested or few)
     if p < rule.alpha:
         of = f"p < {rule.alpha:g}, but one of {rule.benchmarks} benchmarks may be by chance"
-        if 0.5**comparison.units * rule.benchmarks >= rule.alpha and not comparison.by_rollouts:
-            return Decision(Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that")
+        if (
+            0.5**comparison.units * rule.benchmarks >= rule.alpha
+            and not comparison.by_rollouts
+        ):
+            return Decision(
+                Verdict.INCONCLUSIVE, "run", f"{of}, and it can't be surer than that"
+            )
         return Decision(Verdict.WARN, reason=of)
     worst = 0.0 if rule.sign > 0 else 1.0
     if pair.bounded and pair.current is not None and (pair.current == worst).all():
@@ -257,11 +286,15 @@ def _with_unseen(comparison: Comparison, alpha: float) -> float:
     if comparison.pair.difference is not None or np.count_nonzero(damage) >= _FEW:
         return -math.inf
     losses = damage.clip(min=0).sum() / comparison.span
-    most = stats.zero_flip_bound(comparison.units, alpha, losses * comparison.units / len(damage))
+    most = stats.zero_flip_bound(
+        comparison.units, alpha, losses * comparison.units / len(damage)
+    )
     return float(damage.clip(max=0).mean() + comparison.span * most)
 
 
-def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: str) -> Decision:
+def _noninferior(
+    drop: float, upper: float, rule: Rule, changed: str, untested: str
+) -> Decision:
     """Pass where the drop is shown to be at most the largest allowed one; NaN is no upper bound."""
     if drop > rule.max_drop + _SLACK:
         return Decision(Verdict.FAIL, reason=changed)
@@ -271,16 +304,24 @@ def _noninferior(drop: float, upper: float, rule: Rule, changed: str, untested: 
     if upper <= rule.max_drop + _SLACK:
         return Decision(Verdict.PASS)
     reason = f"the drop may be as large as {upper:.3g}, which is more than {rule.max_drop:.4g}: "
-    return Decision(Verdict.INCONCLUSIVE, "not_shown", f"{reason}not shown to be no worse")
+    return Decision(
+        Verdict.INCONCLUSIVE, "not_shown", f"{reason}not shown to be no worse"
+    )
 
 
 def _powerful(comparison: Comparison, wanted: float) -> Decision | None:
     """Return INCONCLUSIVE if the test could miss a drop of `wanted`, else None."""
-    visible = comparison.mde if comparison.unseen is None else comparison.unseen * comparison.span
+    visible = (
+        comparison.mde
+        if comparison.unseen is None
+        else comparison.unseen * comparison.span
+    )
     if visible <= wanted:
         return None
     if comparison.unseen is not None:
-        limit = f"no two tasks moved differently, but a drop of {visible:.3g} may go unseen"
+        limit = (
+            f"no two tasks moved differently, but a drop of {visible:.3g} may go unseen"
+        )
     elif math.isfinite(visible):
         limit = f"80 % power to see drops of {visible:.3g} or more"
     else:
@@ -310,7 +351,9 @@ def check_value(
     else:
         higher = rule.sign > 0
         drop = recorded - value if higher else value - recorded
-        changed = f"{name} {'fell' if higher else 'rose'} from {recorded:.6g} to {value:.6g}"
+        changed = (
+            f"{name} {'fell' if higher else 'rose'} from {recorded:.6g} to {value:.6g}"
+        )
         changed += f" ({against})" if against else ""
         if rule.name == "noninferior" and interval is not None:
             upper = recorded - interval.low if higher else interval.high - recorded
@@ -319,7 +362,9 @@ def check_value(
             reason = f"{name} is computed by a hook, without tasks: rule {rule.name} can't test it"
             if against:
                 why = f": {estimate.reason}" if estimate.reason else ""
-                reason = f"{name} has no interval{why}: the rule {rule.name} can't judge it"
+                reason = (
+                    f"{name} has no interval{why}: the rule {rule.name} can't judge it"
+                )
             decision = Decision(Verdict.INCONCLUSIVE, "untested", reason)
         elif rule.exceeds(drop, recorded, value):
             decision = Decision(Verdict.FAIL, reason=changed)

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.gates.sequential import Look
 
-_DEFAULT_MAX_MISSING = 0.05  # with more than this share left out it is another benchmark
+_DEFAULT_MAX_MISSING = (
+    0.05  # with more than this share left out it is another benchmark
+)
 _SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
@@ -43,7 +45,12 @@ class Completeness:
     # `agent` is empty if there is one; `expected` has the rollouts of each task, (tasks,).
 
     def __init__(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> None:
-        self.benchmark, self.spec, self.agent, self.table = benchmark, benchmark.spec, agent, table
+        self.benchmark, self.spec, self.agent, self.table = (
+            benchmark,
+            benchmark.spec,
+            agent,
+            table,
+        )
         self.most = int(table.counts.max(initial=0))
         asked, n = self.spec.expect.rollouts, self.spec.num_samples or self.most
         # rollouts that each task should have; None if any number will do
@@ -62,14 +69,18 @@ class Completeness:
     def checks(self) -> list[Check]:
         """Check the tasks, the rollouts of each task, and the missing rewards."""
         missing = self._missing()
-        few_allowed = missing.verdict is Verdict.PASS  # so few that max_missing allows them
+        few_allowed = (
+            missing.verdict is Verdict.PASS
+        )  # so few that max_missing allows them
         checks = (self._tasks(), self._rollouts(allowed=few_allowed), missing)
         return [check for check in checks if check is not None]
 
     def notes(self) -> tuple[str, ...]:
         """Report the checks that the benchmark file lacks, and the lines that add them."""
         spec, tasks = self.spec, len(self.table.tasks)
-        if spec.expect.tasks is not None or spec.baseline is not None:  # the task list is known
+        if (
+            spec.expect.tasks is not None or spec.baseline is not None
+        ):  # the task list is known
             return ()
         count = many(tasks, "task") + (f" of {self.agent}" if self.agent else "")
         unchecked = f"completeness is unchecked: {count} {'was' if tasks == 1 else 'were'} found, "
@@ -88,14 +99,22 @@ class Completeness:
             return None
         reason = hint = ""
         if tasks < wanted.min:
-            reason = f"{of_many(wanted.min - tasks, wanted.min, 'task', 'is')} missing: "
+            reason = (
+                f"{of_many(wanted.min - tasks, wanted.min, 'task', 'is')} missing: "
+            )
             reason += f"{tasks} {'was' if tasks == 1 else 'were'} found"
-            hint = "complete the run; or, where the benchmark has shrunk, set expect.tasks"
+            hint = (
+                "complete the run; or, where the benchmark has shrunk, set expect.tasks"
+            )
         elif not wanted.allows(tasks):
-            reason = f"{many(tasks, 'task', 'was')} found, {tasks - wanted.min} too many"
+            reason = (
+                f"{many(tasks, 'task', 'was')} found, {tasks - wanted.min} too many"
+            )
             hint = "look for another run's rollouts in the files; if it has grown, set expect.tasks"
         path = "expect", "tasks"
-        return self._check("tasks", tasks, _bound(wanted), path, reason=reason, hint=hint)
+        return self._check(
+            "tasks", tasks, _bound(wanted), path, reason=reason, hint=hint
+        )
 
     def _rollouts(self, *, allowed: bool) -> Check | None:
         wanted, counts, names = self.wanted, self.table.counts, self.table.tasks
@@ -104,7 +123,9 @@ class Completeness:
         stated = self.spec.expect.rollouts is not None
         value, reason, hint = int(counts.min(initial=self.most)), "", ""
         few = np.flatnonzero(counts < wanted.min).tolist()
-        more = [] if wanted.max is None else np.flatnonzero(counts > wanted.max).tolist()
+        more = (
+            [] if wanted.max is None else np.flatnonzero(counts > wanted.max).tolist()
+        )
         if more:
             value = self.most
             each = [f"task {names[i]} has {counts[i]}" for i in more]
@@ -120,7 +141,9 @@ class Completeness:
             allow = "expect: {max_missing: 2%}, or expect: {rollouts: any}"
             hint = "" if allowed else f"complete the run; or allow it: {allow}"
         path = ("expect", "rollouts") if stated else ("num_samples",)
-        return self._check("rollouts", value, _bound(wanted), path, reason=reason, hint=hint)
+        return self._check(
+            "rollouts", value, _bound(wanted), path, reason=reason, hint=hint
+        )
 
     def _missing(self) -> Check:
         meaning, limit = missing_policy(self.spec.expect)
@@ -144,7 +167,9 @@ class Completeness:
         elif unscored:
             reason += ": left out"
         path = "expect", "max_missing"
-        return self._check("missing", share, f"<= {limit:.12g}", path, reason=reason, hint=hint)
+        return self._check(
+            "missing", share, f"<= {limit:.12g}", path, reason=reason, hint=hint
+        )
 
     def _what_is_missing(self, unscored: int) -> str:
         parts = []
@@ -157,11 +182,16 @@ class Completeness:
             if self.rewards is None:
                 columns = ", ".join(self.spec.row_columns)
                 what = f"not all of {columns}" if ", " in columns else f"no {columns}"
-            tasks = [self.table.tasks[i] for i in np.unique(self.table.task[self.lacking]).tolist()]
+            tasks = [
+                self.table.tasks[i]
+                for i in np.unique(self.table.task[self.lacking]).tolist()
+            ]
             parts.append(f"{has} {what} (task {listed(tasks)})")
         return " and ".join(parts)
 
-    def _check(self, name: str, value: float, bound: str, path: Sequence[str], **why: str) -> Check:
+    def _check(
+        self, name: str, value: float, bound: str, path: Sequence[str], **why: str
+    ) -> Check:
         line = self.benchmark.line_of(*path)
         return _complete(name, value, bound, agent=self.agent, line=line, **why)
 
@@ -176,14 +206,19 @@ def _complete(name: str, value: float, bound: str, *, hint: str, **more: Any) ->
     return Check("expect", name, verdict, value=value, bound=bound, hint=hint, **more)
 
 
-def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iterator[Check]:
+def check_numbers(
+    benchmark: Benchmark, agent: str, result: AgentResult
+) -> Iterator[Check]:
     """Check the missing share of scores with thresholds, other than the reward."""
     _, limit = missing_policy(benchmark.spec.expect)
     checked = set()
     for name in benchmark.spec.thresholds:
         estimate = result.estimates[name]
         of = estimate.score or estimate.name
-        if not _lacks(estimate, benchmark.spec.reward) or (of, estimate.missing) in checked:
+        if (
+            not _lacks(estimate, benchmark.spec.reward)
+            or (of, estimate.missing) in checked
+        ):
             continue
         checked.add((of, estimate.missing))
         share = estimate.missing / (estimate.missing + estimate.rollouts)
@@ -196,7 +231,13 @@ def check_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> Iter
             hint = "complete the run; or say how many may lack it: expect: {max_missing: 2%}"
         line, bound = benchmark.line_of("thresholds", name), f"<= {limit:.12g}"
         yield _complete(
-            f"missing/{of}", share, bound, agent=agent, reason=reason, hint=hint, line=line
+            f"missing/{of}",
+            share,
+            bound,
+            agent=agent,
+            reason=reason,
+            hint=hint,
+            line=line,
         )
 
 
@@ -206,7 +247,8 @@ def few_numbers(benchmark: Benchmark, agent: str, result: AgentResult) -> list[s
     return [
         f"{of}{estimate.name} is of {estimate.rollouts} rollouts: {_without(estimate)}"
         for name in dict.fromkeys((*spec.metrics, *(spec.key_metrics or ())))
-        if name not in spec.thresholds and _lacks(estimate := result.estimates[name], spec.reward)
+        if name not in spec.thresholds
+        and _lacks(estimate := result.estimates[name], spec.reward)
     ]
 
 
@@ -214,14 +256,21 @@ def unlabelled(benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterato
     """Report rollouts that belong to no group of a field by which metrics are gated."""
     for field in sorted(fields_of((*benchmark.spec.gated, *benchmark.spec.thresholds))):
         if lacking := int(table.lacking((field,)).sum()):
-            of, what = f"{agent}: " if agent else "", of_many(lacking, len(table), "rollout", "has")
+            of, what = (
+                f"{agent}: " if agent else "",
+                of_many(lacking, len(table), "rollout", "has"),
+            )
             yield f"{of}{what} no {field}, so that no gated metric of its values counts them"
 
 
-def misplaced_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -> list[str]:
+def misplaced_threshold(
+    benchmark: Benchmark, agent: str, table: RolloutTable
+) -> list[str]:
     """Report a pass_threshold on another scale than the rewards: none of them passes, or each."""
     spec, rewards = benchmark.spec, table.scores.get(benchmark.spec.reward)
-    chosen = () if spec.metrics == type(spec).metrics else spec.metrics  # not the default ones
+    chosen = (
+        () if spec.metrics == type(spec).metrics else spec.metrics
+    )  # not the default ones
     names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
     rates = [name for name in names if is_rate(name)]
     if rewards is None or not rates or not np.isfinite(rewards).any():
@@ -229,13 +278,21 @@ def misplaced_threshold(benchmark: Benchmark, agent: str, table: RolloutTable) -
     least, best = np.nanmin(rewards), np.nanmax(rewards)
     limit = f"pass_threshold {spec.pass_threshold:.12g}"
     if 0 < best < spec.pass_threshold:
-        what, end = f"no {spec.reward} reaches {limit} (the largest is {best:.4g})", "above 0"
+        what, end = (
+            f"no {spec.reward} reaches {limit} (the largest is {best:.4g})",
+            "above 0",
+        )
     elif spec.pass_threshold <= 0 <= least:
-        what, end = f"each {spec.reward} reaches {limit} (the least is {least:.4g})", "below 1"
+        what, end = (
+            f"each {spec.reward} reaches {limit} (the least is {least:.4g})",
+            "below 1",
+        )
     else:
         return []
     note = f"{f'{agent}: ' if agent else ''}{what}, so that {', '.join(rates)} can't be {end}: "
-    return [f"{note}set pass_threshold, line {benchmark.line_of('pass_threshold')}, to what passes"]
+    return [
+        f"{note}set pass_threshold, line {benchmark.line_of('pass_threshold')}, to what passes"
+    ]
 
 
 def _lacks(estimate: Estimate, reward: str) -> bool:
@@ -262,7 +319,9 @@ def check_thresholds(
         interval = intervals.get(name, estimate.interval)
         check = check_threshold(estimate, threshold, agent, line, interval)
         if look is not None:
-            sure = look.settles(estimate.value, estimate.interval, threshold.min, threshold.max)
+            sure = look.settles(
+                estimate.value, estimate.interval, threshold.min, threshold.max
+            )
             check = replace(check, evidence={"look": look.evidence(settled=sure)})
         yield check
 
@@ -281,7 +340,11 @@ def blind_thresholds(benchmark: Benchmark) -> Iterator[str]:
 
 
 def check_threshold(
-    estimate: Estimate, threshold: Threshold, agent: str, line: int, interval: Interval | None
+    estimate: Estimate,
+    threshold: Threshold,
+    agent: str,
+    line: int,
+    interval: Interval | None,
 ) -> Check:
     """Compare an estimate, or an end of `interval`, with a threshold; INCONCLUSIVE if undefined."""
     value, subject, hint = estimate.value, estimate.name, ""
@@ -290,7 +353,10 @@ def check_threshold(
         reason = f"{subject} is undefined: {estimate.reason}"
         return check(Verdict.INCONCLUSIVE, bound=str(threshold), reason=reason)
     if threshold.bound != "point" and interval is None:
-        verdict, reason = Verdict.INCONCLUSIVE, f"{subject} has no interval: {estimate.reason}"
+        verdict, reason = (
+            Verdict.INCONCLUSIVE,
+            f"{subject} has no interval: {estimate.reason}",
+        )
         hint = "drop `bound:`, or gate a metric that has an interval"
     else:
         if interval is not None and threshold.bound != "point":
@@ -301,7 +367,9 @@ def check_threshold(
         if reason and estimate.of_tasks:
             reason += f" (of {', '.join(estimate.of_tasks)})"
     bound = threshold.described
-    return check(verdict, value=value, bound=bound, reason=reason, hint=hint, estimate=estimate)
+    return check(
+        verdict, value=value, bound=bound, reason=reason, hint=hint, estimate=estimate
+    )
 
 
 def _broken(subject: str, value: float, threshold: Threshold) -> str:

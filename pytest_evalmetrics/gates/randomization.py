@@ -27,7 +27,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates.decisions import Rule
     from pytest_evalmetrics.stats.basics import Floats, Ints
 
-_ONE_BY_ONE = 512  # tasks that are left out and swapped one by one; else in random groups
+_ONE_BY_ONE = (
+    512  # tasks that are left out and swapped one by one; else in random groups
+)
 _GROUPS, _LARGE_GROUPS = 200, 64
 _LARGE = 100_000
 _EVALUATIONS, _LARGE_EVALUATIONS, _MORE = 500, 100, 2_000
@@ -38,7 +40,13 @@ _TIE = 1e-9  # relative: equal but for rounding
 
 
 def swap_test(
-    pair: PairedMetric, rule: Rule, drops: Floats, *, level: float, seed: int, clusters: Ints | None
+    pair: PairedMetric,
+    rule: Rule,
+    drops: Floats,
+    *,
+    level: float,
+    seed: int,
+    clusters: Ints | None,
 ) -> tuple[stats.StatResult, Floats, int]:
     """Test the damage of a metric by swapping the sides of tasks, or clusters of tasks.
 
@@ -70,11 +78,15 @@ def swap_test(
         damage = pseudo[codes]
     linear = stats.mean_test(damage, clusters, level)
     observed = mixed(None)
-    tie = _TIE * max(abs(pair.value_baseline), abs(pair.value_current), abs(observed[0]))
+    tie = _TIE * max(
+        abs(pair.value_baseline), abs(pair.value_current), abs(observed[0])
+    )
     every = counted is None and len(pseudo) <= _ENUMERATED
     for most in (_EVALUATIONS if n <= _LARGE else _LARGE_EVALUATIONS, _MORE):
         drawn = _swapped(mixed, len(pseudo), rng, most, by_unit=counted is None)
-        if not math.isnan(linear.p) and np.allclose(drawn[0], drawn[1], rtol=1e-6, atol=tie):
+        if not math.isnan(linear.p) and np.allclose(
+            drawn[0], drawn[1], rtol=1e-6, atol=tie
+        ):
             return linear, damage, 0
         ranked = _reached(drawn[2], observed[2], _TIE * float(np.abs(drops).sum()))
         reached = _reached(drawn[0], observed[0], tie, ranked)
@@ -87,13 +99,17 @@ def swap_test(
         if every or abs(p - rule.alpha) >= _CLOSE * error:
             break
     # the spread under no change: that of the swaps, less the part that the damage itself adds
-    spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(linear.units, 1)
+    spread = float((damages @ damages) / len(damages)) - observed[0] ** 2 / max(
+        linear.units, 1
+    )
     se = float(f"{math.sqrt(spread) if spread > 0 else linear.se:.6g}")
     return stats.StatResult("swapped sides", p, se=se), damage, len(damages)
 
 
 # the units that change sides, or None -> the damage, its linear approximation, the sum of drops
-_Mixed = Callable[["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float, float]]
+_Mixed = Callable[
+    ["NDArray[np.bool_] | np.random.Generator | None"], tuple[float, float, float]
+]
 
 
 def _by_unit(
@@ -159,7 +175,11 @@ def _by_value(pair: PairedMetric, sign: float) -> tuple[_Mixed, Floats, Floats] 
             return whole, float(pseudo @ times / n), float(drop @ times)
         moved = chosen.binomial(times, 0.5).astype(float)
         stay = times - 2 * moved
-        return damage(times - moved, moved), float(pseudo @ stay / n), float(drop @ stay)
+        return (
+            damage(times - moved, moved),
+            float(pseudo @ stay / n),
+            float(drop @ stay),
+        )
 
     return mixed, pseudo, pseudo[kind]
 
@@ -173,15 +193,21 @@ def _swapped(
     if not by_unit:
         choices = [rng] * most
     elif units <= _ENUMERATED:
-        choices = (np.arange(1 << (units - 1))[:, None] >> np.arange(units) & 1).astype(bool)
+        choices = (np.arange(1 << (units - 1))[:, None] >> np.arange(units) & 1).astype(
+            bool
+        )
     else:
-        choices = rng.random((most, units)) < 0.5  # noqa: PLR2004 - a fair coin
-        choices[0] = False  # the observed choice counts as one: a p of 0 would claim too much
+        choices = rng.random((most, units)) < 0.5  # a fair coin
+        choices[0] = (
+            False  # the observed choice counts as one: a p of 0 would claim too much
+        )
     half = np.array([mixed(choice) for choice in choices])
     return np.concatenate((half, -half)).T
 
 
-def _reached(draws: Floats, seen: float, tie: float, tied: Floats | float = 0.5) -> Floats:
+def _reached(
+    draws: Floats, seen: float, tie: float, tied: Floats | float = 0.5
+) -> Floats:
     """Count each draw that is beyond what was seen; a tie counts half, which makes a mid-p."""
     return np.where(draws > seen + tie, 1.0, np.where(draws >= seen - tie, tied, 0.0))
 
@@ -197,9 +223,14 @@ def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float,
     task, values = task[order], np.concatenate((one.values, other.values))[order]
     within = np.arange(len(task)) - (one.offsets + other.offsets)[task]
     to_baseline = within < one.counts[task]
-    weights = np.where(to_baseline, 1 / one.counts[task], -1 / other.counts[task]) * sign
+    weights = (
+        np.where(to_baseline, 1 / one.counts[task], -1 / other.counts[task]) * sign
+    )
     seen = sign * (pair.value_baseline - pair.value_current), float(weights @ values)
-    ties = _TIE * max(abs(pair.value_baseline), abs(pair.value_current)), _TIE * len(pair.tasks)
+    ties = (
+        _TIE * max(abs(pair.value_baseline), abs(pair.value_current)),
+        _TIE * len(pair.tasks),
+    )
     rng = np.random.Generator(np.random.PCG64(seed))
     draws = np.array([seen] * _EVALUATIONS)
     for draw in range(1, _EVALUATIONS):
@@ -243,7 +274,9 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
     coded = one.counts * sizes + other.counts
     codes = np.unique(coded)  # its inverse would take four times the memory
     both = (divmod(code, sizes) for code in codes.tolist())
-    reach = np.array([1 / math.comb(a + b, a) for a, b in both])[np.searchsorted(codes, coded)]
+    reach = np.array([1 / math.comb(a + b, a) for a, b in both])[
+        np.searchsorted(codes, coded)
+    ]
     constant = np.maximum(*highs) == np.minimum(*lows)
     could = (reach <= p * (1 + _TIE)) & ~constant
     adjusted = 1.0
@@ -256,6 +289,6 @@ def extreme_test(pair: PairedMetric, sign: float) -> tuple[float, float, list[in
         so_many = stats.binom_sf(at_least, int(could.sum()), p)
         adjusted = min(any_could, any_lower + so_many)
     least = float(reach.min(initial=1.0))
-    worst = np.flatnonzero(single <= 0.05)  # noqa: PLR2004 - worth a look
+    worst = np.flatnonzero(single <= 0.05)  # worth a look
     worst = worst[np.argsort(single[worst], kind="stable")]
     return min(adjusted, 1.0), least, worst.tolist()

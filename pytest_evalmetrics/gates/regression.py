@@ -59,7 +59,11 @@ def check_regression(
     comparisons, at_worst = [], []
     bounds: list[StopBounds | None] = []
     for metric in gated:
-        alpha, counts, bound = metric.rule.alpha, metric.pair.rewards_baseline.counts, None
+        alpha, counts, bound = (
+            metric.rule.alpha,
+            metric.pair.rewards_baseline.counts,
+            None,
+        )
         if look is not None and metric.rule.tests and len(counts):
             bound = look.bounds(alpha, float(counts.mean()))
             alpha = look.level(bound)
@@ -91,8 +95,14 @@ def check_regression(
         }
         if decision.why == "blind":
             evidence["blind"] = decision.reason
-        if look is not None and bound is not None and not math.isnan(comparison.result.p):
-            evidence["look"] = look.of_gate(bound, decision, comparison.result, worst.result.p)
+        if (
+            look is not None
+            and bound is not None
+            and not math.isnan(comparison.result.p)
+        ):
+            evidence["look"] = look.of_gate(
+                bound, decision, comparison.result, worst.result.p
+            )
         check = Check(
             "baseline",
             metric.pair.name,
@@ -117,7 +127,11 @@ def accepted(check: Check) -> Check:
 
 
 def _decide(
-    comparison: Comparison, p: float, worst: Comparison, p_at_worst: float, min_coverage: float
+    comparison: Comparison,
+    p: float,
+    worst: Comparison,
+    p_at_worst: float,
+    min_coverage: float,
 ) -> tuple[Decision, dict[str, Any] | None]:
     """Decide with and without missing rewards at their worst values."""
     rule, name = comparison.gated.rule, comparison.pair.name
@@ -157,7 +171,9 @@ def _unfit(comparison: Comparison, min_coverage: float) -> Decision | None:
             what = f"none of its {len(pair.excluded)} common tasks has a value on both sides"
     elif paired < min_coverage * of - _SLACK:
         why = "coverage"
-        what = f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
+        what = (
+            f"{paired} of the baseline's {of} tasks are compared, and min_coverage is "
+        )
         what += f"{100 * min_coverage:.4g} %"
         if pair.removed:
             what += f"; gone: {listed(pair.removed)}"
@@ -252,7 +268,10 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
         "units": comparison.units,
         "clusters": None if comparison.clusters is None else comparison.units,
         **{f"rollouts_{side}": len(rewards.values) for side, rewards in sides.items()},
-        **{f"samples_{s}": [int(c.min()), int(c.max())] if len(c) else None for s, c in counts},
+        **{
+            f"samples_{s}": [int(c.min()), int(c.max())] if len(c) else None
+            for s, c in counts
+        },
         "worse": worse,
         "better": better,
         "worst_tasks": _worst(comparison, sides),
@@ -266,7 +285,10 @@ def _evidence(comparison: Comparison) -> dict[str, Any]:
     }
     for name in ("excluded", "added", "removed"):
         tasks = getattr(pair, name)
-        evidence |= {name: len(tasks), f"{name}_tasks": [str(t) for t in tasks[:_LISTED]]}
+        evidence |= {
+            name: len(tasks),
+            f"{name}_tasks": [str(t) for t in tasks[:_LISTED]],
+        }
     return {key: _plain(value) for key, value in evidence.items()}
 
 
@@ -278,7 +300,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def _worst(comparison: Comparison, sides: Mapping[str, TaskRewards]) -> list[dict[str, Any]]:
+def _worst(
+    comparison: Comparison, sides: Mapping[str, TaskRewards]
+) -> list[dict[str, Any]]:
     """Describe the tasks of the largest damage, ties in their order."""
     damage = comparison.damage
     worse = np.flatnonzero(damage > 0)
@@ -304,8 +328,12 @@ def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
     # A metric without damage by task (a swapped median, the worst task) counts as independent,
     # and so do those of different agents.
     p = [float(comparison.result.p) for comparison in comparisons]
-    tested = [i for i, f in enumerate(comparisons) if f.gated.rule.tests and not math.isnan(p[i])]
-    if len(tested) < 2:  # noqa: PLR2004 - nothing to adjust for
+    tested = [
+        i
+        for i, f in enumerate(comparisons)
+        if f.gated.rule.tests and not math.isnan(p[i])
+    ]
+    if len(tested) < 2:  # nothing to adjust for
         return p
     numbers, ranks = _distinct_numbers([comparisons[i] for i in tested])
     order = sorted(range(len(tested)), key=lambda at: p[tested[at]])
@@ -321,7 +349,9 @@ def _adjusted(comparisons: Sequence[Comparison]) -> list[float]:
 _Number = tuple["Hashable", int]
 
 
-def _any_below(p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Floats]) -> float:
+def _any_below(
+    p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Floats]
+) -> float:
     """Return the chance that any of the numbers has a p value of at most `p`."""
     none = 1.0
     by_group: dict[Hashable, list[_Number]] = {}
@@ -344,21 +374,27 @@ def _distinct_numbers(
     comparisons: Sequence[Comparison],
 ) -> tuple[list[_Number], dict[_Number, Floats]]:
     """Enumerate the comparisons; compute p values of several numbers of a group by flips."""
-    numbers: list[_Number] = [((f.gated.gate_id, i), i) for i, f in enumerate(comparisons)]
+    numbers: list[_Number] = [
+        ((f.gated.gate_id, i), i) for i, f in enumerate(comparisons)
+    ]
     ranks: dict[_Number, Floats] = {}
     for group in dict.fromkeys(f.gated.gate_id for f in comparisons):
         # p of these is of the `influence` of independent units
         linear = [
             i
             for i, f in enumerate(comparisons)
-            if f.gated.gate_id == group and f.influence is not None and not f.by_rollouts
+            if f.gated.gate_id == group
+            and f.influence is not None
+            and not f.by_rollouts
         ]
         scaled = _unit_damages([comparisons[i] for i in linear])
         if scaled is None:
             continue
         firsts: list[int] = []  # of each number, by place in `linear`
         for at, i in enumerate(linear):
-            first = next((f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE), at)
+            first = next(
+                (f for f in firsts if float(scaled[f] @ scaled[at]) > _ALIKE), at
+            )
             p_of_first = comparisons[linear[first]].result.p
             if not math.isclose(p_of_first, comparisons[i].result.p, rel_tol=1e-6):
                 first = at
@@ -400,16 +436,22 @@ def _ranks(scaled: Floats, group: str) -> Floats:
     seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
     rng = np.random.Generator(np.random.PCG64(seed))
     count, units = scaled.shape
-    if units > _UNITS:  # a block's signs are drawn together, its tasks' signs beforehand
+    if (
+        units > _UNITS
+    ):  # a block's signs are drawn together, its tasks' signs beforehand
         signs = rng.integers(0, 2, units) * 2.0 - 1
         starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
-        scaled = np.add.reduceat((scaled * signs)[:, rng.permutation(units)], starts, axis=1)
+        scaled = np.add.reduceat(
+            (scaled * signs)[:, rng.permutation(units)], starts, axis=1
+        )
         units = _UNITS
     coins = rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8)
     bits = np.unpackbits(coins, axis=1)
     scaled = scaled.T.astype(np.float32)
     rows = max(1, _ALONE // scaled.size)
-    parts = [bits[at : at + rows, :units].astype(np.float32) for at in range(0, _FLIPS, rows)]
+    parts = [
+        bits[at : at + rows, :units].astype(np.float32) for at in range(0, _FLIPS, rows)
+    ]
     totals = np.concatenate([(part * 2 - 1) @ scaled for part in parts])
     flips = len(totals)
     places = np.empty((count, 2 * flips))

@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 # the prior weight of no noise between m runs; from 10 runs on .4
 _NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-_LARGEST = 0.15  # the most noise of a rate, and three times the largest scale of its prior
+_LARGEST = (
+    0.15  # the most noise of a rate, and three times the largest scale of its prior
+)
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the same unit
 
 
@@ -43,22 +45,35 @@ class Runs(msgspec.Struct, frozen=True):
     """The runs of a baseline: one metric over the compared tasks."""
 
     values: tuple[float, ...]  # of each run, the newest last
-    pooled: bool  # whether the drop is from the mean of all runs, or from the newest alone
-    more_rollouts: float  # of a task in one such run, as a multiple of those in the current run
-    se: float = math.nan  # of one run's value over its tasks; NaN if a task has no value
+    pooled: (
+        bool  # whether the drop is from the mean of all runs, or from the newest alone
+    )
+    more_rollouts: (
+        float  # of a task in one such run, as a multiple of those in the current run
+    )
+    se: float = (
+        math.nan
+    )  # of one run's value over its tasks; NaN if a task has no value
     is_rate: bool = False
 
     @classmethod
     def of(cls, pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
         """Measure the runs of a baseline, each paired with the current run."""
         last, se = pairs[-1], math.nan
-        more = len(last.rewards_baseline.values) / max(len(last.rewards_current.values), 1)
+        more = len(last.rewards_baseline.values) / max(
+            len(last.rewards_current.values), 1
+        )
         if all(pair.baseline is not None and pair.difference is None for pair in pairs):
             # how much tasks differ between runs, without the shifts that all of them share
             values = np.array([pair.baseline for pair in pairs])
-            ses = (mean_se(run, pairs[0].clusters).se for run in values - values.mean(axis=0))
+            ses = (
+                mean_se(run, pairs[0].clusters).se
+                for run in values - values.mean(axis=0)
+            )
             se = math.sqrt(sum(each**2 for each in ses) / (len(pairs) - 1))
-        return cls(tuple(each.value_baseline for each in pairs), pooled, more, se, is_rate)
+        return cls(
+            tuple(each.value_baseline for each in pairs), pooled, more, se, is_rate
+        )
 
 
 class RunNoise(msgspec.Struct, frozen=True):
@@ -66,8 +81,12 @@ class RunNoise(msgspec.Struct, frozen=True):
 
     sd: float  # the noise between runs beyond that of tasks, in the metric's unit; 0 for none
     p: float  # one-sided, of no change
-    half: float  # half the width of the drop's interval; NaN to keep that of tasks alone
-    wider: float  # this noise's quantile at `alpha`, as a multiple of that of tasks alone
+    half: (
+        float  # half the width of the drop's interval; NaN to keep that of tasks alone
+    )
+    wider: (
+        float  # this noise's quantile at `alpha`, as a multiple of that of tasks alone
+    )
 
 
 def with_run_noise(
@@ -77,7 +96,9 @@ def with_run_noise(
     m = len(runs.values)
     further = 1 + (1 / m if runs.pooled else 1.0)
     scatter = float(np.var(runs.values, ddof=1))
-    one_run = runs.se if runs.se >= 0 else se / math.sqrt(further - 1 + runs.more_rollouts)
+    one_run = (
+        runs.se if runs.se >= 0 else se / math.sqrt(further - 1 + runs.more_rollouts)
+    )
     if scatter == 0:
         return RunNoise(0.0, p, math.nan, 1.0)
     if not one_run * TAU[-1] > math.sqrt(scatter):  # only the runs predict the next one
@@ -92,14 +113,15 @@ def with_run_noise(
     weights *= np.exp(log_likelihood - log_likelihood.max())
     weights /= weights.sum()
     tau = (TAU * one_run) ** 2 * further
-    if 0 < p < 0.5 and drop > 0:  # noqa: PLR2004 - in the half that tests a drop
+    if 0 < p < 0.5 and drop > 0:  # in the half that tests a drop
         by_tasks = drop / -normal_ppf(p)
         p = tail_of(drop, np.sqrt(by_tasks**2 + tau), weights)
     se = se or 1e-9  # all tasks moved alike
     sds = np.sqrt(se**2 + tau)
     chance = partial(tail_of, sds=sds, weights=weights)
     exceeded, half = (  # by noise alone, with these chances
-        bisected(chance, tail, 0.0, 10 * float(sds[-1])) for tail in (alpha, (1 - level) / 2)
+        bisected(chance, tail, 0.0, 10 * float(sds[-1]))
+        for tail in (alpha, (1 - level) / 2)
     )
     wider = exceeded / (-normal_ppf(alpha) * se)
     return RunNoise(*(float(f"{x:.6g}") for x in (sd, p, half, wider)))

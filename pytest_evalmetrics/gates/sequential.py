@@ -19,7 +19,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.stats.basics import Floats
 
 _LOOKS = 4
-_BETA = 0.05  # the share of drops that stopping may miss, of power 95 % at the last look
+_BETA = (
+    0.05  # the share of drops that stopping may miss, of power 95 % at the last look
+)
 _POWER = 3.0  # the exponent of the spending functions, near O'Brien and Fleming's
 _THRESHOLD_ALPHA = 0.01
 _FOR_GOOD = ("no_pairs", "coverage")  # reasons that more rollouts can't remove
@@ -32,7 +34,9 @@ _sf = np.vectorize(stats.normal_sf, otypes=[float])
 class StopBounds(msgspec.Struct, frozen=True):
     """The bounds of one gate, at each look."""
 
-    fractions: tuple[float, ...]  # the information at each look, as a share of the last one's
+    fractions: tuple[
+        float, ...
+    ]  # the information at each look, as a share of the last one's
     efficacy: tuple[float, ...]  # the z above which a drop is proven
     futility: tuple[float, ...]  # the one below which none will be
 
@@ -62,7 +66,11 @@ class Look(msgspec.Struct, frozen=True):
         }
 
     def settles(
-        self, value: float, interval: Interval | None, least: float | None, most: float | None
+        self,
+        value: float,
+        interval: Interval | None,
+        least: float | None,
+        most: float | None,
     ) -> str:
         """Check on which side of its ends a number surely is, by a repeated confidence interval."""
         # Jennison and Turnbull 1989, J. R. Statist. Soc. B 51: its ends hold at all looks.
@@ -72,17 +80,27 @@ class Look(msgspec.Struct, frozen=True):
         wider /= stats.normal_ppf(0.5 + interval.level / 2)
         low = value - wider * (value - interval.low)
         high = value + wider * (interval.high - value)
-        least, most = -math.inf if least is None else least, math.inf if most is None else most
+        least, most = (
+            -math.inf if least is None else least,
+            math.inf if most is None else most,
+        )
         if high < least or low > most:
             return "fail"
         return "pass" if low >= least and high <= most else ""
 
     def of_gate(
-        self, bounds: StopBounds, decision: Decision, result: stats.StatResult, p_worst: float
+        self,
+        bounds: StopBounds,
+        decision: Decision,
+        result: stats.StatResult,
+        p_worst: float,
     ) -> dict[str, Any]:
         """Return the evidence of a look: whether the gate is sure, and the corrected drop."""
         p, se = result.p, result.se
-        information, futile = bounds.fractions[self.at], stats.normal_sf(bounds.futility[self.at])
+        information, futile = (
+            bounds.fractions[self.at],
+            stats.normal_sf(bounds.futility[self.at]),
+        )
         fails = decision.verdict is Verdict.FAIL or decision.why in _FOR_GOOD
         settled = "fail" if fails else ""
         if not decision.verdict.fails and min(p, p_worst) > futile:
@@ -101,7 +119,9 @@ class Look(msgspec.Struct, frozen=True):
 def looks_between(least: int, most: int) -> tuple[int, ...]:
     """Return the rollouts of each task at up to four looks, evenly spaced."""
     steps = min(_LOOKS, most - least + 1) - 1
-    return tuple(least + round((most - least) * i / max(steps, 1)) for i in range(steps + 1))
+    return tuple(
+        least + round((most - least) * i / max(steps, 1)) for i in range(steps + 1)
+    )
 
 
 def fractions_of(rollouts: Sequence[int], baseline: float) -> tuple[float, ...]:
@@ -135,7 +155,9 @@ def bounds_of(fractions: tuple[float, ...], alpha: float) -> StopBounds:
     return StopBounds(fractions, highs, (*lows, highs[-1]))
 
 
-def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple[float, ...]:
+def efficacy_bounds(
+    fractions: Sequence[float], spent: Sequence[float]
+) -> tuple[float, ...]:
     """Return the z that is crossed by chance with just the probabilities spent by each look.
 
     By recursive integration: Armitage, McPherson and Rowe 1969; Lan and DeMets 1983; Jennison and
@@ -143,7 +165,9 @@ def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple
     """
     walk, before, highs = _Walk(0.0), 0.0, list[float]()
     for t, total in zip(fractions, spent, strict=True):
-        highs.append(stats.bisected(partial(walk.above, t=t), total - before, -_FAR, _FAR))
+        highs.append(
+            stats.bisected(partial(walk.above, t=t), total - before, -_FAR, _FAR)
+        )
         walk.go_on(-_FAR, highs[-1], t)
         before = total
     return tuple(highs)
@@ -152,7 +176,9 @@ def efficacy_bounds(fractions: Sequence[float], spent: Sequence[float]) -> tuple
 def stopping(bounds: StopBounds, drift: float) -> list[tuple[float, float]]:
     """Return the probabilities to pass and to fail at each look, where `drift` is true."""
     walk, chances = _Walk(drift), []
-    for t, low, high in zip(bounds.fractions, bounds.futility, bounds.efficacy, strict=True):
+    for t, low, high in zip(
+        bounds.fractions, bounds.futility, bounds.efficacy, strict=True
+    ):
         chances.append((walk.mass - walk.above(low, t), walk.above(high, t)))
         if low < high:
             walk.go_on(low, high, t)
@@ -176,7 +202,8 @@ def adjusted(bounds: StopBounds, at: int, z: float) -> tuple[float, float, float
 
     far = abs(z) / math.sqrt(now) + _FAR
     middle, low, high = (
-        stats.bisected(lambda drift: -tail(drift), -p, -far, far) for p in (0.5, 0.025, 0.975)
+        stats.bisected(lambda drift: -tail(drift), -p, -far, far)
+        for p in (0.5, 0.025, 0.975)
     )
     return middle, low, high
 
@@ -202,7 +229,10 @@ class _Walk:
     def go_on(self, low: float, high: float, t: float) -> None:
         """Advance to time t, and keep the paths between two bounds."""
         sd, root, centre = math.sqrt(t - self._t), math.sqrt(t), self._drift * t
-        ends = max(low * root, centre - _FAR * root), min(high * root, centre + _FAR * root)
+        ends = (
+            max(low * root, centre - _FAR * root),
+            min(high * root, centre + _FAR * root),
+        )
         x, step = np.linspace(*ends, _NODES, retstep=True)
         weights = np.where(np.arange(_NODES) % 2, 4.0, 2.0) * step / 3  # Simpson's rule
         weights[[0, -1]] /= 2

@@ -28,7 +28,9 @@ _LISTED = 100  # tasks that a report lists
 class Flips(msgspec.Struct, frozen=True):
     """The tasks whose rollouts all passed before and all fail now, or the reverse."""
 
-    broken: tuple[object, ...]  # passed all of their rollouts in the baseline, and pass none now
+    broken: tuple[
+        object, ...
+    ]  # passed all of their rollouts in the baseline, and pass none now
     mended: tuple[object, ...]  # the other way round
     tasks: int = 0  # that are compared
 
@@ -44,7 +46,8 @@ class Flips(msgspec.Struct, frozen=True):
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     """Find the tasks whose rollouts all changed sides; a reward passes from `threshold` on."""
     before, now = (  # the share of passes of each task; no task is empty
-        np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64) / side.counts
+        np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64)
+        / side.counts
         for side in (pair.rewards_baseline, pair.rewards_current)
     )
     broken, mended = (
@@ -54,17 +57,25 @@ def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     return Flips(broken, mended, len(pair.tasks))
 
 
-def check_broken(benchmark: Benchmark, agent: str, flips: Flips | None, most: int) -> Check:
+def check_broken(
+    benchmark: Benchmark, agent: str, flips: Flips | None, most: int
+) -> Check:
     """Compare the tasks that broke with ``max_broken``; None is what can't be compared."""
     line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
-    check = partial(Check, "baseline", "max_broken", agent=agent, bound=bound, line=line)
+    check = partial(
+        Check, "baseline", "max_broken", agent=agent, bound=bound, line=line
+    )
     if flips is None:
-        reason = "max_broken can't be judged: the rewards of both sides are not comparable"
+        reason = (
+            "max_broken can't be judged: the rewards of both sides are not comparable"
+        )
         hint = "record a new baseline with --snapshot-update"
         return check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
     if most >= flips.tasks:
         reason = f"max_broken {most} can never fail: {many(flips.tasks, 'task')} are compared"
-        return check(Verdict.INCONCLUSIVE, reason=reason, hint="choose a smaller max_broken")
+        return check(
+            Verdict.INCONCLUSIVE, reason=reason, hint="choose a smaller max_broken"
+        )
     broken, reason = len(flips.broken), ""
     if broken:
         reason = f"{many(broken, 'task')} went from all passing to none: {listed(flips.broken)}"
@@ -83,7 +94,9 @@ class SingleTasks(msgspec.Struct, frozen=True):
     must_pass: set[object]
 
     @classmethod
-    def of(cls, benchmark: Benchmark, tasks: Sequence[object], today: date) -> SingleTasks:
+    def of(
+        cls, benchmark: Benchmark, tasks: Sequence[object], today: date
+    ) -> SingleTasks:
         """Find the tasks that a benchmark names; `today` decides which quarantines apply."""
         single = cls([], {}, set(), set())
         by_text = {str(task): task for task in tasks}
@@ -91,7 +104,9 @@ class SingleTasks(msgspec.Struct, frozen=True):
         def named(pattern: str, *path: str | int) -> list[object]:
             if pattern in by_text:
                 return [by_text[pattern]]
-            matches = [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
+            matches = [
+                task for text, task in by_text.items() if fnmatchcase(text, pattern)
+            ]
             if not matches:
                 name, line = f"{path[0]} {pattern}", benchmark.line_of(*path)
                 guess = did_you_mean(pattern, by_text, what="its tasks")
@@ -108,23 +123,31 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 verdict, line = Verdict.FAIL, benchmark.line_of("quarantine", at)
                 what = "the quarantine of task {} ended on {}"
                 hint = "fix the task and delete its entry of quarantine:, or give it another day"
-            check = partial(Check, "task", verdict=verdict, bound=f"until {entry.until}", line=line)
+            check = partial(
+                Check, "task", verdict=verdict, bound=f"until {entry.until}", line=line
+            )
             for task in named(entry.task, "quarantine", at):
                 if verdict is Verdict.PASS:
                     single.quarantined.add(task)
                 elif task in single.quarantined:
                     continue
                 reason = f"{what.format(task, entry.until)}: {entry.reason}"
-                single.entries[task] = check(f"quarantine {task}", reason=reason, hint=hint)
+                single.entries[task] = check(
+                    f"quarantine {task}", reason=reason, hint=hint
+                )
         for at, pattern in enumerate(benchmark.spec.must_pass):
             single.must_pass.update(named(pattern, "must_pass", at))
         return single
 
-    def checks(self, benchmark: Benchmark, agent: str, table: RolloutTable) -> Iterator[Check]:
+    def checks(
+        self, benchmark: Benchmark, agent: str, table: RolloutTable
+    ) -> Iterator[Check]:
         """Judge one agent's tasks."""
         passing = table.scores[benchmark.spec.reward] >= benchmark.spec.pass_threshold
         counts = table.counts.tolist()
-        passed = np.bincount(table.task, weights=passing, minlength=len(counts)).tolist()
+        passed = np.bincount(
+            table.task, weights=passing, minlength=len(counts)
+        ).tolist()
         asked, failing = 0, []
         for i, task in enumerate(table.tasks):
             if task not in self.entries and task not in self.must_pass:
@@ -168,10 +191,18 @@ def check_task_list(
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
         hint = f"run all tasks of the baseline; or, if the change is intended, {accept}"
     moves = [f"{old} -> {new}" for old, new in drift.moved]
-    lists = {"lost": drift.lost, "edited": drift.edited, "moved": moves, "new": drift.new}
+    lists = {
+        "lost": drift.lost,
+        "edited": drift.edited,
+        "moved": moves,
+        "new": drift.new,
+    }
     evidence: dict[str, Any] = {"task_list": True, "expected": drift.expected}
     for key, tasks in lists.items():
-        evidence[key] = {"count": len(tasks), "tasks": [str(task) for task in tasks[:_LISTED]]}
+        evidence[key] = {
+            "count": len(tasks),
+            "tasks": [str(task) for task in tasks[:_LISTED]],
+        }
     return Check(
         "baseline",
         "tasks",
@@ -188,7 +219,9 @@ def check_task_list(
 
 def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
     of = f"of the baseline's {many(drift.expected, 'task')}"
-    lost, edited, moved, new = map(len, (drift.lost, drift.edited, drift.moved, drift.new))
+    lost, edited, moved, new = map(
+        len, (drift.lost, drift.edited, drift.moved, drift.new)
+    )
     if lost:
         are = "is" if lost == 1 else "are"
         yield f"{lost} {of} {are} not in this run: {listed(drift.lost)}"
@@ -218,7 +251,9 @@ def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list
     return shown
 
 
-def task_list_notes(drift: Drift, where: str, renew: str, *, in_python: bool) -> Iterator[str]:
+def task_list_notes(
+    drift: Drift, where: str, renew: str, *, in_python: bool
+) -> Iterator[str]:
     """Note that tasks are paired by id alone; `where` lacks their content, and `renew` adds it."""
     if drift.unknown:
         yield f"tasks are paired by id alone: {where} holds no content of its tasks yet; {renew}"

@@ -19,7 +19,12 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError, did_you_mean
+from pytest_evalmetrics.errors import (
+    EvalMetricsError,
+    MetricError,
+    RegistryError,
+    did_you_mean,
+)
 from pytest_evalmetrics.metrics.base_statistics import GroupEntries, pooled_statistics
 from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
 from pytest_evalmetrics.metrics.metric import (
@@ -29,7 +34,11 @@ from pytest_evalmetrics.metrics.metric import (
     is_number,
     vectorised,
 )
-from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import (
+    Sample,
+    SampleSource,
+    with_missing_rewards,
+)
 from pytest_evalmetrics.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
 
@@ -112,13 +121,17 @@ def reduce_agent(
 
 def threshold_intervals(plan: Plan, table: RolloutTable) -> dict[str, Interval | None]:
     """Compute, by metric, the intervals that thresholds with a confidence of their own compare."""
-    levels = {n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None}
+    levels = {
+        n: t.level for n, t in plan.spec.thresholds.items() if t.confidence is not None
+    }
     intervals: dict[str, Interval | None] = dict.fromkeys(levels)
     if levels:
         reduction = _Reduction(plan, with_missing_rewards(table, plan.spec))
         for name, level in levels.items():
             with suppress(EvalMetricsError):  # a hook's number
-                intervals[name] = reduction.measured(reduction.bind(name), level).interval
+                intervals[name] = reduction.measured(
+                    reduction.bind(name), level
+                ).interval
     return intervals
 
 
@@ -148,7 +161,9 @@ class _Reduction:
                         continue
                     why = f"none of its {len(rows)} rollouts has a reward"
                     why = "its only rollout has no reward" if len(rows) == 1 else why
-                    notes.append(f"breakdown: {field} = {label} is left out, because {why}")
+                    notes.append(
+                        f"breakdown: {field} = {label} is left out, because {why}"
+                    )
 
     def _add_parts_of(
         self, metrics: Sequence[BoundMetric], field: str, label: str, notes: list[str]
@@ -174,21 +189,26 @@ class _Reduction:
             if parts is not None and parts.combine is None:
                 self.estimates[name] = self.measured(metric)
             else:
-                self.estimates[name] = Estimate(  # a bootstrap for each would take its time
-                    name=name,
-                    value=self.metrics[name],
-                    tasks=int((sample.rewards.counts > 0).sum()),
-                    rollouts=len(sample.rewards.values),
-                    reason="of a breakdown; gate it, and its interval is computed",
-                    score=sample.score,
-                    missing=sample.missing,
+                self.estimates[name] = (
+                    Estimate(  # a bootstrap for each would take its time
+                        name=name,
+                        value=self.metrics[name],
+                        tasks=int((sample.rewards.counts > 0).sum()),
+                        rollouts=len(sample.rewards.values),
+                        reason="of a breakdown; gate it, and its interval is computed",
+                        score=sample.score,
+                        missing=sample.missing,
+                    )
                 )
 
     def add_usage(self) -> None:
         """Compute time, tokens and cost of a task where the rollouts report them."""
         for name in USAGE_COLUMNS:
             metric = self.bind(name)
-            reported = metric.reads_columns and metric.target.column(self.table.scores) is not None
+            reported = (
+                metric.reads_columns
+                and metric.target.column(self.table.scores) is not None
+            )
             if reported and name not in self.metrics:
                 self.metrics[name] = metric.value(self.source.sample(metric).rewards)
 
@@ -197,7 +217,9 @@ class _Reduction:
         with self.located():
             added = _added(hook, self.table, self.metrics)
         self.metrics.update(added)
-        self.hooked = {name: float(value) for name, value in added.items() if is_number(value)}
+        self.hooked = {
+            name: float(value) for name, value in added.items() if is_number(value)
+        }
         self.default_keys += [name for name in self.hooked if name.startswith("mean/")]
 
     def choose(self, hook: KeyMetrics | None) -> list[str]:
@@ -209,7 +231,9 @@ class _Reduction:
             keys = None if hook is None else _chosen(hook, self.metrics)
         if keys is None:
             keys = dict.fromkeys(self.default_keys)
-        self.hooked |= {name: value for name, value in keys.items() if value is not None}
+        self.hooked |= {
+            name: value for name, value in keys.items() if value is not None
+        }
         return [self.estimate(name).name for name in keys]
 
     def estimate(self, text: str, *path: str | int) -> Estimate:
@@ -225,8 +249,14 @@ class _Reduction:
 
     def _estimated(self, text: str) -> Estimate:
         if text in self.hooked:
-            tasks, rollouts, why = len(self.table.tasks), len(self.table), "computed by a hook"
-            return Estimate(text, self.hooked[text], tasks, rollouts, reason=why, by_hook=True)
+            tasks, rollouts, why = (
+                len(self.table.tasks),
+                len(self.table),
+                "computed by a hook",
+            )
+            return Estimate(
+                text, self.hooked[text], tasks, rollouts, reason=why, by_hook=True
+            )
         if text in self.metrics and not is_number(self.metrics[text]):
             why = "is computed by a hook and is not a number: it is only reported"
             raise MetricError(f"{text!r} {why}")
@@ -267,23 +297,32 @@ def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
         number = int if name in table.integers else float
         columns[name] = [None if math.isnan(v) else number(v) for v in column.tolist()]
     names = tuple(columns)
-    rows = [dict(zip(names, row, strict=True)) for row in zip(*columns.values(), strict=True)]
+    rows = [
+        dict(zip(names, row, strict=True))
+        for row in zip(*columns.values(), strict=True)
+    ]
     return [rows[a:b] for a, b in pairwise(table.offsets.tolist())]
 
 
-def _added(hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]) -> dict[str, Any]:
+def _added(
+    hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]
+) -> dict[str, Any]:
     """Call the hook for further aggregate metrics."""
     added: dict[str, Any] = {}
     for metrics in call(_COMPUTE, "its call", hook, hook, _rows_by_task(table)):
         if not isinstance(metrics, Mapping):
             kind = type(metrics).__name__
-            raise MetricError(f"{_COMPUTE} returned {kind}, where a mapping or None is expected")
+            raise MetricError(
+                f"{_COMPUTE} returned {kind}, where a mapping or None is expected"
+            )
         for name, value in metrics.items():
             if not isinstance(name, str):
                 raise MetricError(f"{_COMPUTE} gave a name that is not text: {name!r}")
             if name in taken or name in added:
                 hint = "give it another name: a metric has one meaning"
-                raise MetricError(f"{_COMPUTE} gave {name!r}, which there is already", hint=hint)
+                raise MetricError(
+                    f"{_COMPUTE} gave {name!r}, which there is already", hint=hint
+                )
             added[name] = _plain(name, value)
     return added
 
@@ -306,11 +345,15 @@ def _plain(name: str, value: Any) -> Any:
         return {str(key): _plain(f"{name}.{key}", item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_plain(f"{name}[{at}]", item) for at, item in enumerate(value)]
-    message = f"{_COMPUTE} gave {name!r} as {type(value).__name__}, which JSON can't hold"
+    message = (
+        f"{_COMPUTE} gave {name!r} as {type(value).__name__}, which JSON can't hold"
+    )
     raise MetricError(message, hint="give numbers, text, lists and mappings")
 
 
-def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, float | None] | None:
+def _chosen(
+    hook: KeyMetrics, agent_metrics: Mapping[str, Any]
+) -> dict[str, float | None] | None:
     """Call the hook for the headline metrics; a value is None if it is an aggregate metric's."""
     answer = call(_CHOOSE, "its call", hook, hook, dict(agent_metrics))
     if answer is None:
@@ -320,7 +363,9 @@ def _chosen(hook: KeyMetrics, agent_metrics: Mapping[str, Any]) -> dict[str, flo
         return dict.fromkeys(answer)
     if not isinstance(answer, Mapping):
         kind = type(answer).__name__
-        raise MetricError(f"{_CHOOSE} returned {kind}, where a mapping or names are expected")
+        raise MetricError(
+            f"{_CHOOSE} returned {kind}, where a mapping or names are expected"
+        )
     keys: dict[str, float | None] = {}
     for name, value in answer.items():
         gave = f"{_CHOOSE} gave {name!r} = {value!r}"
@@ -384,7 +429,9 @@ def estimate(
     )
 
 
-def _of_tasks(metric: BoundMetric, sample: Sample, parts: TaskParts | None) -> tuple[str, ...]:
+def _of_tasks(
+    metric: BoundMetric, sample: Sample, parts: TaskParts | None
+) -> tuple[str, ...]:
     """Name the tasks that a metric of one task alone is of."""
     rewards = sample.rewards
     held = np.flatnonzero(rewards.counts)
@@ -428,7 +475,10 @@ class _Observed(msgspec.Struct, frozen=True):
                 return self._of_quantile(self.rewards.values, quantile)
         if n > _MOST_TASKS:
             return f"not computed for this metric over more than {_MOST_TASKS} tasks"
-        if not vectorised(self.metric.target) and len(self.rewards.values) > _MOST_SAMPLES:
+        if (
+            not vectorised(self.metric.target)
+            and len(self.rewards.values) > _MOST_SAMPLES
+        ):
             return (
                 f"not computed over more than {_MOST_SAMPLES} rollouts for a metric without a "
                 "vectorised form"
@@ -438,7 +488,9 @@ class _Observed(msgspec.Struct, frozen=True):
     def _of_mean(self, parts: TaskParts) -> Interval | str:
         held, bounded = self.held, self.metric.bounded or self.ends == (0.0, 1.0)
         columns = parts.tops, parts.bottoms, parts.values
-        tops, bottoms, values = columns if held.all() else (part[held] for part in columns)
+        tops, bottoms, values = (
+            columns if held.all() else (part[held] for part in columns)
+        )
         mean = stats.ratio_mean(tops, bottoms, self.clusters)
         is_rate = self.clusters is None and (bottoms == bottoms[0]).all()
         is_rate = is_rate and ((values == 0) | (values == 1)).all()
@@ -457,13 +509,15 @@ class _Observed(msgspec.Struct, frozen=True):
         method = "t" if self.clusters is None else "clustered t"
         return Interval(max(low, least), min(high, most), self.level, method)
 
-    def _of_quantile(self, values: NDArray[np.float64], quantile: float) -> Interval | str:
+    def _of_quantile(
+        self, values: NDArray[np.float64], quantile: float
+    ) -> Interval | str:
         low, high = stats.quantile_interval(values, quantile, self.level)
         if low < high:
             return Interval(low, high, self.level, "order statistics")
         if (values == values[0]).all():
             return _NO_SPREAD
-        name = "their median" if quantile == 0.5 else self.metric.name.metric  # noqa: PLR2004
+        name = "their median" if quantile == 0.5 else self.metric.name.metric
         return f"{len(values)} tasks are too few for an interval of {name}"
 
     def _bootstrapped(self) -> Interval | str:
@@ -471,25 +525,37 @@ class _Observed(msgspec.Struct, frozen=True):
         reducer: Callable[[NDArray[np.intp]], float]
         n = len(tasks)
         if parts is not None and parts.combine is not None:
-            order = np.argsort(parts.values[tasks], kind="stable")  # sorted sorts faster
+            order = np.argsort(
+                parts.values[tasks], kind="stable"
+            )  # sorted sorts faster
             clusters = None if clusters is None else clusters[order]
             values, combine = parts.values[tasks[order]], parts.combine
-            weighted = parts.combine_weighted and partial(parts.combine_weighted, values)
+            weighted = parts.combine_weighted and partial(
+                parts.combine_weighted, values
+            )
 
             def reducer(picked: NDArray[np.intp]) -> float:
                 return combine(values[picked])
         else:
             sampled = self.rewards.take(tasks)
             reducer = self.metric.of_choice(sampled)
-            weighted = partial(self.metric.weighed, sampled) if self.metric.weighs else None
+            weighted = (
+                partial(self.metric.weighed, sampled) if self.metric.weighs else None
+            )
         if weighted is None and n > stats.MOST_TASKS:
             return f"{n} tasks are too many to resample this metric"
-        rng = np.random.Generator(np.random.PCG64(stats.seed_of(str(self.metric), str(n))))
+        rng = np.random.Generator(
+            np.random.PCG64(stats.seed_of(str(self.metric), str(n)))
+        )
         try:
-            draws = stats.reducer_draws(reducer, n, clusters, _DRAWS, rng, weighted=weighted)
+            draws = stats.reducer_draws(
+                reducer, n, clusters, _DRAWS, rng, weighted=weighted
+            )
         except MetricError as error:
             return f"on resampled tasks the metric is not defined: {error.message}"
-        low, high = (stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1))
+        low, high = (
+            stats.quantile7(draws, (1 + side * self.level) / 2) for side in (-1, 1)
+        )
         if low == high:
             return "every resampling of the tasks gives the same value"
         return Interval(low, high, self.level, "bootstrap")

@@ -25,8 +25,12 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_SAFE = 1e140  # no sum of squares of as many numbers as fit into memory overflows below it
-_BLOCK: Final = 512  # tasks whose entries are built at a time, about a CPU cache's worth
+_SAFE = (
+    1e140  # no sum of squares of as many numbers as fit into memory overflows below it
+)
+_BLOCK: Final = (
+    512  # tasks whose entries are built at a time, about a CPU cache's worth
+)
 _TAIL = (
     "sample",
     "num_rollouts",
@@ -102,12 +106,22 @@ def _of_rows(block: Floats) -> tuple[Floats, ...]:
         std[n == 0] = np.nan
         if width == 1:
             std[n == 1] = 0.0
-        if len(block) == 1 and n[0]:  # partitioned for one place: for two it is many times slower
+        if (
+            len(block) == 1 and n[0]
+        ):  # partitioned for one place: for two it is many times slower
             upper, half = block[~absent] if gaps else block[0].copy(), n[0] // 2
             upper.partition(half)
             middle = upper[half] if n[0] % 2 else (upper[:half].max() + upper[half]) / 2
-            return mean, upper.max(keepdims=True), upper.min(keepdims=True), middle[None], std
-        ordered = np.sort(block, axis=1)  # NaN last, which is then at place -1 of an empty row
+            return (
+                mean,
+                upper.max(keepdims=True),
+                upper.min(keepdims=True),
+                middle[None],
+                std,
+            )
+        ordered = np.sort(
+            block, axis=1
+        )  # NaN last, which is then at place -1 of an empty row
         rows = np.arange(len(block))
         median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
     return mean, ordered[rows, n - 1], ordered[:, 0], median, std
@@ -133,8 +147,12 @@ class _Statistics:
         self.columns = tuple(columns.values())
         self.names = tuple(f"{s}/{column}" for s in STATISTICS for column in columns)
         # max and min are written as whole numbers only where every column is whole
-        whole = all(n in table.integers and not np.isnan(c).any() for n, c in columns.items())
-        self.whole = tuple(whole and s in ("max", "min") for s in STATISTICS for _ in columns)
+        whole = all(
+            n in table.integers and not np.isnan(c).any() for n, c in columns.items()
+        )
+        self.whole = tuple(
+            whole and s in ("max", "min") for s in STATISTICS for _ in columns
+        )
 
     def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
         """Compute the statistics of the tasks between two bounds of rows, NaN if none."""
@@ -144,7 +162,9 @@ class _Statistics:
         for name, values in zip(self.names, ordered, strict=True):
             if np.isinf(values).any():
                 hint = f"look for a broken value of {name.partition('/')[2]!r} in the rollouts"
-                raise MetricError(f"{name} is too large for a floating-point number", hint=hint)
+                raise MetricError(
+                    f"{name} is too large for a floating-point number", hint=hint
+                )
         return ordered
 
 
@@ -167,13 +187,17 @@ class GroupEntries(Sequence[dict[str, Any]]):
         self._tasks, self._offsets = table.tasks, table.offsets
         self._sample = {"agent_ref": {"name": agent}}
         present = table.counts
-        wanted = present if expected is None else np.broadcast_to(expected, present.shape)
+        wanted = (
+            present if expected is None else np.broadcast_to(expected, present.shape)
+        )
         self.missing = np.maximum(wanted - present, 0) + unscored
         share = 100.0 * np.maximum(wanted - self.missing, 0) / np.maximum(wanted, 1)
         self._counts = present, wanted, self.missing, share
         self.statistics = _Statistics(table)
         self._names = ("_ng_task_index", *self.statistics.names, *_TAIL)
-        largest = max((np.fmax.reduce(np.abs(c)) for c in self.statistics.columns), default=0.0)
+        largest = max(
+            (np.fmax.reduce(np.abs(c)) for c in self.statistics.columns), default=0.0
+        )
         if largest > _SAFE:  # refuse too large numbers before they are used
             self.statistics.of(self._offsets)
 
@@ -204,9 +228,14 @@ class GroupEntries(Sequence[dict[str, Any]]):
             repeat(self._sample),
             *(column[start:stop].tolist() for column in self._counts),
         )
-        entries = [dict(zip(self._names, row, strict=True)) for row in zip(*columns, strict=False)]
+        entries = [
+            dict(zip(self._names, row, strict=True))
+            for row in zip(*columns, strict=False)
+        ]
         if any(np.isnan(values).any() for values in statistics):
-            entries = [{k: v for k, v in entry.items() if v is not None} for entry in entries]
+            entries = [
+                {k: v for k, v in entry.items() if v is not None} for entry in entries
+            ]
         return entries
 
 

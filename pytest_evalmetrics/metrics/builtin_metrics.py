@@ -40,7 +40,9 @@ USAGE_COLUMNS: dict[str, tuple[tuple[str, ...], ...]] = {
 }
 
 
-def passes(rewards: TaskRewards, threshold: float, first: int | None = None) -> NDArray[np.int64]:
+def passes(
+    rewards: TaskRewards, threshold: float, first: int | None = None
+) -> NDArray[np.int64]:
     """Count each task's passing rollouts, or those of its first few, shape (tasks,)."""
     running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
     (rewards.values >= threshold).cumsum(out=running[1:])
@@ -60,7 +62,9 @@ class MeanReward:
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Average each task, shape (tasks,); NaN for an empty one."""
         means = np.full(len(rewards), np.nan)
-        np.divide(task_sums(rewards), rewards.counts, out=means, where=rewards.counts > 0)
+        np.divide(
+            task_sums(rewards), rewards.counts, out=means, where=rewards.counts > 0
+        )
         return means
 
 
@@ -102,7 +106,7 @@ class Quantile:
     """
 
     def __init__(self, percent: int) -> None:
-        if percent > 99:  # noqa: PLR2004 - per cent
+        if percent > 99:  # per cent
             raise ValueError("percentiles go from p1 to p99")
         self.name = f"p{percent}"
         self.quantile = percent / 100
@@ -194,9 +198,13 @@ class _AtLeast(_OfK):
         threshold, counts = self.options.pass_threshold, rewards.counts
         if not self.options.first_k:
             m = self.k if self.of_all else self.m
-            return np.asarray(pass_m_of_n(counts, passes(rewards, threshold), m, self.k))
+            return np.asarray(
+                pass_m_of_n(counts, passes(rewards, threshold), m, self.k)
+            )
         needed = np.minimum(counts, self.k) if self.of_all else self.m
-        return np.where(counts > 0, passes(rewards, threshold, self.k) >= needed, np.nan)
+        return np.where(
+            counts > 0, passes(rewards, threshold, self.k) >= needed, np.nan
+        )
 
 
 @register_metric("pass@{k}")
@@ -253,7 +261,9 @@ class MaxAtK(_OfK):
         values = np.full(len(rewards), np.nan)
         for tasks, block in rewards.blocks():
             first = self.options.first_k
-            values[tasks] = block[:, : self.k].max(axis=1) if first else max_at_k(block, self.k)
+            values[tasks] = (
+                block[:, : self.k].max(axis=1) if first else max_at_k(block, self.k)
+            )
         return values
 
 
@@ -269,7 +279,9 @@ class _PerTask(MeanReward):
             used = scores[names[0]]
             for name in names[1:]:
                 used = used + scores[name]
-            column = used if column is None else np.where(np.isnan(column), used, column)
+            column = (
+                used if column is None else np.where(np.isnan(column), used, column)
+            )
         return None if column is None or np.isnan(column).all() else column
 
     @property

@@ -14,9 +14,20 @@ from msgspec import structs
 from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, RolloutTable
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
-from pytest_evalmetrics.metrics.metric import BoundMetric, MetricOptions, call, place_of, vectorised
+from pytest_evalmetrics.metrics.metric import (
+    BoundMetric,
+    MetricOptions,
+    call,
+    place_of,
+    vectorised,
+)
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
-from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE, MetricName, parse
+from pytest_evalmetrics.spec.metric_names import (
+    OVER_REFERENCE,
+    REFERENCE,
+    MetricName,
+    parse,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -48,8 +59,12 @@ class Names(msgspec.Struct, eq=False):
             if name.is_statistic:
                 self._bound[text] = BoundMetric(name, statistic_metric(name.metric))
             else:
-                canonical, target, _ = self._targets.get(name.metric) or self._look_up(name.metric)
-                self._bound[text] = BoundMetric(structs.replace(name, metric=canonical), target)
+                canonical, target, _ = self._targets.get(name.metric) or self._look_up(
+                    name.metric
+                )
+                self._bound[text] = BoundMetric(
+                    structs.replace(name, metric=canonical), target
+                )
         return self._bound[text]
 
     def _look_up(self, written: str) -> tuple[str, Any, Any]:
@@ -60,10 +75,14 @@ class Names(msgspec.Struct, eq=False):
             entry = metrics.find(written)
             # one of ours serves all benchmarks, for it keeps nothing
             make = _make_ours if is_ours(entry.target) else _make
-            metric = make(entry.target, tuple(entry.numbers.items()), self.options, written)
+            metric = make(
+                entry.target, tuple(entry.numbers.items()), self.options, written
+            )
             canonical = written
             if entry.reference:
-                canonical = str(getattr(metric, "name", None) or written.rpartition(":")[2])
+                canonical = str(
+                    getattr(metric, "name", None) or written.rpartition(":")[2]
+                )
                 self._check_free(written, canonical, entry.target)
             target = canonical, metric, entry.target
         self._targets[written] = self._targets[target[0]] = target
@@ -71,14 +90,18 @@ class Names(msgspec.Struct, eq=False):
 
     def _define(self, name: str) -> Any:
         """Make a metric that the benchmark file defines."""
-        from pytest_evalmetrics.metrics import row_metrics  # noqa: PLC0415 - few files define any
+        from pytest_evalmetrics.metrics import row_metrics  # few files define any
 
         keys, taken = self.defined[name], None
         with suppress(RegistryError):
             taken = metrics.find(name)
         if taken is not None:
-            message = f"{name!r} is the name of a metric already: {origin(taken.target)}"
-            raise RegistryError(message, hint="give the one that is defined here another name")
+            message = (
+                f"{name!r} is the name of a metric already: {origin(taken.target)}"
+            )
+            raise RegistryError(
+                message, hint="give the one that is defined here another name"
+            )
         arguments = getattr(keys, "arguments", None)
         if arguments is None:
             return row_metrics.CLASSES[type(keys)](keys, self.options)
@@ -90,7 +113,9 @@ class Names(msgspec.Struct, eq=False):
         bound = self._targets.get(canonical)
         other = metrics.holder(canonical) if bound is None else bound[2]
         if other is not None and not same(other, target):
-            message = f"{written!r} calls itself {canonical!r}, and so does {origin(other)}"
+            message = (
+                f"{written!r} calls itself {canonical!r}, and so does {origin(other)}"
+            )
             raise RegistryError(message, hint="give it another `name`")
         if other is None and metrics.is_builtin(canonical) and Scope.active:
             note = f"the metric {canonical!r} is {written}, which replaces the built-in one"
@@ -98,7 +123,10 @@ class Names(msgspec.Struct, eq=False):
 
 
 def _make(
-    target: Any, numbers: tuple[tuple[str, Any], ...], options: MetricOptions, written: str
+    target: Any,
+    numbers: tuple[tuple[str, Any], ...],
+    options: MetricOptions,
+    written: str,
 ) -> Any:
     """Instantiate a class or a family's factory; return anything else unchanged."""
     label = f"metric {written!r}"
@@ -139,10 +167,14 @@ class Plan(msgspec.Struct, frozen=True):
 
     spec: BenchmarkSpec  # the benchmark
     names: Names  # its metrics by name; further ones are found on demand
-    also: tuple[str, ...]  # metrics to estimate that the benchmark's own keys do not name
+    also: tuple[
+        str, ...
+    ]  # metrics to estimate that the benchmark's own keys do not name
     # the scores that rows must have: the reward, and those that listed metrics name
     scores: tuple[str, ...]
-    categories: tuple[str, ...]  # the fields to keep as labels: of breakdowns and clusters
+    categories: tuple[
+        str, ...
+    ]  # the fields to keep as labels: of breakdowns and clusters
     line_of: LineOf | None = None  # line of a key of the benchmark, for errors
 
     def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
@@ -171,7 +203,9 @@ class Plan(msgspec.Struct, frozen=True):
             raise
 
 
-def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None) -> Plan:
+def plan(
+    spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | None = None
+) -> Plan:
     """Look up a benchmark's metrics."""
     options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
     names = Names(options, spec.defined)
@@ -189,7 +223,9 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         with suppress(EvalMetricsError):  # raised with its line where it is estimated
             fields.append(parse(text).field)
             gated.append(names.bind(text))  # a hook's is no metric
-    if spec.needs_reward or any(not m.reads_rows and m.name.score is None for m in gated):
+    if spec.needs_reward or any(
+        not m.reads_rows and m.name.score is None for m in gated
+    ):
         scores.insert(0, spec.reward)
     fields += [] if spec.sample is None else [spec.sample.by]
     given = {name for scorer in spec.scorers for name in scorer.score_names}
@@ -198,8 +234,13 @@ def plan(spec: BenchmarkSpec, *, also: Iterable[str] = (), line_of: LineOf | Non
         fields += [name for name in labels if name not in given]
         scores += [name for name in target.columns if name not in labels]
     if spec.reference is not None:  # the reference gives these scores
-        scores = [spec.reward, *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE))]
-    return structs.replace(looked_up, scores=_distinct(scores), categories=_distinct(fields))
+        scores = [
+            spec.reward,
+            *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE)),
+        ]
+    return structs.replace(
+        looked_up, scores=_distinct(scores), categories=_distinct(fields)
+    )
 
 
 def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:

@@ -9,7 +9,16 @@ import traceback
 from functools import cached_property, partial
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol, TypeGuard, TypeVar, cast
+from typing import (
+    TYPE_CHECKING,
+    Any,
+    ClassVar,
+    Literal,
+    Protocol,
+    TypeGuard,
+    TypeVar,
+    cast,
+)
 
 import msgspec
 import numpy as np
@@ -181,7 +190,9 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
 def _declared(name: str, *, default: T) -> T:
     """Create a property that reads an optional attribute of the metric's class."""
     kind: Any = type(default)
-    return cast("T", property(lambda metric: kind(getattr(metric.target, name, default))))
+    return cast(
+        "T", property(lambda metric: kind(getattr(metric.target, name, default)))
+    )
 
 
 class BoundMetric(msgspec.Struct, frozen=True, dict=True):
@@ -190,8 +201,12 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     # for ``package.module:attribute`` the class's own name, else the attribute
     name: MetricName
     target: Any  # the object or function that computes it, of any form
-    bounded = _declared("bounded", default=False)  # whether its value is a rate in [0, 1]
-    no_interval = _declared("no_interval", default="")  # why it has no meaningful interval
+    bounded = _declared(
+        "bounded", default=False
+    )  # whether its value is a rate in [0, 1]
+    no_interval = _declared(
+        "no_interval", default=""
+    )  # why it has no meaningful interval
     # whether its expected value does not depend on how many rollouts a task has
     unbiased = _declared("unbiased", default=False)
     # rollouts that a task must have; with fewer (but one) `measure` is an error
@@ -255,7 +270,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     def parts(self, rewards: TaskRewards) -> TaskParts | None:
         """Split it into its tasks' parts; None if it can only be evaluated anew."""
         # A task with fewer rollouts than `samples_needed` has no value here.
-        parts = call(self.label, "its vectorised form", self.target, self._parts, rewards)
+        parts = call(
+            self.label, "its vectorised form", self.target, self._parts, rewards
+        )
         if parts is not None:
             self._finite(total(parts.tops))
             self._finite(total(parts.bottoms))
@@ -283,7 +300,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if offers(target, "combine"):
             combine = partial(self.checked, "combine", target.combine)
             if offers(target, "combine_weighted"):
-                weighted = partial(self.checked, "combine_weighted", target.combine_weighted)
+                weighted = partial(
+                    self.checked, "combine_weighted", target.combine_weighted
+                )
         tops, bottoms = np.where(held, values, 0.0), held.astype(np.float64)
         return TaskParts(tops, bottoms, combine, weighted)
 
@@ -295,10 +314,14 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         value, parts = self._measured(rewards)
         if self.bounded and not -_SLACK <= value <= 1 + _SLACK:
             hint = "set `bounded = False` in its class, or return a rate"
-            raise self._wrong(f"says that it is a rate in [0, 1], and is {value:.12g}", hint)
+            raise self._wrong(
+                f"says that it is a rate in [0, 1], and is {value:.12g}", hint
+            )
         return value, parts
 
-    def value(self, rewards: TaskRewards, tasks: Sequence[object] | None = None) -> float:
+    def value(
+        self, rewards: TaskRewards, tasks: Sequence[object] | None = None
+    ) -> float:
         """Compute it; see `measure`."""
         return self.measure(rewards, tasks)[0]
 
@@ -315,7 +338,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if offers(target, "compute_array"):
             return self.checked("compute", target.compute_array, rewards), None
         nested = [task for task in rewards.to_lists() if task]
-        return self.checked("compute", getattr(target, "compute", None) or target, nested), None
+        return self.checked(
+            "compute", getattr(target, "compute", None) or target, nested
+        ), None
 
     def of_choice(self, rewards: TaskRewards) -> Callable[[NDArray[np.intp]], float]:
         """Return the metric over any choice of tasks, repeats allowed."""
@@ -324,7 +349,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         n = len(rewards)
         return lambda chosen: self.weighed(rewards, np.bincount(chosen, minlength=n))
 
-    def _check_defined(self, rewards: TaskRewards, tasks: Sequence[object] | None) -> None:
+    def _check_defined(
+        self, rewards: TaskRewards, tasks: Sequence[object] | None
+    ) -> None:
         kind, why, undefined = MetricError, "", getattr(self.target, "undefined", None)
         if not len(rewards.values):
             why = "there is no rollout with a number to compute it from"
@@ -354,7 +381,12 @@ class UndefinedMetricError(MetricError):
 
 
 def call(
-    label: str, doing: str, target: object, function: Callable[..., T], *args: Any, **kwargs: Any
+    label: str,
+    doing: str,
+    target: object,
+    function: Callable[..., T],
+    *args: Any,
+    **kwargs: Any,
 ) -> T:
     """Call code that may be a user's; whatever it raises is a `MetricError`."""
     try:
@@ -368,7 +400,9 @@ def call(
 
 def is_number(value: object) -> TypeGuard[float]:
     """Check whether a value can be a metric's: a bool is none."""
-    return isinstance(value, float) or (isinstance(value, Real) and not isinstance(value, bool))
+    return isinstance(value, float) or (
+        isinstance(value, Real) and not isinstance(value, bool)
+    )
 
 
 def place_of(target: object) -> tuple[str | None, int | None]:
@@ -380,14 +414,22 @@ def place_of(target: object) -> tuple[str | None, int | None]:
         file, line = inspect.getsourcefile(thing), inspect.getsourcelines(thing)[1]
     except (OSError, TypeError):
         return None, None
-    return (None, None) if file is None or file.startswith(_PACKAGE) else (_shown(file), line)
+    return (
+        (None, None)
+        if file is None or file.startswith(_PACKAGE)
+        else (_shown(file), line)
+    )
 
 
 def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
     every = traceback.extract_tb(error.__traceback__)
-    frames = [frame for frame in every if not frame.filename.startswith(("<", _PACKAGE))]
-    libraries = tuple(filter(None, map(sysconfig.get_path, ("stdlib", "purelib", "platlib"))))
+    frames = [
+        frame for frame in every if not frame.filename.startswith(("<", _PACKAGE))
+    ]
+    libraries = tuple(
+        filter(None, map(sysconfig.get_path, ("stdlib", "purelib", "platlib")))
+    )
     own = [frame for frame in frames if not frame.filename.startswith(libraries)]
     for frame in (own or frames)[-1:]:
         return _shown(frame.filename), frame.lineno
@@ -397,4 +439,8 @@ def _where_raised(error: Exception, target: object) -> tuple[str | None, int | N
 def _shown(file: str) -> str:
     """Shorten a path below the current directory."""
     path = Path(file)
-    return path.relative_to(Path.cwd()).as_posix() if path.is_relative_to(Path.cwd()) else file
+    return (
+        path.relative_to(Path.cwd()).as_posix()
+        if path.is_relative_to(Path.cwd())
+        else file
+    )

@@ -23,7 +23,11 @@ from pytest_evalmetrics.data import (
 )
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, offers
-from pytest_evalmetrics.metrics.samples import Sample, SampleSource, with_missing_rewards
+from pytest_evalmetrics.metrics.samples import (
+    Sample,
+    SampleSource,
+    with_missing_rewards,
+)
 from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of
 
@@ -47,7 +51,8 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     now, then = current.contents, baseline.contents
     drift = Drift(
         len(baseline.tasks),
-        blind=(current.positional or baseline.positional) and not (_apart(now) and _apart(then)),
+        blind=(current.positional or baseline.positional)
+        and not (_apart(now) and _apart(then)),
         unknown=now is not None and then is None,
     )
     matched = places >= 0
@@ -112,7 +117,9 @@ def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
 
 
 def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
-    return tasks if len(places) == len(tasks) else tuple(tasks[i] for i in places.tolist())
+    return (
+        tasks if len(places) == len(tasks) else tuple(tasks[i] for i in places.tolist())
+    )
 
 
 class Pairing(msgspec.Struct, frozen=True, dict=True):
@@ -137,20 +144,29 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
                 shares.append((wanted - len(sample.rewards.values)) / wanted)
         return max(shares)
 
-    def pair_at_worst(self, metric: BoundMetric, *, higher_is_better: bool) -> PairedMetric | None:
+    def pair_at_worst(
+        self, metric: BoundMetric, *, higher_is_better: bool
+    ) -> PairedMetric | None:
         """Pair a metric with missing rewards at their worst; None if nothing is missing."""
         # A missing reward is then as bad, or in the baseline as good, as any, or as [0, 1] allows
         # where all lie in it; of a metric of unknown shape the worst of all such ways is taken.
         if not self.missing(metric):
             return None
         samples = self._samples(metric)
-        lacking = [self._wanted(metric, i) - s.rewards.counts for i, s in enumerate(samples)]
+        lacking = [
+            self._wanted(metric, i) - s.rewards.counts for i, s in enumerate(samples)
+        ]
         low, high = _reward_range(samples[0].rewards, samples[1].rewards)
         options = None if metric.reads_rows else getattr(metric.target, "options", None)
         if metric.bounded and options is not None:  # one that fails, one that passes
             threshold = options.pass_threshold
-            low, high = min(low, math.nextafter(threshold, -math.inf)), max(high, threshold)
-        ways: list[tuple[float, ...]] = [(low, high) if higher_is_better else (high, low)]
+            low, high = (
+                min(low, math.nextafter(threshold, -math.inf)),
+                max(high, threshold),
+            )
+        ways: list[tuple[float, ...]] = [
+            (low, high) if higher_is_better else (high, low)
+        ]
         if not offers(metric.target, "task_parts", "task_values"):
             ways = list(product((low, high), repeat=2))
         pairs = []
@@ -161,7 +177,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             )
             pairs.append(self._pair(metric, current, baseline))
         sign = 1 if higher_is_better else -1
-        return max(pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current))
+        return max(
+            pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current)
+        )
 
     def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
@@ -198,7 +216,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
     @cached_property
     def _sources(self) -> tuple[SampleSource, SampleSource]:
         spec, lacking = self.plan.spec, self._lacking
-        now, then = (with_missing_rewards(t, spec) for t in (self.current, self._described()))
+        now, then = (
+            with_missing_rewards(t, spec) for t in (self.current, self._described())
+        )
         current = SampleSource(now, spec.reward, spec.cluster)
         return current, SampleSource(then, spec.reward, lacking=lacking)
 
@@ -216,7 +236,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         categories = dict(self.baseline.categories)
         for name in self._lacking:
             category = self.current.categories[name]
-            codes = np.append(category.codes[self.current.offsets[:-1]], len(category.labels))
+            codes = np.append(
+                category.codes[self.current.offsets[:-1]], len(category.labels)
+            )
             categories[name] = Category(
                 codes[of][self.baseline.task].astype(np.int32),
                 (*category.labels, "(not in this run)"),
@@ -227,7 +249,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         now, then = (source.sample(metric) for source in self._sources)
         if isinstance(now.rewards, TaskRows) and isinstance(then.rewards, TaskRows):
             rows = now.rewards.beside(then.rewards)
-            return structs.replace(now, rewards=rows[0]), structs.replace(then, rewards=rows[1])
+            return structs.replace(now, rewards=rows[0]), structs.replace(
+                then, rewards=rows[1]
+            )
         return now, then
 
     def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
@@ -246,8 +270,14 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         of_others = np.bincount(table.task[labelled], minlength=len(rows))
         return np.where(held == of_others, wanted, held)[held > 0]
 
-    def _pair(self, metric: BoundMetric, current: Sample, baseline: Sample) -> PairedMetric:
-        at = self.at if metric.name.field is None else positions(current.tasks, baseline.tasks)
+    def _pair(
+        self, metric: BoundMetric, current: Sample, baseline: Sample
+    ) -> PairedMetric:
+        at = (
+            self.at
+            if metric.name.field is None
+            else positions(current.tasks, baseline.tasks)
+        )
         added, removed = _unshared(current.tasks, baseline.tasks, at)
         if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
             removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
@@ -269,7 +299,9 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             values = [None if each is None else each[usable] for each in values]
             clusters = None if clusters is None else clusters[usable]
         pair = _paired(metric, tasks, sides, values, parts[0])
-        return replace(pair, excluded=excluded, clusters=clusters, added=added, removed=removed)
+        return replace(
+            pair, excluded=excluded, clusters=clusters, added=added, removed=removed
+        )
 
 
 def _unshared(
@@ -278,10 +310,14 @@ def _unshared(
     """Name the tasks of the run alone, and of the baseline alone."""
     gone = np.ones(len(baseline), dtype=bool)
     gone[at[at >= 0]] = False
-    return _named(current, np.flatnonzero(at < 0)), _named(baseline, np.flatnonzero(gone))
+    return _named(current, np.flatnonzero(at < 0)), _named(
+        baseline, np.flatnonzero(gone)
+    )
 
 
-def _padded(rewards: TaskRewards, lacking: NDArray[np.int64], value: float) -> TaskRewards:
+def _padded(
+    rewards: TaskRewards, lacking: NDArray[np.int64], value: float
+) -> TaskRewards:
     """Append `value` to each task for the samples that it lacks."""
     gaps = np.maximum(lacking, 0)
     values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
@@ -308,7 +344,10 @@ def _difference(
 ) -> Callable[[Places, Places], float]:
     """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
     if combine is not None:
-        reduce, both = combine, np.concatenate([each for each in of_tasks if each is not None])
+        reduce, both = (
+            combine,
+            np.concatenate([each for each in of_tasks if each is not None]),
+        )
         return lambda first, second: reduce(both[first]) - reduce(both[second])
     one, other = sides
     values = np.concatenate((one.values, other.values))
@@ -358,5 +397,6 @@ def _paired(
         task_values=task_values if is_mean else None,
         combine_weighted=None if parts is None else parts.combine_weighted,
         extreme=metric.extreme,
-        bounded=metric.bounded or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
+        bounded=metric.bounded
+        or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
     )

@@ -42,7 +42,9 @@ def _positive(rows: TaskRows, column: str, label: str | None) -> int:
     positives = [name for name in _TRUE if name in rows.labels]
     if not positives and not set(rows.labels) <= {"0", "false"}:
         shown = ", ".join(map(repr, rows.labels[:10]))
-        raise ValueError(f"say which label of {column} is positive, with `positive:`: {shown}")
+        raise ValueError(
+            f"say which label of {column} is positive, with `positive:`: {shown}"
+        )
     return _code(rows, positives[0]) if positives else -2
 
 
@@ -84,14 +86,20 @@ class _LabelAgreement(_OverRows):
     """
 
     def worth(self, rows: TaskRows) -> Floats:
-        return np.asarray(rows[self.keys.gold] == rows[self.keys.predicted], dtype=np.float64)
+        return np.asarray(
+            rows[self.keys.gold] == rows[self.keys.predicted], dtype=np.float64
+        )
 
     def undefined(self, rows: TaskRows) -> str:
         """Name the label that has no share of right answers."""
         keys, ones = self.keys, np.ones(len(rows.values))
         if keys.type in ("mcc", "kappa"):
             undefined = math.isnan(self.weighted(rows, ones))
-            return f"{keys.gold} or {keys.predicted} is one label alone" if undefined else ""
+            return (
+                f"{keys.gold} or {keys.predicted} is one label alone"
+                if undefined
+                else ""
+            )
         whose = {"precision": "predicted", "recall": "true", "f1": "true or predicted"}
         if keys.type not in whose or keys.average == "micro":
             return ""
@@ -118,9 +126,13 @@ class _LabelAgreement(_OverRows):
             return float(np.nanmean(right / _nonzero(gold)))
         if keys.type == "mcc":
             spread = (whole**2 - gold @ gold) * (whole**2 - predicted @ predicted)
-            return float((right.sum() * whole - gold @ predicted) / math.sqrt(_nonzero(spread)))
+            return float(
+                (right.sum() * whole - gold @ predicted) / math.sqrt(_nonzero(spread))
+            )
         if keys.type == "kappa":
-            pairs = rows.once("pairs", lambda: rows[keys.gold] * size + rows[keys.predicted])
+            pairs = rows.once(
+                "pairs", lambda: rows[keys.gold] * size + rows[keys.predicted]
+            )
             table = np.bincount(pairs, weights, size * size).reshape(size, size)
             distance = self._distances(rows)
             expected = gold @ distance @ predicted / whole
@@ -136,7 +148,11 @@ class _LabelAgreement(_OverRows):
         return divisors.get(self.keys.type, (gold + predicted) / 2)
 
     def _counts(self, rows: TaskRows, weights: Floats) -> tuple[Floats, Floats, Floats]:
-        gold, predicted, size = rows[self.keys.gold], rows[self.keys.predicted], len(rows.labels)
+        gold, predicted, size = (
+            rows[self.keys.gold],
+            rows[self.keys.predicted],
+            len(rows.labels),
+        )
         agree = rows.once("agree", lambda: np.flatnonzero(gold == predicted))
         return (
             np.bincount(gold[agree], weights[agree], size),
@@ -164,7 +180,9 @@ class _Forecast(_OverRows):
 
     def _outcome(self, rows: TaskRows) -> NDArray[np.bool_]:
         at = _positive(rows, self.keys.gold, self.keys.positive)
-        outcome: NDArray[np.bool_] = rows.once("outcome", lambda: rows[self.keys.gold] == at)
+        outcome: NDArray[np.bool_] = rows.once(
+            "outcome", lambda: rows[self.keys.gold] == at
+        )
         return outcome
 
     def worth(self, rows: TaskRows) -> Floats:
@@ -197,7 +215,9 @@ class _Forecast(_OverRows):
         outcome, score = self._outcome(rows), rows[self.keys.score]
         if self.keys.type == "auroc":
             ranks = rows.once("ranks", lambda: np.unique(score, return_inverse=True)[1])
-            good, bad = (np.bincount(ranks, weights * held) for held in (outcome, ~outcome))
+            good, bad = (
+                np.bincount(ranks, weights * held) for held in (outcome, ~outcome)
+            )
             below = np.cumsum(bad) - bad / 2
             return float(good @ below / _nonzero(good.sum() * bad.sum()))
         if self.keys.type == "ece":
@@ -213,7 +233,9 @@ class _Share(_OverRows):
     """The share of rollouts with a label, each weighing the same."""
 
     def worth(self, rows: TaskRows) -> Floats:
-        return np.asarray(rows[self.keys.of] == _code(rows, self.keys.label), dtype=np.float64)
+        return np.asarray(
+            rows[self.keys.of] == _code(rows, self.keys.label), dtype=np.float64
+        )
 
     def task_parts(self, rows: TaskRows) -> tuple[Floats, Floats]:
         return _sums(rows, self.worth(rows)), rows.counts.astype(np.float64)
@@ -267,7 +289,9 @@ class _Elo(_OverRows):
         size, score = len(rows.labels), rows.once("score", lambda: self._score(rows))
         pairs = rows[self.keys.a] * size + rows[self.keys.b]
         first = np.bincount(pairs, weights * score, size * size).reshape(size, size)
-        second = np.bincount(pairs, weights * (1 - score), size * size).reshape(size, size)
+        second = np.bincount(pairs, weights * (1 - score), size * size).reshape(
+            size, size
+        )
         wins = first + second.T
         players = np.flatnonzero((wins + wins.T).sum(axis=1) > 0)
         return players, wins[np.ix_(players, players)]
@@ -299,12 +323,19 @@ class _Elo(_OverRows):
             hessian = np.diag(curve.sum(axis=1)) - curve + 1 / len(players)
             step = np.linalg.solve(hessian, gradient)
             strength += np.clip(step, -1, 1)
-            if np.abs(step).max() < 1e-13:  # noqa: PLR2004 - nothing moves any more
+            if np.abs(step).max() < 1e-13:  # nothing moves any more
                 break
         else:
             return math.nan
-        keys, ratings = self.keys, dict(zip(players.tolist(), strength.tolist(), strict=True))
-        anchor = 0.0 if keys.against is None else ratings.get(_code(rows, keys.against), math.nan)
+        keys, ratings = (
+            self.keys,
+            dict(zip(players.tolist(), strength.tolist(), strict=True)),
+        )
+        anchor = (
+            0.0
+            if keys.against is None
+            else ratings.get(_code(rows, keys.against), math.nan)
+        )
         rated = ratings.get(_code(rows, keys.of), math.nan) - anchor
         return float(1000 + 400 / math.log(10) * rated)
 
@@ -335,7 +366,9 @@ class _Retrieval(_OverRows):
     def task_values(self, rows: TaskRows) -> Floats:
         keys, gain = self.keys, self.worth(rows)
         best = rows[keys.rank] if keys.score is None else -rows[keys.score]
-        order = np.lexsort((best, rows.task))  # stable: rows of a task follow each other
+        order = np.lexsort(
+            (best, rows.task)
+        )  # stable: rows of a task follow each other
         rank, gain = _rank(rows), gain[order]
         counted = rank < (keys.k or len(order))
         if keys.type == "ndcg_at_k":
@@ -367,7 +400,8 @@ class _MajorityVote(_OverRows):
         answers, rewards = rows[self.keys.answer], self.worth(rows)
         first = _rank(rows) < self.keys.k
         kinds, kind = np.unique(
-            rows.task[first] * (len(rows.labels) + 1) + answers[first], return_inverse=True
+            rows.task[first] * (len(rows.labels) + 1) + answers[first],
+            return_inverse=True,
         )
         votes = np.bincount(kind)
         task = kinds // (len(rows.labels) + 1)
@@ -409,9 +443,13 @@ class _PassWithin(_OverRows):
     def task_values(self, rows: TaskRows) -> Floats:
         spent = np.cumsum(rows[self.keys.of])
         before = np.concatenate(([0.0], spent))[rows.offsets[:-1]]
-        within = spent - np.repeat(before, rows.counts) <= self.keys.budget * (1 + 1e-12)
+        within = spent - np.repeat(before, rows.counts) <= self.keys.budget * (
+            1 + 1e-12
+        )
         solved = within & (self.worth(rows) >= self.options.pass_threshold)
-        return np.where(rows.counts > 0, _sums(rows, solved.astype(np.float64)) > 0, np.nan)
+        return np.where(
+            rows.counts > 0, _sums(rows, solved.astype(np.float64)) > 0, np.nan
+        )
 
 
 # what computes a metric, by the class of its keys

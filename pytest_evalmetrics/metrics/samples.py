@@ -30,7 +30,9 @@ class Sample(msgspec.Struct, frozen=True):
 
     rewards: TaskRewards  # the numbers, by task; missing ones are left out
     tasks: tuple[TaskId, ...]
-    clusters: NDArray[np.int64] | None  # each task's; None if the benchmark names no field
+    clusters: (
+        NDArray[np.int64] | None
+    )  # each task's; None if the benchmark names no field
     score: str  # the score that they are; empty if they are made of several
     missing: int  # rollouts that have none
 
@@ -39,7 +41,12 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     """Fill missing rewards with the number of ``expect.missing_reward``, if it is one."""
     fill = spec.expect.missing_reward
     column = table.scores.get(spec.reward)
-    if isinstance(fill, str) or fill is None or column is None or not np.isnan(column).any():
+    if (
+        isinstance(fill, str)
+        or fill is None
+        or column is None
+        or not np.isnan(column).any()
+    ):
         return table
     scores = {**table.scores, spec.reward: np.where(np.isnan(column), fill, column)}
     return replace(table, scores=scores, integers=table.integers - {spec.reward})
@@ -65,7 +72,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
             raise MetricError(f"{metric.label}: {why}")
         score = "" if own else name.score or self.reward
         key = (name.metric if own else None, score, name.field, name.value)
-        if self._last is None or self._last[0] != key:  # metrics of one column come in a row
+        if (
+            self._last is None or self._last[0] != key
+        ):  # metrics of one column come in a row
             self._last = key, self._sample(metric, score)
         return self._last[1]
 
@@ -107,7 +116,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         if column is None:
             accepted = getattr(metric.target, "accepted", "")
             hint = f"it reads the columns {accepted}" if accepted else None
-            raise MetricError(f"{metric.label}: no rollout says what it needs", hint=hint)
+            raise MetricError(
+                f"{metric.label}: no rollout says what it needs", hint=hint
+            )
         return column
 
     def _rows(self, metric: BoundMetric) -> TaskRows:
@@ -124,41 +135,66 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
         """Turn the labels among the columns that a metric reads into codes."""
         numbers: dict[str, NDArray[np.float64]] = {}
         coded: dict[str, tuple[NDArray[np.int64], list[str]]] = {}
-        label_columns = getattr(metric.target, "labels", None)  # None: numbers are numbers
+        label_columns = getattr(
+            metric.target, "labels", None
+        )  # None: numbers are numbers
         for name in metric.target.columns:
-            scores, category = self.table.scores.get(name), self.table.categories.get(name)
+            scores, category = (
+                self.table.scores.get(name),
+                self.table.categories.get(name),
+            )
             if name in self.lacking or self.table.lacking((name,)).all():
                 category = None
-            as_label = scores is None if label_columns is None else name in label_columns
+            as_label = (
+                scores is None if label_columns is None else name in label_columns
+            )
             if as_label and category is not None:
                 # one spelling for 1 and 1.0
-                spelt = [f"{float(x):.12g}" if is_numeric(x) else x for x in category.labels]
+                spelt = [
+                    f"{float(x):.12g}" if is_numeric(x) else x for x in category.labels
+                ]
                 coded[name] = category.codes.astype(np.int64), spelt
             elif as_label and scores is not None:
                 coded[name] = _labels_of(scores)
             elif scores is not None:
                 numbers[name] = scores
             else:
-                there = [*self.table.scores, *(self.table.categories if as_label else ())]
+                there = [
+                    *self.table.scores,
+                    *(self.table.categories if as_label else ()),
+                ]
                 guess = did_you_mean(name, there, what="columns there are")
-                lacks = f"no rollout has {'a label' if as_label else 'a number'} {name!r}"
+                lacks = (
+                    f"no rollout has {'a label' if as_label else 'a number'} {name!r}"
+                )
                 raise MetricError(f"{metric.label}: {lacks}: {guess}")
         labels = in_order({x for _, names in coded.values() for x in names} - {MISSING})
         code = {label: at for at, label in enumerate(labels)} | {MISSING: -1}
         columns: dict[str, NDArray[Any]] = {**numbers}
         for name, (codes, names) in coded.items():
-            columns[name] = np.array([code[label] for label in names], dtype=np.int64)[codes]
-        places, worth = np.arange(len(self.table), dtype=np.float64), np.zeros(len(self.table))
-        return TaskRows(places, self.table.offsets, columns, labels, frozenset(coded), worth)
+            columns[name] = np.array([code[label] for label in names], dtype=np.int64)[
+                codes
+            ]
+        places, worth = (
+            np.arange(len(self.table), dtype=np.float64),
+            np.zeros(len(self.table)),
+        )
+        return TaskRows(
+            places, self.table.offsets, columns, labels, frozenset(coded), worth
+        )
 
     def rows_by_label(self, field: str) -> dict[str, NDArray[np.int64]]:
         """Find the rows of each value that a field has in these rollouts, ascending."""
         if field not in self._by_label:
             category = self._category(field, "breakdown")
             order = np.argsort(category.codes, kind="stable")
-            starts = np.searchsorted(category.codes[order], np.arange(1, len(category.labels)))
+            starts = np.searchsorted(
+                category.codes[order], np.arange(1, len(category.labels))
+            )
             labelled = zip(category.labels, np.split(order, starts), strict=True)
-            self._by_label[field] = {label: rows for label, rows in labelled if len(rows)}
+            self._by_label[field] = {
+                label: rows for label, rows in labelled if len(rows)
+            }
         return self._by_label[field]
 
     def _category(self, field: str, what: str) -> Category:
@@ -174,7 +210,9 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
             return None
         category = self._category(self.cluster, "cluster")
         clusters = category.codes[self.table.offsets[:-1]].astype(np.int64)
-        torn = np.unique(self.table.task[category.codes != np.repeat(clusters, self.table.counts)])
+        torn = np.unique(
+            self.table.task[category.codes != np.repeat(clusters, self.table.counts)]
+        )
         if len(torn):
             named = [self.table.tasks[i] for i in torn[:_LISTED].tolist()]
             raise DataError(

@@ -15,7 +15,13 @@ import numpy as np
 
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.config.contradictions import unknown_directions
-from pytest_evalmetrics.data import HASH_SIZE, RolloutTable, Row, RowScores, content_hash
+from pytest_evalmetrics.data import (
+    HASH_SIZE,
+    RolloutTable,
+    Row,
+    RowScores,
+    content_hash,
+)
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.pipeline.regressions import rollouts_of
@@ -27,7 +33,14 @@ from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
 from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -41,23 +54,55 @@ ScorerInput: TypeAlias = tuple[Row, RowError | None]
 
 _NAMED = 6  # groups that a sample's note names
 # the fields of the question, because the rest of an answered row changes with each run
-_ASKED = ("question", "query", "problem", "instruction", "user_input", "input", "reference")
+_ASKED = (
+    "question",
+    "query",
+    "problem",
+    "instruction",
+    "user_input",
+    "input",
+    "reference",
+)
 _WORSE, _BETTER = 15, 5  # tasks
 _ATTEMPTS: Final = 4  # of a task, on each side
 _TEXT: Final = 4_000  # characters of one text
 _ALL: Final = 300_000  # characters of a benchmark, so that its page stays small
-_RESTORE: Final = "restore it from version control, or record a new baseline with --snapshot-update"
+_RESTORE: Final = (
+    "restore it from version control, or record a new baseline with --snapshot-update"
+)
 _REASON: Final = "judge's reason"  # the key of a kept row
 _PROMPTS: Final = (
-    *("responses_create_params", "prompt", "question", "problem", "instruction", "query"),
+    *(
+        "responses_create_params",
+        "prompt",
+        "question",
+        "problem",
+        "instruction",
+        "query",
+    ),
     *("user_input", "input", "inputs", "messages"),
 )
 _ANSWERS: Final = (
-    *("output_text", "response", "output", "outputs", "completion", "generation", "prediction"),
+    *(
+        "output_text",
+        "response",
+        "output",
+        "outputs",
+        "completion",
+        "generation",
+        "prediction",
+    ),
     *("model_output", "resps", "answer"),
 )
 _REFERENCES: Final = (
-    *("reference", "expected", "expected_output", "expected_answer", "target", "ground_truth"),
+    *(
+        "reference",
+        "expected",
+        "expected_output",
+        "expected_answer",
+        "target",
+        "ground_truth",
+    ),
     *("gold", "correct_answer", "text", "label", "answer"),
 )
 
@@ -66,7 +111,9 @@ _REFERENCES: Final = (
 
 
 def with_reward(
-    benchmark: Benchmark, names: tuple[str, ...] | None = None, measured: tuple[str, ...] = ()
+    benchmark: Benchmark,
+    names: tuple[str, ...] | None = None,
+    measured: tuple[str, ...] = (),
 ) -> Benchmark:
     """Set the reward: the benchmark's own, else the only score among `names`."""
     spec = benchmark.spec
@@ -79,17 +126,25 @@ def with_reward(
         guess = errors.did_you_mean(spec.reward, given, what="they give")
         message = f"no scorer gives the reward {spec.reward!r}; {guess}"
         raise DataError(message, line=benchmark.line_of("reward"))
-    if has_reward or spec.reward in given or not names:  # none of scorers that are not made yet
+    if (
+        has_reward or spec.reward in given or not names
+    ):  # none of scorers that are not made yet
         return benchmark
-    columns = [each for s in spec.scorers for each in getattr(s, "columns", {}).values()]
-    first, *others = names = tuple(n for n in names if not any(n in each for each in columns))
+    columns = [
+        each for s in spec.scorers for each in getattr(s, "columns", {}).values()
+    ]
+    first, *others = names = tuple(
+        n for n in names if not any(n in each for each in columns)
+    )
     if not others:
         benchmark = benchmark.but(reward=first)
         for path, message in unknown_directions(benchmark.spec):
             raise DataError(message, line=benchmark.line_of(*path))
         return benchmark
     message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"
-    raise DataError(message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers"))
+    raise DataError(
+        message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers")
+    )
 
 
 # -- which rows ------------------------------------------------------------------------------
@@ -102,7 +157,9 @@ class Chosen:
     # one row per rollout. `read_as` numbers them in the order of the files: the samples of
     # the first chosen row, then those of the second.
     table: RolloutTable
-    rows: NDArray[np.int64]  # numbers of the chosen rows in the files, ascending, shape (chosen,)
+    rows: NDArray[
+        np.int64
+    ]  # numbers of the chosen rows in the files, ascending, shape (chosen,)
     samples: int  # rollouts of each row
     notes: tuple[str, ...]
     partial: bool  # ``params.limit_samples`` leaves some out
@@ -117,7 +174,9 @@ def choose(
     table = rollouts_of(benchmark, plan, engine=engine, given=given)
     answered = spec.answers is not None
     _refuse_repeated_tasks(spec, table)
-    if spec.dataset is not None and (spec.baseline is not None or spec.sample is not None):
+    if spec.dataset is not None and (
+        spec.baseline is not None or spec.sample is not None
+    ):
         table = _with_content(benchmark, table)
     size, order = len(table), reading_order(table)
     rank = order
@@ -133,7 +192,9 @@ def choose(
         drawn, note = draw(frame, spec.sample)
         notes.append(note)
         tasks = set(drawn.tasks)
-        taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[table.task]
+        taken &= np.array([task in tasks for task in table.tasks], dtype=bool)[
+            table.task
+        ]
     if not answered and isinstance(spec.num_samples, Rounds):
         taken &= first_rollouts(table, spec.num_samples)
     if not taken.all() or answered:
@@ -156,7 +217,10 @@ def choose(
 def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
     """Read the files again, and yield each chosen row once per answer."""
     spec, table = benchmark.spec, chosen.table
-    recorded, order = spec.dataset is None, np.argsort(reading_order(table), kind="stable")
+    recorded, order = (
+        spec.dataset is None,
+        np.argsort(reading_order(table), kind="stable"),
+    )
     # a view gives plain integers, one by one, in half the time of an array
     columns = (table.task, table.agent, table.sample)
     tasks, agents, samples = (column[order].data for column in columns)
@@ -169,7 +233,9 @@ def rows_of(benchmark: Benchmark, chosen: Chosen) -> Iterator[Row]:
         first = number * chosen.samples
         for at in range(first, first + chosen.samples):
             agent, task = table.agents[agents[at]], table.tasks[tasks[at]]
-            yield Row(at, agent, task, samples[at], item, item if recorded else {}, where)
+            yield Row(
+                at, agent, task, samples[at], item, item if recorded else {}, where
+            )
         number += 1
     if number != len(chosen.rows):
         counts = f"{many(number, 'row')}, after {len(chosen.rows)}"
@@ -202,23 +268,37 @@ def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
         hashes[task] = content_hash(content)
     if not any(hashes.values()):
         return table
-    of_task = np.array([hashes[task] for task in range(len(hashes))], dtype=f"S{HASH_SIZE}")
+    of_task = np.array(
+        [hashes[task] for task in range(len(hashes))], dtype=f"S{HASH_SIZE}"
+    )
     return replace(table, content=of_task[table.task])
 
 
 def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
     """Refuse a task in several rows of a data set if nothing calls these attempts."""
     answered, dataset = spec.answers is not None, spec.dataset
-    attempts = dataset is None or dataset.fields.sample is not None or spec.num_samples is not None
+    attempts = (
+        dataset is None
+        or dataset.fields.sample is not None
+        or spec.num_samples is not None
+    )
     if not answered and (attempts or spec.expect.rollouts is not None):
         return
     again = (np.diff(table.task) == 0) & (np.diff(table.agent) == 0)
     if again.any():
         task = table.tasks[table.task[np.flatnonzero(again)[0]]]
-        hint = "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
-        hint += "" if answered else "; or, where they are attempts at one task, num_samples"
-        each = f"each would be {'answered' if answered else 'scored'} as a task of its own"
-        raise DataError(f"the task {task!r} occurs in several rows, of which {each}", hint=hint)
+        hint = (
+            "say which key tells them apart: dataset: {path: ..., fields: {task: KEY}}"
+        )
+        hint += (
+            "" if answered else "; or, where they are attempts at one task, num_samples"
+        )
+        each = (
+            f"each would be {'answered' if answered else 'scored'} as a task of its own"
+        )
+        raise DataError(
+            f"the task {task!r} occurs in several rows, of which {each}", hint=hint
+        )
 
 
 def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
@@ -227,7 +307,9 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
     # "Fast Splittable Pseudorandom Number Generators", OOPSLA 2014.
     first = (seed % 2**32) * 2**32 + 1
     with np.errstate(over="ignore"):
-        z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(0x9E3779B97F4A7C15)
+        z = np.arange(first, first + rows, dtype=np.uint64) * np.uint64(
+            0x9E3779B97F4A7C15
+        )
         z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
         z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
         z ^= z >> np.uint64(31)
@@ -240,14 +322,18 @@ def _shuffled(rows: int, seed: int) -> NDArray[np.int64]:
 def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
     """Take some of the tasks of a table, by a hash of the seed and their content; with a note."""
     first = np.unique(table.task, return_index=True)[1]
-    contents = np.zeros(len(first), "S1") if table.content is None else table.content[first]
+    contents = (
+        np.zeros(len(first), "S1") if table.content is None else table.content[first]
+    )
     by = None if spec.by is None else table.categories.get(spec.by)
     codes = np.zeros(len(first), np.int64) if by is None else by.codes[first]
     ranked: dict[int, list[tuple[bytes, str, int]]] = {}
     tasks = zip(map(str, table.tasks), contents.tolist(), codes.tolist(), strict=True)
     for at, (task, content, code) in enumerate(tasks):
         key = f"{spec.seed}\0{content.decode() or task}".encode()
-        ranked.setdefault(code, []).append((blake2b(key, digest_size=8).digest(), task, at))
+        ranked.setdefault(code, []).append(
+            (blake2b(key, digest_size=8).digest(), task, at)
+        )
     total, size = len(first), min(spec.tasks, len(first))
     names = {code: "" if by is None else by.labels[code] for code in ranked}
     groups = sorted(ranked, key=names.__getitem__)
@@ -261,7 +347,9 @@ def draw(table: RolloutTable, spec: SampleSpec) -> tuple[RolloutTable, str]:
         taken[[at for _, _, at in sorted(ranked[code])[:count]]] = True
     note = f"sample: {of_many(size, total, 'task')}"
     if by is not None:
-        shown = [f"{names[code]} {counts[code]} of {len(ranked[code])}" for code in groups]
+        shown = [
+            f"{names[code]} {counts[code]} of {len(ranked[code])}" for code in groups
+        ]
         note += f", by {spec.by}: {listed(shown, _NAMED)}"
     return table if taken.all() else table.where(taken[table.task]), note
 
@@ -275,7 +363,9 @@ def first_rollouts(table: RolloutTable, rounds: Rounds) -> NDArray[np.bool_]:
     if at >= 0 and rank[at] >= rounds.most:
         has = f"task {table.tasks[table.task[at]]} has {rank[at] + 1} rollouts"
         hint = "look for another run's rollouts in the files; or set num_samples"
-        raise DataError(f"{has}, more than num_samples: {{max: {rounds.most}}}", hint=hint)
+        raise DataError(
+            f"{has}, more than num_samples: {{max: {rounds.most}}}", hint=hint
+        )
     return rank < rounds
 
 
@@ -293,7 +383,9 @@ class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
     failed: tuple[str, str] | None = None
 
 
-def keep(rows: Iterable[ScorerInput], table: RolloutTable) -> tuple[bytes, dict[str, Any]]:
+def keep(
+    rows: Iterable[ScorerInput], table: RolloutTable
+) -> tuple[bytes, dict[str, Any]]:
     """Compress the rows of a table, in its order, and describe them."""
     order = reading_order(table)
     places = dict(zip(order.tolist(), range(len(order)), strict=True))
@@ -318,12 +410,17 @@ def kept_rows(
     if data is None:
         raise BaselineError("the file with the baseline's rows is gone", hint=_RESTORE)
     rows, digest = _decoded(data)
-    places = {agent: [row.index for row, _ in rows if row.agent == agent] for agent in tables}
+    places = {
+        agent: [row.index for row, _ in rows if row.agent == agent] for agent in tables
+    }
     if digest != recorded.get("digest") or any(
-        [rows[at][0].task for at in places[agent]] != [str(table.tasks[t]) for t in table.task]
+        [rows[at][0].task for at in places[agent]]
+        != [str(table.tasks[t]) for t in table.task]
         for agent, table in tables.items()
     ):
-        raise BaselineError("the file holds other rows than the baseline's", hint=_RESTORE)
+        raise BaselineError(
+            "the file holds other rows than the baseline's", hint=_RESTORE
+        )
     return rows, places
 
 
@@ -349,8 +446,15 @@ def texts_alone(
     """Reduce rows to their texts and judges' reasons, for a later run to show."""
     for row, _ in rows:
         texts = _texts_of({**row.item, **row.sample_data}, scores, row.index)
-        shown = zip(("prompt", "response", "reference", _REASON), map(hide, texts), strict=True)
-        yield replace(row, item={key: text for key, text in shown if text}, sample_data={}), None
+        shown = zip(
+            ("prompt", "response", "reference", _REASON), map(hide, texts), strict=True
+        )
+        yield (
+            replace(
+                row, item={key: text for key, text in shown if text}, sample_data={}
+            ),
+            None,
+        )
 
 
 def recorded_rows(
@@ -362,7 +466,10 @@ def recorded_rows(
     most: float = math.inf,
 ) -> Iterator[ScorerInput]:
     """Read the wanted rows again, each with its task, from files of at most so many bytes."""
-    if table.read_as is None or sum(source.size or 0 for source in table.sources) > most:
+    if (
+        table.read_as is None
+        or sum(source.size or 0 for source in table.sources) > most
+    ):
         return
     places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
     if wanted is not None:
@@ -376,11 +483,15 @@ def recorded_rows(
 # -- texts out of rows -----------------------------------------------------------------------
 
 
-def _texts_of(row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0) -> list[str]:
+def _texts_of(
+    row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0
+) -> list[str]:
     """Find the prompt, answer, reference and judge's reason of a row, empty if it has none."""
     answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
     prompt = next((row[name] for name in _PROMPTS if row.get(name)), None)
-    expected = next((row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None)
+    expected = next(
+        (row[n] for n in _REFERENCES if n != answered and row.get(n) is not None), None
+    )
     reason = row.get(_REASON)
     if scores is not None:
         reason = [each["reason"] for each in msgspec.json.decode(scores.reasons(index))]
@@ -396,14 +507,30 @@ def _flat(value: Any) -> str:
         return "\n".join(filter(None, map(_flat, value)))
     if not isinstance(value, dict):
         return json.dumps(value)
-    for name in ("output_text", "output", "choices", "message", "content", "text", "input"):
+    for name in (
+        "output_text",
+        "output",
+        "choices",
+        "message",
+        "content",
+        "text",
+        "input",
+    ):
         if value.get(name):
             text, role = _flat(value[name]), value.get("role")
             return f"{role}: {text}" if isinstance(role, str) else text
     called = value.get("function", value)
-    if isinstance(called, dict) and isinstance(called.get("name"), str) and "arguments" in called:
+    if (
+        isinstance(called, dict)
+        and isinstance(called.get("name"), str)
+        and "arguments" in called
+    ):
         return f"{called['name']}({_flat(called['arguments'])})"
-    return "" if value.get("type") == "reasoning" else json.dumps(value, ensure_ascii=False)
+    return (
+        ""
+        if value.get("type") == "reasoning"
+        else json.dumps(value, ensure_ascii=False)
+    )
 
 
 # -- the tasks that changed most -------------------------------------------------------------
@@ -445,16 +572,24 @@ def flips_of(
     try:
         ours = _attempts(now, [task for task, _ in tasks], reward, hide)
         theirs = _attempts(was, [task for _, task in tasks], reward, hide)
-    except errors.EvalMetricsError:  # the files have changed since, or have no rows of their own
+    except (
+        errors.EvalMetricsError
+    ):  # the files have changed since, or have no rows of their own
         return []
     flips, left = [], _ALL
-    for (task, _), (asked, after), (asked_then, before) in zip(tasks, ours, theirs, strict=True):
+    for (task, _), (asked, after), (asked_then, before) in zip(
+        tasks, ours, theirs, strict=True
+    ):
         question, attempts = asked or asked_then or ("", ""), (*after, *before)
-        left -= sum(map(len, question)) + sum(len(a.text) + len(a.reason) for a in attempts)
+        left -= sum(map(len, question)) + sum(
+            len(a.text) + len(a.reason) for a in attempts
+        )
         if left < 0:
             break
         if any(a.text for a in attempts):
-            flips.append(Flip(agent, str(now.table.tasks[task]), *question, before, after))
+            flips.append(
+                Flip(agent, str(now.table.tasks[task]), *question, before, after)
+            )
     return flips
 
 
@@ -470,7 +605,9 @@ def _attempts(
         attempts, question = [], None
         for at in span:
             prompt, answer, reference, reason = map(hide, texts.get(at, [""] * 4))
-            question = question or ((prompt, reference) if prompt or reference else None)
+            question = question or (
+                (prompt, reference) if prompt or reference else None
+            )
             value = float(table.scores[reward][at])
             score = None if np.isnan(value) else value
             attempts.append(Attempt(int(table.sample[at]), score, answer, reason))
@@ -481,12 +618,16 @@ def _attempts(
 def _texts(side: AnswerSide, wanted: list[int]) -> dict[int, list[str]]:
     """Find the texts of rows, see `_texts_of`, as far as they are kept."""
     table, texts = side.table, dict[int, list[str]]()
-    keys = {(str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted}
+    keys = {
+        (str(table.tasks[table.task[at]]), int(table.sample[at])): at for at in wanted
+    }
     indexes = set[int]() if table.read_as is None else {*table.read_as[wanted].tolist()}
     for row, _ in side.rows(indexes) if side.kept is None else _decoded(side.kept)[0]:
         at = keys.get((str(row.task), row.sample))
         if at is not None and row.agent in table.agents:
-            texts[at] = _texts_of({**row.item, **row.sample_data}, side.scores, row.index)
+            texts[at] = _texts_of(
+                {**row.item, **row.sample_data}, side.scores, row.index
+            )
             if len(texts) == len(keys):
                 break
     return texts

@@ -20,7 +20,13 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.pipeline import regressions, ruler
 from pytest_evalmetrics.reports.html.picture import picture_of
 from pytest_evalmetrics.reports.wording import failed_row_cause
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Flip, Verdict
+from pytest_evalmetrics.results import (
+    AgentResult,
+    BenchmarkResult,
+    Check,
+    Flip,
+    Verdict,
+)
 from pytest_evalmetrics.spec import Benchmark, Count
 from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
@@ -43,9 +49,13 @@ class Evaluated(msgspec.Struct, frozen=True):
     result: BenchmarkResult
     # by agent: the scores of each rollout that gated metrics rest on, and the tasks' content
     documents: Mapping[str, baselines.AgentDocument]
-    baseline: baselines.BaselineDocument | None  # None if a number may be missing or wrong
+    baseline: (
+        baselines.BaselineDocument | None
+    )  # None if a number may be missing or wrong
     row_scores: RowScores | None = None  # of each row; None without scorers
-    kept_rows: bytes | None = None  # the baseline's rows, compressed; None if it keeps none
+    kept_rows: bytes | None = (
+        None  # the baseline's rows, compressed; None if it keeps none
+    )
     # by agent: its tasks before and after, for the page; none of a benchmark that passes and is
     # not shown in detail
     pictures: Mapping[str, Mapping[str, Any]] = msgspec.field(default_factory=dict)
@@ -63,12 +73,16 @@ class Evaluation:
     hook_source: str = ""  # the hash of the hooks that compute metrics
     key_metrics: Callable[..., Any] | None = None
     store: Store | None = None  # the committed baseline
-    updates: bool = False  # this run records a new baseline: the old one is shown, not asserted
+    updates: bool = (
+        False  # this run records a new baseline: the old one is shown, not asserted
+    )
     first_run: bool = False  # a missing report to compare with is no fault
     runtime: Any = None  # of the run, for a scored benchmark: see `Scoring`
     table: RolloutTable | None = None  # the rollouts, where they come from no file
     history: Path | None = None  # of earlier runs, where the run keeps one
-    engine: Engine | None = None  # where rollouts are read and rows are scored, if not here
+    engine: Engine | None = (
+        None  # where rollouts are read and rows are scored, if not here
+    )
     detailed: bool = True  # its tasks are pictured even if it passes
     benchmarks: int = 1  # of the run, that share the level of a false alarm
     look: Look | None = None  # at a run that may stop early
@@ -80,8 +94,12 @@ class Evaluation:
         self._changes: list[str] = []
         self._agents: list[AgentResult] = []
         self._recorded: dict[str, baselines.AgentDocument] = {}
-        self._gated: dict[str, regressions.AgentRun] = {}  # without the tasks in quarantine
-        self._provenance: dict[str, Any] = {}  # of the baseline that this run would leave
+        self._gated: dict[
+            str, regressions.AgentRun
+        ] = {}  # without the tasks in quarantine
+        self._provenance: dict[
+            str, Any
+        ] = {}  # of the baseline that this run would leave
         self._ruler: dict[str, dict[str, Any]] = {}
         self._sources: tuple[dict[str, Any], ...] = ()
         self._scoring: Scoring | None = None
@@ -96,7 +114,9 @@ class Evaluation:
     def run(self) -> Evaluated:
         """Evaluate it; what can't be read or reduced is an INCONCLUSIVE check with its reason."""
         spec = self.benchmark.spec
-        self._provenance["gates"] = {  # scoring takes the thresholds of judges out of the spec
+        self._provenance[
+            "gates"
+        ] = {  # scoring takes the thresholds of judges out of the spec
             "metrics": list(spec.gated),
             "thresholds": {name: t.described for name, t in spec.thresholds.items()},
         }
@@ -105,18 +125,30 @@ class Evaluation:
         except errors.EvalMetricsError as error:
             self._fail(error)
         scored = self._scored
-        if scored is not None and scored.stopped:  # a part of the rollouts fails nothing
+        if (
+            scored is not None and scored.stopped
+        ):  # a part of the rollouts fails nothing
             self._checks = [
-                replace(c, verdict=Verdict.INCONCLUSIVE) if c.verdict is Verdict.FAIL else c
+                replace(c, verdict=Verdict.INCONCLUSIVE)
+                if c.verdict is Verdict.FAIL
+                else c
                 for c in self._checks
             ]
         result = self._result()
         if regressions.settings_of(self.benchmark).drift == "fail" and not self.updates:
-            self._checks += regressions.drift_checks(self.benchmark, result, self.history)
+            self._checks += regressions.drift_checks(
+                self.benchmark, result, self.history
+            )
             result = replace(result, checks=tuple(self._checks))
-        if result.verdict is not Verdict.PASS and self._comparison is not None and not self.updates:
+        if (
+            result.verdict is not Verdict.PASS
+            and self._comparison is not None
+            and not self.updates
+        ):
             result = replace(result, flips=tuple(self._flips(self._comparison)))
-        pictured = self._gated if self.detailed or result.verdict is not Verdict.PASS else ()
+        pictured = (
+            self._gated if self.detailed or result.verdict is not Verdict.PASS else ()
+        )
         return Evaluated(
             result,
             self._recorded,
@@ -135,7 +167,9 @@ class Evaluation:
         self._notes.extend(table.notes)
         if spec.must_pass or spec.quarantine:
             today = datetime.now().astimezone().date()
-            self._single = gates.SingleTasks.of(self.benchmark, (self._frame or table).tasks, today)
+            self._single = gates.SingleTasks.of(
+                self.benchmark, (self._frame or table).tasks, today
+            )
             self._checks.extend(self._single.unknown)
             self._quarantined = frozenset(map(str, self._single.quarantined))
         if spec.baseline is not None:
@@ -149,7 +183,12 @@ class Evaluation:
         finally:  # show the comparisons made before an error
             if self._comparison is not None:
                 self._compare(self._comparison, table)
-        if self.updates and spec.baseline and spec.baseline.committed and self._document():
+        if (
+            self.updates
+            and spec.baseline
+            and spec.baseline.committed
+            and self._document()
+        ):
             runs = [*self._gated.values()]
             self._checks.extend(regressions.unpassable(self.benchmark, plan, runs))
         self._notes.extend(gates.blind_thresholds(self.benchmark))
@@ -167,7 +206,7 @@ class Evaluation:
         """Plan the metrics, and load the scores of the tasks to evaluate."""
         spec = self.benchmark.spec
         if spec.labels is not None or spec.reference is not None:
-            from pytest_evalmetrics.pipeline import judges  # noqa: PLC0415 - rare
+            from pytest_evalmetrics.pipeline import judges  # rare
         if spec.labels is not None:
             self._labels = judges.human_labels(self.benchmark, spec.labels)
         if spec.runs:
@@ -191,7 +230,7 @@ class Evaluation:
         return plan, table
 
     def _scoring_of(self, benchmark: Benchmark) -> Scoring:
-        from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
+        from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
 
         return Scoring(benchmark, self.runtime, self.item_id, self.engine, self.budget)
 
@@ -206,9 +245,13 @@ class Evaluation:
                 self._checks.extend(scored.checks)
                 return scored.table
             if table is None:
-                table = regressions.rollouts_of(self.benchmark, plan, engine=self.engine)
+                table = regressions.rollouts_of(
+                    self.benchmark, plan, engine=self.engine
+                )
             if isinstance(spec.num_samples, Rounds):
-                from pytest_evalmetrics.pipeline.benchmark_rows import first_rollouts  # noqa: PLC0415 - rare
+                from pytest_evalmetrics.pipeline.benchmark_rows import (
+                    first_rollouts,  # rare
+                )
 
                 table = table.where(first_rollouts(table, spec.num_samples))
         except errors.DataError as error:
@@ -222,16 +265,20 @@ class Evaluation:
 
     def _sampled(self, table: RolloutTable, sample: SampleSpec) -> RolloutTable:
         """Draw the tasks of ``sample:``, unless they were drawn before scoring."""
-        from pytest_evalmetrics.pipeline.benchmark_rows import draw  # noqa: PLC0415 - rare
+        from pytest_evalmetrics.pipeline.benchmark_rows import draw  # rare
 
         spec = self.benchmark.spec
-        self._frame = table if self._scored is None else self._scored.chosen.frame or table
+        self._frame = (
+            table if self._scored is None else self._scored.chosen.frame or table
+        )
         if self._scored is None:
             table, note = draw(table, sample)
             self._notes.append(note)
         total, expected = len(self._frame.tasks), spec.expect.tasks
         if expected is not None and not expected.allows(total):
-            message = f"there are {many(total, 'task')} to sample from, expected {expected}"
+            message = (
+                f"there are {many(total, 'task')} to sample from, expected {expected}"
+            )
             hint = "complete the rows; or, if the change is intended, say so in expect: tasks"
             line = self.benchmark.line_of("expect", "tasks")
             raise errors.DataError(message, line=line, hint=hint)
@@ -246,11 +293,19 @@ class Evaluation:
         listed = {*spec.metrics, *spec.gated, *spec.thresholds}
         others = {m for m in listed if parse(m).metric not in ("mean_reward", "mean")}
         means = [m for m in spec.metrics if m not in others]
-        lost = others if not means or spec.key_metrics else others.intersection(spec.thresholds)
+        lost = (
+            others
+            if not means or spec.key_metrics
+            else others.intersection(spec.thresholds)
+        )
         if lost:
             message = f"{min(lost)} is of rollouts, and these are aggregates: only a mean can be "
-            line = self.benchmark.line_of("thresholds" if spec.thresholds else "metrics")
-            hint = "gate mean_reward, or keep samples (--log_samples) and name their files"
+            line = self.benchmark.line_of(
+                "thresholds" if spec.thresholds else "metrics"
+            )
+            hint = (
+                "gate mean_reward, or keep samples (--log_samples) and name their files"
+            )
             raise errors.DataError(message + "gated", line=line, hint=hint)
         if others:
             names = ", ".join(sorted(others))
@@ -270,7 +325,7 @@ class Evaluation:
         rescores = settings.rescore and scoring is not None
         shows = settings.answers and settings.committed and self.table is None
         if self.updates and (rescores or shows):
-            from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - only if asked for
+            from pytest_evalmetrics.pipeline import benchmark_rows  # only if asked for
 
             folder = self.benchmark.file.parent
             rows = benchmark_rows.recorded_rows(spec.rows, base=folder, table=table)
@@ -285,24 +340,40 @@ class Evaluation:
         settings = regressions.settings_of(self.benchmark)
         line, report = self.benchmark.line_of("baseline"), settings.report
         check = partial(Check, "baseline", "baseline", line=line)
-        if self.first_run and report and not (self.benchmark.file.parent / report).exists():
+        if (
+            self.first_run
+            and report
+            and not (self.benchmark.file.parent / report).exists()
+        ):
             reason = f"there is no {report} to compare with: this is the first run"
             line = self.benchmark.line_of("baseline", "report")
             self._checks.append(check(Verdict.WARN, reason=reason, line=line))
             return None
         snapshot = None if self.store is None else self.store.read
-        reading: Any = {"label": self.item_id, "history": self.history, "engine": self.engine}
+        reading: Any = {
+            "label": self.item_id,
+            "history": self.history,
+            "engine": self.engine,
+        }
         try:
-            reference = regressions.reference_of(self.benchmark, plan, snapshot, **reading)
+            reference = regressions.reference_of(
+                self.benchmark, plan, snapshot, **reading
+            )
         except errors.EvalMetricsError as error:
-            if not self.updates or settings.of_history:  # a broken one is replaced, but no history
+            if (
+                not self.updates or settings.of_history
+            ):  # a broken one is replaced, but no history
                 self._fail(error)
             return None
         if reference is None and not self.updates:
             guess, hint = "", "record one with `pytest --snapshot-update` and commit it"
             if settings.of_history:
-                named = f" {settings.history}" if isinstance(settings.history, str) else ""
-                guess = f": the history{named} holds no run of this benchmark that counts, "
+                named = (
+                    f" {settings.history}" if isinstance(settings.history, str) else ""
+                )
+                guess = (
+                    f": the history{named} holds no run of this benchmark that counts, "
+                )
                 guess += "with its tasks"
                 hint = f"start with it: {regressions.START}"
             elif self.store is not None and (old := self.store.renamed_from()):
@@ -312,10 +383,14 @@ class Evaluation:
             self._checks.append(check(Verdict.INCONCLUSIVE, reason=reason, hint=hint))
         return reference
 
-    def _begin_comparison(self, reference: regressions.Reference, plan: metrics.Plan) -> None:
+    def _begin_comparison(
+        self, reference: regressions.Reference, plan: metrics.Plan
+    ) -> None:
         """Prepare the comparison; note what differs beside the numbers."""
         terms = self.benchmarks, self.look, self._quarantined
-        comparison = regressions.BaselineComparison(self.benchmark, plan, reference, *terms)
+        comparison = regressions.BaselineComparison(
+            self.benchmark, plan, reference, *terms
+        )
         self._comparison, recorded = comparison, reference.provenance
         if not self.updates:
             self._notes.extend(reference.notes)
@@ -323,11 +398,15 @@ class Evaluation:
                 comparison.frames = dict(self._frame.by_agent())
         if self.updates:
             return
-        hide: Callable[[str], str] = str if self._scoring is None else self._scoring.hide
+        hide: Callable[[str], str] = (
+            str if self._scoring is None else self._scoring.hide
+        )
         stated = ruler.stated_by(self._ruler, chain(*reference.runs.values()), hide)
         recorded = {**recorded, **stated}
         if "ruler" in recorded:
-            comparison.ruler_changes = ruler.ruler_changes(recorded["ruler"], self._ruler)
+            comparison.ruler_changes = ruler.ruler_changes(
+                recorded["ruler"], self._ruler
+            )
             if regressions.settings_of(self.benchmark).rescore:
                 self._rescore(comparison)
         elif recorded or any(entry.get("scores") for entry in self._ruler.values()):
@@ -338,7 +417,9 @@ class Evaluation:
         sides = recorded.get("under_test", {}), now.get("under_test", {})
         if texts := [text for _, text in ruler.differences(*sides)]:
             self._changes.append(f"under test: {', '.join(texts)}")
-        self._changes += ruler.changed_gates(recorded.get("gates", {}), now["gates"], reference)
+        self._changes += ruler.changed_gates(
+            recorded.get("gates", {}), now["gates"], reference
+        )
 
     def _rescore(self, comparison: regressions.BaselineComparison) -> None:
         """Measure both sides by today's ruler: score the rows that the baseline keeps anew."""
@@ -360,16 +441,23 @@ class Evaluation:
         comparison.settled = tuple(change for change in changes if not change.by_tool)
         if comparison.settled:
             text = "; ".join(change.text for change in comparison.settled)
-            self._changes.append(f"the ruler, by which both sides are measured now: {text}")
+            self._changes.append(
+                f"the ruler, by which both sides are measured now: {text}"
+            )
 
-    def _compare(self, comparison: regressions.BaselineComparison, table: RolloutTable) -> None:
+    def _compare(
+        self, comparison: regressions.BaselineComparison, table: RolloutTable
+    ) -> None:
         """Judge all agents at once: p values are adjusted across all that a benchmark gates."""
         checks = comparison.checks(self._gated.values())
         if self.updates:
             self._checks.extend(map(gates.accepted, checks))
             return
         self._notes.extend(dict.fromkeys(comparison.notes))
-        keep = "; record it with `pytest --snapshot-update`" * comparison.settings.committed
+        keep = (
+            "; record it with `pytest --snapshot-update`"
+            * comparison.settings.committed
+        )
         self._checks += checks
         for check in checks:
             if check.evidence.get("improved"):
@@ -384,7 +472,9 @@ class Evaluation:
 
     # -- reduce and gate ---------------------------------------------------------------------
 
-    def _gate(self, plan: metrics.Plan, agent: str, shown: str, table: RolloutTable) -> None:
+    def _gate(
+        self, plan: metrics.Plan, agent: str, shown: str, table: RolloutTable
+    ) -> None:
         """Reduce and gate one agent's rollouts; `shown` is its name if there are several."""
         benchmark, gated, notes = self.benchmark, self.benchmark.spec.gated, list[str]()
         compute, choose = self.compute_metrics, self.key_metrics
@@ -396,14 +486,18 @@ class Evaluation:
                 agent,
                 part,
                 expected=complete.expected,
-                compute_metrics=compute and (lambda tasks: compute(agent=agent, tasks=tasks)),
-                key_metrics=choose and (lambda values: choose(agent=agent, agent_metrics=values)),
+                compute_metrics=compute
+                and (lambda tasks: compute(agent=agent, tasks=tasks)),
+                key_metrics=choose
+                and (lambda values: choose(agent=agent, agent_metrics=values)),
                 notes=notes,
             )
             if self._labels is not None:
-                from pytest_evalmetrics.pipeline.judges import with_corrected_mean  # noqa: PLC0415
+                from pytest_evalmetrics.pipeline.judges import with_corrected_mean
 
-                result, note = with_corrected_mean(result, part, benchmark.spec, self._labels)
+                result, note = with_corrected_mean(
+                    result, part, benchmark.spec, self._labels
+                )
                 notes.append(f"{shown}: {note}" if shown else note)
             return result
 
@@ -412,11 +506,17 @@ class Evaluation:
         self._notes.extend(completeness.notes())
         result = reduced(table, completeness)
         # the reward first; the order in a table is the one in which rows happen to name them
-        columns = sorted(plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n))
-        self._recorded[agent] = baselines.agent_document(result, table, columns, gated=gated)
+        columns = sorted(
+            plan.columns(gated, table), key=lambda n: (n != plan.spec.reward, n)
+        )
+        self._recorded[agent] = baselines.agent_document(
+            result, table, columns, gated=gated
+        )
         # an undefined number is a check's reason, and has no place in the report's JSON
         defined = {n: e for n, e in result.estimates.items() if not isnan(e.value)}
-        self._agents.append(self._with_summaries(replace(result, estimates=defined), table))
+        self._agents.append(
+            self._with_summaries(replace(result, estimates=defined), table)
+        )
         if self._single is not None:
             self._checks.extend(self._single.checks(benchmark, shown, table))
             rest = regressions.without(table, self._quarantined)
@@ -432,13 +532,19 @@ class Evaluation:
                 hooked = {n: e for n, e in result.estimates.items() if e.by_hook}
                 result = reduced(table, completeness)
                 result = replace(result, estimates={**result.estimates, **hooked})
-        self._checks += map(self._with_cause, gates.check_numbers(benchmark, shown, result))
+        self._checks += map(
+            self._with_cause, gates.check_numbers(benchmark, shown, result)
+        )
         self._notes += [*notes, *gates.few_numbers(benchmark, shown, result)]
         self._notes += gates.misplaced_threshold(benchmark, shown, table)
         self._notes += gates.unlabelled(benchmark, shown, table)
         intervals = metrics.threshold_intervals(plan, table)
-        self._checks += gates.check_thresholds(benchmark, shown, result, intervals, self.look)
-        self._gated[agent] = regressions.AgentRun(result, table, completeness.expected, shown)
+        self._checks += gates.check_thresholds(
+            benchmark, shown, result, intervals, self.look
+        )
+        self._gated[agent] = regressions.AgentRun(
+            result, table, completeness.expected, shown
+        )
 
     def _with_cause(self, check: Check) -> Check:
         """Prepend the cause to a check of missing scores."""
@@ -452,13 +558,19 @@ class Evaluation:
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
         if self._scored is None or self._scoring is None:
             return result
-        from pytest_evalmetrics.scorers import summarise_all  # noqa: PLC0415 - loaded by now
+        from pytest_evalmetrics.scorers import summarise_all  # loaded by now
 
         about = self._scoring.about
         scores = tuple(summarise_all(self._scored.rows.names, table.scores, about))
         for score in scores:
-            if (agreed := score.agreement) and about[score.name].judges[0] == f"{score.name}@1":
-                alpha = agreed.reason if agreed.alpha is None else f"alpha {agreed.alpha:.3g}"
+            if (agreed := score.agreement) and about[score.name].judges[
+                0
+            ] == f"{score.name}@1":
+                alpha = (
+                    agreed.reason
+                    if agreed.alpha is None
+                    else f"alpha {agreed.alpha:.3g}"
+                )
                 over = f"over {agreed.judges} answers to each of {agreed.rows} rows"
                 note = f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, "
                 self._notes.append(note + over)
@@ -468,36 +580,61 @@ class Evaluation:
 
     @collector_paused()
     def _picture(self, agent: str) -> Mapping[str, Any]:
-        table, comparison, scored = self._gated[agent].table, self._comparison, self._scored
+        table, comparison, scored = (
+            self._gated[agent].table,
+            self._comparison,
+            self._scored,
+        )
         pairing = None if comparison is None else comparison.pairings.get(agent)
         return picture_of(
             table,
             reward=self.benchmark.spec.reward,
-            lower=frozenset(name for name in table.scores if self._less_is_better(name)),
+            lower=frozenset(
+                name for name in table.scores if self._less_is_better(name)
+            ),
             compared=None if pairing is None else (pairing.baseline, pairing.at),
             rows=None if scored is None else scored.rows,
-            chosen=None if scored is None else scored.chosen.rows.repeat(scored.chosen.samples),
-            against="" if pairing is None or comparison is None else comparison.reference.origin,
+            chosen=None
+            if scored is None
+            else scored.chosen.rows.repeat(scored.chosen.samples),
+            against=""
+            if pairing is None or comparison is None
+            else comparison.reference.origin,
         )
 
     def _flips(self, comparison: regressions.BaselineComparison) -> Iterator[Flip]:
         """Collect the questions and answers of the tasks that changed most."""
-        from pytest_evalmetrics.pipeline import benchmark_rows  # noqa: PLC0415 - if one is red
+        from pytest_evalmetrics.pipeline import benchmark_rows  # if one is red
 
         if self._scoring is None and self.table is not None:
             return
-        spec, scoring, settings = self.benchmark.spec, self._scoring, comparison.settings
-        lower, hide = self._less_is_better(spec.reward), str if scoring is None else scoring.hide
+        spec, scoring, settings = (
+            self.benchmark.spec,
+            self._scoring,
+            comparison.settings,
+        )
+        lower, hide = (
+            self._less_is_better(spec.reward),
+            str if scoring is None else scoring.hide,
+        )
         flips_of = partial(benchmark_rows.flips_of, lower=lower, hide=hide)
-        again = partial(benchmark_rows.recorded_rows, base=self.benchmark.file.parent, most=2**30)
+        again = partial(
+            benchmark_rows.recorded_rows, base=self.benchmark.file.parent, most=2**30
+        )
         for agent, pairing in comparison.pairings.items():
             table, then = self._gated[agent].table, pairing.baseline
-            now = benchmark_rows.AnswerSide(table, partial(again, spec.rows, table=table))
+            now = benchmark_rows.AnswerSide(
+                table, partial(again, spec.rows, table=table)
+            )
             if scoring is not None and self._scored is not None:
-                now = benchmark_rows.AnswerSide(table, scoring.as_scored, scores=self._scored.rows)
+                now = benchmark_rows.AnswerSide(
+                    table, scoring.as_scored, scores=self._scored.rows
+                )
             was = benchmark_rows.AnswerSide(then)
             if settings.rollouts is not None and not settings.rollouts.runs:
-                was = benchmark_rows.AnswerSide(then, partial(again, settings.rollouts, table=then))
+                was = benchmark_rows.AnswerSide(
+                    then, partial(again, settings.rollouts, table=then)
+                )
             elif settings.committed and self.store is not None:
                 was = benchmark_rows.AnswerSide(then, kept=self.store.read_rows())
             yield from flips_of(agent, now, was, pairing.at, spec.reward)
@@ -513,15 +650,21 @@ class Evaluation:
         if isinstance(error, errors.ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"
             for p in error.problems:
-                self._checks.append(check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line))
+                self._checks.append(
+                    check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line)
+                )
             return
         reason = f"{error.where}: {error.message}" if error.file else error.message
-        line = None if error.file else self.benchmark.line_about(error.message, error.line)
+        line = (
+            None if error.file else self.benchmark.line_about(error.message, error.line)
+        )
         self._checks.append(check(reason=reason, hint=error.hint or "", line=line))
 
     def _document(self) -> baselines.BaselineDocument | None:
         """Describe the run as a baseline; None if it is incomplete."""
-        broken = any(c.gate in ("data", "expect") and c.verdict.fails for c in self._checks)
+        broken = any(
+            c.gate in ("data", "expect") and c.verdict.fails for c in self._checks
+        )
         partial_run = self._scored is not None and self._scored.chosen.partial
         if broken or partial_run or not self._recorded:
             return None
@@ -553,4 +696,6 @@ class Evaluation:
         if scored is None:
             return result
         failures, partial_run = scored.failures, scored.chosen.partial
-        return replace(result, failed_rows=failures, partial=partial_run, **scored.judges)
+        return replace(
+            result, failed_rows=failures, partial=partial_run, **scored.judges
+        )

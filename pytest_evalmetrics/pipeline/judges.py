@@ -13,7 +13,12 @@ from pytest_evalmetrics import gates, metrics, results, rollouts, scorers, stats
 from pytest_evalmetrics.data import RolloutTable, Row
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
-from pytest_evalmetrics.spec.metric_names import JUDGE_METRICS, OVER_REFERENCE, PPI_MEAN, REFERENCE
+from pytest_evalmetrics.spec.metric_names import (
+    JUDGE_METRICS,
+    OVER_REFERENCE,
+    PPI_MEAN,
+    REFERENCE,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -27,7 +32,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 
     ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Board]
-    Labels = dict[tuple[str, str, int], float]  # of a rollout: its agent, task and sample
+    Labels = dict[
+        tuple[str, str, int], float
+    ]  # of a rollout: its agent, task and sample
 
 _FIRST = 20  # disagreements that the report holds
 _SAME = 1e-9
@@ -49,26 +56,39 @@ class _LabelledRows(msgspec.Struct, frozen=True):
         n, failed = len(self.rows), scored.failed
         if failed:
             (first,) = failed[min(failed)].values()
-            reason = f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
+            reason = (
+                f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
+            )
             reason += f"{first.row}: {first.reason}"
-            return results.JudgeCheck(self.score, n, len(failed), None, None, None, reason)
+            return results.JudgeCheck(
+                self.score, n, len(failed), None, None, None, reason
+            )
         scores, labels = scored.columns[self.score], self.labels
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
-        kappas = stats.cohen_kappa(scores, labels), stats.cohen_kappa(scores, labels, "quadratic")
+        kappas = (
+            stats.cohen_kappa(scores, labels),
+            stats.cohen_kappa(scores, labels, "quadratic"),
+        )
         plain, weighted = (None if math.isnan(kappa) else kappa for kappa in kappas)
         alike = "all scores and labels are the same" if plain is None else ""
         disagreements = tuple(
-            results.Disagreement(self.rows[i][0].where, float(scores[i]), float(labels[i]))
+            results.Disagreement(
+                self.rows[i][0].where, float(scores[i]), float(labels[i])
+            )
             for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
         )
         accuracy = float((scores == labels).mean())
-        return results.JudgeCheck(self.score, n, 0, accuracy, plain, weighted, alike, disagreements)
+        return results.JudgeCheck(
+            self.score, n, 0, accuracy, plain, weighted, alike, disagreements
+        )
 
 
 class Judges:
     """The judges of a benchmark's scorers, and the labels that they are checked against."""
 
-    def __init__(self, benchmark: Benchmark, bound: Sequence[scorers.BoundScorer]) -> None:
+    def __init__(
+        self, benchmark: Benchmark, bound: Sequence[scorers.BoundScorer]
+    ) -> None:
         self._scorers, self._benchmark = bound, benchmark
         self._labelled: list[_LabelledRows] = []
         rest = dict(benchmark.spec.thresholds)
@@ -82,7 +102,9 @@ class Judges:
         for index, scorer in enumerate(self._scorers):
             keys = getattr(self._benchmark.spec.scorers[index], "judge_check", None)
             if keys is not None:
-                self._labelled.append(_labelled_rows(self._benchmark, index, scorer, keys))
+                self._labelled.append(
+                    _labelled_rows(self._benchmark, index, scorer, keys)
+                )
         scores = [each.score for each in self._labelled]
         for name in self._gates:
             if (score := name.partition("/")[2]) not in scores:
@@ -93,9 +115,13 @@ class Judges:
                     hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
                 )
 
-    def check(self, score: ScoreRows) -> tuple[dict[str, Any], list[results.Check], list[str]]:
+    def check(
+        self, score: ScoreRows
+    ) -> tuple[dict[str, Any], list[results.Check], list[str]]:
         """Check the judges against their thresholds; return a result's fields, checks and notes."""
-        checks = tuple(each.check(score(each.rows, [each.scorer])) for each in self._labelled)
+        checks = tuple(
+            each.check(score(each.rows, [each.scorer])) for each in self._labelled
+        )
         by_score = {check.score: check for check in checks}
         gated = []
         for name, threshold in self._gates.items():
@@ -106,17 +132,24 @@ class Judges:
             if value is None:
                 value, reason = math.nan, check.reason
             elif metric == "judge_accuracy":
-                bounds = stats.wilson(round(value * check.rows), check.rows, threshold.level)
+                bounds = stats.wilson(
+                    round(value * check.rows), check.rows, threshold.level
+                )
                 interval = results.Interval(*bounds, threshold.level, "wilson")
                 reason = ""
-            estimate = results.Estimate(name, value, check.rows, check.rows, interval, reason)
+            estimate = results.Estimate(
+                name, value, check.rows, check.rows, interval, reason
+            )
             gated.append(gates.check_threshold(estimate, threshold, "", line, interval))
         uses = tuple(
             results.JudgeUse(
                 scorer.type,
                 scorer.scores,
                 judge.model.name,
-                {**judge.versions, **({"prompt": judge.prompt} if judge.prompt else {})},
+                {
+                    **judge.versions,
+                    **({"prompt": judge.prompt} if judge.prompt else {}),
+                },
                 **judge.model.spending.as_dict(judge.model.price),
             )
             for scorer in self._scorers
@@ -127,7 +160,9 @@ class Judges:
             words = check.reason
             if check.accuracy is not None:
                 agreed = f"{round(check.accuracy * check.rows)} of {check.rows} labelled rows"
-                kappa = check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
+                kappa = (
+                    check.reason if check.kappa is None else f"kappa {check.kappa:.4g}"
+                )
                 words = f"{check.score} is what people say in {agreed} ({kappa})"
             notes.append(f"judge check: {words}")
         return {"judges": uses, "judge_checks": checks}, gated, notes
@@ -140,7 +175,9 @@ def _labelled_rows(
     score = keys.score or scorer.scores[0]
     if score not in scorer.scores:
         guess = did_you_mean(score, scorer.scores, what="it gives")
-        raise DataError(f"judge_check: the scorer gives no {score!r}; {guess}", line=line)
+        raise DataError(
+            f"judge_check: the scorer gives no {score!r}; {guess}", line=line
+        )
     about = scorer.about.get(score)
     if about is not None and about.judges:  # the labels are those of each single one
         about = scorer.about.get(about.judges[0])
@@ -148,13 +185,17 @@ def _labelled_rows(
     expected = f"a number or one of {', '.join(meaning)}" if meaning else "a number"
     rows: list[ScorerInput] = []
     labels = []
-    for at, (where, item) in enumerate(rollouts.records(keys.rows, benchmark.file.parent)):
+    for at, (where, item) in enumerate(
+        rollouts.records(keys.rows, benchmark.file.parent)
+    ):
         label = item.get(keys.label)
         if isinstance(label, str):
             label = meaning.get(label, label)
         if not isinstance(label, bool | int | float) or not math.isfinite(label):
             is_not = f"is {shown(label)}, expected {expected}"
-            raise DataError(f"judge_check: the label {keys.label!r} {is_not}", file=where)
+            raise DataError(
+                f"judge_check: the label {keys.label!r} {is_not}", file=where
+            )
         labels.append(float(label))
         rows.append((Row(at, "", at, 0, item, item, where), None))
     if not labels:
@@ -174,7 +215,9 @@ def human_labels(benchmark: Benchmark, keys: LabelsSpec) -> Labels:
     columns = (table.agent, table.task, table.sample, table.scores[keys.label])
     labels = {
         (table.agents[agent], str(table.tasks[task]), sample): label
-        for agent, task, sample, label in zip(*(c.tolist() for c in columns), strict=True)
+        for agent, task, sample, label in zip(
+            *(c.tolist() for c in columns), strict=True
+        )
         if not math.isnan(label)
     }
     if not labels:
@@ -184,7 +227,10 @@ def human_labels(benchmark: Benchmark, keys: LabelsSpec) -> Labels:
 
 
 def with_corrected_mean(
-    result: results.AgentResult, table: RolloutTable, spec: BenchmarkSpec, labels_of: Labels
+    result: results.AgentResult,
+    table: RolloutTable,
+    spec: BenchmarkSpec,
+    labels_of: Labels,
 ) -> tuple[results.AgentResult, str]:
     """Add the corrected mean to an agent's numbers; return a note on it too."""
     threshold = spec.thresholds.get(PPI_MEAN)
@@ -195,16 +241,23 @@ def with_corrected_mean(
         (name,) = agents
     tasks = [str(task) for task in table.tasks]
     places = zip(table.task.tolist(), table.sample.tolist(), strict=True)
-    labels = np.array([labels_of.get((name, tasks[t], sample), math.nan) for t, sample in places])
+    labels = np.array(
+        [labels_of.get((name, tasks[t], sample), math.nan) for t, sample in places]
+    )
     scored = ~np.isnan(rewards)
-    clusters = table.task if spec.cluster is None else table.categories[spec.cluster].codes
+    clusters = (
+        table.task if spec.cluster is None else table.categories[spec.cluster].codes
+    )
     labels, rewards, units = labels[scored], rewards[scored], clusters[scored]
     has_label = ~np.isnan(labels)
     mean, share = stats.ppi_mean(rewards, labels, units)
     labelled = len(np.unique(units[has_label]))
     value, interval, reason = mean.mean, None, ""
     if labelled < _FEWEST:
-        value, reason = math.nan, f"{labelled} labelled tasks are too few: {_FEWEST} are needed"
+        value, reason = (
+            math.nan,
+            f"{labelled} labelled tasks are too few: {_FEWEST} are needed",
+        )
     note = f"{PPI_MEAN} is undefined: {reason}"
     low, high = stats.t_interval(mean, level)
     if not reason and math.isfinite(low):
@@ -245,16 +298,24 @@ def with_reference(
         pinned = score(answered)
     if len(pinned.agents) > 1:
         names = ", ".join(pinned.agents)
-        raise DataError(f"the reference has to be one system, and holds {names}", line=line)
+        raise DataError(
+            f"the reference has to be one system, and holds {names}", line=line
+        )
     if spec.reward not in table.scores:
-        raise DataError(f"a reference is compared by the reward {spec.reward!r}", line=line)
+        raise DataError(
+            f"a reference is compared by the reward {spec.reward!r}", line=line
+        )
     levels = []
     for _, part in table.by_agent():
         aligned, _ = metrics.align(part, pinned)
-        sums = np.bincount(aligned.task, aligned.scores[spec.reward], len(aligned.tasks))
+        sums = np.bincount(
+            aligned.task, aligned.scores[spec.reward], len(aligned.tasks)
+        )
         means = dict(zip(map(str, aligned.tasks), sums / aligned.counts, strict=True))
         of_task = np.array([means.get(str(task), np.nan) for task in part.tasks])
-        if lacking := [str(part.tasks[at]) for at in np.flatnonzero(np.isnan(of_task)).tolist()]:
+        if lacking := [
+            str(part.tasks[at]) for at in np.flatnonzero(np.isnan(of_task)).tolist()
+        ]:
             have = of_many(len(lacking), len(part.tasks), "task", "has")
             message = f"{have} no reward of the reference: {listed(lacking, 10)}"
             hint = "measure the reference on the tasks of this run"

@@ -29,7 +29,9 @@ if TYPE_CHECKING:
 _REPLICATES = 200
 _DRAWN = 4_000_000  # samples in all replicates
 _MOST = 1024  # rollouts per task that are worth reporting
-_UNIFORM = 1 / 6  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
+_UNIFORM = (
+    1 / 6
+)  # the mean of p (1 - p) for p uniform on [0, 1]: Miller 2024, section 3.1
 _CHANCES = 256  # the grid of a task's chance to pass
 
 
@@ -44,12 +46,17 @@ def power_of(
     sigma_B^2 / K_B + sigma_C^2 / K_C (Miller 2024, arXiv 2411.00640, section 5), sigma^2 from
     resampling each task's rollouts.
     """
-    benchmark, history = with_reward(benchmark), regressions.settings_of(benchmark).of_history
+    benchmark, history = (
+        with_reward(benchmark),
+        regressions.settings_of(benchmark).of_history,
+    )
     plan = regressions.plan_of(benchmark)
 
     def recorded() -> dict[str, RolloutTable]:
         if benchmark.spec.scorers:
-            raise DataError("it has to be scored first, and nothing is recorded of it yet")
+            raise DataError(
+                "it has to be scored first, and nothing is recorded of it yet"
+            )
         return dict(regressions.rollouts_of(benchmark, plan).by_agent())
 
     reference, runs = None, dict[str, RolloutTable]()
@@ -58,7 +65,9 @@ def power_of(
             reference = regressions.reference_of(benchmark, plan, snapshot)
         tables = recorded() if reference is None else reference.tables
         source = "rollouts" if reference is None else "baseline"
-        if reference is not None and any(t.counts.max(initial=0) == 1 for t in tables.values()):
+        if reference is not None and any(
+            t.counts.max(initial=0) == 1 for t in tables.values()
+        ):
             with suppress(EvalMetricsError):  # of one rollout a second run shows more
                 runs = recorded()
     except EvalMetricsError as error:
@@ -95,14 +104,18 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
     k, rule = spec.num_samples or 1, regressions.rule_of(benchmark, name, bounded=True)
-    unknown = Power("", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing")
+    unknown = Power(
+        "", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing"
+    )
     if 0.5**tasks >= rule.alpha:
         reason = gates.too_few(tasks, "task", rule.alpha) if tasks else error.message
         return replace(unknown, reason=reason)
     unit = stats.mde_factor(tasks - 1, rule.alpha)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
-    return replace(unknown, mde=mde, needed=needed, source="an even spread of pass rates")
+    return replace(
+        unknown, mde=mde, needed=needed, source="an even spread of pass rates"
+    )
 
 
 def _metric_power(
@@ -116,8 +129,13 @@ def _metric_power(
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
     values, n = rewards.numbers, len(rewards)
     on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
-    rule = regressions.rule_of(benchmark, power.metric, bounded=metric.bounded or bool(on_unit))
-    power, parts = replace(power, tasks=n, max_drop=rule.max_drop), metric.parts(rewards)
+    rule = regressions.rule_of(
+        benchmark, power.metric, bounded=metric.bounded or bool(on_unit)
+    )
+    power, parts = (
+        replace(power, tasks=n, max_drop=rule.max_drop),
+        metric.parts(rewards),
+    )
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
         return replace(power, reason="it is not a mean over tasks")
@@ -145,21 +163,30 @@ def _metric_power(
 
 
 def _visible(
-    metric: metrics.BoundMetric, rewards: TaskRewards, k: int, factor: float, rule: gates.Rule
+    metric: metrics.BoundMetric,
+    rewards: TaskRewards,
+    k: int,
+    factor: float,
+    rule: gates.Rule,
 ) -> tuple[float, int | None]:
     """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
     n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
     wanted = rule.max_drop / factor
     two_valued = not metric.reads_rows and (
-        ends[0] < ends[1] and ((rewards.values == ends[0]) | (rewards.values == ends[1])).all()
+        ends[0] < ends[1]
+        and ((rewards.values == ends[0]) | (rewards.values == ends[1])).all()
     )
     if not two_valued:
         variance = 2 * (_sampling_variance(metric, rewards, k) or math.nan)
-        return factor * math.sqrt(variance / n), rollouts_for(variance * k, n * wanted**2)
+        return factor * math.sqrt(variance / n), rollouts_for(
+            variance * k, n * wanted**2
+        )
     good = ends if rule.direction == "higher" else ends[::-1]
     thinned = _Thinned(metric, rewards, k, good)
     gain, goal = lambda share: -thinned.lost(share)[0], -rule.max_drop
-    within, between = thinned.variances(stats.bisected(gain, goal, 0.0, 1.0, halvings=20))
+    within, between = thinned.variances(
+        stats.bisected(gain, goal, 0.0, 1.0, halvings=20)
+    )
     needed = rollouts_for(within * k, n * wanted**2 - between)
     return gates.thinned_drop(thinned.lost, factor), needed
 
@@ -176,13 +203,23 @@ class _Thinned:
     """A run in which each task lost the same share of its chance to pass."""
 
     def __init__(
-        self, metric: metrics.BoundMetric, rewards: TaskRewards, k: int, ends: tuple[float, float]
+        self,
+        metric: metrics.BoundMetric,
+        rewards: TaskRewards,
+        k: int,
+        ends: tuple[float, float],
     ) -> None:
-        passed = np.add.reduceat(rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64)
+        passed = np.add.reduceat(
+            rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
+        )
         counts = rewards.counts
         several = counts > 1
         mean = float((passed / counts).mean())
-        both = passed[several] * (passed[several] - 1) / (counts[several] * (counts[several] - 1))
+        both = (
+            passed[several]
+            * (passed[several] - 1)
+            / (counts[several] * (counts[several] - 1))
+        )
         spread = min(max(float(both.mean()) - mean**2, 1e-6), 0.999 * mean * (1 - mean))
         size = mean * (1 - mean) / spread - 1
         most = int(counts.max()) + 1
@@ -200,7 +237,9 @@ class _Thinned:
             assert parts is not None  # noqa: S101 - it had parts for these tasks
             return parts.values
 
-        self.values = stats.two_valued(np.full(k + 1, k), np.arange(k + 1), ends, statistic)
+        self.values = stats.two_valued(
+            np.full(k + 1, k), np.arange(k + 1), ends, statistic
+        )
         self.sign = 1.0 if self.values[-1] >= self.values[0] else -1.0
         self.full = self._moments(0.0)
 
@@ -219,7 +258,9 @@ class _Thinned:
         after = self._moments(share)
         gap = self.full[0] - after[0]
         within = self.weight @ (self.full[1] + after[1]).sum(axis=1)
-        between = self.weight @ (gap**2).sum(axis=1) - (self.weight @ gap.sum(axis=1)) ** 2
+        between = (
+            self.weight @ (gap**2).sum(axis=1) - (self.weight @ gap.sum(axis=1)) ** 2
+        )
         return float(within), float(between)
 
     def lost(self, share: float) -> tuple[float, float]:
@@ -242,7 +283,9 @@ def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
 
 
-def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float:
+def _sampling_variance(
+    metric: metrics.BoundMetric, rewards: TaskRewards, k: int
+) -> float:
     """Estimate the variance of a task's value between runs, by resampling its rollouts."""
     parts, rng = metric.parts(rewards), np.random.Generator(np.random.PCG64(0))
     if parts is None or parts.combine is not None or not parts.held.any():
@@ -254,11 +297,17 @@ def _sampling_variance(metric: metrics.BoundMetric, rewards: TaskRewards, k: int
     for _ in range(replicates):
         drawn = rng.random((len(held), k)) * counts[:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)
-        redrawn = metric.parts(replace(rewards, values=rewards.values[at].ravel(), offsets=offsets))
+        redrawn = metric.parts(
+            replace(rewards, values=rewards.values[at].ravel(), offsets=offsets)
+        )
         assert redrawn is not None  # noqa: S101 - it had parts for these tasks
         total += redrawn.values
         squares += redrawn.values**2
-    variance = (squares / replicates - (total / replicates) ** 2) * replicates / (replicates - 1)
+    variance = (
+        (squares / replicates - (total / replicates) ** 2)
+        * replicates
+        / (replicates - 1)
+    )
     seen = counts > 1
     inflated = variance[seen] * counts[seen] / (counts[seen] - 1)
     return float(max(inflated.mean(), 0.0)) if seen.any() else math.nan

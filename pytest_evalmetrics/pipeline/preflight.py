@@ -33,19 +33,23 @@ _PLACEHOLDER = re.compile(
 )
 
 
-def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterator[Problem]:
+def all_problems(
+    benchmark: Benchmark, *, hooked: bool, replays: bool
+) -> Iterator[Problem]:
     """Find all that is wrong with a benchmark; where it `replays` no key is needed."""
     unknown = list(unknown_metrics(benchmark, hooked=hooked, imports=True))
     yield from unknown
     benchmark = _without(benchmark, {problem.path for problem in unknown})
     spec = benchmark.spec
     if spec.runs:
-        from pytest_evalmetrics.transport import SecretError  # noqa: PLC0415 - few benchmarks call
+        from pytest_evalmetrics.transport import SecretError  # few benchmarks call
 
         faults = list(_faults_of_scoring(benchmark, replays=replays))
         yield from (_problem(benchmark, path, error) for path, error in faults)
         for path, value in _walk({"model": spec.model, "scorers": spec.scorers}, ()):
-            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == ("judges",)
+            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == (
+                "judges",
+            )
             if path[-1] == "name" and of_model and _PLACEHOLDER.fullmatch(value):
                 message = f"{value!r} is a placeholder: write the name of a model that the url "
                 yield located(benchmark, path, f"{message}serves")
@@ -55,7 +59,7 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
         return
     try:
         if spec.runs:
-            from pytest_evalmetrics.pipeline.scoring import Scoring  # noqa: PLC0415 - loads asyncio
+            from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
 
             scoring = Scoring(benchmark, None, "")
             benchmark = scoring.benchmark
@@ -63,7 +67,9 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
             scoring.choose(plan)
             yield from scoring.problems(plan, hooked=hooked)
             if not scoring.chosen.partial and scoring.chosen.frame is None:
-                names = tuple(name for scorer in scoring.scorers for name in scorer.scores)
+                names = tuple(
+                    name for scorer in scoring.scorers for name in scorer.scores
+                )
                 yield from _count_problems(benchmark, scoring.chosen.table, names)
             return
         plan = plan_of(benchmark)
@@ -79,24 +85,39 @@ def all_problems(benchmark: Benchmark, *, hooked: bool, replays: bool) -> Iterat
 def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
     """Take unknown metrics out of a benchmark, so that the rest of it can be checked."""
     spec = benchmark.spec
-    bad = {text for path, text in _metric_texts(spec) if located(benchmark, path, "").path in paths}
+    bad = {
+        text
+        for path, text in _metric_texts(spec)
+        if located(benchmark, path, "").path in paths
+    }
     if not bad:
         return benchmark
-    listed = spec.listing("mean_reward" if text in bad else text for text in spec.metrics)
+    listed = spec.listing(
+        "mean_reward" if text in bad else text for text in spec.metrics
+    )
     thresholds = {text: t for text, t in spec.thresholds.items() if text not in bad}
-    return benchmark.but(metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None)
+    return benchmark.but(
+        metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None
+    )
 
 
 def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
 ) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
     """Create each scorer and the generator on its own, and yield their errors."""
-    from pytest_evalmetrics import generators, scorers, transport  # noqa: PLC0415 - few benchmarks have any
+    from pytest_evalmetrics import (  # few benchmarks have any
+        generators,
+        scorers,
+        transport,
+    )
 
     spec = benchmark.spec
-    terms = transport.Terms(replays=replays, judging=None if spec.model else spec.params)
+    terms = transport.Terms(
+        replays=replays, judging=None if spec.model else spec.params
+    )
     makers: list[tuple[Path, Any, Any]] = [
-        (("scorers", at), scorers.make_scorers, [each]) for at, each in enumerate(spec.scorers)
+        (("scorers", at), scorers.make_scorers, [each])
+        for at, each in enumerate(spec.scorers)
     ]
     answers = ("model" if spec.model is not None else "target",)
     for path, make, asked in (*makers, (answers, generators.make_generator, spec)):
@@ -111,7 +132,10 @@ def _faults_of_scoring(
 
 
 def _metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
-    for key, texts in (("metrics", spec.metrics), ("key_metrics", spec.key_metrics or ())):
+    for key, texts in (
+        ("metrics", spec.metrics),
+        ("key_metrics", spec.key_metrics or ()),
+    ):
         yield from (((key, at), text) for at, text in enumerate(texts))
     for text in spec.thresholds:
         if text.partition("/")[0] not in ("ppi", *metric_names.JUDGE_METRICS):
@@ -128,7 +152,11 @@ def unknown_metrics(
         try:
             name = metric_names.parse(text)
             keys = benchmark.spec.defined.get(name.metric)
-            own = name.metric if keys is None else getattr(keys, "arguments", None) and keys.type
+            own = (
+                name.metric
+                if keys is None
+                else getattr(keys, "arguments", None) and keys.type
+            )
             if own and not name.is_statistic and (imports or ":" not in own):
                 registry.metrics.find(own)
         except (errors.MetricError, errors.RegistryError) as error:
@@ -146,7 +174,9 @@ def metric_problems(
 ) -> Iterator[Problem]:
     """Find the metrics that can't be computed whatever the scores `given` will be."""
     spec, seen = plan.spec, set[Problem]()
-    pinned = (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
+    pinned = (
+        (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
+    )
     table = _with_zeros(table, (*given, *pinned))
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
@@ -157,8 +187,14 @@ def metric_problems(
             try:
                 metric = plan.names.bind(text)
                 sample = source.sample(metric)
-                scored = metric.reads_rows and bool(given)  # labels of scores are not known yet
-                if registry.is_ours(metric.target) and len(sample.rewards.values) and not scored:
+                scored = metric.reads_rows and bool(
+                    given
+                )  # labels of scores are not known yet
+                if (
+                    registry.is_ours(metric.target)
+                    and len(sample.rewards.values)
+                    and not scored
+                ):
                     metric.value(sample.rewards, sample.tasks)
             except errors.EvalMetricsError as error:
                 problem = _problem(benchmark, path, error)
@@ -180,7 +216,9 @@ def _count_problems(
 
 def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
     """Add a column of zeros for each score that is yet to be computed."""
-    return replace(table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))})
+    return replace(
+        table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))}
+    )
 
 
 # -- templates -------------------------------------------------------------------------------
@@ -206,10 +244,16 @@ def template_problems(
         of_answer = benchmark.spec.model is not None and "sample" in texts[path]
         such_as = f"{example}; sample has {names}" if of_answer else example
         if count == total:
-            yield located(benchmark, path, f"no row can fill in this template: {such_as}")
+            yield located(
+                benchmark, path, f"no row can fill in this template: {such_as}"
+            )
         elif count / total > allowed and (path[0] != "scorers" or path[1] in rewarding):
-            message = f"{of_many(count, total, 'row')} can't fill in this template, such as "
-            message += f"{such_as}: complete them, or allow it: `expect: {{max_missing: 2%}}`"
+            message = (
+                f"{of_many(count, total, 'row')} can't fill in this template, such as "
+            )
+            message += (
+                f"{such_as}: complete them, or allow it: `expect: {{max_missing: 2%}}`"
+            )
             yield located(benchmark, path, message)
 
 
@@ -222,7 +266,11 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
         if (value := getattr(scorer, key, None)) is not None
     }
     if spec.model is not None:
-        values["prompt_template",] = spec.prompt_template, spec.tools, spec.response_format
+        values["prompt_template",] = (
+            spec.prompt_template,
+            spec.tools,
+            spec.response_format,
+        )
     for path, value in values.items():
         texts = [text for _, text in _walk(value, ())]
         if not any(map(_is_template, texts)):
@@ -239,7 +287,9 @@ def _is_template(text: str) -> bool:
     return "{{" in text or "{%" in text
 
 
-def _single_braces(benchmark: Benchmark, columns: Mapping[str, Any]) -> Iterator[Problem]:
+def _single_braces(
+    benchmark: Benchmark, columns: Mapping[str, Any]
+) -> Iterator[Problem]:
     for path, texts in _constant_requests(benchmark.spec):
         for match in _SINGLE_BRACES.finditer("\n".join(texts)):
             if match[2] in columns:
@@ -252,9 +302,9 @@ def _failures(
     spec: BenchmarkSpec, texts: Mapping[Path, str], rows: Iterable[Row]
 ) -> tuple[dict[Path, tuple[int, str]], int]:
     """Count the rows that each template fails for, with an example, and all rows."""
-    from jinja2 import ChainableUndefined, UndefinedError  # noqa: PLC0415 - of the extra
+    from jinja2 import ChainableUndefined, UndefinedError  # of the extra
 
-    from pytest_evalmetrics.expressions import compile_value  # noqa: PLC0415 - of the extra
+    from pytest_evalmetrics.expressions import compile_value  # of the extra
 
     rendered = {path: compile_value(text) for path, text in texts.items()}
     later: Any = ChainableUndefined(name="?")
@@ -270,16 +320,26 @@ def _failures(
             continue
         last, total = row.item, total + 1
         item = {**row.item, "response": later}
-        generated = {**item, "item": item, "sample": sample} if spec.answers else row.context
+        generated = (
+            {**item, "item": item, "sample": sample} if spec.answers else row.context
+        )
         for path, render in rendered.items():
             of_scorer = path[0] == "scorers"
             try:
-                render({"scores": scores[path[1]], **generated} if of_scorer else row.context)
+                render(
+                    {"scores": scores[path[1]], **generated}
+                    if of_scorer
+                    else row.context
+                )
             except errors.RowError as error:
                 cause = error.__context__
                 named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)
-                if named or not (of_scorer and (spec.answers or "scores" in texts[path])):
-                    count, example = failures.get(path, (0, f"{error.message} ({row.where})"))
+                if named or not (
+                    of_scorer and (spec.answers or "scores" in texts[path])
+                ):
+                    count, example = failures.get(
+                        path, (0, f"{error.message} ({row.where})")
+                    )
                     failures[path] = count + 1, example
     return failures, total
 
@@ -302,12 +362,20 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
 
 def located(benchmark: Benchmark, path: Path, message: str) -> Problem:
     """Make the problem of a key of a benchmark."""
-    return Problem(benchmark.line_of(*path), show_path((*benchmark.path, *path)), message)
+    return Problem(
+        benchmark.line_of(*path), show_path((*benchmark.path, *path)), message
+    )
 
 
-def _problem(benchmark: Benchmark, path: Path, error: errors.EvalMetricsError) -> Problem:
+def _problem(
+    benchmark: Benchmark, path: Path, error: errors.EvalMetricsError
+) -> Problem:
     message = f"{error.where}: {error.message}" if error.file else error.message
     if error.hint and "did you mean" not in message:
         message += f"; {error.hint}"
     problem = located(benchmark, path, message)
-    return problem if error.file or error.line is None else replace(problem, line=error.line)
+    return (
+        problem
+        if error.file or error.line is None
+        else replace(problem, line=error.line)
+    )

@@ -25,7 +25,14 @@ from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verd
 from pytest_evalmetrics.spec import BaselineSpec, Benchmark, metric_names
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
     from pathlib import Path
 
     from numpy.typing import NDArray
@@ -66,7 +73,10 @@ def rollouts_of(
     of_dataset = given is not None and benchmark.spec.dataset is not None
     wanted = [name for name in plan.scores if name not in (given or ())]
     load: Any = rollouts.load_dataset if of_dataset else rollouts.load
-    more = {"categories": plan.categories, "reader": None if engine is None else engine.read}
+    more = {
+        "categories": plan.categories,
+        "reader": None if engine is None else engine.read,
+    }
     source = files or benchmark.spec.rows
     table: RolloutTable = load(source, benchmark.file.parent, scores=wanted, **more)
     if not of_dataset:
@@ -92,7 +102,9 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     default_drop = 0.01 if bounded and not metric_names.is_spent(name) else 0.0
     return gates.Rule(
         name=str(keys.rule or "practical"),
-        own=None if keys.rule is None or isinstance(keys.rule, str) else _own_rule(keys.rule),
+        own=None
+        if keys.rule is None or isinstance(keys.rule, str)
+        else _own_rule(keys.rule),
         direction=judged_direction(benchmark, name),
         alpha=keys.alpha or 0.01,
         warn_alpha=keys.warn_alpha or 0.05,
@@ -108,7 +120,7 @@ def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
 
 
 def _own_rule(spec: OwnRule) -> gates.GateRule:
-    from pytest_evalmetrics.registry import gate_rules  # noqa: PLC0415 - few benchmarks have any
+    from pytest_evalmetrics.registry import gate_rules  # few benchmarks have any
 
     target = gate_rules.find(spec.name).target
     try:
@@ -120,7 +132,9 @@ def _own_rule(spec: OwnRule) -> gates.GateRule:
         raise RegistryError(message, hint="check its options under rule:") from error
     tests, bound = getattr(target, "tests", False), getattr(target, "bound", "")
     decide = partial(target, **spec.options)
-    return cast("gates.GateRule", SimpleNamespace(decide=decide, tests=tests, bound=bound))
+    return cast(
+        "gates.GateRule", SimpleNamespace(decide=decide, tests=tests, bound=bound)
+    )
 
 
 # -- the reference ---------------------------------------------------------------------------
@@ -170,15 +184,22 @@ def reference_of(
     spec = settings_of(benchmark)
     if spec.rollouts is not None:
         files = [replace(spec.rollouts, path=paths) for paths in spec.rollouts.runs]
-        tables = [rollouts_of(benchmark, plan, run, engine) for run in files or [spec.rollouts]]
+        tables = [
+            rollouts_of(benchmark, plan, run, engine)
+            for run in files or [spec.rollouts]
+        ]
         runs: dict[str, list[RolloutTable]] = {}
         for agent, table in chain.from_iterable(each.by_agent() for each in tables):
             runs.setdefault(agent, []).append(table)
         origin = ", ".join(source.path for table in tables for source in table.sources)
-        return Reference(runs, where="the baseline's run", renew=_OTHER_RUN, origin=origin)
+        return Reference(
+            runs, where="the baseline's run", renew=_OTHER_RUN, origin=origin
+        )
     file, name = benchmark.file, benchmark.spec.name
     if (shown := spec.report) is not None:
-        report = baselines.from_report(file.parent / shown, name, file=file, shown=shown)
+        report = baselines.from_report(
+            file.parent / shown, name, file=file, shown=shown
+        )
         return _recorded(report, shown, renew=_OTHER_RUN)
     if spec.of_history:
         return _history(benchmark, label, history)
@@ -206,12 +227,16 @@ def _recorded(
         {agent: baselines.values(document, agent) for agent in runs},
         renew=renew,
         provenance=document["provenance"],
-        origin=file + (f", recorded {when}" if when else "") + (f": {why}" if why else ""),
+        origin=file
+        + (f", recorded {when}" if when else "")
+        + (f": {why}" if why else ""),
     )
 
 
-def _history(benchmark: Benchmark, label: str, history: Path | None) -> Reference | None:
-    from pytest_evalmetrics import history as runs_of_history  # noqa: PLC0415 - if there is one
+def _history(
+    benchmark: Benchmark, label: str, history: Path | None
+) -> Reference | None:
+    from pytest_evalmetrics import history as runs_of_history  # if there is one
 
     spec = settings_of(benchmark)
     named = spec.history if isinstance(spec.history, str) else None
@@ -233,7 +258,9 @@ def _history(benchmark: Benchmark, label: str, history: Path | None) -> Referenc
     kept = [run for run in usable if "baseline" in run][-spec.history_runs :]
     if not kept:
         return None
-    documents = [baselines.parse(bytes(r["baseline"]).decode(), file=shown) for r in kept]
+    documents = [
+        baselines.parse(bytes(r["baseline"]).decode(), file=shown) for r in kept
+    ]
     whys = [baselines.why_not_added(d, documents[-1]) for d in documents]
     alike = [d for d, why in zip(documents, whys, strict=True) if not why]
     if other := [why for why in whys if why]:
@@ -267,7 +294,9 @@ class BaselineComparison:
     reference: Reference
     benchmarks: int = 1  # of the run, that share the level of a false alarm
     look: Look | None = None  # at a run that may stop early
-    quarantined: frozenset[str] = frozenset()  # ids of tasks, left out of the reference too
+    quarantined: frozenset[str] = (
+        frozenset()
+    )  # ids of tasks, left out of the reference too
     # the changed parts of the ruler: metrics that they touch are not compared
     ruler_changes: tuple[RulerChange, ...] = ()
     # the same where both sides are measured by today's ruler; a hook's numbers are not
@@ -296,13 +325,17 @@ class BaselineComparison:
             look=self.look,
         )
         judged = iter(judgements)
-        return [next(judged) if isinstance(each, gates.Gated) else each for each in pending]
+        return [
+            next(judged) if isinstance(each, gates.Gated) else each for each in pending
+        ]
 
     def _pending(self, run: AgentRun) -> Iterator[Check | gates.Gated]:
         """Pair an agent with its baseline; yield gated metrics, and checks that need no test."""
         reference, settings, table = self.reference, self.settings, run.table
         # names of metrics, with their texts: the last text is the one with its own settings
-        texts = {run.result.estimates[text].name: text for text in self.benchmark.spec.gated}
+        texts = {
+            run.result.estimates[text].name: text for text in self.benchmark.spec.gated
+        }
         if reference.anchors is not None:
             for text in texts.values():
                 yield self._remeasured(run, text) or self._by_value(run, text, None)
@@ -310,13 +343,19 @@ class BaselineComparison:
         counterpart = reference.agent_for(run.result.agent, alone=not run.shown)
         if counterpart is None:
             names = ", ".join(map(repr, reference.runs)) or "none"
-            reason = f"{reference.where} has no agent {run.result.agent!r}: it has {names}"
+            reason = (
+                f"{reference.where} has no agent {run.result.agent!r}: it has {names}"
+            )
             hint = f"name the agent as before, or {reference.renew}"
             yield self._inconclusive("agent", run.shown, reason, hint)
             return
         recorded = reference.tables[counterpart]
         baseline, drift = metrics.align(table, self._gated_tasks(recorded, run))
-        accept = self._accept if settings.of_history else "compare with a run of the same tasks"
+        accept = (
+            self._accept
+            if settings.of_history
+            else "compare with a run of the same tasks"
+        )
         if settings.committed:
             accept = "record it with --snapshot-update --evalmetrics-accept-tasks"
         tasks = gates.check_task_list(
@@ -336,12 +375,19 @@ class BaselineComparison:
         self.pairings[run.result.agent] = pairing
         pairings = [pairing]
         if len(several := reference.runs[counterpart]) > 1:
-            aligned = (metrics.align(table, self._gated_tasks(each, run))[0] for each in several)
+            aligned = (
+                metrics.align(table, self._gated_tasks(each, run))[0]
+                for each in several
+            )
             pairings = [structs.replace(pairing, baseline=each) for each in aligned]
-        then, now = (int(side.counts.max(initial=0)) for side in (pairings[-1].baseline, table))
+        then, now = (
+            int(side.counts.max(initial=0)) for side in (pairings[-1].baseline, table)
+        )
         if then and now and then != now:
             of = f" of {run.shown}" if run.shown else ""
-            self.changes.append(f"rollouts of each task{of} were {then}, and are {now} now")
+            self.changes.append(
+                f"rollouts of each task{of} were {then}, and are {now} now"
+            )
         yield from self._single_tasks(pairing, run.shown)
         # a hook's number over all tasks is not comparable with one over a sample
         alike = not self.frames or len(baseline.tasks) == len(recorded.tasks)
@@ -363,7 +409,9 @@ class BaselineComparison:
     def _gated_tasks(self, recorded: RolloutTable, run: AgentRun) -> RolloutTable:
         """Drop quarantined tasks, and tasks outside of the drawn sample, from a recorded run."""
         recorded = without(recorded, self.quarantined)
-        frame = self.frames.get(run.result.agent, next(iter(self.frames.values()), None))
+        frame = self.frames.get(
+            run.result.agent, next(iter(self.frames.values()), None)
+        )
         if frame is None:
             return recorded
         rest = set(map(str, frame.tasks)) - set(map(str, run.table.tasks))
@@ -380,15 +428,23 @@ class BaselineComparison:
         """Pair one metric; a check where that is not possible, or not allowed."""
         if (changed := self._remeasured(run, text)) is not None:
             return changed
-        estimate, reference, spec = run.result.estimates[text], self.reference, self.benchmark.spec
-        refuse = partial(self._inconclusive, estimate.name, run.shown, estimate=estimate)
+        estimate, reference, spec = (
+            run.result.estimates[text],
+            self.reference,
+            self.benchmark.spec,
+        )
+        refuse = partial(
+            self._inconclusive, estimate.name, run.shown, estimate=estimate
+        )
         lost = f"can't be compared with {reference.where}"
         if estimate.by_hook:
             return self._by_value(run, text, value)
         declared = self.settings.gate_of(text).direction is not None
         as_higher = judged_direction(self.benchmark, text) == "higher"
         if estimate.score in run.table.lower and as_higher and not declared:
-            reason = f"{text} {lost}: the files say that less of {estimate.score} is better"
+            reason = (
+                f"{text} {lost}: the files say that less of {estimate.score} is better"
+            )
             reason += ", and no direction is given"
             hint = f'write `baseline: {{metrics: {{"{text}": {{direction: lower}}}}}}`, or higher '
             return refuse(reason, hint + "if more of it is", "metrics", text)
@@ -408,14 +464,22 @@ class BaselineComparison:
                 estimate=estimate,
                 stated=pairing.stated_error(metric),
             )
-        except EvalMetricsError as error:  # the run itself has been reduced: see its estimates
+        except (
+            EvalMetricsError
+        ) as error:  # the run itself has been reduced: see its estimates
             reason = f"{text} {lost}: {error.message}"
             own = isinstance(error, RegistryError) and error.hint
-            return refuse(reason, own or reference.renew, "metrics", text, value=estimate.value)
+            return refuse(
+                reason, own or reference.renew, "metrics", text, value=estimate.value
+            )
         sides = gated.worst or gated.pair
-        then, now = (len(r.values) for r in (sides.rewards_baseline, sides.rewards_current))
+        then, now = (
+            len(r.values) for r in (sides.rewards_baseline, sides.rewards_current)
+        )
         if metric.name.metric == "sum" and then != now:
-            reason = f"{text} {lost}: it adds up all rollouts, {then} then and {now} now"
+            reason = (
+                f"{text} {lost}: it adds up all rollouts, {then} then and {now} now"
+            )
             hint = f"gate mean/{estimate.score}, or {reference.renew}"
             return refuse(reason, hint, "metrics", text, evidence={"why": "unequal"})
         return self._cannot_fail(text, gated) or gated
@@ -445,7 +509,9 @@ class BaselineComparison:
         direction = self.settings.gate_of(text).direction
         direction = direction or metric_names.direction_of(spec, text, of_reward=False)
         if estimate.by_hook and direction is None:
-            reason = f"nothing says which way is better for {text}, which a hook computes"
+            reason = (
+                f"nothing says which way is better for {text}, which a hook computes"
+            )
             hint = f'write `baseline: {{metrics: {{"{text}": {{direction: higher}}}}}}`, or lower '
             hint += "where less is better"
             about = (text, run.shown, reason, hint, "metrics", text)
@@ -455,7 +521,11 @@ class BaselineComparison:
             of = run.result.agent, estimate.name, estimate.tasks
             anchor = anchors.anchor(*of, higher_is_better=rule.direction == "higher")
             value = anchor.value
-            evidence = {"against": anchors.against, "anchor": anchor.origin, "runs": anchor.runs}
+            evidence = {
+                "against": anchors.against,
+                "anchor": anchor.origin,
+                "runs": anchor.runs,
+            }
         check = gates.check_value(
             estimate,
             value,
@@ -474,9 +544,15 @@ class BaselineComparison:
         self, name: str, agent: str, reason: str, hint: str, *path: str, **more: Any
     ) -> Check:
         """Make the check of what can't be judged; `path` is its key below ``baseline:``."""
-        more |= {"reason": reason, "hint": hint, "line": self.benchmark.line_of("baseline", *path)}
+        more |= {
+            "reason": reason,
+            "hint": hint,
+            "line": self.benchmark.line_of("baseline", *path),
+        }
         if (estimate := more.get("estimate")) is not None:
-            more.setdefault("value", None if math.isnan(estimate.value) else estimate.value)
+            more.setdefault(
+                "value", None if math.isnan(estimate.value) else estimate.value
+            )
         return Check("baseline", name, Verdict.INCONCLUSIVE, agent, **more)
 
     def _cannot_fail(self, text: str, gated: gates.Gated) -> Check | None:
@@ -488,16 +564,25 @@ class BaselineComparison:
         on_unit = pair.bounded and not metric_names.is_spent(text)
         if on_unit:
             limits = metric_names.Range(0.0, 1.0)
-        drops = {"max_drop": rule.max_drop if limited and (higher or not relative) else 0.0}
+        drops = {
+            "max_drop": rule.max_drop if limited and (higher or not relative) else 0.0
+        }
         drops["require_mde"] = rule.require_mde or 0
         key, drop = max(drops.items(), key=lambda each: each[1])
-        worst, unit = limits.low if higher else limits.high, abs(before) if relative else 1.0
+        worst, unit = (
+            limits.low if higher else limits.high,
+            abs(before) if relative else 1.0,
+        )
         most = rule.sign * (before - worst)  # the largest possible loss
         if on_unit and drop >= 1:
             reason = f"{key} {drop:.12g} can never fail: all rewards of {pair.name} lie in [0, 1]"
-            reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # noqa: PLR2004 - per cent
+            reason += f"; did you mean {drop:.12g}%?" if drop <= 100 else ""  # per cent
             hint = f"choose a {key} below 1"
-        elif limited and self.settings.gate_of(text).max_drop and 0 < most < rule.max_drop * unit:
+        elif (
+            limited
+            and self.settings.gate_of(text).max_drop
+            and 0 < most < rule.max_drop * unit
+        ):
             key, hint = "max_drop", f"choose a max_drop below {most / unit:.4g}"
             reason = f"max_drop {rule.max_drop:.12g} can never fail: {pair.name} was {before:.4g}, "
             reason += f"and the worst that it can be is {worst:g}"
@@ -514,7 +599,9 @@ class BaselineComparison:
     def missing_agents(self, agents: Sequence[str]) -> Iterator[Check]:
         """Report the agents that only the reference has: nothing else would miss them."""
         reference = self.reference
-        compared = {reference.agent_for(agent, alone=len(agents) == 1) for agent in agents}
+        compared = {
+            reference.agent_for(agent, alone=len(agents) == 1) for agent in agents
+        }
         for agent in reference.agents:
             if agent not in compared:
                 reason = f"this run has no agent {agent!r}, which {reference.where} has"
@@ -528,7 +615,10 @@ class BaselineComparison:
             agent = self.reference.agent_for(result.agent, alone=len(agents) == 1)
             then = self.reference.values.get(agent or "", {}).get(level)
             if then is not None and level in result.estimates:
-                of, now = f"{result.agent}: " * (len(agents) > 1), result.estimates[level].value
+                of, now = (
+                    f"{result.agent}: " * (len(agents) > 1),
+                    result.estimates[level].value,
+                )
                 text = f"{of}the mean reward of the reference was {then:.4g}, and is {now:.4g}: "
                 yield f"{text}{metric_names.OVER_REFERENCE} is free of what shifts both"
 
@@ -554,10 +644,14 @@ def gated_metric(
         pairs = [each.pair(metric) for each in pairings]
         if any(len(each.tasks) != len(pair.tasks) for each in pairs):
             counts = ", ".join(str(len(each.tasks)) for each in pairs)
-            raise BaselineError(f"its runs hold {counts} of the {len(pair.tasks)} compared tasks")
+            raise BaselineError(
+                f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
+            )
         is_rate = pair.bounded and not metric_names.is_spent(text)
         runs = gates.Runs.of(pairs, pooled=metric.unbiased, is_rate=is_rate)
-    return gates.Gated(pair=pair, rule=rule_of(benchmark, text, bounded=pair.bounded), runs=runs)
+    return gates.Gated(
+        pair=pair, rule=rule_of(benchmark, text, bounded=pair.bounded), runs=runs
+    )
 
 
 def unpassable(
@@ -566,7 +660,10 @@ def unpassable(
     """Warn of a baseline that the same rows would not pass, compared with themselves."""
     reference = Reference(
         {run.result.agent: [run.table] for run in runs},
-        {run.result.agent: {n: e.value for n, e in run.result.estimates.items()} for run in runs},
+        {
+            run.result.agent: {n: e.value for n, e in run.result.estimates.items()}
+            for run in runs
+        },
     )
     for check in BaselineComparison(benchmark, plan, reference).checks(runs):
         if check.gate != "baseline" or not check.verdict.fails:
@@ -575,8 +672,12 @@ def unpassable(
         run, hint = next(run for run in runs if run.shown == check.agent), check.hint
         column = run.table.scores.get(check.estimate.score) if check.estimate else None
         if column is not None:
-            numbers = np.bincount(run.table.task, ~np.isnan(column), len(run.table.tasks))
-            lacking = [run.table.tasks[at] for at in np.flatnonzero(numbers < run.expected)]
+            numbers = np.bincount(
+                run.table.task, ~np.isnan(column), len(run.table.tasks)
+            )
+            lacking = [
+                run.table.tasks[at] for at in np.flatnonzero(numbers < run.expected)
+            ]
             if lacking:
                 reason += f"; some rollouts of these tasks have no number: {listed(lacking, 10)}"
                 hint = "complete and record the run again, or set `expect: {missing_reward: 0.0}`"
@@ -587,21 +688,27 @@ def drift_checks(
     benchmark: Benchmark, result: BenchmarkResult, history: Path | None
 ) -> Iterator[Check]:
     """Fail where a metric drifts over the history, this run included."""
-    from pytest_evalmetrics.history import read_history, run_of  # noqa: PLC0415 - rare
-    from pytest_evalmetrics.run_folder import origin_of  # noqa: PLC0415 - rare
-    from pytest_evalmetrics.stats.drift import drift_warnings  # noqa: PLC0415 - rare
+    from pytest_evalmetrics.history import read_history, run_of  # rare
+    from pytest_evalmetrics.run_folder import origin_of  # rare
+    from pytest_evalmetrics.stats.drift import drift_warnings  # rare
 
-    check = partial(Check, "drift", "drift", line=benchmark.line_of("baseline", "drift"))
+    check = partial(
+        Check, "drift", "drift", line=benchmark.line_of("baseline", "drift")
+    )
     try:
         if history is None:
             hint = "name it: --evalmetrics-history FILE, or the setting evalmetrics_history"
-            raise BaselineError("drift: fail needs a history, and none is named", hint=hint)
+            raise BaselineError(
+                "drift: fail needs a history, and none is named", hint=hint
+            )
         earlier = read_history(history, history.name)[0].get(result.id, ())
     except EvalMetricsError as error:
         yield check(Verdict.INCONCLUSIVE, reason=error.message, hint=error.hint or "")
         return
     agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
-    entry = msgspec.to_builtins(replace(result, agents=agents)) | {"verdict": str(result.verdict)}
+    entry = msgspec.to_builtins(replace(result, agents=agents)) | {
+        "verdict": str(result.verdict)
+    }
     run = run_of(entry, origin_of(os.environ, benchmark.file.parent), starts=False)
     usable = [each for each in (*earlier, run) if each["usable"]]
     for text in drift_warnings(entry, usable) if run["usable"] else ():

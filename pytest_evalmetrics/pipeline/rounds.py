@@ -59,9 +59,15 @@ def expected_rollouts(benchmark: Benchmark, powers: Sequence[Power]) -> Iterator
         return
     looks = sequential.looks_between(rounds.least, rounds.most)
     for power in powers[:1]:
-        alpha = regressions.rule_of(benchmark, benchmark.spec.gated[0], bounded=True).alpha
-        baseline = power.rollouts if power.source.startswith("baseline") else rounds.most
-        bounds = sequential.bounds_of(sequential.fractions_of(looks, max(baseline, 1)), alpha)
+        alpha = regressions.rule_of(
+            benchmark, benchmark.spec.gated[0], bounded=True
+        ).alpha
+        baseline = (
+            power.rollouts if power.source.startswith("baseline") else rounds.most
+        )
+        bounds = sequential.bounds_of(
+            sequential.fractions_of(looks, max(baseline, 1)), alpha
+        )
         unchanged, seen = (
             np.dot(looks, np.sum(sequential.stopping(bounds, drift), axis=1))
             for drift in (0.0, stats.normal_ppf(1 - alpha) + stats.normal_ppf(_SEEN))
@@ -83,7 +89,9 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
         spec, look = benchmark.spec, sequential.Look(looks, at)
-        own = replace(benchmark, spec=_at(spec, Rounds.at(rollouts, rounds.least, rounds.most)))
+        own = replace(
+            benchmark, spec=_at(spec, Rounds.at(rollouts, rounds.least, rounds.most))
+        )
         evaluated = replace(evaluation, benchmark=own, look=look).run()
         yield look, evaluated
         # more rollouts would change nothing: a gate fails for good, or all are sure
@@ -96,7 +104,11 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
 def in_rounds(evaluation: Evaluation) -> Evaluated:
     """Evaluate a benchmark round by round until its gates are sure."""
     *_, (look, evaluated) = looks_at(evaluation)
-    rollouts, most, looks = look.rollouts[look.at], look.rollouts[-1], len(look.rollouts)
+    rollouts, most, looks = (
+        look.rollouts[look.at],
+        look.rollouts[-1],
+        len(look.rollouts),
+    )
     tasks = sum(agent.tasks for agent in evaluated.result.agents)
     note = f"stopped at the last look, look {looks} of {looks}: no gate was sure before"
     if looks == 1:
@@ -107,7 +119,9 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
         note = f"stopped early, at look {look.at + 1} of {looks}: "
         note += f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "
         note += f"{100 * (1 - rollouts / most):.3g} % saved"
-    result = replace(evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes))
+    result = replace(
+        evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes)
+    )
     return structs.replace(evaluated, result=result)
 
 
@@ -128,7 +142,9 @@ def _settled(check: Check) -> str:
     if (look := check.evidence.get("look")) is not None:
         return look["settled"] or ""
     by_rule = "rule" in check.evidence
-    why = check.evidence.get("why")  # the kind of an INCONCLUSIVE, which more rollouts may resolve
+    why = check.evidence.get(
+        "why"
+    )  # the kind of an INCONCLUSIVE, which more rollouts may resolve
     if check.gate == "threshold" or why in ("blind", "require_mde", "run", "unequal"):
         return ""
     if check.verdict is Verdict.INCONCLUSIVE:

@@ -41,7 +41,15 @@ _FIELD = "fields: "
 _READING = (_FIELD, "where", "pivot")  # keys that say where files hold rewards
 # keys of billing, waiting and texts for people don't affect the measurement
 _NO_MEASURE = frozenset(
-    {"type", "api_key_secret", "timeout_seconds", "max_retries", "price", "judge_check", "options"}
+    {
+        "type",
+        "api_key_secret",
+        "timeout_seconds",
+        "max_retries",
+        "price",
+        "judge_check",
+        "options",
+    }
 )
 _SECRET = re.compile(
     r"^key$|(api|auth|access|private)[_-]?key|token$|secret|password|authori[sz]ation|credential",
@@ -99,21 +107,29 @@ def ruler_of(
     hide: Callable[[str], str],
 ) -> dict[str, dict[str, Any]]:
     """Describe what measures a benchmark: readable settings, without defaults and secrets."""
-    reward: dict[str, Any] = {"score": spec.reward, "pass_threshold": spec.pass_threshold}
+    reward: dict[str, Any] = {
+        "score": spec.reward,
+        "pass_threshold": spec.pass_threshold,
+    }
     reward |= {"pass_estimator": spec.pass_estimator}
     if spec.rollouts is not None:
         paths = score_paths(spec.rollouts.fields).items()
         reward |= {f"{_FIELD}{name}": path for name, path in paths if path != name}
         if not spec.scorers:
             chosen = {key: getattr(spec.rollouts, key) for key in ("where", "pivot")}
-            reward |= {key: _shown(value, hide) for key, value in chosen.items() if value}
+            reward |= {
+                key: _shown(value, hide) for key, value in chosen.items() if value
+            }
     ruler: dict[str, dict[str, Any]] = {_REWARD: reward}
     for asked, scorer in zip(spec.scorers, bound, strict=True):
         written = getattr(asked, "function", None) or scorer.type
         label = f"{_SCORER}{written}"
         numbered = (f"{label} {number}" for number in count(2))
         name = next(name for name in chain([label], numbered) if name not in ruler)
-        ruler[name] = {"scores": sorted(scorer.scores), **_of_scorer(asked, scorer, written, hide)}
+        ruler[name] = {
+            "scores": sorted(scorer.scores),
+            **_of_scorer(asked, scorer, written, hide),
+        }
     for text in spec.gated:
         with suppress(EvalMetricsError):  # of a hook
             metric = plan.names.bind(text)
@@ -142,12 +158,16 @@ def _of_tools(
     }
 
 
-def stated_by(now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]) -> Any:
+def stated_by(
+    now: Fingerprint, tables: Iterable[RolloutTable], hide: Callable[[str], str]
+) -> Any:
     """Return a ruler with the tools of other rollouts, as ``ruler``, if both sides state any."""
     stated: dict[str, dict[str, list[str]]] = {}
     for name, entry in chain.from_iterable(table.ruler.items() for table in tables):
         tool = stated.setdefault(name, {})
-        tool |= {k: [*dict.fromkeys((*tool.get(k, ()), *more))] for k, more in entry.items()}
+        tool |= {
+            k: [*dict.fromkeys((*tool.get(k, ()), *more))] for k, more in entry.items()
+        }
     ours = f"{_TOOL}reference"
     own = {n: e for n, e in now.items() if not n.startswith(_TOOL) or n == ours}
     both = stated and len(own) < len(now)
@@ -160,10 +180,16 @@ def _answering_models(
     """List the model names that judges' answers give: a dated one, or that of a fallback."""
     entries: dict[str, dict[str, Any]] = {}
     for scorer in bound:
-        for model in (judge.model for judge in scorer.judges if judge.model.spending.names):
-            entry = entries.setdefault(f"{_ANSWERS}{model.name}", {"scores": [], "model": []})
+        for model in (
+            judge.model for judge in scorer.judges if judge.model.spending.names
+        ):
+            entry = entries.setdefault(
+                f"{_ANSWERS}{model.name}", {"scores": [], "model": []}
+            )
             more = {"scores": scorer.scores, "model": map(hide, model.spending.names)}
-            entry.update({key: sorted({*entry[key], *values}) for key, values in more.items()})
+            entry.update(
+                {key: sorted({*entry[key], *values}) for key, values in more.items()}
+            )
     return entries
 
 
@@ -190,10 +216,15 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
     new_models = {
         n
         for n, entry in now.items()
-        if n.startswith(_ANSWERS) and _names(entry, "model") - _names(before.get(n, entry), "model")
+        if n.startswith(_ANSWERS)
+        and _names(entry, "model") - _names(before.get(n, entry), "model")
     }
     before, now = (
-        {n: entry for n, entry in side.items() if not n.startswith(_ANSWERS) or n in new_models}
+        {
+            n: entry
+            for n, entry in side.items()
+            if not n.startswith(_ANSWERS) or n in new_models
+        }
         for side in (before, now)
     )
     gone = {name: entry for name, entry in before.items() if name not in now}
@@ -203,9 +234,15 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
         where = "" if name == _REWARD else f" ({name})"
         if (was := before.get(name)) is not None:
             for key, text in differences(was, entry):
-                of = {key.removeprefix(_FIELD)} if key.startswith(_FIELD) else scores | _names(was)
+                of = (
+                    {key.removeprefix(_FIELD)}
+                    if key.startswith(_FIELD)
+                    else scores | _names(was)
+                )
                 if key != "scores" or not name.startswith((_TOOL, _ANSWERS)):
-                    changes.append(RulerChange(f"{text}{where}", name, key, frozenset(of)))
+                    changes.append(
+                        RulerChange(f"{text}{where}", name, key, frozenset(of))
+                    )
         elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
             alike = (n for n in gone if _kind(n) == kind and scores & _names(gone[n]))
             old = "none"
@@ -223,7 +260,9 @@ def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, .
 
 
 def _names(entry: Mapping[str, Any], key: str = "scores") -> frozenset[str]:
-    return frozenset(map(str, names) if isinstance(names := entry.get(key), list | tuple) else ())
+    return frozenset(
+        map(str, names) if isinstance(names := entry.get(key), list | tuple) else ()
+    )
 
 
 def changed_gates(
@@ -238,15 +277,23 @@ def changed_gates(
     for name in before.get("metrics", ()):
         if name not in now["metrics"]:
             values = [of[name] for of in reference.values.values() if name in of]
-            was = f" (it was {', '.join(f'{value:.4g}' for value in values)})" if values else ""
+            was = (
+                f" (it was {', '.join(f'{value:.4g}' for value in values)})"
+                if values
+                else ""
+            )
             yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
 
 
 def _kind(name: str) -> str:
-    return next((kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), "")
+    return next(
+        (kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), ""
+    )
 
 
-def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+def differences(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[tuple[str, str]]:
     """Yield the differences between two descriptions: ``temperature 0 -> 0.7``."""
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
@@ -267,7 +314,12 @@ def _of_scorer(
     target = scorers.find(written).target
     if not is_ours(target) and (source := source_hash(target)):
         entry["source"] = source
-    described = ("model", "judge_model", "judges", "scores")  # below, unless it is a text
+    described = (
+        "model",
+        "judge_model",
+        "judges",
+        "scores",
+    )  # below, unless it is a text
     but = [key for key in described if not isinstance(getattr(asked, key, None), str)]
     entry |= dict(_flat("", _settings(asked, *but)))
     entry |= dict(_flat("", getattr(asked, "options", {})))
@@ -275,10 +327,17 @@ def _of_scorer(
         if is_dataclass(score):
             entry |= dict(_flat(f"score {getattr(score, 'name', '')}", score))
     for number, judge in enumerate(scorer.judges, start=1):
-        name, model = "judge" if len(scorer.judges) == 1 else f"judge {number}", judge.model
+        name, model = (
+            "judge" if len(scorer.judges) == 1 else f"judge {number}",
+            judge.model,
+        )
         entry[name] = model.name
         more = {"system_prompt": model.system_prompt, "end_token": model.end_token}
-        for key, value in (*judge.versions.items(), *model.inference.items(), *more.items()):
+        for key, value in (
+            *judge.versions.items(),
+            *model.inference.items(),
+            *more.items(),
+        ):
             if value is not None:
                 entry[f"{name} {key}"] = value
     return {key: _shown(value, hide) for key, value in entry.items()}
@@ -289,7 +348,11 @@ def _settings(value: Any, *but: str) -> dict[str, Any]:
     settings = {}
     for each in fields(value):
         given = getattr(value, each.name)
-        default = each.default_factory() if each.default_factory is not MISSING else each.default
+        default = (
+            each.default_factory()
+            if each.default_factory is not MISSING
+            else each.default
+        )
         if each.name not in (*_NO_MEASURE, *but) and given != default:
             settings[each.name] = given
     return settings
@@ -323,5 +386,7 @@ def _shown(value: Any, hide: Callable[[str], str]) -> Any:
     text = hide(str(value))
     if len(text) <= _LONGEST and text.isprintable():
         return text
-    digest = blake2b(text.encode("utf-8", "backslashreplace"), digest_size=6).hexdigest()
+    digest = blake2b(
+        text.encode("utf-8", "backslashreplace"), digest_size=6
+    ).hexdigest()
     return f"{' '.join(text[:_BEGINNING].split())}... ({digest})"

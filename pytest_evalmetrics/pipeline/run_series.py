@@ -25,7 +25,12 @@ from pytest_evalmetrics.gates import run_noise
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
 from pytest_evalmetrics.pipeline.power import rollouts_for
-from pytest_evalmetrics.pipeline.regressions import gated_metric, plan_of, reference_of, rule_of
+from pytest_evalmetrics.pipeline.regressions import (
+    gated_metric,
+    plan_of,
+    reference_of,
+    rule_of,
+)
 from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
@@ -45,7 +50,10 @@ _POWER = 0.8
 _NEAR = 3  # other runs that each run is compared with, one by one
 _NAMED = 5  # flaky tasks
 _SURE = 0.95  # of the range of runs that holds the first worse one
-_FEW, _NO_NOISE = 7, (0.98, 0.5)  # the prior weight of no noise between few runs, and more
+_FEW, _NO_NOISE = (
+    7,
+    (0.98, 0.5),
+)  # the prior weight of no noise between few runs, and more
 _SHORT = (40, 12, 10, 8, 7)  # digits of a commit in the name of its artifacts
 _HOW = (
     "add each run of the unchanged system to the baseline (--snapshot-update "
@@ -55,7 +63,11 @@ _HOW = (
 
 
 def calibrate(
-    benchmark: Benchmark, *, count: int, evaluate: Callable[[Benchmark], Evaluated], **reading: Any
+    benchmark: Benchmark,
+    *,
+    count: int,
+    evaluate: Callable[[Benchmark], Evaluated],
+    **reading: Any,
 ) -> tuple[list[str], Values, list[dict[str, Any]]]:
     """Describe the noise of a baseline, or of `count` new runs: lines, settings, charts."""
     spec, recorded = benchmark.spec, {}
@@ -67,8 +79,10 @@ def calibrate(
             recorded = {} if reference is None else {**reference.runs}
     today = max(map(len, recorded.values()), default=1)  # runs in the baseline
     several = _made_now(benchmark, count, evaluate) if count and spec.runs else recorded
-    if min(map(len, several.values()), default=0) < 2:  # noqa: PLR2004 - one shows no noise
-        raise DataError("two runs of the unchanged system are needed, better ten", hint=_HOW)
+    if min(map(len, several.values()), default=0) < 2:  # one shows no noise
+        raise DataError(
+            "two runs of the unchanged system are needed, better ten", hint=_HOW
+        )
     proposed: Values = {}
     lines, charts = list[str](), list[dict[str, Any]]()
     for agent, runs in several.items():
@@ -83,7 +97,7 @@ def calibrate(
         ]
         others = [
             _checks(benchmark, plan, run, [*runs[:at], *runs[at + 1 :]])
-            for at, run in enumerate(runs[: m if m > 2 else 0])  # noqa: PLR2004 - the same if two
+            for at, run in enumerate(runs[: m if m > 2 else 0])  # the same if two
         ]
         for text in alone[0]:
             failed = [
@@ -93,20 +107,31 @@ def calibrate(
             evidence = [each[text].evidence for each in alone]
             errors = [each["se"] for each in evidence]  # of the difference of two runs
             if any(se is None or not math.isfinite(se) for se in errors):
-                lines.append(f"{text}: no mean over tasks, so that its noise can't be told apart")
+                lines.append(
+                    f"{text}: no mean over tasks, so that its noise can't be told apart"
+                )
                 continue
             values = tuple(float(each["current"]) for each in evidence[:m])
             of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
-            noise = Noise(values, of_one_run, today > 1 and plan.names.bind(text).unbiased)
-            of_score = judge if text in benchmark.spec.metrics and "/" not in text else 0.0
+            noise = Noise(
+                values, of_one_run, today > 1 and plan.names.bind(text).unbiased
+            )
+            of_score = (
+                judge if text in benchmark.spec.metrics and "/" not in text else 0.0
+            )
             lines += _described(benchmark, text, noise, failed, of_score)
             half = -normal_ppf(0.025) * of_one_run  # of the interval over tasks alone
-            ends = {"lows": [v - half for v in values], "highs": [v + half for v in values]}
+            ends = {
+                "lows": [v - half for v in values],
+                "highs": [v + half for v in values],
+            }
             charts.append({"agent": shown, "metric": text, "values": values, **ends})
             k = int(np.median(runs[0].counts))
             for key, value, why in _proposals(benchmark, text, noise, k):
                 lines.append(f"  {why}")
-                if key[-1:] == ("max_drop",):  # of several metrics the one that needs most
+                if key[-1:] == (
+                    "max_drop",
+                ):  # of several metrics the one that needs most
                     value = max(value, proposed.get(key, "0"), key=float)  # noqa: PLW2901
                 if key:
                     proposed[key] = value
@@ -122,7 +147,11 @@ def _made_now(
     """Make runs: a model's one after the other, of recorded answers judgements of each row."""
     spec = benchmark.spec
     answered = spec.answers is not None
-    k = spec.num_samples.most if isinstance(spec.num_samples, Rounds) else spec.num_samples or 1
+    k = (
+        spec.num_samples.most
+        if isinstance(spec.num_samples, Rounds)
+        else spec.num_samples or 1
+    )
     given: tuple[Any, ...] = spec.scorers
     scorers = tuple(
         replace(s, judge_repeats=max(s.judge_repeats, 2 if answered else count))
@@ -131,12 +160,16 @@ def _made_now(
         for s in given
     )
     if not answered and all(getattr(s, "judge_repeats", 1) < count for s in scorers):
-        raise DataError("nothing of it varies: there is no model, and no judge that repeats")
+        raise DataError(
+            "nothing of it varies: there is no model, and no judge that repeats"
+        )
     expect = replace(spec.expect, rollouts=None) if answered else spec.expect
     first = count if spec.forgets else 1  # else the journal answers the runs before
     for run in range(first, count + 1) if answered else (1,):
         samples = k * run if answered else spec.num_samples
-        evaluated = evaluate(benchmark.but(scorers=scorers, expect=expect, num_samples=samples))
+        evaluated = evaluate(
+            benchmark.but(scorers=scorers, expect=expect, num_samples=samples)
+        )
         rows = evaluated.row_scores
         if evaluated.baseline is None or rows is None:
             failed = (c.reason for c in evaluated.result.checks if c.verdict.fails)
@@ -147,7 +180,9 @@ def _made_now(
     def run_of(part: RolloutTable, run: int) -> RolloutTable:
         if answered:
             return part.where(part.sample // k == run)
-        return replace(part, scores={**part.scores, reward: part.scores[f"{reward}@{run + 1}"]})
+        return replace(
+            part, scores={**part.scores, reward: part.scores[f"{reward}@{run + 1}"]}
+        )
 
     parts = () if rows is None else rows.table.by_agent()
     return {agent: [run_of(part, run) for run in range(count)] for agent, part in parts}
@@ -156,11 +191,19 @@ def _made_now(
 def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
     """Return a judge's share in the noise of one run, by its repeats; 0 where it has none."""
     scores, reward = runs[0].scores, benchmark.spec.reward
-    repeats = [scores[name] for name in scores if re.fullmatch(rf"{re.escape(reward)}@\d+", name)]
-    if len(repeats) < 2:  # noqa: PLR2004 - no spread
+    repeats = [
+        scores[name]
+        for name in scores
+        if re.fullmatch(rf"{re.escape(reward)}@\d+", name)
+    ]
+    if len(repeats) < 2:  # no spread
         return 0.0
-    each = benchmark.spec.answers is not None  # otherwise a run is one of the judgements
-    variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1))) / (len(repeats) if each else 1)
+    each = (
+        benchmark.spec.answers is not None
+    )  # otherwise a run is one of the judgements
+    variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1))) / (
+        len(repeats) if each else 1
+    )
     return math.sqrt(variance / max(len(runs[0]), 1))
 
 
@@ -192,7 +235,13 @@ def _checks(
             metric = plan.names.bind(text)
             pairing = pooled if metric.unbiased else each[-1]
             gated[text] = gated_metric(benchmark, text, pairing, each)
-    return dict(zip(gated, gates.check_regression([*gated.values()], min_coverage=0), strict=True))
+    return dict(
+        zip(
+            gated,
+            gates.check_regression([*gated.values()], min_coverage=0),
+            strict=True,
+        )
+    )
 
 
 # -- the noise -------------------------------------------------------------------------------
@@ -207,7 +256,9 @@ class Noise(msgspec.Struct, frozen=True):
 
     values: tuple[float, ...]  # of each run
     tasks: float  # standard error of one run's value, by its tasks' rollouts
-    pooled: bool = False  # a further run is held against the mean of all runs, else against one
+    pooled: bool = (
+        False  # a further run is held against the mean of all runs, else against one
+    )
 
     @property
     def runs(self) -> float:
@@ -224,7 +275,9 @@ class Noise(msgspec.Struct, frozen=True):
         se = self.tasks * math.sqrt(self.further)
         p = normal_sf(drop / se) if se else float(drop <= 0)
         runs = gates.Runs(self.values, self.pooled, 1.0)
-        return run_noise.with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=level)
+        return run_noise.with_run_noise(
+            runs, drop=drop, p=p, se=se, alpha=0.01, level=level
+        )
 
     def chance(self, drop: float) -> float:
         """Return the chance that a further run is that much worse, though nothing changed."""
@@ -233,7 +286,9 @@ class Noise(msgspec.Struct, frozen=True):
     def drop(self, chance: float) -> float:
         """Return by how much a further run is worse with a chance."""
         noise = self.against(1.0, level=1 - 2 * chance)
-        plain = -normal_ppf(chance) * math.sqrt(self.further * (self.tasks**2 + noise.sd**2))
+        plain = -normal_ppf(chance) * math.sqrt(
+            self.further * (self.tasks**2 + noise.sd**2)
+        )
         return plain if math.isnan(noise.half) else noise.half
 
     def alarms(self, rule: gates.Rule) -> float:
@@ -243,7 +298,9 @@ class Noise(msgspec.Struct, frozen=True):
             return self.chance(rule.max_drop if allowed is None else allowed)
         by_tasks = -normal_ppf(rule.alpha) * self.tasks * math.sqrt(2)
         tested = self.drop(rule.alpha) if self.pooled else by_tasks
-        return self.chance(max(tested, rule.max_drop if rule.name == "practical" else 0.0))
+        return self.chance(
+            max(tested, rule.max_drop if rule.name == "practical" else 0.0)
+        )
 
 
 def _described(
@@ -253,7 +310,9 @@ def _described(
     values, m = noise.values, len(noise.values)
     yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {m} runs"
     which = "between runs" if noise.runs > noise.tasks else "of rollouts"
-    which = "of the judge" if judge**2 > max(noise.tasks**2 / 2, noise.runs**2) else which
+    which = (
+        "of the judge" if judge**2 > max(noise.tasks**2 / 2, noise.runs**2) else which
+    )
     sds = f"rollouts {noise.tasks:.2g}, runs {noise.runs:.2g}"
     sds += f", the judge {judge:.2g}" if judge else ""
     yield f"  standard deviations of a run's value: {sds}; the noise {which} dominates"
@@ -262,7 +321,7 @@ def _described(
         for pooled, fails in zip((False, True), failed, strict=True)
     )
     yield f"  false alarms of '{rule}' against one run: {one} comparisons of these runs fail"
-    if m > 2:  # noqa: PLR2004 - the same if two
+    if m > 2:  # the same if two
         yield f"  against all others: {rest} runs fail"
 
 
@@ -280,7 +339,10 @@ def _proposals(
             key = key if key in benchmark.lines else ("baseline", "max_drop")
             levels = f"{_percent(rule.alpha)} of false alarms, not {_percent(alarms)}"
             why = f"max_drop: {drop:g} gives {levels}"
-            if rule.name not in ("practical", "absolute"):  # in which it means something else
+            if rule.name not in (
+                "practical",
+                "absolute",
+            ):  # in which it means something else
                 key, why = (), f"rule: practical, {why}"
             yield key, f"{drop:g}", why
         per_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
@@ -288,7 +350,11 @@ def _proposals(
         needed = rollouts_for(k * noise.tasks**2, allowed)
         seen = f"a drop of {drop:g} with {_percent(_POWER)} power"
         if needed is None and drop > 0:
-            yield (), "", f"no num_samples shows {seen}: compare with more runs, or more tasks"
+            yield (
+                (),
+                "",
+                f"no num_samples shows {seen}: compare with more runs, or more tasks",
+            )
         elif needed is not None and needed > k:
             key = ("num_samples",) if spec.answers is not None else ()
             yield key, f"{needed}", f"num_samples: {needed} shows {seen}; now {k}"
@@ -315,17 +381,25 @@ def patch(benchmarks: Sequence[tuple[Benchmark, Values]], shown: str) -> Iterato
     file = benchmarks[0][0].file
     text = old = file.read_text(encoding="utf-8")
     # from the last line to the first, so that lines of keys stay where they are
-    edits = [(b.line_of(*key), b, key, value) for b, of in benchmarks for key, value in of.items()]
+    edits = [
+        (b.line_of(*key), b, key, value)
+        for b, of in benchmarks
+        for key, value in of.items()
+    ]
     for _, benchmark, key, value in sorted(edits, key=lambda edit: -edit[0]):
         edited = _with_value(text.split("\n"), benchmark, key, value)
         with suppress(yaml.YAMLError, LookupError, TypeError):
-            place = reduce(lambda at, k: at[k], (*benchmark.path, *key), yaml.safe_load(edited))
+            place = reduce(
+                lambda at, k: at[k], (*benchmark.path, *key), yaml.safe_load(edited)
+            )
             text = edited if place == yaml.safe_load(value) else text
     names = f"a/{shown}", f"b/{shown}"
     yield from unified_diff(old.splitlines(), text.splitlines(), *names, lineterm="")
 
 
-def _with_value(lines: list[str], benchmark: Benchmark, key: tuple[str, ...], value: str) -> str:
+def _with_value(
+    lines: list[str], benchmark: Benchmark, key: tuple[str, ...], value: str
+) -> str:
     """Write a value into a benchmark file, in the style of its surroundings."""
     depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
     at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
@@ -366,8 +440,10 @@ def first_worse(
     """
     values = _task_values(plan, text, tables)
     n, tasks = values.shape
-    if tasks < 2:  # noqa: PLR2004 - no spread
-        raise DataError(f"{many(tasks, 'task')} in all of these runs: two or more are needed")
+    if tasks < 2:  # no spread
+        raise DataError(
+            f"{many(tasks, 'task')} in all of these runs: two or more are needed"
+        )
     y = values.mean(axis=1) * (1 if rule.direction == "lower" else -1)  # more is worse
     spread = np.median(np.diff(values, axis=0).var(axis=1, ddof=1)) / 2 / tasks
     scale = math.sqrt(max(float(spread), 1e-12 / tasks))
@@ -375,7 +451,9 @@ def first_worse(
     variance = scale**2 * (1 + run_noise.TAU**2)
     drops = np.array([y[at:].mean() - y[:at].mean() for at in range(1, n)])
     rest = np.array([y[:at].var() * at + y[at:].var() * (n - at) for at in range(1, n)])
-    log = -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
+    log = (
+        -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
+    )
     weights = np.exp(log - log.max())  # of each place, and each noise
     by_place = np.where(drops > 0, weights.sum(axis=1), 0.0)
     if not by_place.any():
@@ -389,7 +467,9 @@ def first_worse(
     if p >= rule.alpha:
         return f"no run is worse than those before it (p = {p:.2g})", p
     before, after = values[:first].mean(), values[first:].mean()
-    words = f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
+    words = (
+        f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
+    )
     words += f"{before:.4g} to {after:.4g} over {many(tasks, 'task')} (p = {p:.2g} that nothing "
     words += "changed)"
     low = high = at
@@ -398,7 +478,9 @@ def first_worse(
         right = by_place[high + 1] if high + 1 < len(by_place) else -1.0
         low, high = (low - 1, high) if left > right else (low, high + 1)
     if low < high:
-        words += f"; {100 * _SURE:g} % sure: one of {names[low + 1]} to {names[high + 1]}"
+        words += (
+            f"; {100 * _SURE:g} % sure: one of {names[low + 1]} to {names[high + 1]}"
+        )
     return words, p
 
 
@@ -412,7 +494,11 @@ def _task_values(plan: metrics.Plan, text: str, tables: Runs) -> NDArray[np.floa
         parts = metric.parts(rewards)
         if parts is None or parts.combine is not None:
             raise DataError(f"{text} is not a mean over tasks: name one with --metric")
-        names = [str(task) for task, held in zip(aligned.tasks, parts.held, strict=True) if held]
+        names = [
+            str(task)
+            for task, held in zip(aligned.tasks, parts.held, strict=True)
+            if held
+        ]
         runs.append(dict(zip(names, parts.values[parts.held].tolist(), strict=True)))
     common = [task for task in runs[-1] if all(task in run for run in runs)]
     return np.array([[run[task] for task in common] for run in runs], dtype=np.float64)
@@ -423,7 +509,9 @@ def runs_of_commits(asked: str) -> tuple[list[str], list[str], list[str]]:
     span, _, pattern = asked.partition("=")
     first, _, last = span.partition("..")
     if "{commit}" not in pattern:
-        raise EvalMetricsError(f"{asked}: expected {{commit}} in the pattern of the artifacts")
+        raise EvalMetricsError(
+            f"{asked}: expected {{commit}} in the pattern of the artifacts"
+        )
     commits = _git("rev-parse", f"{first}^{{commit}}")
     commits += _git("rev-list", "--reverse", "--first-parent", f"{first}..{last}")
     runs = []

@@ -15,11 +15,21 @@ import numpy as np
 from pytest_evalmetrics import gates, generators, results, scorers, transport
 from pytest_evalmetrics.data import RolloutTable, Row, RowScores
 from pytest_evalmetrics.engines import local
-from pytest_evalmetrics.errors import ArtifactError, ConfigError, DataError, Problem, RowError
+from pytest_evalmetrics.errors import (
+    ArtifactError,
+    ConfigError,
+    DataError,
+    Problem,
+    RowError,
+)
 from pytest_evalmetrics.layout import compact, many, of_many
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
-from pytest_evalmetrics.pipeline.preflight import constant_notes, metric_problems, template_problems
+from pytest_evalmetrics.pipeline.preflight import (
+    constant_notes,
+    metric_problems,
+    template_problems,
+)
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
@@ -51,10 +61,14 @@ class Scored:
     rows: RowScores  # the table with the scores in it, and why rows lack some
     failures: tuple[results.ScorerFailures, ...]  # the rows that lack some, by scorer
     notes: tuple[str, ...]
-    table: RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
+    table: (
+        RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
+    )
     chosen: benchmark_rows.Chosen
     judges: Mapping[str, Any]  # fields of the result about judges
-    checks: tuple[results.Check, ...]  # of thresholds on judges, and of a budget that was used up
+    checks: tuple[
+        results.Check, ...
+    ]  # of thresholds on judges, and of a budget that was used up
     stopped: bool  # by such a budget
 
 
@@ -73,11 +87,21 @@ class Scoring:
         self._runtime, self._engine = runtime, engine
         self._label = label  # under which its calls are counted
         params, judging = spec.params, spec.params if spec.model is None else None
-        limits = (params.parallelism, params.request_timeout, params.max_retries, params.max_wait)
-        replays, run_budget = runtime is None or runtime.replays, runtime and runtime.budget
+        limits = (
+            params.parallelism,
+            params.request_timeout,
+            params.max_retries,
+            params.max_wait,
+        )
+        replays, run_budget = (
+            runtime is None or runtime.replays,
+            runtime and runtime.budget,
+        )
         self._terms = terms = transport.Terms(*limits, replays, judging=judging)
         self.scorers = scorers.make_scorers(spec.scorers, terms, line_of)
-        self.about = {name: a for scorer in self.scorers for name, a in scorer.about.items()}
+        self.about = {
+            name: a for scorer in self.scorers for name, a in scorer.about.items()
+        }
         self._generator = generators.make_generator(spec, terms, line_of)
         measured = () if self._generator is None else self._generator.scores
         given = tuple(name for scorer in self.scorers for name in scorer.scores)
@@ -94,7 +118,9 @@ class Scoring:
             raise DataError(message, hint=hint)
         self._judges = Judges(benchmark, self.scorers)
         # its reward settled, and without the thresholds on judges
-        self.benchmark = benchmark_rows.with_reward(self._judges.benchmark, given, measured)
+        self.benchmark = benchmark_rows.with_reward(
+            self._judges.benchmark, given, measured
+        )
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
@@ -103,17 +129,23 @@ class Scoring:
     @property
     def asks(self) -> bool:
         """Whether it calls endpoints, or a target."""
-        return self._generator is not None or any(scorer.calls for scorer in self.scorers)
+        return self._generator is not None or any(
+            scorer.calls for scorer in self.scorers
+        )
 
     def choose(self, plan: Plan) -> None:
         """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
-        self.chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
+        self.chosen = benchmark_rows.choose(
+            self.benchmark, plan, self._names, self._engine
+        )
 
     def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
         """Find what would leave the chosen rows' scores without use."""
         benchmark, table = self.benchmark, self.chosen.table
-        rewarding = [i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores]
+        rewarding = [
+            i for i, s in enumerate(self.scorers) if benchmark.spec.reward in s.scores
+        ]
         rows = (row for row, failure in self._rows() if failure is None)
         problems = metric_problems(benchmark, plan, table, self._names, hooked=hooked)
         return [*problems, *template_problems(benchmark, rows, rewarding)]
@@ -133,27 +165,41 @@ class Scoring:
         if generator is not None:
             notes += board.answer_notes()
             columns, given = board.columns, board.answers.of
-            lost = {n for n in {*generator.scores} - {*plan.scores} if np.isnan(columns[n]).all()}
+            lost = {
+                n
+                for n in {*generator.scores} - {*plan.scores}
+                if np.isnan(columns[n]).all()
+            }
             names = tuple(name for name in names if name not in lost)
             table = board.table(without=lost)
             counts = (n for n in COUNTED_SCORES if n in table.scores)
             counted = {n for n in counts if not np.isnan(columns[n]).any()}
             table = replace(table, integers=table.integers | counted)
-        rows = RowScores(table, names, board.failed, board.requests.of, board.reasons.of, given)
+        rows = RowScores(
+            table, names, board.failed, board.requests.of, board.reasons.of, given
+        )
         if generator is not None and self.benchmark.spec.params.ignore_request_failure:
             table, ignored = board.without_failed_requests(table)
             notes += ignored
             expect = self.benchmark.spec.expect
             if ignored and expect.rollouts is None:  # no other key sets the number
-                self.benchmark = self.benchmark.but(expect=replace(expect, rollouts="any"))
+                self.benchmark = self.benchmark.but(
+                    expect=replace(expect, rollouts="any")
+                )
         limits = self._limits
-        spent = [limits.check(self.benchmark, board, self._usage())] if limits.reached else []
+        spent = (
+            [limits.check(self.benchmark, board, self._usage())]
+            if limits.reached
+            else []
+        )
         spent += _unrecorded(self.benchmark, board)
         judges, gated, agreed = self._judges.check(self._score_others)
         more = (self.chosen, judges, (*gated, *spent), bool(spent))
         return Scored(rows, failures, (*notes, *agreed), table, *more)
 
-    def forecast(self, plan: Plan, recorded: Mapping[str, float]) -> tuple[transport.Forecast, int]:
+    def forecast(
+        self, plan: Plan, recorded: Mapping[str, float]
+    ) -> tuple[transport.Forecast, int]:
         """Count the calls still to be bound, and those that the journal answers."""
         self.scorers = tuple(scorer for scorer in self.scorers if scorer.calls)
         self.choose(plan)
@@ -162,22 +208,34 @@ class Scoring:
         calls, rows, unanswered = float(usage.failed), len(board.rows), 0
         if self._generator is not None:
             unanswered = sum(_ANSWER in of_row for of_row in board.failed.values())
-            if unanswered < rows:  # the scorers' calls for an answer, as for those that there are
+            if (
+                unanswered < rows
+            ):  # the scorers' calls for an answer, as for those that there are
                 each = (usage.calls + usage.failed - rows) / (rows - unanswered)
             else:
-                judged = [(len(s.judges), getattr(s.target, "repeats", 1)) for s in self.scorers]
+                judged = [
+                    (len(s.judges), getattr(s.target, "repeats", 1))
+                    for s in self.scorers
+                ]
                 each = sum(max(1, judges) * repeats for judges, repeats in judged)
             calls += each * unanswered
         if usage.calls or not recorded:
             return transport.Forecast.of(usage, calls, parallelism), usage.calls
         tokens, cost, seconds = (
-            mean * unanswered if (mean := recorded.get(f"mean/{name}")) is not None else None
+            mean * unanswered
+            if (mean := recorded.get(f"mean/{name}")) is not None
+            else None
             for name in ("total_tokens", "cost", "latency_s")
         )
-        return transport.Forecast(calls, tokens, cost, seconds and seconds / parallelism), 0
+        return transport.Forecast(
+            calls, tokens, cost, seconds and seconds / parallelism
+        ), 0
 
     def rescored(
-        self, data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
+        self,
+        data: bytes | None,
+        recorded: Mapping[str, Any],
+        tables: Mapping[str, RolloutTable],
     ) -> tuple[dict[str, RolloutTable], list[str]]:
         """Score the rows that a baseline keeps anew; return its tables, and notes."""
         rows, places = benchmark_rows.kept_rows(data, recorded, tables)
@@ -185,9 +243,13 @@ class Scoring:
         notes = failed_row_notes(tuple(board.failures(self.scorers)))
         scored = {}
         for agent, table in tables.items():
-            new = {name: column[places[agent]] for name, column in board.columns.items()}
+            new = {
+                name: column[places[agent]] for name, column in board.columns.items()
+            }
             integers = table.integers - set(new)
-            scored[agent] = replace(table, scores={**table.scores, **new}, integers=integers)
+            scored[agent] = replace(
+                table, scores={**table.scores, **new}, integers=integers
+            )
         return scored, [f"of the baseline's rows: {note}" for note in notes]
 
     # -- the calls ---------------------------------------------------------------------------
@@ -199,20 +261,33 @@ class Scoring:
         """Score rows that are not those of the benchmark."""
         order, none = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         tasks = tuple(range(len(rows)))
-        table = RolloutTable(("",), none.astype(np.int32), tasks, order, none, {}, read_as=order)
+        table = RolloutTable(
+            ("",), none.astype(np.int32), tasks, order, none, {}, read_as=order
+        )
         return self._score(table, rows, bound)
 
     def _score(
-        self, table: RolloutTable, rows: Iterable[ScorerInput], bound: Bound, *, own: bool = False
+        self,
+        table: RolloutTable,
+        rows: Iterable[ScorerInput],
+        bound: Bound,
+        *,
+        own: bool = False,
     ) -> Board:
         """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
         generator, engine = (self._generator, self._engine) if own else (None, None)
         names = tuple(name for scorer in bound for name in scorer.scores)
-        rounds, measured = (len(bound), ()) if generator is None else (1, generator.scores)
+        rounds, measured = (
+            (len(bound), ()) if generator is None else (1, generator.scores)
+        )
         with self._runtime.progress(len(table) * rounds) as progress:
             board = Board(table, (*names, *measured), generator, progress)
             jobs = _jobs(board, rows, bound)
-            if engine is None and generator is None and not any(scorer.calls for scorer in bound):
+            if (
+                engine is None
+                and generator is None
+                and not any(scorer.calls for scorer in bound)
+            ):
                 local.score_without_calls(jobs, board, self.hide)
                 return board
             if engine is not None:
@@ -262,7 +337,9 @@ class Scoring:
                 continue
             (answer,) = json.loads(self._board.answers.of(row.index)) or [{}]
             item, sample_data = answer.get("item", row.item), answer.get("sample", {})
-            failed = RowError(*map(str, answer["failed"])) if "failed" in answer else None
+            failed = (
+                RowError(*map(str, answer["failed"])) if "failed" in answer else None
+            )
             yield replace(row, item=item, sample_data=sample_data), failed
 
 
@@ -301,29 +378,44 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
         "cost": (spec.cost, f"a cost of {spec.cost or 0:g}"),
         "seconds": (spec.seconds, f"{spec.seconds or 0:g} seconds"),
     }
-    given = {name: (most, words) for name, (most, words) in limits.items() if most is not None}
+    given = {
+        name: (most, words)
+        for name, (most, words) in limits.items()
+        if most is not None
+    }
     return transport.Budget(given)
 
 
 def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
     """Report calls that a replay could not answer, if rows may lack a reward."""
     meaning, allowed = gates.missing_policy(benchmark.spec.expect)
-    lost = sum(any(f.kind == _UNRECORDED for f in row.values()) for row in board.failed.values())
+    lost = sum(
+        any(f.kind == _UNRECORDED for f in row.values())
+        for row in board.failed.values()
+    )
     if lost and (allowed or isinstance(meaning, float)):
         total = len(board.rows)
         reason = f"the journal has no answer for {of_many(lost, total, 'rollout')}"
         outcome = (results.Verdict.INCONCLUSIVE, "", total - lost, f"== {total}")
-        yield results.Check("expect", "replay", *outcome, reason, "run once without replay")
+        yield results.Check(
+            "expect", "replay", *outcome, reason, "run once without replay"
+        )
 
 
 class _CallLimits:
     """The budgets of one benchmark: its own, and the run's."""
 
-    def __init__(self, own: transport.Budget | None, run: transport.Budget | None) -> None:
+    def __init__(
+        self, own: transport.Budget | None, run: transport.Budget | None
+    ) -> None:
         budgets = {"the": own, "the run's": run}
-        self.budgets = {which: budget for which, budget in budgets.items() if budget is not None}
+        self.budgets = {
+            which: budget for which, budget in budgets.items() if budget is not None
+        }
         self.reached = ""  # why a call was refused; empty while none was
-        self.uncounted = ""  # why the next one will be: answers that don't give their tokens
+        self.uncounted = (
+            ""  # why the next one will be: answers that don't give their tokens
+        )
 
     @property
     def way_out(self) -> str:
@@ -340,14 +432,20 @@ class _CallLimits:
         for budget in self.budgets.values():
             budget.begun += 1
 
-    def check(self, benchmark: Benchmark, board: Board, usage: transport.Usage) -> results.Check:
+    def check(
+        self, benchmark: Benchmark, board: Board, usage: transport.Usage
+    ) -> results.Check:
         """Report the one that was used up: nothing is judged then."""
         total, hint = len(board.rows), self.way_out
         failed = board.failed.values()
-        left = sum(any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed)
+        left = sum(
+            any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed
+        )
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
-            rest = transport.Forecast.of(usage, calls, benchmark.spec.params.parallelism)
+            rest = transport.Forecast.of(
+                usage, calls, benchmark.spec.params.parallelism
+            )
             hint += f"; the rest takes about {rest.text}"
         lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
         reason, line = f"{self.reached}, and {lost}", benchmark.line_of("budget")
@@ -367,7 +465,9 @@ class _Spender(transport.Meter):
             self._limits.admit()
             self._has_begun = True
 
-    def paid(self, requests: int, tokens: transport.Tokens | None, price: PriceSpec | None) -> None:
+    def paid(
+        self, requests: int, tokens: transport.Tokens | None, price: PriceSpec | None
+    ) -> None:
         for budget in self._limits.budgets.values():
             budget.begun -= self._has_begun and not self._has_paid
             cost = 0.0 if tokens is None or price is None else tokens.cost(price)
@@ -376,7 +476,9 @@ class _Spender(transport.Meter):
 
     def uncounted(self) -> None:
         for which, budget in self._limits.budgets.items():
-            for _, words in (budget.limits[n] for n in ("tokens", "cost") if n in budget.limits):
+            for _, words in (
+                budget.limits[n] for n in ("tokens", "cost") if n in budget.limits
+            ):
                 why = "can't be counted: an answer doesn't say how many tokens it took"
                 self._limits.uncounted = f"{which} budget of {words} {why}"
 
@@ -390,7 +492,9 @@ class _RowTexts:
     def __init__(self, what: str) -> None:
         self._what = what
         self._file: IO[bytes] | None = None
-        self._places: dict[int, list[tuple[int, int, int]]] = {}  # row -> rank, start, length
+        self._places: dict[
+            int, list[tuple[int, int, int]]
+        ] = {}  # row -> rank, start, length
         self._end = 0
 
     def add(self, row: int, rank: int, items: bytes) -> None:
@@ -402,7 +506,9 @@ class _RowTexts:
             self._file.write(items)
             self._file.flush()  # a full disk is part of the benchmark's result
         except OSError as error:
-            message = f"the {self._what} of the rows can't be kept for row_scores.jsonl in "
+            message = (
+                f"the {self._what} of the rows can't be kept for row_scores.jsonl in "
+            )
             message += f"{tempfile.gettempdir()}: {error.strerror or error}"
             hint = "free some room, or name another folder in the environment as TMPDIR"
             raise ArtifactError(message, hint=hint) from error
@@ -420,7 +526,9 @@ class _RowTexts:
 
 
 def _close(file: IO[bytes]) -> None:
-    with suppress(OSError):  # on a full disk the buffer can't be written; that was reported before
+    with suppress(
+        OSError
+    ):  # on a full disk the buffer can't be written; that was reported before
         file.close()
 
 
@@ -453,7 +561,13 @@ class Board:
             progress.unit, self._counted = "rollouts", transport.Progress()
 
     def scored(
-        self, row: Row, giver: _Giver, scores: Mapping[str, float], why: str, *, from_journal: bool
+        self,
+        row: Row,
+        giver: _Giver,
+        scores: Mapping[str, float],
+        why: str,
+        *,
+        from_journal: bool,
     ) -> None:
         """Take the scores of a row."""
         at = self._places[row.index]
@@ -464,14 +578,20 @@ class Board:
             self.reasons.add(row.index, self._ranks[giver.scores[0]], item)
         self._counted.succeeded(from_journal=from_journal)
 
-    def lacks(self, row: Row, scores: tuple[str, ...], error: RowError, reason: str) -> None:
+    def lacks(
+        self, row: Row, scores: tuple[str, ...], error: RowError, reason: str
+    ) -> None:
         """Record why a row lacks scores."""
         reason = self._reasons.setdefault(reason, reason)
-        failure = results.RowFailure(row.index, row.where, error.kind, reason, error.hint or "")
+        failure = results.RowFailure(
+            row.index, row.where, error.kind, reason, error.hint or ""
+        )
         self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 
-    def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]) -> None:
+    def asked(
+        self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]
+    ) -> None:
         """Keep what was asked and answered for a row."""
         if exchanges:
             items = compact(exchanges)[1:-1].encode()
@@ -491,14 +611,19 @@ class Board:
         assert self.generator is not None  # noqa: S101 - else nothing is generated
         if generated is not None:
             scores = generated.measured
-            self.scored(row, self.generator, scores, "", from_journal=calls.from_journal)
+            self.scored(
+                row, self.generator, scores, "", from_journal=calls.from_journal
+            )
             self._cut += generated.reply.finish_reason == "length"
             self._answered += 1
         self.asked(row, self.generator, calls.exchanges)
         self.answers.add(row.index, 0, text)
         if failure is not None:
             self.lacks(row, _ANSWER, failure, reason)
-            if isinstance(failure, transport.CallError) and failure.kind not in _NEVER_IGNORED:
+            if (
+                isinstance(failure, transport.CallError)
+                and failure.kind not in _NEVER_IGNORED
+            ):
                 self._requests_failed.append(row.index)
         if failed := self.failed.get(row.index):
             self.progress.failed(next(iter(failed.values())).kind)
@@ -530,7 +655,9 @@ class Board:
                 examples = {kind: first[kind] for kind in kinds}
                 yield results.ScorerFailures(kind, scores, *numbers, examples)
 
-    def without_failed_requests(self, table: RolloutTable) -> tuple[RolloutTable, tuple[str, ...]]:
+    def without_failed_requests(
+        self, table: RolloutTable
+    ) -> tuple[RolloutTable, tuple[str, ...]]:
         """Drop the rollouts whose request failed, with a note; keep them if all failed."""
         failed = np.isin(benchmark_rows.reading_order(table), self._requests_failed)
         if not failed.any() or failed.all():
@@ -539,7 +666,11 @@ class Board:
         gone = len(table.tasks) - len(kept.tasks)
         note = f"left out of every metric: {of_many(int(failed.sum()), len(table), 'rollout')}, "
         note += "whose request failed, because params.ignore_request_failure says so"
-        note += f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left" if gone else ""
+        note += (
+            f"; {of_many(gone, len(table.tasks), 'task', 'has')} none left"
+            if gone
+            else ""
+        )
         return kept, (note,)
 
     def answer_notes(self) -> Iterator[str]:

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
 
 GROUPS_FILE: Final = "group_level_metrics.json"
 _GROUPS: Final = "group_level_metrics"  # the last of an entry, and nearly all of it
-_MOST_GROUPS: Final = 100_000  # tasks of an entry; those of a larger one are in a file of their own
+_MOST_GROUPS: Final = (
+    100_000  # tasks of an entry; those of a larger one are in a file of their own
+)
 # bytes; larger texts are passed between processes in a file, and are not indented
 _LARGE: Final = 4 * 2**20
 _PIECE: Final = 2**20
@@ -42,13 +44,17 @@ class Payload(TypedDict):
     # The texts are made once and never parsed again, each for the artifact of its name: `about`,
     # `brief` and `tasks` are of the page; `task_scores` has two lines per agent: scores, content.
 
-    entry: dict[str, Any]  # its entry of ``report.json``, without the scores of its tasks
+    entry: dict[
+        str, Any
+    ]  # its entry of ``report.json``, without the scores of its tasks
     texts: dict[str, str]  # by kind
     files: dict[str, str]  # kind -> the file that holds a large text instead
     # the usage of its calls in this run; for the terminal, because it differs with each run
     usage: dict[str, Any]
     warnings: list[str]  # about this run, not about the benchmark
-    baseline: NotRequired[dict[str, Any]]  # the run as the history keeps it, where asked to
+    baseline: NotRequired[
+        dict[str, Any]
+    ]  # the run as the history keeps it, where asked to
 
 
 @collector_paused()
@@ -82,14 +88,18 @@ def payload_of(
             "groups": write_aggregates(result.id, large, folder),
         }
     except (TypeError, ValueError) as error:
-        message = f"the aggregate metrics of {result.name} can't be written as JSON: {error}"
+        message = (
+            f"the aggregate metrics of {result.name} can't be written as JSON: {error}"
+        )
         hint = "let the hook pytest_evalmetrics_compute_metrics return builtins only"
         raise MetricError(message, hint=hint) from error
     if row_scores is not None:
         handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
         handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
     kept = [documents[agent.agent] for agent in result.agents]
-    scores = "\n".join(compact(each.get(key)) for each in kept for key in ("tasks", "content"))
+    scores = "\n".join(
+        compact(each.get(key)) for each in kept for key in ("tasks", "content")
+    )
     texts = {kind: text for kind, (text, _) in handed.items()}
     return {
         "entry": entry,
@@ -196,7 +206,9 @@ def _apart(
         groups = aggregate.get(_GROUPS, ())
         if len(groups) > _MOST_GROUPS:
             large.append({"agent_ref": aggregate["agent_ref"], _GROUPS: groups})
-            left.append({**aggregate, _GROUPS: [], "group_level_metrics_in": GROUPS_FILE})
+            left.append(
+                {**aggregate, _GROUPS: [], "group_level_metrics_in": GROUPS_FILE}
+            )
         else:
             left.append(aggregate)
     return left, large
@@ -238,17 +250,25 @@ _USAGE = ("input_tokens", "output_tokens", "total_tokens", "latency_s", "cost")
 _AGENT = "agent"  # where rows name none
 
 
-def _scored_rows(scored: RowScores) -> Iterator[tuple[int, str, int | str, int, dict[str, Any]]]:
+def _scored_rows(
+    scored: RowScores,
+) -> Iterator[tuple[int, str, int | str, int, dict[str, Any]]]:
     """Yield each row's index, agent, task, sample and scores, in the order of the files."""
     table = scored.table
-    order = np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
+    order = (
+        np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
+    )
     for start in range(0, len(order), _BLOCK):
         rows = order[start : start + _BLOCK]
         columns = [table.scores[name][rows].tolist() for name in scored.names]
-        keys = [column[rows].tolist() for column in (table.agent, table.task, table.sample)]
+        keys = [
+            column[rows].tolist() for column in (table.agent, table.task, table.sample)
+        ]
         for at, (agent, task, sample) in enumerate(zip(*keys, strict=True)):
             # NaN is the one number that is not equal to itself
-            values = (column[at] if column[at] == column[at] else None for column in columns)
+            values = (
+                column[at] if column[at] == column[at] else None for column in columns
+            )
             scores = dict(zip(scored.names, values, strict=True))
             yield start + at, table.agents[agent], table.tasks[task], sample, scores
 
@@ -269,7 +289,9 @@ def rollout_lines(scored: RowScores) -> Iterator[bytes]:
             "_ng_rollout_index": sample,
             **({} if agent == _AGENT else {"agent_ref": {"name": agent}}),
             **{name: score for name, score in scores.items() if name not in _USAGE},
-            "usage": {name: scores[name] for name in _USAGE if scores.get(name) is not None},
+            "usage": {
+                name: scores[name] for name in _USAGE if scores.get(name) is not None
+            },
         }
         kept: dict[str, Any] = next(iter(decode(scored.answers(index))), {"item": {}})
         item = kept["item"]

@@ -29,10 +29,14 @@ _ROOM: Final = 400  # for saying that it was cut
 _ROWS: Final = 42  # of a table, with its head
 _PAGE: Final = 100
 _SECONDS: Final = 30
-_PERMISSIONS: Final = "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
+_PERMISSIONS: Final = (
+    "\n  -> give the job the permissions that docs/guides/github-actions.md lists"
+)
 
 
-def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = "") -> str:
+def comment_of(
+    reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = ""
+) -> str:
     """Write one comment about the reports of a workflow's run, each by its artifact's name."""
     parts = []
     for name, report in sorted(reports.items()):
@@ -42,14 +46,18 @@ def comment_of(reports: Mapping[str, Any], *, marker: str, run_url: str, page_ur
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
         lines: list[str] = []
         # with fewer rows, the details of the first failures fit too
-        for is_row, group in groupby(text.splitlines(), lambda line: line.startswith("|")):
+        for is_row, group in groupby(
+            text.splitlines(), lambda line: line.startswith("|")
+        ):
             rows = list(group)
             lines += capped(rows, _ROWS, "| | and {} more rows |") if is_row else rows
         lines[0] += f" ({_name(name)})" if len(reports) > 1 else ""
         parts.append("\n".join(lines) + "\n")
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
-    end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page_url})" if page_url else "")
+    end = f"\n[run and artifacts]({run_url})" + (
+        f" · [report]({page_url})" if page_url else ""
+    )
     most = (_MOST - _ROOM - _length(end)) // len(parts) - _length(marker)
     # a later run finds the comment by this marker
     return "\n".join([marker, *(_cut(part, most) for part in parts)]) + end
@@ -114,7 +122,9 @@ def _last_run(branch: str) -> str:
     """Find the last successful run of this workflow for a push, not for a fork's branch."""
     file = os.environ["GITHUB_WORKFLOW_REF"].partition("@")[0].rpartition("/")[2]
     path = f"actions/workflows/{urllib.parse.quote(file)}/runs"
-    runs = _ask(path, branch=branch, event="push", status="success", per_page=1)["workflow_runs"]
+    runs = _ask(path, branch=branch, event="push", status="success", per_page=1)[
+        "workflow_runs"
+    ]
     return str(runs[0]["id"]) if runs else ""
 
 
@@ -125,26 +135,36 @@ def _pull_of(run: Mapping[str, Any]) -> int | None:
     head = run.get("head_repository") or {}
     branch = f"{(head.get('owner') or {}).get('login')}:{run['head_branch']}"
     pulls = _entries("pulls", state="open", head=branch)
-    numbers = (int(pull["number"]) for pull in pulls if pull["head"]["sha"] == run["head_sha"])
+    numbers = (
+        int(pull["number"]) for pull in pulls if pull["head"]["sha"] == run["head_sha"]
+    )
     return next(numbers, None)
 
 
 def _comment(folder: Path, page_url: str) -> str:
     """Write the comment, or renew the one that is there; return a line about it."""
-    event = json.loads(Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8"))
+    event = json.loads(
+        Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8")
+    )
     run = event.get("workflow_run")
     if run is None:
-        sys.exit("a comment is written by a workflow that runs `on: workflow_run`; see the guide")
+        sys.exit(
+            "a comment is written by a workflow that runs `on: workflow_run`; see the guide"
+        )
     number = _pull_of(run)
     if number is None:
         return "no comment: the run is of no pull request, or no longer of its newest commit"
     marker = f"<!-- pytest-evalmetrics: {_name(str(run.get('name')))} -->"
-    text = comment_of(_reports(folder), marker=marker, run_url=run["html_url"], page_url=page_url)
+    text = comment_of(
+        _reports(folder), marker=marker, run_url=run["html_url"], page_url=page_url
+    )
     for old in _entries(f"issues/{number}/comments"):
         # anybody may write a comment that begins so; only an app's is ours to edit
         if old["user"]["type"] == "Bot" and (old["body"] or "").startswith(marker):
             path = f"issues/comments/{old['id']}"
-            return f"updated {_ask(path, method='PATCH', body={'body': text})['html_url']}"
+            return (
+                f"updated {_ask(path, method='PATCH', body={'body': text})['html_url']}"
+            )
     comment = _ask(f"issues/{number}/comments", method="POST", body={"body": text})
     return f"wrote {comment['html_url']}"
 
@@ -164,11 +184,17 @@ def _reports(folder: Path) -> dict[str, Any]:
 
 def main() -> None:
     """Run a command of the action."""
-    parser = argparse.ArgumentParser(prog="python -m pytest_evalmetrics.reports.pull_request")
+    parser = argparse.ArgumentParser(
+        prog="python -m pytest_evalmetrics.reports.pull_request"
+    )
     commands = parser.add_subparsers(dest="command", required=True)
-    last = commands.add_parser("last-run", help="print the id of main's last successful run")
+    last = commands.add_parser(
+        "last-run", help="print the id of main's last successful run"
+    )
     last.add_argument("--branch", default="main")
-    comment = commands.add_parser("comment", help="comment on the pull request of a run")
+    comment = commands.add_parser(
+        "comment", help="comment on the pull request of a run"
+    )
     comment.add_argument("folder", type=Path, help="where the run's artifacts lie")
     comment.add_argument("--page", default="", help="where report.html is published")
     given = parser.parse_args()

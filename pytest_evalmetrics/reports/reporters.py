@@ -27,7 +27,9 @@ from pytest_evalmetrics.run_folder import write_whole
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    Files = Iterator[tuple[str, Iterable[bytes]]]  # of each file the end of its path, its pieces
+    Files = Iterator[
+        tuple[str, Iterable[bytes]]
+    ]  # of each file the end of its path, its pieces
 
 REPORT_SCHEMA_VERSION = 1
 _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
@@ -152,13 +154,20 @@ def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
     mark = uuid.uuid4().hex
     benchmarks = []
     for entry in run.report["benchmarks"]:
-        agents = [agent | {"task_scores": mark, "task_content": mark} for agent in entry["agents"]]
+        agents = [
+            agent | {"task_scores": mark, "task_content": mark}
+            for agent in entry["agents"]
+        ]
         checks = [*entry["checks"]]
         for i, check in enumerate(checks):
-            if check["estimate"] == estimate_below(entry, check):  # the estimate is written once
+            if check["estimate"] == estimate_below(
+                entry, check
+            ):  # the estimate is written once
                 checks[i] = {**check, "estimate": None}
         benchmarks.append({**entry, "agents": agents, "checks": checks})
-    pieces = iter(as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode()))
+    pieces = iter(
+        as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode())
+    )
     for entry in benchmarks:
         for scores in run.kept.read(entry["id"], "task_scores").splitlines():
             yield from (next(pieces), scores)
@@ -208,7 +217,9 @@ def chosen_reporters(names: Sequence[str] | None) -> list[str]:
     return list(dict.fromkeys((*_BUILTIN, *reporters.names())))
 
 
-def write_reports(run: FinishedRun, prefix: str) -> tuple[list[Path], list[EvalMetricsError]]:
+def write_reports(
+    run: FinishedRun, prefix: str
+) -> tuple[list[Path], list[EvalMetricsError]]:
     """Let each reporter write below `prefix`; return the files, and faults."""
     paths: list[Path] = []
     errors: list[EvalMetricsError] = []
@@ -234,7 +245,9 @@ def _written(target: Any, run: FinishedRun, prefix: str) -> Iterator[Path]:
     Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
     reporter: Any = target() if inspect.isclass(target) else target
     paths = getattr(reporter, "write", reporter)(run.report, prefix)
-    yield from map(Path, (paths,) if isinstance(paths, str | os.PathLike) else paths or ())
+    yield from map(
+        Path, (paths,) if isinstance(paths, str | os.PathLike) else paths or ()
+    )
 
 
 def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:

@@ -18,12 +18,16 @@ from pytest_evalmetrics.reports import wording
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    EntryCheck = tuple[Mapping[str, Any], Mapping[str, Any]]  # a benchmark, a check of it
+    EntryCheck = tuple[
+        Mapping[str, Any], Mapping[str, Any]
+    ]  # a benchmark, a check of it
 
 # -- escaping --------------------------------------------------------------------------------
 
 _SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
-_LIVE = re.compile(r"(\$|(?<!\w)@(?=\w))")  # GitHub's formulas and mentions: no backslash helps
+_LIVE = re.compile(
+    r"(\$|(?<!\w)@(?=\w))"
+)  # GitHub's formulas and mentions: no backslash helps
 
 
 def plain(text: str) -> str:
@@ -64,11 +68,18 @@ def summary(report: Mapping[str, Any]) -> str:
         lines += [f"{chance}.", ""]
     causes = wording.triage(report)
     for head, *rest in causes:
-        lines += [f"- **{plain(head)}**", *(f"  - {plain(text)}" for text in rest if text)]
+        lines += [
+            f"- **{plain(head)}**",
+            *(f"  - {plain(text)}" for text in rest if text),
+        ]
     lines += [""] if causes else []
-    lines += _block(_HEAD, _rows([(e, check) for e in benchmarks for check in e["checks"]]))
+    lines += _block(
+        _HEAD, _rows([(e, check) for e in benchmarks for check in e["checks"]])
+    )
     changes = [
-        f"- {plain(e['name'])}: {plain(c)}" for e in benchmarks for c in e.get("changes", ())
+        f"- {plain(e['name'])}: {plain(c)}"
+        for e in benchmarks
+        for c in e.get("changes", ())
     ]
     changes = capped(changes, _SHOWN, "- and {} more, in report.json")
     lines += _block(["Changed since the baseline:", ""], changes)
@@ -80,7 +91,8 @@ def summary(report: Mapping[str, Any]) -> str:
     lost = [f"{lead}{plain(item)} {why}" for item, why in wording.lost_ones(report)]
     lines += capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated")
     skipped = [
-        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}" for s in report.get("skipped", ())
+        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}"
+        for s in report.get("skipped", ())
     ]
     lines += capped(skipped, _SHOWN, "- and {} more were skipped")
     return "\n".join(lines).rstrip() + "\n"
@@ -101,7 +113,10 @@ def _rows(checks: list[EntryCheck]) -> list[str]:
         if check["verdict"] == "PASS" and check["gate"] not in ("expect", "data")
     ]
     lines = []
-    for pairs, most, what in ((others, _OTHERS_SHOWN, ""), (passing, _PASSING_SHOWN, " that pass")):
+    for pairs, most, what in (
+        (others, _OTHERS_SHOWN, ""),
+        (passing, _PASSING_SHOWN, " that pass"),
+    ):
         rows = [_row(*pair) for pair in pairs[:most]]
         lines += capped(rows, most, f"| | and {{}} more{what} |", len(pairs))
     return lines
@@ -135,12 +150,17 @@ def _details(entry: Mapping[str, Any]) -> Iterator[str]:
         shown = check["verdict"] != "PASS" or check["evidence"].get("task_list")
         if not shown or not check["reason"]:
             continue
-        lines = [*wording.comparison_details(check["evidence"]), *filter(None, [check["hint"]])]
+        lines = [
+            *wording.comparison_details(check["evidence"]),
+            *filter(None, [check["hint"]]),
+        ]
         lines.append(f"{entry['file']}, line {check['line'] or entry['line']}")
         title = f"{_html(_named(entry, check))}: {_html(check['reason'])}"
         sign = _SIGNS[check["verdict"]]
         opening = ["<details>", f"<summary>{sign} {title}</summary>", ""]
-        yield "\n".join([*opening, *(f"- {plain(x)}" for x in lines), "", "</details>", ""])
+        yield "\n".join(
+            [*opening, *(f"- {plain(x)}" for x in lines), "", "</details>", ""]
+        )
 
 
 def _trends(report: Mapping[str, Any]) -> list[str]:
@@ -154,7 +174,11 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
     if not rows:
         return []
     runs = report["history"]
-    drift = [f"- {plain(text)}" for last in runs.values() for text in last[-1].get("drift", ())]
+    drift = [
+        f"- {plain(text)}"
+        for last in runs.values()
+        for text in last[-1].get("drift", ())
+    ]
     drift = capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
     accepted = [
         f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
@@ -191,11 +215,15 @@ def tell_ci(
             raise EvalMetricsError(message, file=target, hint=hint) from error
     if environ.get("GITHUB_ACTIONS") != "true":
         return []
-    place = partial(_in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE"))
+    place = partial(
+        _in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE")
+    )
     return github_annotations(report, place)
 
 
-def github_annotations(report: Mapping[str, Any], place: Callable[[str], str] = str) -> list[str]:
+def github_annotations(
+    report: Mapping[str, Any], place: Callable[[str], str] = str
+) -> list[str]:
     """Write GitHub's workflow commands: an error at the line of each failed gate."""
     # Of a step it shows ten errors and ten warnings, so the failing come first. See
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
@@ -250,10 +278,16 @@ _SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
 
 def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
     """Write one violation for each check that does not hold, as a JSON array."""
-    place = partial(_in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR"))
+    place = partial(
+        _in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR")
+    )
 
     def violation(
-        text: str, kind: str, identity: Sequence[str], severity: str, where: tuple[str, int]
+        text: str,
+        kind: str,
+        identity: Sequence[str],
+        severity: str,
+        where: tuple[str, int],
     ) -> dict[str, Any]:
         name = f"evalmetrics-{kind}"
         digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
@@ -267,7 +301,9 @@ def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
 
     violations = []
     for entry in report["benchmarks"]:
-        for check in (check for check in entry["checks"] if check["verdict"] in _SEVERITIES):
+        for check in (
+            check for check in entry["checks"] if check["verdict"] in _SEVERITIES
+        ):
             severity = "info" if entry["xfail"] else _SEVERITIES[check["verdict"]]
             text = f"{entry['name']}: {wording.of_agent(check)}{check['reason'] or check['name']}"
             # without the numbers: the next run has to recognise the same fault
@@ -276,5 +312,7 @@ def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
             violations.append(violation(text, check["gate"], identity, severity, where))
     for item, why in wording.lost_ones(report):
         where = item.partition("::")[0], 1
-        violations.append(violation(f"{item} {why}", "not-evaluated", [item], "major", where))
+        violations.append(
+            violation(f"{item} {why}", "not-evaluated", [item], "major", where)
+        )
     return json.dumps(violations, indent=2, ensure_ascii=False).encode() + b"\n"

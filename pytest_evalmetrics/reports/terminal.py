@@ -44,7 +44,10 @@ def failure_text(result: BenchmarkResult) -> str:
         where = f"{result.file}:{check['line']}: " if check["line"] else ""
         reason = wording.of_agent(check) + check["reason"]
         parts += ["", visible(f"{check['verdict']}  {where}{reason}")]
-        parts += [f"    {visible(line)}" for line in wording.comparison_details(check["evidence"])]
+        parts += [
+            f"    {visible(line)}"
+            for line in wording.comparison_details(check["evidence"])
+        ]
         if check["hint"] and (following is None or following["hint"] != check["hint"]):
             parts.append(f"  -> {check['hint']}")
     if result.changes:
@@ -74,7 +77,9 @@ def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
             sides = evidence.get("baseline"), evidence.get("current", check["value"])
             row = (
                 *(*head, *map(wording.number, sides), wording.signed(change)),
-                "" if None in interval else f"[{', '.join(map(wording.signed, interval))}]",
+                ""
+                if None in interval
+                else f"[{', '.join(map(wording.signed, interval))}]",
                 "" if p is None else f"{p:.2g}",
                 *(str(evidence.get(key, "")) for key in ("tasks", "worse", "better")),
                 *(wording.better_way(evidence), check["bound"]),
@@ -89,7 +94,11 @@ def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
 
 
 _REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
-_LONG = ("verdict ", "changed:", "note:")  # lines that --tb=short leaves to the artifacts
+_LONG = (
+    "verdict ",
+    "changed:",
+    "note:",
+)  # lines that --tb=short leaves to the artifacts
 
 
 @record
@@ -128,11 +137,22 @@ class FailureText:
         if self.style == "line":  # pytest writes the crash line
             return
         if self.style == "short":
-            parts = [part for part in self.text.split("\n\n") if not part.startswith(_LONG)]
-            lines = [line for line in "\n".join(parts).splitlines() if not line.startswith("    ")]
+            parts = [
+                part for part in self.text.split("\n\n") if not part.startswith(_LONG)
+            ]
+            lines = [
+                line
+                for line in "\n".join(parts).splitlines()
+                if not line.startswith("    ")
+            ]
         for line in lines:
             red = line.startswith(("FAIL", "INCONCLUSIVE"))
-            tw.line(line, red=red, yellow=line.startswith("WARN"), green=line.startswith("PASS"))
+            tw.line(
+                line,
+                red=red,
+                yellow=line.startswith("WARN"),
+                green=line.startswith("PASS"),
+            )
 
     def __str__(self) -> str:
         return self.text
@@ -154,7 +174,9 @@ def section(
     report: Mapping[str, Any], written: Sequence[str], *, verbosity: int
 ) -> list[tuple[str, str | None]]:
     """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
-    return [(visible(line), colour) for line, colour in _lines(report, written, verbosity)]
+    return [
+        (visible(line), colour) for line, colour in _lines(report, written, verbosity)
+    ]
 
 
 def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) -> Lines:
@@ -179,7 +201,11 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
     if verbosity == 0:
         yield from ((f"note: {note}", None) for note in _common_notes(entries))
     yield from ((f"note: {note}", None) for note in _blind_gates(entries))
-    if verbosity >= 0 and len(entries) >= _MANY and (chance := wording.false_alarms(entries)):
+    if (
+        verbosity >= 0
+        and len(entries) >= _MANY
+        and (chance := wording.false_alarms(entries))
+    ):
         yield f"note: {chance}", None
     if written:
         yield f"artifacts: {', '.join(written)}", None
@@ -188,8 +214,14 @@ def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) ->
 def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:
     """Write each benchmark's line, and what belongs to it; the first of those that pass."""
     # a new baseline is always reported
-    passing = [e for e in entries if e["verdict"] == "PASS" and not e["recorded"].get("written")]
-    hidden = set() if everything else {entry["id"] for entry in passing[_PASSING_SHOWN:]}
+    passing = [
+        e
+        for e in entries
+        if e["verdict"] == "PASS" and not e["recorded"].get("written")
+    ]
+    hidden = (
+        set() if everything else {entry["id"] for entry in passing[_PASSING_SHOWN:]}
+    )
     for entry in (entry for entry in entries if entry["id"] not in hidden):
         yield _line(entry), "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
         details = [*(_details(entry) if everything else _task_lists(entry))]
@@ -201,7 +233,9 @@ def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:
         yield f"... and {len(hidden)} more that pass (-v shows them)", "green"
 
 
-def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence[str]) -> Lines:
+def _strongest(
+    entries: Sequence[Entry], red: Sequence[Entry], written: Sequence[str]
+) -> Lines:
     """Write the benchmarks with the strongest evidence, and count the others."""
     for entry in red[: wording.FOLDED]:
         yield _line(entry), _COLOURS[entry["verdict"]]
@@ -210,7 +244,9 @@ def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence
     yield f"... and {len(red) - wording.FOLDED} more that fail: {where}", "red"
     ids = {entry["id"] for entry in red}
     others = Counter(
-        "known failures" if e["xfail"] else e["verdict"] for e in entries if e["id"] not in ids
+        "known failures" if e["xfail"] else e["verdict"]
+        for e in entries
+        if e["id"] not in ids
     )
     if others:
         counts = ", ".join(f"{count} {what}" for what, count in others.items())
@@ -219,10 +255,15 @@ def _strongest(entries: Sequence[Entry], red: Sequence[Entry], written: Sequence
 
 
 def _line(entry: Entry) -> str:
-    parts = [f"{entry['verdict']:<12}  {entry['id']}" + (" (xfail)" if entry["xfail"] else "")]
+    parts = [
+        f"{entry['verdict']:<12}  {entry['id']}"
+        + (" (xfail)" if entry["xfail"] else "")
+    ]
     failing_agents = {c["agent"] for c in entry["checks"] if c["verdict"] != "PASS"}
     agents = []
-    for agent in sorted(entry["agents"], key=lambda a: a["agent"] not in failing_agents):
+    for agent in sorted(
+        entry["agents"], key=lambda a: a["agent"] not in failing_agents
+    ):
         headline = wording.headline_metrics(entry, agent).items()
         metrics = [f"{name} {wording.number(value)}" for name, value in headline]
         named = f"{agent['agent']}: " if len(entry["agents"]) > 1 else ""
@@ -232,7 +273,9 @@ def _line(entry: Entry) -> str:
     more = many(len(agents) - _AGENTS_SHOWN, "more agent")
     parts += capped(agents, _AGENTS_SHOWN, f"and {more}")
     if not agents:
-        reasons = [c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]]
+        reasons = [
+            c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]
+        ]
         parts += reasons[:1]
     return "  ".join(parts)
 
@@ -249,7 +292,9 @@ def _details(entry: Entry) -> Iterator[str]:
     for check in entry["checks"]:
         line = f"{check['verdict']:<12}  {wording.of_agent(check)}{check['name']}"
         if check["bound"]:
-            line += f" {' '.join(filter(None, wording.measured(check, check['estimate'])))}"
+            line += (
+                f" {' '.join(filter(None, wording.measured(check, check['estimate'])))}"
+            )
             line += f" (expected {check['bound']})"
         yield line + (f": {check['reason']}" if check["reason"] else "")
     yield from (f"note: {note}" for note in entry["notes"])
@@ -263,7 +308,9 @@ def _blind_gates(entries: Iterable[Entry]) -> Iterator[str]:
             evidence = check.get("evidence", {})
             tests = evidence.get("rule") in ("practical", "statistical")
             if tests and evidence.get("blind") and check["verdict"] == "PASS":
-                blind.setdefault(evidence["blind"], []).append(f"{entry['name']} {check['name']}")
+                blind.setdefault(evidence["blind"], []).append(
+                    f"{entry['name']} {check['name']}"
+                )
     for reason, names in blind.items():
         yield f"blind: {listed(names, _BLIND_NAMED)}: {reason}"
 
@@ -273,15 +320,24 @@ def _common_notes(entries: Iterable[Entry]) -> Iterator[str]:
     kinds: dict[str, list[str]] = {}
     for entry in entries:
         for note in entry["notes"]:
-            kinds.setdefault(note.partition(":")[0], []).append(f"{entry['id']}: {note}")
+            kinds.setdefault(note.partition(":")[0], []).append(
+                f"{entry['id']}: {note}"
+            )
     for first, *more in kinds.values():
-        yield first + (f" (and {many(len(more), 'more such note')}: -v)" if more else "")
+        yield first + (
+            f" (and {many(len(more), 'more such note')}: -v)" if more else ""
+        )
 
 
 def _without_result(report: Mapping[str, Any], *, everything: bool) -> Lines:
     lost = [f"INCONCLUSIVE  {item}  {why}" for item, why in wording.lost_ones(report)]
-    skipped = [f"{'SKIPPED':<12}  {s['id']}  {s['reason']}" for s in report.get("skipped", ())]
-    listed_apart = ((lost, "that were not evaluated", "red"), (skipped, "skipped", "yellow"))
+    skipped = [
+        f"{'SKIPPED':<12}  {s['id']}  {s['reason']}" for s in report.get("skipped", ())
+    ]
+    listed_apart = (
+        (lost, "that were not evaluated", "red"),
+        (skipped, "skipped", "yellow"),
+    )
     for lines, what, colour in listed_apart:
         most = len(lines) if everything else _OTHERS_SHOWN
         rest = f"... and {{}} more {what} (-v shows them)"
@@ -310,11 +366,22 @@ def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
             needed = "more than 1024" if p.needed is None else str(p.needed)
             rows.append(
                 (
-                    *(item, p.agent if several else "", p.metric, str(p.tasks), str(p.rollouts)),
-                    *(wording.number(p.mde) if is_known else "?", wording.number(p.max_drop)),
+                    *(
+                        item,
+                        p.agent if several else "",
+                        p.metric,
+                        str(p.tasks),
+                        str(p.rollouts),
+                    ),
+                    *(
+                        wording.number(p.mde) if is_known else "?",
+                        wording.number(p.max_drop),
+                    ),
                     *(needed if is_known and p.max_drop > 0 else "-", p.source),
                 )
             )
             if p.reason:
-                notes.append(f"note: {item}: {p.metric + ': ' if p.metric else ''}{p.reason}")
+                notes.append(
+                    f"note: {item}: {p.metric + ': ' if p.metric else ''}{p.reason}"
+                )
     return [*wording.table(_PLAN, rows), "", _PLAN_NOTE, *map(visible, notes)]

@@ -23,9 +23,9 @@ def number(value: float | None) -> str:
     """Write a number in at most six significant digits, whole ones without a point."""
     if value is None:
         return ""
-    if value == int(value) and abs(value) < 1e15:  # noqa: PLR2004 - beyond it floats skip integers
+    if value == int(value) and abs(value) < 1e15:  # beyond it floats skip integers
         return str(int(value))
-    return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # noqa: PLR2004 - a shape
+    return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # a shape
 
 
 def signed(value: float | None) -> str:
@@ -36,7 +36,10 @@ def signed(value: float | None) -> str:
 def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
     """Align rows below a header, without the columns that are empty."""
     used = [i for i in range(len(header)) if any(row[i] for row in rows)]
-    lines = [[header[i] for i in used], *([visible(row[i]) for i in used] for row in rows)]
+    lines = [
+        [header[i] for i in used],
+        *([visible(row[i]) for i in used] for row in rows),
+    ]
     widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
     return [
         "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
@@ -70,19 +73,27 @@ def checked_agent(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
     return check["agent"] or (agents[0]["agent"] if len(agents) == 1 else "")
 
 
-def estimate_below(entry: Mapping[str, Any], check: Mapping[str, Any]) -> Mapping[str, Any] | None:
+def estimate_below(
+    entry: Mapping[str, Any], check: Mapping[str, Any]
+) -> Mapping[str, Any] | None:
     """Return the estimate of a check's metric among those of its agent, or None."""
     name = checked_agent(entry, check)
-    estimates = (agent["estimates"] for agent in entry["agents"] if agent["agent"] == name)
+    estimates = (
+        agent["estimates"] for agent in entry["agents"] if agent["agent"] == name
+    )
     return next(estimates, {}).get(check["name"])
 
 
 def measured(
-    check: Mapping[str, Any], estimate: Mapping[str, Any] | None, between: str = "[{}, {}]"
+    check: Mapping[str, Any],
+    estimate: Mapping[str, Any] | None,
+    between: str = "[{}, {}]",
 ) -> tuple[str, str]:
     """Write a check's value and its interval, which may be empty."""
     bounds = (estimate or {}).get("interval")
-    interval = between.format(number(bounds["low"]), number(bounds["high"])) if bounds else ""
+    interval = (
+        between.format(number(bounds["low"]), number(bounds["high"])) if bounds else ""
+    )
     return number((estimate or check)["value"]), interval
 
 
@@ -96,12 +107,16 @@ def better_way(evidence: Mapping[str, Any]) -> str:
     return f"{evidence['direction']} is better" if evidence.get("direction") else ""
 
 
-def change_of(evidence: Mapping[str, Any]) -> tuple[float | None, float | None, float | None]:
+def change_of(
+    evidence: Mapping[str, Any],
+) -> tuple[float | None, float | None, float | None]:
     """Return a metric's change from its baseline, and the change's interval."""
     drop, low, high = (evidence.get(key) for key in ("drop", "drop_low", "drop_high"))
     if evidence.get("direction") == "lower":
         return drop, low, high
-    change, from_, to = (None if value is None else -value for value in (drop, high, low))
+    change, from_, to = (
+        None if value is None else -value for value in (drop, high, low)
+    )
     return change, from_, to
 
 
@@ -119,23 +134,36 @@ def comparison_details(evidence: Mapping[str, Any]) -> Iterator[str]:
     """Describe the flipped tasks, the basis of the test, and its power."""
     if worst := evidence.get("worst_tasks"):
         flips = [
-            f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})" for t in worst
+            f"{t['task']} ({_rewards(t['baseline'])} -> {_rewards(t['current'])})"
+            for t in worst
         ]
         yield f"worse: task {listed(flips, len(flips), evidence['worse'])}"
     if evidence.get("test"):
         units, tasks = evidence.get("units"), evidence["tasks"]
         clustered = f" in {many(units, 'cluster')}" if units and units != tasks else ""
         p, adjusted = evidence.get("p"), evidence.get("p_adjusted")
-        is_adjusted = p is not None and adjusted is not None and adjusted > p * 1.0000001
-        adjusted = f"; p = {adjusted:.2g} adjusted for the other metrics" if is_adjusted else ""
-        before, now = many(evidence["rollouts_baseline"], "rollout"), evidence["rollouts_current"]
+        is_adjusted = (
+            p is not None and adjusted is not None and adjusted > p * 1.0000001
+        )
+        adjusted = (
+            f"; p = {adjusted:.2g} adjusted for the other metrics"
+            if is_adjusted
+            else ""
+        )
+        before, now = (
+            many(evidence["rollouts_baseline"], "rollout"),
+            evidence["rollouts_current"],
+        )
         test = f"{evidence['test']} over {many(tasks, 'task')}{clustered}"
         yield f"{test}, {before} before and {now} now{adjusted}"
     if evidence.get("mde"):
         yield f"80 % power to see a loss of {number(evidence['mde'])} or more"
     if evidence.get("unseen_flips"):
         yield f"no task differs; up to {evidence['unseen_flips']:.1%} of the tasks may flip unseen"
-    for key, what in (("added", "only in this run"), ("removed", "only in the baseline")):
+    for key, what in (
+        ("added", "only in this run"),
+        ("removed", "only in the baseline"),
+    ):
         if count := evidence.get(key):
             named = listed(evidence[f"{key}_tasks"], _TASKS_NAMED, count)
             yield f"{many(count, 'task', 'is')} {what}: {named}"
@@ -155,7 +183,8 @@ def verdict_counts(report: Mapping[str, Any]) -> str:
     verdicts = Counter(entry["verdict"] for entry in report["benchmarks"])
     parts = [f"{verdicts[v]} {v}" for v in map(str, Verdict) if v in verdicts]
     ungated = sum(
-        entry["verdict"] == "PASS" and {c["gate"] for c in entry["checks"]} <= {"data", "expect"}
+        entry["verdict"] == "PASS"
+        and {c["gate"] for c in entry["checks"]} <= {"data", "expect"}
         for entry in report["benchmarks"]
     )
     if ungated:  # PASS is the first
@@ -164,7 +193,11 @@ def verdict_counts(report: Mapping[str, Any]) -> str:
     if marked := sum(entry["xfail"] for entry in red):
         parts[-1] += f" ({marked} known, by xfail)"
     others = ("not_evaluated", "skipped", "deselected")
-    parts += [f"{len(report[key])} {key.replace('_', ' ')}" for key in others if report.get(key)]
+    parts += [
+        f"{len(report[key])} {key.replace('_', ' ')}"
+        for key in others
+        if report.get(key)
+    ]
     return ", ".join(parts)
 
 
@@ -172,14 +205,18 @@ def false_alarms(benchmarks: Sequence[Mapping[str, Any]]) -> str:
     """Estimate how many benchmarks fail by chance; empty if none is tested."""
     levels = []
     for entry in benchmarks:
-        tested = [e for c in entry["checks"] if (e := c.get("evidence", {})).get("p") is not None]
+        tested = [
+            e
+            for c in entry["checks"]
+            if (e := c.get("evidence", {})).get("p") is not None
+        ]
         tested = [e for e in tested if e.get("rule") in ("practical", "statistical")]
         if tested:
             levels.append(max(e["alpha"] / e.get("benchmarks", 1) for e in tested))
     if not levels:
         return ""
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
-    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # noqa: PLR2004 - not 1e+02
+    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # not 1e+02
     benchmarks_tested = many(len(levels), "benchmark", "is")
     chance = f"up to {sum(levels):.2g} would fail by chance, and at most {share} % of such runs"
     return f"{benchmarks_tested} tested: without any change {chance} would be red"
@@ -194,26 +231,41 @@ def lost_ones(report: Mapping[str, Any]) -> list[tuple[str, str]]:
 def broken_off(report: Mapping[str, Any]) -> set[str]:
     """Find the tests that ended by themselves after a check, which has an entry."""
     ids = [entry["id"] for entry in report["benchmarks"]]
-    tests = {*ids, *(i.rpartition("::")[0] for i in ids)}  # a check may have a name of its own
+    tests = {
+        *ids,
+        *(i.rpartition("::")[0] for i in ids),
+    }  # a check may have a name of its own
     return tests.intersection(report["not_evaluated"])
 
 
-def headline_metrics(entry: Mapping[str, Any], agent: Mapping[str, Any]) -> dict[str, float]:
+def headline_metrics(
+    entry: Mapping[str, Any], agent: Mapping[str, Any]
+) -> dict[str, float]:
     """Choose an agent's key metrics: without means that nothing gates, if there are others."""
     gated = {check["name"] for check in entry["checks"] if check["gate"] != "expect"}
     metrics: dict[str, float] = agent["key_metrics"]
-    chosen = {n: v for n, v in metrics.items() if n in gated or not n.startswith("mean/")}
-    return dict(sorted((chosen or metrics).items(), key=lambda item: item[0] not in gated))
+    chosen = {
+        n: v for n, v in metrics.items() if n in gated or not n.startswith("mean/")
+    }
+    return dict(
+        sorted((chosen or metrics).items(), key=lambda item: item[0] not in gated)
+    )
 
 
-def trends(report: Mapping[str, Any]) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
+def trends(
+    report: Mapping[str, Any],
+) -> Iterator[tuple[Mapping[str, Any], str, str, list[float]]]:
     """Yield the headline metrics that have values in several runs."""
     for entry in report["benchmarks"]:
         runs = report.get("history", {}).get(entry["id"], ())
         several = len(entry["agents"]) > 1
         for agent in entry["agents"]:
-            for name in sorted(headline_metrics(entry, agent), key=[*agent["key_metrics"]].index):
-                points = [run["agents"].get(agent["agent"], {}).get(name) for run in runs]
+            for name in sorted(
+                headline_metrics(entry, agent), key=[*agent["key_metrics"]].index
+            ):
+                points = [
+                    run["agents"].get(agent["agent"], {}).get(name) for run in runs
+                ]
                 values = [point["value"] for point in points if point is not None]
                 if len(values) > 1:
                     yield entry, agent["agent"] if several else "", name, values
@@ -242,7 +294,10 @@ def strength(check: Mapping[str, Any]) -> tuple[int, float, float]:
 def failing(report: Mapping[str, Any]) -> list[dict[str, Any]]:
     """List the benchmarks that make the run red, the strongest evidence first."""
     red = [e for e in report["benchmarks"] if e["verdict"] in _RED and not e["xfail"]]
-    return sorted(red, key=lambda entry: min(map(strength, entry["checks"]), default=(2, 1.0, 0.0)))
+    return sorted(
+        red,
+        key=lambda entry: min(map(strength, entry["checks"]), default=(2, 1.0, 0.0)),
+    )
 
 
 def folded(report: Mapping[str, Any]) -> set[str]:
@@ -286,7 +341,9 @@ class _Cause(msgspec.Struct):
 
 def _causes(report: Mapping[str, Any]) -> list[_Cause]:
     """Group failing checks by verdict, agent and metric; without a number, by the reason."""
-    several = len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
+    several = (
+        len({a["agent"] for entry in report["benchmarks"] for a in entry["agents"]}) > 1
+    )
     causes: dict[tuple[str, ...], _Cause] = {}
     checks = [(entry, check) for entry in failing(report) for check in entry["checks"]]
     for entry, check in sorted(checks, key=lambda pair: strength(pair[1])):
@@ -307,7 +364,9 @@ def _causes(report: Mapping[str, Any]) -> list[_Cause]:
     joined: dict[tuple[object, ...], _Cause] = {}
     for key, cause in causes.items():
         # the metrics that the same benchmarks of an agent fail for are one cause
-        same = (cause.verdict, cause.agent, frozenset(cause.ids)) if cause.metrics else key
+        same = (
+            (cause.verdict, cause.agent, frozenset(cause.ids)) if cause.metrics else key
+        )
         first = joined.setdefault(same, cause)
         first.metrics |= cause.metrics
         first.parts |= cause.parts
@@ -342,8 +401,13 @@ def calls_line(usage: Iterable[Mapping[str, Any]]) -> list[str]:
     if not uses:
         return []
     counted = ("calls", "from_journal", "failed", "requests", "total_tokens")
-    calls, from_journal, failed, requests, tokens = (sum(u[key] for u in uses) for key in counted)
-    parts = [f"{calls} answered" + (f" ({from_journal} by the journal)" if from_journal else "")]
+    calls, from_journal, failed, requests, tokens = (
+        sum(u[key] for u in uses) for key in counted
+    )
+    parts = [
+        f"{calls} answered"
+        + (f" ({from_journal} by the journal)" if from_journal else "")
+    ]
     parts += [f"{failed} failed"] if failed else []
     parts.append(f"{many(requests, 'request')} sent")
     parts += [many(tokens, "token")] if tokens else []
@@ -365,7 +429,9 @@ def recorded_lines(recorded: Mapping[str, Any]) -> list[str]:
     if not recorded:
         return []
     metrics: Mapping[str, Sequence[float | None]] = recorded["metrics"]
-    changed = [f"    {n} {_change(*pair)}" for n, pair in metrics.items() if pair[0] != pair[1]]
+    changed = [
+        f"    {n} {_change(*pair)}" for n, pair in metrics.items() if pair[0] != pair[1]
+    ]
     same = [name for name, (was, now) in metrics.items() if was == now]
     lines = [f"{'recorded' if recorded['written'] else 'unchanged'} {recorded['file']}"]
     lines += capped(changed, _NAMED, "    ... and {} more: see report.json")

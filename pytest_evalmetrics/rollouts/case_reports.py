@@ -6,8 +6,17 @@ import re
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
-from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS, PROMPTFOO_ROW
+from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    ToolLoader,
+)
+from pytest_evalmetrics.rollouts.formats import (
+    DEEPEVAL_CASES,
+    DEEPEVAL_METRICS,
+    PROMPTFOO_ROW,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -19,7 +28,9 @@ if TYPE_CHECKING:
 _PROMPTFOO: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
-_is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match  # the name of a test of a CSV
+_is_row_number = re.compile(
+    r"Row #\d+", re.IGNORECASE
+).match  # the name of a test of a CSV
 
 
 class Promptfoo(ToolLoader):
@@ -47,12 +58,19 @@ class Promptfoo(ToolLoader):
                 )
             listed = results.get("results")
             if not isinstance(listed, list) or foreign.objects(listed) != listed:
-                raise source.error(f"this looks like {_PROMPTFOO}, and has no list of results")
-            named = [(f"{source.shown}, result {n}", row) for n, row in enumerate(listed)]
+                raise source.error(
+                    f"this looks like {_PROMPTFOO}, and has no list of results"
+                )
+            named = [
+                (f"{source.shown}, result {n}", row) for n, row in enumerate(listed)
+            ]
         rows = [row for _, row in named]
         contents = [foreign.first(row, "testCase.vars", "vars") for row in rows]
         titles = [
-            str(foreign.first(row, "testCase.description", "description") or foreign.brief(content))
+            str(
+                foreign.first(row, "testCase.description", "description")
+                or foreign.brief(content)
+            )
             for row, content in zip(rows, contents, strict=True)
         ]
         several = len(set(map(_prompt, rows))) > 1
@@ -67,7 +85,9 @@ class Promptfoo(ToolLoader):
                 record=row,
                 name=name,
                 task=task,
-                agent=f"{agent}, {_prompt(row)}" if several and isinstance(agent, str) else agent,
+                agent=f"{agent}, {_prompt(row)}"
+                if several and isinstance(agent, str)
+                else agent,
                 scores=scores,
                 usage=_usage_of_row(row),
                 error=error,
@@ -76,14 +96,21 @@ class Promptfoo(ToolLoader):
             )
         builder.positional = any(map(_is_row_number, titles))
         stats = foreign.mapping(results.get("stats"))
-        errors, passed = sum(map(_failed, rows)), sum(row.get("success") is True for row in rows)
-        failures = len(rows) - passed - (errors if "errors" in stats else 0)  # as early versions
+        errors, passed = (
+            sum(map(_failed, rows)),
+            sum(row.get("success") is True for row in rows),
+        )
+        failures = (
+            len(rows) - passed - (errors if "errors" in stats else 0)
+        )  # as early versions
         counts = {"successes": passed, "failures": failures, "errors": errors}
         for key, count in counts.items():
             builder.compare(f"{key} in its stats", stats.get(key), count)
 
 
-def _measure_assertions(row: Mapping[str, Any], version: Any, builder: ChunkBuilder) -> None:
+def _measure_assertions(
+    row: Mapping[str, Any], version: Any, builder: ChunkBuilder
+) -> None:
     test = foreign.mapping(row.get("testCase"))
     options = foreign.mapping(test.get("options"))
     scores = ("success", "score", *foreign.mapping(row.get("namedScores")))
@@ -95,21 +122,30 @@ def _measure_assertions(row: Mapping[str, Any], version: Any, builder: ChunkBuil
             "rubric": options.get("rubricPrompt"),
             "pass_at": test.get("threshold"),
         }
-        builder.measured(f"promptfoo {assertion.get('type')}", scores, settings, own="value")
+        builder.measured(
+            f"promptfoo {assertion.get('type')}", scores, settings, own="value"
+        )
 
 
-def _scores_of_row(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | None]:
+def _scores_of_row(
+    row: Mapping[str, Any],
+) -> tuple[dict[str, Any], tuple[Any, Any] | None]:
     """Read a result's scores, and why some are missing."""
     scores = {name: row.get(name) for name in ("success", "score")}
     scores.update(foreign.mapping(row.get("namedScores")))
     if _failed(row):
         return dict.fromkeys(scores), ("error", row.get("error"))
     parts = foreign.objects(foreign.lookup(row, "gradingResult.componentResults"))
-    broken = [part for part in parts if foreign.lookup(part, "metadata.graderError") is True]
+    broken = [
+        part for part in parts if foreign.lookup(part, "metadata.graderError") is True
+    ]
     if not broken:
         return scores, None
     # the tool counts an error of its judge as a failure with a score of 0
-    lost = {"score", *(str(foreign.lookup(part, "assertion.metric")) for part in broken)}
+    lost = {
+        "score",
+        *(str(foreign.lookup(part, "assertion.metric")) for part in broken),
+    }
     if not any(part.get("pass") is False for part in parts if part not in broken):
         lost.add("success")
     kept = {name: None if name in lost else value for name, value in scores.items()}
@@ -130,9 +166,13 @@ def _failed(row: Mapping[str, Any]) -> bool:
 
 
 def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
-    tokens = foreign.mapping(row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage"))
+    tokens = foreign.mapping(
+        row.get("tokenUsage") or foreign.lookup(row, "response.tokenUsage")
+    )
     # an unknown count is written as 0
-    if not any(foreign.number(tokens.get(key)) for key in ("prompt", "completion", "total")):
+    if not any(
+        foreign.number(tokens.get(key)) for key in ("prompt", "completion", "total")
+    ):
         tokens = {}
     elif not (tokens.get("prompt") or tokens.get("completion")):
         tokens = {key: tokens.get(key) for key in ("cached", "total")}
@@ -142,8 +182,16 @@ def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
 
 # -- deepeval --------------------------------------------------------------------------------
 
-_SETTINGS: Final = ("threshold", "strictMode", "strict_mode", "evaluationModel", "evaluation_model")
-_is_case_number = re.compile(r"test_case_\d+").match  # the name of a case that was given none
+_SETTINGS: Final = (
+    "threshold",
+    "strictMode",
+    "strict_mode",
+    "evaluationModel",
+    "evaluation_model",
+)
+_is_case_number = re.compile(
+    r"test_case_\d+"
+).match  # the name of a case that was given none
 
 
 class DeepEval(ToolLoader):
@@ -200,7 +248,9 @@ def _judged_by_metrics(
         broken = bool(metric.get("error")) or metric.get("score") is None
         scores[name] = None if broken else metric["score"]
         if broken:
-            error = error or foreign.Ungraded((f"{name} was not judged", metric.get("error")))
+            error = error or foreign.Ungraded(
+                (f"{name} was not judged", metric.get("error"))
+            )
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False
@@ -212,9 +262,19 @@ def _judged_by_metrics(
 # -- pydantic-evals --------------------------------------------------------------------------
 
 # where a case's metrics have our usage
-_USAGE: Final = ("input_tokens", "output_tokens", "cache_read_tokens", "total_tokens", "cost")
-_run = re.compile(r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL).fullmatch
-_is_numbered = re.compile(r"Case \d+").fullmatch  # the name of a case that was given none
+_USAGE: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "total_tokens",
+    "cost",
+)
+_run = re.compile(
+    r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL
+).fullmatch
+_is_numbered = re.compile(
+    r"Case \d+"
+).fullmatch  # the name of a case that was given none
 
 
 class PydanticEvals(ToolLoader):
@@ -230,12 +290,22 @@ class PydanticEvals(ToolLoader):
         for kind in ("cases", "failures"):
             for index, case in enumerate(report.items(kind) or ()):
                 name = f"{source.shown}, {kind}[{index}]"
-                task, original, sample = case.get("name"), case.get("source_case_name"), None
+                task, original, sample = (
+                    case.get("name"),
+                    case.get("source_case_name"),
+                    None,
+                )
                 if not isinstance(task, str):
-                    raise source.error(f"{name} has no name", hint="was the report changed since?")
+                    raise source.error(
+                        f"{name} has no name", hint="was the report changed since?"
+                    )
                 if isinstance(original, str):
                     run = _run(task)
-                    sample = int(run["number"]) - 1 if run and run["name"] == original else None
+                    sample = (
+                        int(run["number"]) - 1
+                        if run and run["name"] == original
+                        else None
+                    )
                     task = original
                 builder.positional &= bool(_is_numbered(task))
                 scores, error = _judged_by_evaluators(case, builder)
@@ -244,7 +314,10 @@ class PydanticEvals(ToolLoader):
                 steps = {n: v for n, v in metrics.items() if n not in _USAGE}
                 given = case.get("inputs")
                 yield Rollout(
-                    record={**case, **{label: _value(result) for label, result in labels}},
+                    record={
+                        **case,
+                        **{label: _value(result) for label, result in labels},
+                    },
                     name=name,
                     task=task,
                     sample=sample,
@@ -255,7 +328,9 @@ class PydanticEvals(ToolLoader):
                     ),
                     error=error,
                     rewards=tuple(scores),
-                    content=None if given is None else [given, case.get("expected_output")],
+                    content=None
+                    if given is None
+                    else [given, case.get("expected_output")],
                 )
 
 
@@ -272,7 +347,9 @@ def _judged_by_evaluators(
                 "version": foreign.lookup(result, "evaluator_version"),
             }
             second = f"assertion.{name}"
-            builder.measured(f"pydantic_evals {name}", (name, second), settings, "arguments")
+            builder.measured(
+                f"pydantic_evals {name}", (name, second), settings, "arguments"
+            )
             scores[second if name in scores else name] = _value(result)
     if "error_message" in case:
         return scores, foreign.error_of(str(case["error_message"] or ""))

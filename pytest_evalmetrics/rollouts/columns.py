@@ -15,7 +15,12 @@ from pytest_evalmetrics.data import TaskId, content_hash, join_versions, questio
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node, Record
-from pytest_evalmetrics.rollouts.source import Source, SourceRow, score_paths, shown_json
+from pytest_evalmetrics.rollouts.source import (
+    Source,
+    SourceRow,
+    score_paths,
+    shown_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -26,7 +31,9 @@ if TYPE_CHECKING:
 _MAX_DOTS = 9  # in a path; each one doubles its possible meanings
 _MAX_SAMPLE = 2**63
 _TEXT: set[type] = {str, type(None)}
-_QUESTION = ("responses_create_params.input",)  # of NeMo Gym; the rest is how it is asked
+_QUESTION = (
+    "responses_create_params.input",
+)  # of NeMo Gym; the rest is how it is asked
 _SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
 _NAME_A_NUMBER = (
     "write it as a number, or name what holds the number: `reward: NAME`, "
@@ -47,7 +54,9 @@ class Columns:
         self.root.open = True
         self._by_position = request.by_position
         self._fields = fields = request.fields
-        self._mapped = {n: self._declare(path) for n, path in score_paths(fields).items()}
+        self._mapped = {
+            n: self._declare(path) for n, path in score_paths(fields).items()
+        }
         self._task_path = fields.task or "_ng_task_index"
         self.task = self._declare(self._task_path)
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
@@ -57,16 +66,25 @@ class Columns:
         self._taken.update(*self._mapped.values())
         self._labels = {name: self._declare(name) for name in request.categories}
         question = () if of_table else _QUESTION
-        self._contents = [self._declare(path, whole=True) for path in fields.content or question]
+        self._contents = [
+            self._declare(path, whole=True) for path in fields.content or question
+        ]
         self._taken.update(*self._contents)
-        self._usage_nodes = [self.root.field("response").field("usage"), self.root.field("usage")]
+        self._usage_nodes = [
+            self.root.field("response").field("usage"),
+            self.root.field("usage"),
+        ]
         for node in self._usage_nodes:
             node.open = True
         self._needed = {*request.scores, *self._mapped}
-        self._scores: dict[str, None] = {}  # names, in the order of their first appearance
+        self._scores: dict[
+            str, None
+        ] = {}  # names, in the order of their first appearance
         self._usage: dict[str, None] = {}
         self._learnt = self._reported = 0  # rows, or columns of a table
-        self._hashed: dict[tuple[str | None, TaskId], int] = {}  # checksums of contents as written
+        self._hashed: dict[
+            tuple[str | None, TaskId], int
+        ] = {}  # checksums of contents as written
 
     def _declare(self, path: str, *, whole: bool = False) -> list[Node]:
         """Declare a place to be read; a whole one is read as text unless its value is needed."""
@@ -76,8 +94,12 @@ class Columns:
         nodes = self.root.declare(path)
         for node in nodes:
             if whole and (node.fields or node.items):
-                message = f"the content {path!r} holds fields that are read on their own"
-                hint = "name its parts under rollouts: `fields: {content: [PATH, PATH]}`"
+                message = (
+                    f"the content {path!r} holds fields that are read on their own"
+                )
+                hint = (
+                    "name its parts under rollouts: `fields: {content: [PATH, PATH]}`"
+                )
                 raise DataError(message, hint=hint)
             node.whole = whole and not node.wanted
             node.wanted = True
@@ -91,7 +113,9 @@ class Columns:
                 yield mapped, False
         if name in self._mapped or name.startswith("_"):
             return
-        if name not in self._needed and (node in self._taken or not node.kinds & NUMBER):
+        if name not in self._needed and (
+            node in self._taken or not node.kinds & NUMBER
+        ):
             return
         if self.root.fields.get(name) is node:
             yield name, False
@@ -101,7 +125,9 @@ class Columns:
     def in_order(self, nodes: Iterable[Node]) -> list[Node]:
         """Sort the columns of a table: the scores that ``fields:`` maps come last."""
         mapped = [node for places in self._mapped.values() for node in places]
-        return sorted(nodes, key=lambda node: mapped.index(node) if node in mapped else -1)
+        return sorted(
+            nodes, key=lambda node: mapped.index(node) if node in mapped else -1
+        )
 
     def _places_of(self, score: str, *, usage: bool) -> list[Node]:
         """Get the places that may hold a score, or its namesake of the usage."""
@@ -122,7 +148,9 @@ class Columns:
         sample, agent = first(self.sample), first(self.agent)
         is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
         if task is None and not self._by_position:
-            keys = [node.key for node in record if self.root.fields.get(node.key) is node]
+            keys = [
+                node.key for node in record if self.root.fields.get(node.key) is node
+            ]
             if any(node in record for node in self.task):
                 what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
             else:
@@ -130,7 +158,13 @@ class Columns:
                 what = f"{self._task_path!r} is not there; {guess}"
             yield f"this row has no task id: {what}", _SAY_WHICH.format("task")
         for field, what, value, fits, expected in (
-            ("task", "task id", task, type(task) in (int, str), "a whole number or text"),
+            (
+                "task",
+                "task id",
+                task,
+                type(task) in (int, str),
+                "a whole number or text",
+            ),
             ("sample", "sample index", sample, is_sample, "a whole number from 0"),
             ("agent", "agent's name", agent, type(agent) is str, "text"),
         ):
@@ -143,7 +177,9 @@ class Columns:
                 wrong = f"{name!r} is {shown_json(label)}; expected text, a number or a boolean"
                 yield wrong, f"name what holds a single value, such as {name}.KEY"
         for name in sorted(self._needed):
-            places = self._places_of(name, usage=True) + self._places_of(name, usage=False)
+            places = self._places_of(name, usage=True) + self._places_of(
+                name, usage=False
+            )
             held = [record[node] for node in places if record.get(node) is not None]
             if held and not any(isinstance(value, int | float) for value in held):
                 wrong = f"the score {name!r} is {shown_json(held[0])}"
@@ -151,7 +187,9 @@ class Columns:
 
     # -- learning -------------------------------------------------------------------------
 
-    def learn(self, value: dict[str, Any], row: SourceRow, source: Source) -> tuple[Record, bool]:
+    def learn(
+        self, value: dict[str, Any], row: SourceRow, source: Source
+    ) -> tuple[Record, bool]:
         """Learn the kinds of a parsed row's values, and check it."""
         record: Record = {}
         self._learnt += 1
@@ -162,13 +200,17 @@ class Columns:
             raise source.error(message, row, hint=hint)
         return record, new
 
-    def learn_column(self, node: Node, values: Sequence[Any], places: NDArray[np.int64]) -> None:
+    def learn_column(
+        self, node: Node, values: Sequence[Any], places: NDArray[np.int64]
+    ) -> None:
         """Learn the kinds of a table's column of numbers, texts and None."""
         self._learnt += 1
         for kind in set(map(type, values)):
             node.kinds |= KINDS[kind]
             if kind is str and node.not_number is None:
-                first = next(at for at, value in enumerate(values) if type(value) is str)
+                first = next(
+                    at for at, value in enumerate(values) if type(value) is str
+                )
                 node.not_number = self._learnt, int(places[first])
         self.find_scores([node])
 
@@ -194,7 +236,11 @@ class Columns:
             for name in names:
                 nodes = self._places_of(name, usage=bool(usage))
                 column, given = values.numbers(nodes, needed=name in self._needed)
-                for at in () if given is None else np.flatnonzero(given & ~np.isfinite(column)):
+                for at in (
+                    ()
+                    if given is None
+                    else np.flatnonzero(given & ~np.isfinite(column))
+                ):
                     what = "NaN" if math.isnan(column[at]) else "infinite or too large"
                     bad.append(NotFinite(name, what, int(places[at])))
                     column[at] = math.nan
@@ -235,7 +281,10 @@ class Columns:
         self, values: Values, agent: Sequence[str | None], task: Sequence[TaskId]
     ) -> dict[tuple[str | None, TaskId], str]:
         """Hash the content of each task: one row of it, and each that is written otherwise."""
-        parts = [[values.at(node) for node in nodes if node.kinds] for nodes in self._contents]
+        parts = [
+            [values.at(node) for node in nodes if node.kinds]
+            for nodes in self._contents
+        ]
         columns = [
             (adler32(v) if type(v) is msgspec.Raw else hash(repr(v)) for v in column)
             for part in parts
@@ -243,7 +292,9 @@ class Columns:
         ]
         contents: dict[tuple[str | None, TaskId], str] = {}
         keys = zip(agent, task, strict=True)
-        for row, (key, checksums) in enumerate(zip(keys, zip(*columns, strict=True), strict=False)):
+        for row, (key, checksums) in enumerate(
+            zip(keys, zip(*columns, strict=True), strict=False)
+        ):
             checksum = hash(checksums)
             if self._hashed.get(key) == checksum:
                 continue
@@ -303,7 +354,9 @@ class Values:
         columns = [self.at(node) for node in nodes if node.kinds]
         values = columns[0] if columns else [None] * len(self.places)
         for column in columns[1:]:
-            values = [b if a is None else a for a, b in zip(values, column, strict=True)]
+            values = [
+                b if a is None else a for a, b in zip(values, column, strict=True)
+            ]
         return values
 
     def must_be(self, kinds: set[type], values: Sequence[Any]) -> None:
@@ -326,17 +379,26 @@ class Values:
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
         """Return values as numbers or NaN, and which of them are given."""
         get = self.at if self._numbers is None else self._numbers.get
-        columns = [get(node) or [None] * len(self.places) for node in nodes if node.kinds]
+        columns = [
+            get(node) or [None] * len(self.places) for node in nodes if node.kinds
+        ]
         values = columns[0]
         if len(columns) > 1:
             values = list(map(_number_first, zip(*columns, strict=True)))
-        code, kind = ("d", np.float64) if any(n.kinds & FLOAT for n in nodes) else ("q", np.int64)
+        code, kind = (
+            ("d", np.float64)
+            if any(n.kinds & FLOAT for n in nodes)
+            else ("q", np.int64)
+        )
         try:  # several times faster than numpy, which checks each object's type
             packed = struct.pack(f"{len(values)}{code}", *values)
             column = np.frombuffer(packed, kind).astype(np.float64, copy=False)
             if np.isfinite(column).all():
                 return column, None
-        except (struct.error, OverflowError):  # something else than a number, or a very large one
+        except (
+            struct.error,
+            OverflowError,
+        ):  # something else than a number, or a very large one
             pass
         given = np.array([isinstance(value, int | float) for value in values])
         for index in np.flatnonzero(~given).tolist() if needed else ():
@@ -355,7 +417,9 @@ def _float(value: Any) -> float:
 def _number_first(values: tuple[Any, ...]) -> Any:
     """Choose the first number, else the first value that is not None."""
     given = [v for v in values if v is not None]
-    return next((v for v in given if isinstance(v, int | float)), given[0] if given else None)
+    return next(
+        (v for v in given if isinstance(v, int | float)), given[0] if given else None
+    )
 
 
 def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:
@@ -365,7 +429,10 @@ def _content_part(columns: Sequence[Sequence[Any]], row: int) -> Any:
         if isinstance(value, msgspec.Raw):
             try:
                 value = msgspec.json.decode(value)
-            except (msgspec.DecodeError, RecursionError):  # the half of a surrogate pair
+            except (
+                msgspec.DecodeError,
+                RecursionError,
+            ):  # the half of a surrogate pair
                 value = bytes(value).decode(errors="replace")
         if value is not None:
             return value

@@ -18,7 +18,14 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, join_versions
-from pytest_evalmetrics.ext import DataError, RolloutFile, Source, TaskId, content_hash, open_source
+from pytest_evalmetrics.ext import (
+    DataError,
+    RolloutFile,
+    Source,
+    TaskId,
+    content_hash,
+    open_source,
+)
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
@@ -58,7 +65,11 @@ def mapping(value: Any) -> dict[str, Any]:
 
 def objects(value: Any) -> list[dict[str, Any]]:
     """Take the objects of a list; anything else has none."""
-    return [each for each in value if isinstance(each, dict)] if isinstance(value, list) else []
+    return (
+        [each for each in value if isinstance(each, dict)]
+        if isinstance(value, list)
+        else []
+    )
 
 
 def number(value: Any) -> float | None:
@@ -77,10 +88,14 @@ def number(value: Any) -> float | None:
 def total(values: Iterable[Any]) -> float | None:
     """Add up the numbers among values; None without any."""
     numbers = [amount for value in values if (amount := number(value)) is not None]
-    return reduce(add, numbers) if numbers else None  # sum() rounds otherwise from Python 3.12 on
+    return (
+        reduce(add, numbers) if numbers else None
+    )  # sum() rounds otherwise from Python 3.12 on
 
 
-def usage(*holders: Any, latency_s: Any = None, latency_ms: Any = None) -> dict[str, float]:
+def usage(
+    *holders: Any, latency_s: Any = None, latency_ms: Any = None
+) -> dict[str, float]:
     """Add up the usage that the holders state, as the names of `USAGE` without unknown ones."""
     took = number(latency_ms)
     amounts = {"latency_s": number(latency_s) if took is None else took / 1000}
@@ -138,16 +153,24 @@ def error_of(text: str) -> tuple[str, str]:
     return (match[1] if match else "error"), text
 
 
-def aggregate(name: str, value: Any, error: Any, samples: float | None) -> dict[str, Any]:
+def aggregate(
+    name: str, value: Any, error: Any, samples: float | None
+) -> dict[str, Any]:
     """Name a score that is an aggregate, with its standard error and its number of samples."""
-    return {name: value, STATED_ERROR + name: number(error), STATED_COUNT + name: samples}
+    return {
+        name: value,
+        STATED_ERROR + name: number(error),
+        STATED_COUNT + name: samples,
+    }
 
 
 def brief(content: Any) -> str:
     """Write a task's content on a short line."""
     if isinstance(content, str):
         return shortened(" ".join(content.split()))
-    return shortened(json.dumps(content, ensure_ascii=False, sort_keys=True, default=str))
+    return shortened(
+        json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
+    )
 
 
 def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
@@ -193,7 +216,9 @@ class Rollout:
     usage: dict[str, float] = field(default_factory=dict)
     error: tuple[Any, Any] | None = None  # its kind, and a message
     started: float | None = None
-    rewards: Sequence[str] | None = None  # the scores that may be the reward; None for all
+    rewards: Sequence[str] | None = (
+        None  # the scores that may be the reward; None for all
+    )
     content: Any = None
 
 
@@ -205,7 +230,9 @@ class ChunkBuilder:
         self._source = source
         self._paths = score_paths(request.fields)
         self._rollouts: list[Rollout] = []
-        self._labels: dict[str, list[str | None]] = {name: [] for name in request.categories}
+        self._labels: dict[str, list[str | None]] = {
+            name: [] for name in request.categories
+        }
         self._not_finite: list[NotFinite] = []
         self._not_numbers: dict[str, str] = {}
         self._failures: list[Failure] = []
@@ -228,7 +255,9 @@ class ChunkBuilder:
         scores = dict(rollout.scores)
         for name, path in self._paths.items():
             scores[name] = scores[path] if path in scores else lookup(record, path)
-        scores = {name: self._amount(name, value, rollout) for name, value in scores.items()}
+        scores = {
+            name: self._amount(name, value, rollout) for name, value in scores.items()
+        }
         graded = any(scores.get(name) is not None for name in ("reward", *grades))
         error = rollout.error or (None if graded else Ungraded(("not scored", None)))
         rollout.task = self._id(rollout, "task", (int, str))
@@ -251,39 +280,56 @@ class ChunkBuilder:
                 record = {**record, MARK: {"failed": [kind, message or kind]}}
         self.scores.update(dict.fromkeys(scores))
         # a failed call's cost and tokens of 0 were not measured
-        used = {n: v for n, v in rollout.usage.items() if math.isfinite(v) and (graded or v)}
+        used = {
+            n: v for n, v in rollout.usage.items() if math.isfinite(v) and (graded or v)
+        }
         rollout.scores, rollout.usage, rollout.content = scores, used, None
         rollout.record = record if self._request.whole else {}
         self._rollouts.append(rollout)
 
     def measured(
-        self, name: str, scores: Iterable[str], settings: Mapping[str, Any], own: str = ""
+        self,
+        name: str,
+        scores: Iterable[str],
+        settings: Mapping[str, Any],
+        own: str = "",
     ) -> None:
         """Add what scored; a value that tasks have of their own counts where most have it."""
         entries = [(name, "scores", score) for score in scores]
         for key, value in _flat("", settings):
-            text = value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            text = (
+                value if isinstance(value, str) else json.dumps(value, sort_keys=True)
+            )
             entries.append((name, key, text))
             if own and key.partition(" ")[0] == own:
                 self._of_tasks.add(entries[-1])
         self._ruler.update(entries)
 
-    def compare(self, claim: str, stated: Any, *computed: float, where: str = "") -> None:
+    def compare(
+        self, claim: str, stated: Any, *computed: float, where: str = ""
+    ) -> None:
         """Note a number that the tool states, and that the rollouts give in no way of computing."""
         theirs = number(stated)
         if theirs is None or not computed:
             return
         tolerance = 0 if isinstance(computed[0], int) else _TOLERANCE
-        agree = [math.isclose(n, theirs, rel_tol=tolerance, abs_tol=tolerance) for n in computed]
+        agree = [
+            math.isclose(n, theirs, rel_tol=tolerance, abs_tol=tolerance)
+            for n in computed
+        ]
         if not any(agree):
             file, ours = where or self._source.shown, computed[0]
-            self.notes.append(f"{file}: {claim} is {theirs:.9g}, and the rollouts give {ours:.9g}")
+            self.notes.append(
+                f"{file}: {claim} is {theirs:.9g}, and the rollouts give {ours:.9g}"
+            )
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():
             if entry not in self._of_tasks or 2 * count > len(self._rollouts):
                 yield entry
-            if entry[1] == "scores":  # ``fields:`` takes scores from it, or from an unknown place
+            if (
+                entry[1] == "scores"
+            ):  # ``fields:`` takes scores from it, or from an unknown place
                 for name, path in self._paths.items():
                     if path == entry[2] or path not in self.scores:
                         yield entry[0], "scores", name
@@ -310,7 +356,9 @@ class ChunkBuilder:
         value = getattr(rollout, what) if path is None else lookup(rollout.record, path)
         if path is None and what == "agent" and not isinstance(value, str):
             return None
-        if type(value) not in kinds or (type(value) is int and what == "sample" and value < 0):
+        if type(value) not in kinds or (
+            type(value) is int and what == "sample" and value < 0
+        ):
             key = "" if path is None else f", which {path!r} is to hold,"
             message = f"the {what}{key} is {shown_json(value, _SHOWN)}"
             hint = f"say which key holds it, under rollouts: `fields: {{{what}: KEY}}`"
@@ -332,11 +380,18 @@ class ChunkBuilder:
         scores, usage = [r.scores for r in rollouts], [r.usage for r in rollouts]
         numbers = chain.from_iterable(amounts.items() for amounts in (*scores, *usage))
 
-        def columns(rows: Sequence[Mapping[str, float]]) -> dict[str, NDArray[np.float64]]:
+        def columns(
+            rows: Sequence[Mapping[str, float]],
+        ) -> dict[str, NDArray[np.float64]]:
             names = dict.fromkeys(chain.from_iterable(rows))
-            return {name: np.array([row.get(name) for row in rows], np.float64) for name in names}
+            return {
+                name: np.array([row.get(name) for row in rows], np.float64)
+                for name in names
+            }
 
-        lower = self.lower | {name for name, path in self._paths.items() if path in self.lower}
+        lower = self.lower | {
+            name for name, path in self._paths.items() if path in self.lower
+        }
         return Chunk(
             places=np.arange(1, len(rollouts) + 1),
             task=[rollout.task for rollout in rollouts],
@@ -344,8 +399,12 @@ class ChunkBuilder:
             agent=[rollout.agent for rollout in rollouts],
             scores=columns(scores),
             usage=columns(usage),
-            labels={n: v for n, v in self._labels.items() if any(x is not None for x in v)},
-            fractional=frozenset(name for name, amount in numbers if isinstance(amount, float)),
+            labels={
+                n: v for n, v in self._labels.items() if any(x is not None for x in v)
+            },
+            fractional=frozenset(
+                name for name, amount in numbers if isinstance(amount, float)
+            ),
             not_finite=self._not_finite,
             not_numbers=self._not_numbers,
             keys=tuple(self._keys),
@@ -354,7 +413,9 @@ class ChunkBuilder:
             failures=self._failures,
             notes=self.notes,
             rewards=tuple(self._rewards),
-            records=[rollout.record for rollout in rollouts] if self._request.whole else (),
+            records=[rollout.record for rollout in rollouts]
+            if self._request.whole
+            else (),
             content=self._content,
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
@@ -428,7 +489,9 @@ class Document:
     def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
         """Decode the object, or some of its keys."""
         wanted = self._parts if keys is None else keys
-        return {key: _decoded(value) for key, value in self._parts.items() if key in wanted}
+        return {
+            key: _decoded(value) for key, value in self._parts.items() if key in wanted
+        }
 
     def object(self, key: str) -> dict[str, Any]:
         """Decode the object of a key; empty if it is absent."""
@@ -444,7 +507,9 @@ class Document:
         if value is None:
             return None
         items = enumerate(self._expect(list, value, repr(key)))
-        return (self._expect(dict, _decoded(each), f"{key}[{at}]") for at, each in items)
+        return (
+            self._expect(dict, _decoded(each), f"{key}[{at}]") for at, each in items
+        )
 
     def _expect(self, kind: type, value: Any, name: str) -> Any:
         if isinstance(value, kind):
@@ -464,7 +529,9 @@ class Document:
                 return value
         except json.JSONDecodeError as error:
             line, rest = error.lineno, error.doc[error.pos :].strip()
-            problem = f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+            problem = (
+                f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
+            )
             if not rest or "Unterminated" in error.msg:
                 problem = "the file ends in the middle of it"
         except (UnicodeDecodeError, RecursionError) as error:

@@ -19,9 +19,17 @@ if TYPE_CHECKING:
 
 DEEPEVAL_CASES: Final = ("testCases", "conversationalTestCases", "test_results")
 DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
-_NEMO_GYM: Final = "_ng_task_index"  # rows with it are NeMo Gym's, although verifiers' look alike
+_NEMO_GYM: Final = (
+    "_ng_task_index"  # rows with it are NeMo Gym's, although verifiers' look alike
+)
 _ZIP_MEMBER: Final = 30  # where a zip's first member has its name
-_LOG_MEMBERS: Final = (b"_journal/", b"header.json", b"reductions.json", b"samples/", b"summaries")
+_LOG_MEMBERS: Final = (
+    b"_journal/",
+    b"header.json",
+    b"reductions.json",
+    b"samples/",
+    b"summaries",
+)
 _is_csv_name = re.compile(r".+\.[ct]sv(\.gz|\.zst)?").fullmatch
 _is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
 
@@ -31,7 +39,9 @@ def _sets(*lines: str) -> tuple[frozenset[str], ...]:
 
 
 HARBOR_TRIAL, HARBOR_JOB = _sets("task_name trial_name", "n_total_trials stats")
-LM_EVAL_RESULTS: Final = _sets("results configs", "results n-shot", "results group_subtasks")
+LM_EVAL_RESULTS: Final = _sets(
+    "results configs", "results n-shot", "results group_subtasks"
+)
 (PROMPTFOO_ROW,) = _sets("success score namedScores provider")
 
 
@@ -45,7 +55,10 @@ class Format(msgspec.Struct, frozen=True):
 
     def recognises(self, source: Source) -> bool:
         """Check whether a file looks like one of this format."""
-        if any(source.keys >= keys for keys in self.keys) and _NEMO_GYM not in source.keys:
+        if (
+            any(source.keys >= keys for keys in self.keys)
+            and _NEMO_GYM not in source.keys
+        ):
             return True
         return self.shown_by is not None and self.shown_by(source)
 
@@ -74,7 +87,7 @@ def _is_log_archive(source: Source) -> bool:
 def _is_trials_folder(source: Source) -> bool:
     if not source.is_folder:
         return False
-    from pytest_evalmetrics.rollouts.harbor import is_trials_folder  # noqa: PLC0415 - for a folder
+    from pytest_evalmetrics.rollouts.harbor import is_trials_folder  # for a folder
 
     return is_trials_folder(source.path)
 
@@ -85,10 +98,12 @@ def _is_csv(source: Source) -> bool:
         return False
     if _is_csv_name(source.path.name):
         return True
-    import csv  # noqa: PLC0415 - for what is not JSON
+    import csv  # for what is not JSON
 
     try:
-        names, cells = (line for line in source.head.decode().splitlines()[:2] if line.strip())
+        names, cells = (
+            line for line in source.head.decode().splitlines()[:2] if line.strip()
+        )
     except ValueError:  # no text, or less than two lines
         return False
     separator = csv_separator(names)
@@ -106,14 +121,21 @@ def _is_csv(source: Source) -> bool:
 
 _INSPECT_AI: Final = _sets("eval.task eval.model")
 _LM_EVAL: Final = (*_sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
-_PROMPTFOO: Final = (PROMPTFOO_ROW, *_sets("results.results", "results.version results.prompts"))
+_PROMPTFOO: Final = (
+    PROMPTFOO_ROW,
+    *_sets("results.results", "results.version results.prompts"),
+)
 _TRACES: Final = _sets("traces task.key", "traces task.hash", "traces task.data")
 _VERIFIERS: Final = _sets(
     "prompt completion reward example_id",
     *(f"prompt completion reward id {key}" for key in ("task", "info", "answer")),
 )
 _DEEPEVAL: Final = _sets(
-    *(f"{cases} {key}" for cases in DEEPEVAL_CASES for key in ("testPassed", "metricsScores")),
+    *(
+        f"{cases} {key}"
+        for cases in DEEPEVAL_CASES
+        for key in ("testPassed", "metricsScores")
+    ),
     *(f"{cases}.{metrics}" for cases in DEEPEVAL_CASES for metrics in DEEPEVAL_METRICS),
 )
 _PYDANTIC_EVALS: Final = _sets(
@@ -131,8 +153,12 @@ FORMATS: Final = (
     Format("verifiers", "verifiers:Verifiers", _VERIFIERS),
     Format("deepeval", "case_reports:DeepEval", _DEEPEVAL),
     Format("pydantic_evals", "case_reports:PydanticEvals", _PYDANTIC_EVALS),
-    Format("parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")),
-    Format("arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")),
+    Format(
+        "parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")
+    ),
+    Format(
+        "arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")
+    ),
     Format("csv", "tabular:Csv", (), _is_csv),
     Format("json", "json_files:JsonArray", (), lambda source: source.is_array),
     Format("jsonl", "json_files:JsonLines", (), lambda source: not source.is_array),

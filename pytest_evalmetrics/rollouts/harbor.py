@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    ToolLoader,
+)
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
 
 if TYPE_CHECKING:
@@ -27,12 +32,20 @@ class Harbor(ToolLoader):
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         file = RolloutFile(source.path, source.shown)
         results = list(_walk(file, _DEPTH)) if source.is_folder else [_result(file)]
-        trials = [_trial(result, name) for kind, result, name in results if kind == "trial"]
-        unfinished = [_unfinished(c, name, trials) for kind, c, name in results if kind == "config"]
+        trials = [
+            _trial(result, name) for kind, result, name in results if kind == "trial"
+        ]
+        unfinished = [
+            _unfinished(c, name, trials)
+            for kind, c, name in results
+            if kind == "config"
+        ]
         if not trials and not unfinished:
             hint = f"give the folder of a job, or of trials, each with its {RESULT}"
             raise source.error("there is no Harbor trial here", hint=hint)
-        builder.versioned = True  # the checksum is of all files of a task, which keeps its name
+        builder.versioned = (
+            True  # the checksum is of all files of a task, which keeps its name
+        )
         for kind, result, name in results:
             of_job = [r for r in trials if r.name.startswith(name.removesuffix(RESULT))]
             if kind == "job":
@@ -67,7 +80,9 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
 
 def _walk(folder: RolloutFile, depth: int) -> Iterator[tuple[str, Document, str]]:
     """Find the results in a folder, and the configurations of trials without one."""
-    prefix = "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
+    prefix = (
+        "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
+    )
     paths = sorted(folder.path.iterdir())
     files = {path.name: RolloutFile(path, prefix + path.name) for path in paths}
     kind = ""
@@ -75,7 +90,9 @@ def _walk(folder: RolloutFile, depth: int) -> Iterator[tuple[str, Document, str]
         kind, result, name = _result(files[RESULT])
         yield kind, result, name
     elif _CONFIG in files:
-        config = Document.of(open_source(files[_CONFIG]), "the configuration of a trial")
+        config = Document.of(
+            open_source(files[_CONFIG]), "the configuration of a trial"
+        )
         if config.get("trial_name") is not None:
             kind = "config"
             yield kind, config, folder.shown
@@ -102,17 +119,26 @@ def _trial(trial: Document, name: str) -> Rollout:
     record = trial.whole()
     task = record["task_name"]
     if not isinstance(task, str):
-        raise DataError(f"the task_name of this trial is {task!r}; expected text", file=name)
+        raise DataError(
+            f"the task_name of this trial is {task!r}; expected text", file=name
+        )
     steps = foreign.objects(record.get("step_results"))
     info, result = trial.object("agent_info"), trial.object("verifier_result")
     rewards = foreign.mapping(result.get("rewards"))
     if "rewards" not in result and "reward" in result:  # early versions have one
         rewards = {"reward": result["reward"]}
-    if record.get("reward_valid") is False:  # Harbor counts such a trial as one without a reward
+    if (
+        record.get("reward_valid") is False
+    ):  # Harbor counts such a trial as one without a reward
         rewards = dict.fromkeys(rewards)
     # errors that a trial survived are recorded with its steps
-    errors = foreign.objects([holder.get("exception_info") for holder in (record, *steps)])
-    error = [(each.get("exception_type"), each.get("exception_message")) for each in errors[:1]]
+    errors = foreign.objects(
+        [holder.get("exception_info") for holder in (record, *steps)]
+    )
+    error = [
+        (each.get("exception_type"), each.get("exception_message"))
+        for each in errors[:1]
+    ]
     # durations may be recorded with the steps only
     took = foreign.duration(record, *_RUN)
     if took is None:
@@ -126,7 +152,9 @@ def _trial(trial: Document, name: str) -> Rollout:
         task=task,
         agent=_agent(info.get("name"), foreign.lookup(info, "model_info.name")),
         scores=rewards,
-        usage=foreign.usage(*(each.get("agent_result") for each in holders), latency_s=took),
+        usage=foreign.usage(
+            *(each.get("agent_result") for each in holders), latency_s=took
+        ),
         error=error[0] if error else None,
         started=foreign.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
@@ -140,7 +168,9 @@ def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rol
     task, agent = config.object("task"), config.object("agent")
     path = str(task.get("path") or "").replace("\\", "/").rstrip("/").rpartition("/")[2]
     model = str(agent.get("model_name") or "").rpartition("/")[2]
-    alike = [r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start]
+    alike = [
+        r for r in rollouts if str(r.record["trial_name"]).rpartition("__")[0] == start
+    ]
     return Rollout(
         record={"trial_name": trial},
         name=name,
@@ -157,12 +187,18 @@ def _agent(name: Any, model: Any) -> str | None:
     return f"{name}__{model}" if model else name
 
 
-def _compare(job: Document, name: str, trials: Sequence[Rollout], builder: ChunkBuilder) -> None:
+def _compare(
+    job: Document, name: str, trials: Sequence[Rollout], builder: ChunkBuilder
+) -> None:
     """Compare a job's own numbers with those of its trials, a missing reward as 0, as it does."""
-    builder.compare("n_total_trials", job.get("n_total_trials"), len(trials), where=name)
+    builder.compare(
+        "n_total_trials", job.get("n_total_trials"), len(trials), where=name
+    )
     scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for trial in trials:
-        scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(trial.scores)
+        scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(
+            trial.scores
+        )
     for key, stats in foreign.mapping(job.object("stats").get("evals")).items():
         names = {name for each in scores[key] for name in each} or {"reward"}
         for metric in foreign.objects(foreign.mapping(stats).get("metrics")):
@@ -170,6 +206,8 @@ def _compare(job: Document, name: str, trials: Sequence[Rollout], builder: Chunk
                 is_only = metric_name == "mean" and len(names) == 1
                 reward = next(iter(names)) if is_only else metric_name
                 if scores[key] and reward in names:
-                    ours = fmean(foreign.number(each.get(reward)) or 0 for each in scores[key])
+                    ours = fmean(
+                        foreign.number(each.get(reward)) or 0 for each in scores[key]
+                    )
                     claim = f"the mean {reward} of {key}, a missing one counted as 0,"
                     builder.compare(claim, stated, ours, where=name)

@@ -33,12 +33,16 @@ def table_in_memory(
         raise CheckError("rewards holds no task", hint=_FORMS)
     columns = {"reward": by_task}
     if "reward" in (scores or {}):
-        raise CheckError("scores holds a 'reward' beside rewards", hint="give it another name")
+        raise CheckError(
+            "scores holds a 'reward' beside rewards", hint="give it another name"
+        )
     for name, given in (scores or {}).items():
         columns[name] = _aligned(given, f"scores[{name!r}]", by_task)
     # as files' tasks are: whole numbers in ascending order, else text
     tasks = tuple(sorted(by_task))
-    values = {name: [v for t in tasks for v in column[t]] for name, column in columns.items()}
+    values = {
+        name: [v for t in tasks for v in column[t]] for name, column in columns.items()
+    }
     task = np.repeat(np.arange(len(tasks)), [len(by_task[t]) for t in tasks])
     categories = {}
     for name, given in (labels or {}).items():
@@ -50,7 +54,9 @@ def table_in_memory(
         codes = {text: at for at, text in enumerate(dict.fromkeys(texts))}
         coded = np.array([codes[text] for text in texts], np.int32)
         categories[name] = Category(coded[task], tuple(codes))
-    arrays = {name: np.array(column, np.float64) for name, column in values.items()}  # None is NaN
+    arrays = {
+        name: np.array(column, np.float64) for name, column in values.items()
+    }  # None is NaN
     notes = []
     for name, array in arrays.items():
         infinite = np.isinf(array)
@@ -65,7 +71,9 @@ def table_in_memory(
         sample=np.arange(len(task)) - np.searchsorted(task, task),
         scores=arrays,
         integers=frozenset(
-            name for name, column in values.items() if all(isinstance(v, int) for v in column)
+            name
+            for name, column in values.items()
+            if all(isinstance(v, int) for v in column)
         ),
         categories=categories,
         notes=tuple(notes),
@@ -80,14 +88,17 @@ def _by_task(given: Any, what: str) -> dict[TaskId, list[float | None]]:
             raise CheckError(f"two keys of {what} are the same task once they are text")
         if len({isinstance(task, str) for task in rows}) > 1:
             raise CheckError(
-                f"the tasks of {what} are numbers and text", hint="give all as text, or none"
+                f"the tasks of {what} are numbers and text",
+                hint="give all as text, or none",
             )
         return rows
     entries = _entries(given, what)
     nested = [_is_sequence(entry) for entry in entries]
     if len(set(nested)) > 1:
         at = nested.index(not nested[0])
-        kinds = f"{what}[0] is {_kind(entries[0])} and {what}[{at}] is {_kind(entries[at])}"
+        kinds = (
+            f"{what}[0] is {_kind(entries[0])} and {what}[{at}] is {_kind(entries[at])}"
+        )
         raise CheckError(kinds, hint=_FORMS)
     return {i: _numbers(entry, f"{what}[{i}]") for i, entry in enumerate(entries)}
 
@@ -98,10 +109,14 @@ def _entries(given: Any, what: str) -> list[Any]:
     if isinstance(given, np.ndarray):
         if given.ndim not in (1, 2):
             expected = "expected (tasks,) or (tasks, samples)"
-            raise CheckError(f"{what} has the shape {given.shape}; {expected}", hint=_FORMS)
+            raise CheckError(
+                f"{what} has the shape {given.shape}; {expected}", hint=_FORMS
+            )
         given = given.tolist()
     if not _is_sequence(given):
-        raise CheckError(f"{what} is {_kind(given)}; expected one entry per task", hint=_FORMS)
+        raise CheckError(
+            f"{what} is {_kind(given)}; expected one entry per task", hint=_FORMS
+        )
     return list(given)
 
 
@@ -130,12 +145,15 @@ def _number(value: Any, what: str) -> float | None:
     whole = int(value) if isinstance(value, int) else None
     if not isinstance(value, numbers.Real):
         raise CheckError(
-            f"{what} is {_kind(value)}; expected a number, a boolean, or None", hint=_FORMS
+            f"{what} is {_kind(value)}; expected a number, a boolean, or None",
+            hint=_FORMS,
         )
     try:
         number = float(value)
     except OverflowError:
-        raise CheckError(f"{what} is larger than a number can be here", hint=_FORMS) from None
+        raise CheckError(
+            f"{what} is larger than a number can be here", hint=_FORMS
+        ) from None
     return number if whole is None else whole
 
 
@@ -145,7 +163,9 @@ def _task(key: Any, what: str) -> TaskId:
         return str(key)
     if isinstance(key, str | int):
         return key
-    raise CheckError(f"the key {key!r} of {what} can't be a task's id; expected text or a number")
+    raise CheckError(
+        f"the key {key!r} of {what} can't be a task's id; expected text or a number"
+    )
 
 
 def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, Any]:
@@ -154,7 +174,9 @@ def _keyed(given: Any, what: str, tasks: Mapping[TaskId, Any]) -> Mapping[Any, A
         return given
     entries = _entries(given, what)
     if len(entries) != len(tasks):
-        raise CheckError(f"{what} has {many(len(entries), 'task')}, and rewards {len(tasks)}")
+        raise CheckError(
+            f"{what} has {many(len(entries), 'task')}, and rewards {len(tasks)}"
+        )
     return dict(zip(tasks, entries, strict=True))
 
 
@@ -163,14 +185,21 @@ def _aligned(
 ) -> dict[TaskId, list[float | None]]:
     """Read the numbers of the same tasks as the rewards', as many of each."""
     by_task = _by_task(_keyed(given, what, expected), what)
-    for holder, these, those in ((what, by_task, expected), ("rewards", expected, by_task)):
+    for holder, these, those in (
+        (what, by_task, expected),
+        ("rewards", expected, by_task),
+    ):
         alone = next((task for task in these if task not in those), None)
         if alone is not None:
-            raise CheckError(f"{what} has other tasks than rewards: {alone!r} is only in {holder}")
+            raise CheckError(
+                f"{what} has other tasks than rewards: {alone!r} is only in {holder}"
+            )
     for task, row in expected.items():
         if len(by_task[task]) != len(row):
             values = many(len(by_task[task]), "value")
-            raise CheckError(f"{what} has {values} of task {task!r}, and rewards {len(row)}")
+            raise CheckError(
+                f"{what} has {values} of task {task!r}, and rewards {len(row)}"
+            )
     return by_task
 
 

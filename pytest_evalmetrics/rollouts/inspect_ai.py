@@ -16,7 +16,12 @@ import msgspec
 
 from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    ToolLoader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -27,10 +32,22 @@ _HEADERS: Final = ("header.json", "_journal/start.json")
 _SUMMARY: Final = "summaries.json"
 _SUMMARISED: Final = 1000  # characters of a text in a summary
 _INVALID: Final = "invalidated"
-_MOST_PLANNED: Final = 20_000_000  # most rollouts of a plan, in case its number is damaged
+_MOST_PLANNED: Final = (
+    20_000_000  # most rollouts of a plan, in case its number is damaged
+)
 _ATTACHED: Final = "attachment://"
 _KEPT: Final = (
-    *("id", "epoch", "input", "target", "scores", "score", "model_usage", "error", "invalidation"),
+    *(
+        "id",
+        "epoch",
+        "input",
+        "target",
+        "scores",
+        "score",
+        "model_usage",
+        "error",
+        "invalidation",
+    ),
     *("total_time", "started_at", "completed_at"),
 )
 _NUMBERS: Final = {
@@ -58,10 +75,14 @@ class InspectAi(ToolLoader):
             yield from self._of_log(builder, log, log.items("samples"), source)
             return
         with _archive(source) as archive:
-            names = dict.fromkeys(archive.namelist())  # the last of the same name counts
+            names = dict.fromkeys(
+                archive.namelist()
+            )  # the last of the same name counts
             start = next((name for name in _HEADERS if name in names), None)
             if start is None:
-                raise source.error("this archive is not an inspect_ai log: it has no header.json")
+                raise source.error(
+                    "this archive is not an inspect_ai log: it has no header.json"
+                )
             log = Document(archive.read(start), source, _WHAT)
             samples = self._archived_samples(archive, names, log, source)
             yield from self._of_log(builder, log, samples, source)
@@ -101,17 +122,23 @@ class InspectAi(ToolLoader):
         task = str(spec.get("task"))
         first, file = self._first = self._first or (task, source.shown)
         if first != task:
-            message = f"this log is of the inspect task {task!r}, and {file} is of {first!r}"
+            message = (
+                f"this log is of the inspect task {task!r}, and {file} is of {first!r}"
+            )
             hint = "write one benchmark for each, with paths that tell them apart"
             raise source.error(message, hint=hint)
         status = log.get("status") or "started"
         rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
             hint = "did the run fail? else run it without --no-log-samples, and give the whole log"
-            raise source.error(f"this log holds no samples (its status: {status})", hint=hint)
+            raise source.error(
+                f"this log holds no samples (its status: {status})", hint=hint
+            )
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         if status != "success":
-            builder.notes.append(f"{source.shown}: the status of this eval is {status!r}")
+            builder.notes.append(
+                f"{source.shown}: the status of this eval is {status!r}"
+            )
         _compare(rollouts, results, builder)
         for rollout in rollouts:
             if rollout.error is not None and rollout.error[0] == _INVALID:
@@ -124,7 +151,11 @@ class InspectAi(ToolLoader):
         self, samples: Iterable[Mapping[str, Any]], log: Document, source: Source
     ) -> list[Rollout]:
         """Take each sample, and those that were planned and are not in the log."""
-        spec, status, error = log.object("eval"), log.get("status"), _error(log.get("error"))
+        spec, status, error = (
+            log.object("eval"),
+            log.get("status"),
+            _error(log.get("error")),
+        )
         why = f"the eval's status is {status or 'started'!r}{f': {error[1]}' if error else ''}"
         agent = spec.get("model")
         if not isinstance(agent, str) or agent in ("none", "none/none"):
@@ -141,7 +172,9 @@ class InspectAi(ToolLoader):
             rollouts.setdefault((id_, number), missing)
         return list(rollouts.values())
 
-    def _rollout(self, sample: Mapping[str, Any], agent: Any, source: Source) -> Rollout:
+    def _rollout(
+        self, sample: Mapping[str, Any], agent: Any, source: Source
+    ) -> Rollout:
         """Make a rollout of a sample; one that failed and was graded keeps its scores."""
         id_: Any = sample.get("id")
         epoch = sample.get("epoch", 1)
@@ -160,7 +193,9 @@ class InspectAi(ToolLoader):
         took = sample.get("total_time")
         if took is None:
             took = foreign.duration(sample, "started_at", "completed_at")
-        models = foreign.objects(list(foreign.mapping(sample.get("model_usage")).values()))
+        models = foreign.objects(
+            list(foreign.mapping(sample.get("model_usage")).values())
+        )
         return Rollout(
             record=sample,
             name=f"{source.shown}, sample {id_!r}, epoch {epoch}",
@@ -182,11 +217,19 @@ def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:
     """Put long contents back where a sample refers to its attachments: ``attachment://ID``."""
     if isinstance(value, str):
         is_reference = value.startswith(_ATTACHED)
-        return attachments.get(value.removeprefix(_ATTACHED), value) if is_reference else value
+        return (
+            attachments.get(value.removeprefix(_ATTACHED), value)
+            if is_reference
+            else value
+        )
     if isinstance(value, dict):
-        return {key: _with_attachments(each, attachments) for key, each in value.items()}
+        return {
+            key: _with_attachments(each, attachments) for key, each in value.items()
+        }
     is_list = isinstance(value, list)
-    return [_with_attachments(each, attachments) for each in value] if is_list else value
+    return (
+        [_with_attachments(each, attachments) for each in value] if is_list else value
+    )
 
 
 def _question(sample: Mapping[str, Any]) -> Any:
@@ -196,7 +239,9 @@ def _question(sample: Mapping[str, Any]) -> Any:
         return None
     texts = [prompt]
     if isinstance(prompt, list):
-        contents = [m.get("content") if isinstance(m, dict) else m for m in question_of(prompt)]
+        contents = [
+            m.get("content") if isinstance(m, dict) else m for m in question_of(prompt)
+        ]
         parts = chain.from_iterable(c if isinstance(c, list) else [c] for c in contents)
         texts = [part.get("text") if isinstance(part, dict) else part for part in parts]
     text = "\n".join(part for part in texts if isinstance(part, str))
@@ -207,9 +252,12 @@ def _question(sample: Mapping[str, Any]) -> Any:
 def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
     given, written, both = (
-        foreign.number(model.get(f"{kind}_tokens")) for kind in ("input", "output", "total")
+        foreign.number(model.get(f"{kind}_tokens"))
+        for kind in ("input", "output", "total")
     )
-    cached = foreign.total(model.get(f"input_tokens_cache_{way}") for way in ("read", "write"))
+    cached = foreign.total(
+        model.get(f"input_tokens_cache_{way}") for way in ("read", "write")
+    )
     if given is None or not cached:
         return given
     included = written is not None and both == given + written
@@ -224,7 +272,9 @@ def _error(error: Any) -> tuple[str, str] | None:
 def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
     given = sample.get("scores")
-    if given is None and isinstance(sample.get("score"), dict):  # early versions have one
+    if given is None and isinstance(
+        sample.get("score"), dict
+    ):  # early versions have one
         given = {"score": sample["score"]}
     scores: dict[str, Any] = {}
     for name, score in foreign.mapping(given).items():
@@ -254,25 +304,41 @@ def _scorers(
     """Yield the scorers of a log, each with its scores and its settings."""
     grader = foreign.mapping(spec.get("model_roles")).get("grader")
     shared = {"task_version": spec.get("task_version"), "grader": grader}
-    for given in (*foreign.objects(spec.get("scorers")), *foreign.objects(results.get("scores"))):
+    for given in (
+        *foreign.objects(spec.get("scorers")),
+        *foreign.objects(results.get("scores")),
+    ):
         name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
         named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
         if scores := [column for column in columns if named(column)]:
             options = given.get("options") or given.get("params")
-            yield name, scores, {**shared, "options": options, "metadata": given.get("metadata")}
+            yield (
+                name,
+                scores,
+                {**shared, "options": options, "metadata": given.get("metadata")},
+            )
 
 
 def _planned(
     spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
 ) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none if the log has no plan."""
-    data, config = foreign.mapping(spec.get("dataset")), foreign.mapping(spec.get("config"))
+    data, config = (
+        foreign.mapping(spec.get("dataset")),
+        foreign.mapping(spec.get("config")),
+    )
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
-    if not isinstance(ids, list) or type(epochs) is not int or results.get("early_stopping"):
+    if (
+        not isinstance(ids, list)
+        or type(epochs) is not int
+        or results.get("early_stopping")
+    ):
         return []
     tasks = [task for task in ids if type(task) in (int, str)]
     if len(tasks) * epochs > _MOST_PLANNED:
-        raise source.error(f"this log plans {epochs:,} epochs of {len(tasks):,} samples")
+        raise source.error(
+            f"this log plans {epochs:,} epochs of {len(tasks):,} samples"
+        )
     return [(task, number) for number in range(epochs) for task in tasks]
 
 
@@ -293,7 +359,9 @@ def _reduced(reducer: Any, tasks: list[list[float]]) -> list[float]:
     return [1 - math.comb(n - c, k) / math.comb(n, k) for n, c in passes if n >= k]
 
 
-def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: ChunkBuilder) -> None:
+def _compare(
+    rollouts: list[Rollout], results: Mapping[str, Any], builder: ChunkBuilder
+) -> None:
     """Compare the means and accuracies of a log with those of its samples' scores."""
     values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for rollout in rollouts:
@@ -302,7 +370,9 @@ def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: Chunk
             if amount is not None and math.isfinite(amount):
                 values[column][rollout.task].append(amount)
     scores = results.get("scores")
-    if scores is None and isinstance(results.get("scorer"), dict):  # early versions have one
+    if scores is None and isinstance(
+        results.get("scorer"), dict
+    ):  # early versions have one
         scores = [{**results["scorer"], "metrics": results.get("metrics")}]
     reducers: dict[str, set[Any]] = defaultdict(set)
     for score in foreign.objects(scores):
@@ -313,7 +383,9 @@ def _compare(rollouts: list[Rollout], results: Mapping[str, Any], builder: Chunk
             reducers[column].add(score.get("reducer") or "mean")
         reduced = _reduced(score.get("reducer"), tasks)
         ours = [fmean(reduced)] if reduced else []
-        if reduced and score.get("reducer") is None:  # of the samples as they are, it may be
+        if (
+            reduced and score.get("reducer") is None
+        ):  # of the samples as they are, it may be
             ours.append(fmean(chain(*tasks)))
         for metric, stated in foreign.mapping(score.get("metrics")).items():
             if metric.rpartition("/")[2] in ("accuracy", "mean"):
@@ -335,12 +407,19 @@ def _other_reducers(reducers: Mapping[str, set[Any]]) -> Iterator[str]:
 def _archive(source: Source) -> Iterator[Any]:
     """Open an archive, also with zstd members, and report its defects."""
     if sys.version_info >= (3, 14):
-        import zipfile  # noqa: PLC0415 - only if there is an archive
+        import zipfile  # only if there is an archive
 
-        from compression.zstd import ZstdError  # noqa: PLC0415
+        from compression.zstd import ZstdError
     else:
-        from backports.zstd import ZstdError, zipfile  # noqa: PLC0415 - the same
-    broken = (zipfile.BadZipFile, zlib.error, ZstdError, EOFError, NotImplementedError, OSError)
+        from backports.zstd import ZstdError, zipfile  # the same
+    broken = (
+        zipfile.BadZipFile,
+        zlib.error,
+        ZstdError,
+        EOFError,
+        NotImplementedError,
+        OSError,
+    )
     try:
         with zipfile.ZipFile(source.path) as archive:
             yield archive

@@ -32,9 +32,15 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
 
 _BLOCK: Final = 1 << 20  # bytes that are read at a time
-_AHEAD: Final = 64  # rows that are learnt from together, so that making a decoder is rare
-_SMALL: Final = 1 << 18  # bytes of a file, up to which each row is checked for duplicate keys
-_DIGITS = 640  # int() refuses longer ones; half of these are too many for a float64 already
+_AHEAD: Final = (
+    64  # rows that are learnt from together, so that making a decoder is rare
+)
+_SMALL: Final = (
+    1 << 18
+)  # bytes of a file, up to which each row is checked for duplicate keys
+_DIGITS = (
+    640  # int() refuses longer ones; half of these are too many for a float64 already
+)
 _SHOWN = 40  # characters of the text around a mistake
 _BREAK, _BRACE, _QUOTE, _BACKSLASH = b'\n{"\\'
 _DEPTH = np.zeros(256, np.int8)
@@ -63,7 +69,9 @@ class JsonLines:
             # duplicate keys are refused in all rows of a small file, else in one row of a block
             is_small = block == 0 and sum(map(len, rows.texts)) < _SMALL
             if not (is_small and _has_unique_keys(rows.texts)):
-                for index in range(len(rows.texts) if is_small else min(1, len(rows.texts))):
+                for index in range(
+                    len(rows.texts) if is_small else min(1, len(rows.texts))
+                ):
                     parse(rows.row(index), source)
             yield from self._decode(rows, source)
 
@@ -80,7 +88,10 @@ class JsonLines:
         with source.open() as stream:
             window = _Window(stream, source, self.block)
             while count := window.fill():
-                if end := window.buffer.rfind(b"\n", window.end - count, window.end) + 1:
+                if (
+                    end := window.buffer.rfind(b"\n", window.end - count, window.end)
+                    + 1
+                ):
                     breaks = window.breaks(end)
                     self.lines = window.line + len(breaks) - 1
                     yield _split_lines(window, breaks)
@@ -97,7 +108,9 @@ class JsonLines:
             return self._columns.learn(parse(row, source), row, source)
 
         start, count = 0, len(rows.texts)
-        if count and not self._columns.root.kinds:  # rows are alike: one may show all columns
+        if (
+            count and not self._columns.root.kinds
+        ):  # rows are alike: one may show all columns
             learn(0)
         while start < count:
             decoded: list[Any] = []
@@ -135,7 +148,9 @@ class JsonArray(JsonLines):
         source.must_be_text()
         if not source.is_array:
             start = short(source.head.decode(errors="replace"))
-            raise source.error(f"not a JSON array: it starts with {start}", hint=_RECOGNISED)
+            raise source.error(
+                f"not a JSON array: it starts with {start}", hint=_RECOGNISED
+            )
         place, end = 0, None
         with source.open() as stream:
             window = _Window(stream, source, self.block)
@@ -143,7 +158,9 @@ class JsonArray(JsonLines):
                 if not window.fill():
                     what = f"the file ends before its array does, {_after(place)}"
                     hint = "run again what is missing, or write JSON Lines, which survives that"
-                    raise window.error(window.end, f"{what}: was the run interrupted?", hint)
+                    raise window.error(
+                        window.end, f"{what}: was the run interrupted?", hint
+                    )
                 view = memoryview(window.buffer)
                 data = np.frombuffer(window.buffer, np.uint8, window.end)
                 starts, stops, end = _split_array(data, inside=place > 0)
@@ -152,7 +169,10 @@ class JsonArray(JsonLines):
                 done = (stops[-1] if stops else 0) if end is None else end + 1
                 breaks = window.breaks(done)
                 yield Rows(
-                    [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
+                    [
+                        view[start:stop]
+                        for start, stop in zip(starts, stops, strict=True)
+                    ],
                     np.arange(place + 1, place + len(starts) + 1),
                     window.line + np.searchsorted(breaks, starts),
                 )
@@ -210,7 +230,9 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
         raise source.error("this row is nested too deeply to be read", row) from error
     if not isinstance(value, dict):
         hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
-        raise source.error(f"this row is not a JSON object: found {short(text)}", row, hint=hint)
+        raise source.error(
+            f"this row is not a JSON object: found {short(text)}", row, hint=hint
+        )
     return value
 
 
@@ -218,18 +240,30 @@ def decode_row(row: SourceRow, source: Source) -> dict[str, Any]:
     """Decode a whole row, the fast way where it is plain JSON."""
     try:
         value = msgspec.json.decode(row.text)
-    except (msgspec.DecodeError, RecursionError):  # NaN, or an error that `parse` reports
+    except (
+        msgspec.DecodeError,
+        RecursionError,
+    ):  # NaN, or an error that `parse` reports
         value = None
     return value if isinstance(value, dict) else parse(row, source)
 
 
-def _broken(text: str, error: json.JSONDecodeError, row: SourceRow, source: Source) -> DataError:
+def _broken(
+    text: str, error: json.JSONDecodeError, row: SourceRow, source: Source
+) -> DataError:
     """Make the error of a row that is not JSON."""
     what = "row" if source.unit == "row" else "line"
     cut = error.pos >= len(text.rstrip()) or not text.rstrip().endswith("}")
-    if what == "line" and text.lstrip().startswith("{") and cut and _is_last(row, source):
+    if (
+        what == "line"
+        and text.lstrip().startswith("{")
+        and cut
+        and _is_last(row, source)
+    ):
         message = "the file ends in the middle of a row: was the run interrupted?"
-        return source.error(message, row, hint="delete this line, or run again what is missing")
+        return source.error(
+            message, row, hint="delete this line, or run again what is missing"
+        )
     if what == "line" and text.strip() == "{":
         message = "this line is not a JSON object: it holds only its opening brace"
         hint = "write each row on one line, or all rows as one JSON array"
@@ -262,7 +296,10 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
     try:
         document: Any = _decode(text.decode())
     except json.JSONDecodeError as error:
-        problem, line = f"this is not JSON: {error.msg} at column {error.colno}", error.lineno
+        problem, line = (
+            f"this is not JSON: {error.msg} at column {error.colno}",
+            error.lineno,
+        )
     except _DuplicateKeyError as error:
         problem, hint = str(error), _WRITE_ONCE
     except (RecursionError, ValueError) as error:
@@ -270,7 +307,9 @@ def read_document(source: Source) -> dict[str, Any] | list[Any]:
     else:
         if isinstance(document, dict | list):
             return document
-        problem = f"this is not a JSON object or array: found {short(json.dumps(document))}"
+        problem = (
+            f"this is not a JSON object or array: found {short(json.dumps(document))}"
+        )
     raise source.error(problem, line=line, hint=hint)
 
 
@@ -286,7 +325,9 @@ class Rows(msgspec.Struct, frozen=True):
 
     def row(self, index: int) -> SourceRow:
         """Get one row."""
-        return SourceRow(int(self.places[index]), int(self.lines[index]), self.texts[index])
+        return SourceRow(
+            int(self.places[index]), int(self.lines[index]), self.texts[index]
+        )
 
 
 class _Window:
@@ -304,7 +345,9 @@ class _Window:
         """Read more, and return the number of new bytes; 0 at the end of the stream."""
         if self.end > self._most:
             raise row_too_long(self._source, self._most, self.line)
-        if self.end > len(self.buffer) // 2:  # otherwise long rows would come in small pieces
+        if (
+            self.end > len(self.buffer) // 2
+        ):  # otherwise long rows would come in small pieces
             larger = bytearray(2 * len(self.buffer))
             larger[: self.end] = memoryview(self.buffer)[: self.end]
             self.buffer = larger
@@ -349,7 +392,10 @@ def _split_lines(window: _Window, stops: NDArray[np.int64]) -> Rows:
     starts = np.concatenate(([0], stops[:-1] + 1))
     kept = np.flatnonzero(stops > starts)  # a file may hold very many blank lines
     view = memoryview(window.buffer)
-    texts = [view[a:b] for a, b in zip(starts[kept].tolist(), stops[kept].tolist(), strict=True)]
+    texts = [
+        view[a:b]
+        for a, b in zip(starts[kept].tolist(), stops[kept].tolist(), strict=True)
+    ]
     first = np.frombuffer(window.buffer, np.uint8)[starts[kept]]
     if (first != _BRACE).any():
         some = [at for at, text in enumerate(texts) if not bytes(text).isspace()]
@@ -382,7 +428,9 @@ def _split_array(
     """Find where whole rows start and stop, and where the array ends."""
     text = np.append(data, np.uint8(0))
     slashes = np.flatnonzero(text == _BACKSLASH)
-    first = np.maximum.accumulate(np.where(np.diff(slashes, prepend=-2) > 1, slashes, 0))
+    first = np.maximum.accumulate(
+        np.where(np.diff(slashes, prepend=-2) > 1, slashes, 0)
+    )
     escaped = slashes[(slashes - first) % 2 == 0] + 1
     text[escaped[text[escaped] == _QUOTE]] = 0  # these end no string
     folded = text | 0x20  # makes [ and { one, and ] and } one
@@ -396,7 +444,9 @@ def _split_array(
     end = None
     if len(ends):
         end = int(brackets[ends[0]])
-        brackets, step, depth = (column[: ends[0]] for column in (brackets, step, depth))
-    starts = brackets[(step > 0) & (depth == 2)]  # noqa: PLR2004 - inside of the array
+        brackets, step, depth = (
+            column[: ends[0]] for column in (brackets, step, depth)
+        )
+    starts = brackets[(step > 0) & (depth == 2)]  # inside of the array
     stops = brackets[(step < 0) & (depth == 1)] + 1
     return starts[: len(stops)].tolist(), stops.tolist(), end

@@ -19,7 +19,12 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.recorded import find_loader
-from pytest_evalmetrics.rollouts.source import ENOUGH, Source, open_source, whole_number_from_env
+from pytest_evalmetrics.rollouts.source import (
+    ENOUGH,
+    Source,
+    open_source,
+    whole_number_from_env,
+)
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 
 if TYPE_CHECKING:
@@ -59,15 +64,21 @@ def cut(
 ) -> list[Piece] | None:
     """Split files into pieces, in their order; None if one of them can't be split."""
     try:
-        here = {n: open_source(file) for n, file in enumerate(files) if file.url is None}
-        total = sum(here[n].size if n in here else f.size or 0 for n, f in enumerate(files))
-        share = min(max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1])
+        here = {
+            n: open_source(file) for n, file in enumerate(files) if file.url is None
+        }
+        total = sum(
+            here[n].size if n in here else f.size or 0 for n, f in enumerate(files)
+        )
+        share = min(
+            max(total // (workers * _SHARDS_EACH), _SHARD_BYTES[0]), _SHARD_BYTES[1]
+        )
         size = share if size is None else size
         pieces: list[Piece] = []
         for number, file in enumerate(files):
             source = here.get(number)
             if source is None and not (fetches and (file.size or 0) <= size):
-                from pytest_evalmetrics.rollouts.remote import look  # noqa: PLC0415 - an extra
+                from pytest_evalmetrics.rollouts.remote import look  # an extra
 
                 source = look(file)
             if source is not None and splits(find_loader(format_, source), source):
@@ -89,9 +100,12 @@ def splits(kind: LoaderFactory, source: Source) -> bool:
 def shards_of(source: Source, size: int) -> Iterator[Source]:
     """Cut a file into spans of whole lines; one that is compressed or an array is one shard."""
     if source.url is not None:
-        from pytest_evalmetrics.rollouts.remote import line_ends  # noqa: PLC0415 - an extra
+        from pytest_evalmetrics.rollouts.remote import line_ends  # an extra
 
-        yield from (replace(source, span=span) for span in pairwise([0, *line_ends(source, size)]))
+        yield from (
+            replace(source, span=span)
+            for span in pairwise([0, *line_ends(source, size)])
+        )
         return
     if source.is_array or source.packed or source.size <= size:
         yield source
@@ -132,7 +146,7 @@ def read_large(
     count = process_count() if count is None else count
     pieces = cut(files, format_, count, size) or [] if count > 1 else []
     shards = [piece.what for piece in pieces if isinstance(piece.what, Source)]
-    if len(shards) < 2:  # noqa: PLR2004 - a single process reads in order
+    if len(shards) < 2:  # a single process reads in order
         return None
     table = TableBuilder(request)
     rows = [0] * len(files)
@@ -144,12 +158,18 @@ def read_large(
                 table.extend(shard, part)
                 rows[piece.file] += part.rows
                 shard.must_be_unchanged()
-    except (OSError, EOFError, pickle.UnpicklingError):  # a process died, or none can be started
+    except (
+        OSError,
+        EOFError,
+        pickle.UnpicklingError,
+    ):  # a process died, or none can be started
         return None
     return table.build() if all(rows) else None
 
 
-def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[Part | None]:
+def _parts(
+    request: Request, shards: Sequence[Source], count: int
+) -> Generator[Part | None]:
     """Yield what was read of each shard, in their order; None if one can't be read."""
     # the class of the fields would import the validation of YAML
     fields = cast("FieldMap", SimpleNamespace(**asdict(request.fields)))
@@ -161,7 +181,10 @@ def _parts(request: Request, shards: Sequence[Source], count: int) -> Generator[
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=subprocess.DEVNULL,
-                env={**os.environ, "OPENBLAS_NUM_THREADS": "1"},  # nothing multiplies matrices
+                env={
+                    **os.environ,
+                    "OPENBLAS_NUM_THREADS": "1",
+                },  # nothing multiplies matrices
             )
             readers.append(reader)
             work = replace(request, fields=fields), shards[number::count]
@@ -193,7 +216,9 @@ def process_count() -> int:
     """Count the processes that may read: one per idle core, shared with pytest-xdist's workers."""
     workers = os.environ.get("PYTEST_XDIST_WORKER_COUNT", "1")
     share = max(1, usable_cores() // max(1, int(workers) if workers.isdecimal() else 1))
-    cap = whole_number_from_env("EVALMETRICS_PROCESSES", 0, "how many processes read large files")
+    cap = whole_number_from_env(
+        "EVALMETRICS_PROCESSES", 0, "how many processes read large files"
+    )
     return min(share, cap or _idle_cores())
 
 

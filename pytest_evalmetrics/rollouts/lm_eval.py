@@ -7,7 +7,12 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    ToolLoader,
+)
 from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
 
 if TYPE_CHECKING:
@@ -20,7 +25,9 @@ _NO_FILTER: Final = ("", "none")
 _RENAMED: Final = {"perplexity": "log_likelihood"}  # rows use the aggregate's name
 _UNSCORED: Final = "bypass"  # the only metric of a run with --predict_only
 _MEASURES: Final = ("metric_list", "filter_list", "process_results", "doc_to_target")
-_name = re.compile(r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl").fullmatch
+_name = re.compile(
+    r"samples_(?P<task>.+)_(?P<date>\d{4}-\d\d-\d\dT[\d.-]+)\.jsonl"
+).fullmatch
 
 
 class LmEval(ToolLoader):
@@ -37,7 +44,9 @@ class LmEval(ToolLoader):
         name = match["task"] if match else None
         file = f"results_{match['date']}.json" if match else ""
         results = Document.beside(source, file, _WHAT)
-        documents, repeats = self._documents(source, name, results.get("model_name") or None)
+        documents, repeats = self._documents(
+            source, name, results.get("model_name") or None
+        )
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
             note = f"{source.shown}: each document was answered {repeats} times and scored once"
@@ -48,7 +57,9 @@ class LmEval(ToolLoader):
         yield from documents.values()
         if name is not None:
             settings = {"version": stated.get("versions")}
-            settings |= {key: foreign.lookup(stated, f"configs.{key}") for key in _MEASURES}
+            settings |= {
+                key: foreign.lookup(stated, f"configs.{key}") for key in _MEASURES
+            }
             builder.measured(f"lm_eval task {name}", builder.scores, settings)
 
     def _documents(
@@ -82,15 +93,21 @@ class LmEval(ToolLoader):
                 )
             for metric in _metrics(row):
                 column = _column(_RENAMED.get(metric, metric), filter_)
-                documents[task].scores[column] = None if metric == _UNSCORED else row.get(metric)
+                documents[task].scores[column] = (
+                    None if metric == _UNSCORED else row.get(metric)
+                )
             answers = row.get("resps")
             # before there were filters, a list was an answer with its likelihood
             if isinstance(answers, list) and row.get("filter") is not None:
-                repeats = max([repeats, *(len(a) for a in answers if isinstance(a, list))])
+                repeats = max(
+                    [repeats, *(len(a) for a in answers if isinstance(a, list))]
+                )
         return documents, repeats
 
 
-def _aggregates(builder: ChunkBuilder, results: Document, source: Source) -> Iterator[Rollout]:
+def _aggregates(
+    builder: ChunkBuilder, results: Document, source: Source
+) -> Iterator[Rollout]:
     """Take each task of a file of results as one rollout, with its standard errors."""
     groups, counts = results.object("group_subtasks"), results.object("n-samples")
     higher, left_out = results.object("higher_is_better"), []
@@ -121,7 +138,9 @@ def _aggregates(builder: ChunkBuilder, results: Document, source: Source) -> Ite
             rewards=names,
         )
     if left_out:
-        builder.notes.append(f"{source.shown}: groups are left out: {', '.join(left_out)}")
+        builder.notes.append(
+            f"{source.shown}: groups are left out: {', '.join(left_out)}"
+        )
     builder.notes.append(
         f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
         "their standard errors, which pairs no questions; with --log_samples a smaller one is seen"
@@ -136,11 +155,16 @@ def _metrics(row: Mapping[str, Any]) -> list[str]:
     named = row.get("metrics")
     if isinstance(named, list):
         return [name for name in named if isinstance(name, str)]
-    return [k for k, v in row.items() if k != "doc_id" and isinstance(v, bool | int | float)]
+    return [
+        k for k, v in row.items() if k != "doc_id" and isinstance(v, bool | int | float)
+    ]
 
 
 def _compare(
-    documents: Mapping[TaskId, Rollout], stated: Mapping[str, Any], file: str, builder: ChunkBuilder
+    documents: Mapping[TaskId, Rollout],
+    stated: Mapping[str, Any],
+    file: str,
+    builder: ChunkBuilder,
 ) -> None:
     """Compare the counts and the means of the results with those of the documents."""
     count = foreign.lookup(stated, "n-samples.effective")
@@ -153,7 +177,9 @@ def _compare(
     for key, value in foreign.mapping(stated["results"]).items():
         metric, _, filter_ = key.partition(",")
         column = _column(metric, filter_)
-        scores = [foreign.number(each.scores.get(column)) for each in documents.values()]
+        scores = [
+            foreign.number(each.scores.get(column)) for each in documents.values()
+        ]
         given = [score for score in scores if score is not None]
         how = str(aggregations.get(metric, "mean"))
         if given:

@@ -25,7 +25,9 @@ class Request:
     fields: FieldMap  #: The paths within a row that the benchmark file gives.
     scores: tuple[str, ...] = ()  #: The scores that it needs: these have to be numbers.
     categories: tuple[str, ...] = ()  #: The fields that are kept as labels.
-    by_position: bool = False  #: Whether each row is a task of its own, whose id is its position.
+    by_position: bool = (
+        False  #: Whether each row is a task of its own, whose id is its position.
+    )
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
 
 
@@ -55,7 +57,9 @@ class Chunk:
     #: Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
     places: NDArray[np.int64]
     task: Sequence[TaskId]  #: Task ids.
-    sample: Sequence[int | None]  #: The attempts' numbers, from 0; None if a row has none.
+    sample: Sequence[
+        int | None
+    ]  #: The attempts' numbers, from 0; None if a row has none.
     agent: Sequence[str | None]  #: The agents' names; None if a row has none.
     #: Name -> float64 column, shape (rows,), NaN where missing, in the order in which the names
     #: first appear in all the files so far.
@@ -73,7 +77,9 @@ class Chunk:
     #: and by whether it is one of the usage.
     other_kinds: Mapping[tuple[str, bool], int] = field(default_factory=dict)
     keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
-    names: Sequence[str] = ()  #: The rows' names in messages, if file and place do not suffice.
+    names: Sequence[
+        str
+    ] = ()  #: The rows' names in messages, if file and place do not suffice.
     #: When each rollout began, in seconds, shape (rows,): rows without a sample are numbered in
     #: this order, those of the same time (or NaN) as they come.
     started: NDArray[np.float64] | None = None
@@ -91,11 +97,15 @@ class Chunk:
     versioned: bool = False
     #: Whether an environment may deal each rollout of a task another question.
     dealt: bool = False
-    positional: bool = False  #: Whether task ids are positions in a data set rather than names.
+    positional: bool = (
+        False  #: Whether task ids are positions in a data set rather than names.
+    )
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
-    lower: frozenset[str] = frozenset()  #: The scores that the file declares as lower is better.
+    lower: frozenset[str] = (
+        frozenset()
+    )  #: The scores that the file declares as lower is better.
 
 
 class Loader(Protocol):

@@ -16,7 +16,15 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.rollouts.row_schema import BOOL, FLOAT, INT, NUMBER, OBJECT, TEXT, Node
+from pytest_evalmetrics.rollouts.row_schema import (
+    BOOL,
+    FLOAT,
+    INT,
+    NUMBER,
+    OBJECT,
+    TEXT,
+    Node,
+)
 from pytest_evalmetrics.run_folder import replacing
 from pytest_evalmetrics.spec import RolloutsSpec
 
@@ -29,7 +37,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
-NOTES: Final = b"pytest_evalmetrics.notes"  # metadata key for the notes of a run written by us
+NOTES: Final = (
+    b"pytest_evalmetrics.notes"  # metadata key for the notes of a run written by us
+)
 _CHUNK_ROWS: Final = 1 << 16  # of a chunk
 _WHOLE_ROWS: Final = 256  # with all their text: few at a time
 _TASK, _SAMPLE, _AGENT = "_ng_task_index", "_ng_rollout_index", "agent_ref.name"
@@ -63,8 +73,14 @@ class Parquet:
 
                 def check(index: int, values: Values, first: int = first) -> None:
                     row = {node: values.at(node)[index] for node in wanted}
-                    row |= {node: str(row[node]) for node in self._columns.agent if node in row}
-                    self._columns.check(dict.fromkeys(paths) | row, source, first + index)
+                    row |= {
+                        node: str(row[node])
+                        for node in self._columns.agent
+                        if node in row
+                    }
+                    self._columns.check(
+                        dict.fromkeys(paths) | row, source, first + index
+                    )
 
                 places = np.arange(first, first + batch.num_rows)
                 chunk = self._columns.chunk(_BatchValues(places, batch, wanted, check))
@@ -82,10 +98,16 @@ class Parquet:
 
     @contextmanager
     def _data(self, source: Source) -> Iterator[Any]:
-        pa = _pyarrow(f"this is {self.what}, which takes pyarrow to be read", source.shown)
+        pa = _pyarrow(
+            f"this is {self.what}, which takes pyarrow to be read", source.shown
+        )
         with source.open() as stream:
             plain = source.packed is None
-            data = pa.memory_map(str(source.path)) if plain else pa.BufferReader(stream.read())
+            data = (
+                pa.memory_map(str(source.path))
+                if plain
+                else pa.BufferReader(stream.read())
+            )
             try:
                 with data:
                     yield data
@@ -96,7 +118,7 @@ class Parquet:
                 ) from error
 
     def _open(self, data: Any) -> tuple[Any, Any]:
-        import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+        import pyarrow.parquet as pq  # an extra
 
         file = pq.ParquetFile(data)
 
@@ -113,7 +135,7 @@ class Arrow(Parquet):
     what = "an Arrow file"
 
     def _open(self, data: Any) -> tuple[Any, Any]:
-        import pyarrow as pa  # noqa: PLC0415 - an extra
+        import pyarrow as pa  # an extra
 
         schema = pa.ipc.open_file(data).schema
 
@@ -133,7 +155,7 @@ class Arrow(Parquet):
 
 def _places(fields: Any, above: Node, path: _Path = ()) -> Iterator[tuple[Node, _Path]]:
     """Yield the wanted columns, also those inside of structs."""
-    from pyarrow import types  # noqa: PLC0415 - an extra
+    from pyarrow import types  # an extra
 
     for field in fields:
         node, inner = above.place(field.name), (*path, field.name)
@@ -168,7 +190,7 @@ class _BatchValues(Values):
         self._paths = paths
 
     def _column(self, node: Node) -> Any:
-        import pyarrow.compute as pc  # noqa: PLC0415 - an extra
+        import pyarrow.compute as pc  # an extra
 
         top, *rest = self._paths[node]
         column = self._batch.column(self._batch.schema.get_field_index(top))
@@ -179,13 +201,15 @@ class _BatchValues(Values):
         if node not in self._paths:
             return [None] * len(self.places)
         values: list[Any] = self._column(node).to_pylist()
-        return values if _JSON.issuperset(map(type, values)) else list(map(_plain, values))
+        return (
+            values if _JSON.issuperset(map(type, values)) else list(map(_plain, values))
+        )
 
     def numbers(
         self, nodes: Sequence[Node], *, needed: bool
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
         """Return values as numbers or NaN, and which of them are given."""
-        import pyarrow as pa  # noqa: PLC0415 - an extra
+        import pyarrow as pa  # an extra
 
         columns = [self._column(node) for node in nodes if node in self._paths]
         if any(not node.kinds & NUMBER for node in nodes if node in self._paths):
@@ -196,7 +220,9 @@ class _BatchValues(Values):
             if pa.types.is_boolean(column.type):
                 column = column.cast(pa.int8())  # noqa: PLW2901 - the same numbers
             valid = column.is_valid().to_numpy(zero_copy_only=False)
-            values = column.cast(pa.float64(), safe=False).to_numpy(zero_copy_only=False)
+            values = column.cast(pa.float64(), safe=False).to_numpy(
+                zero_copy_only=False
+            )
             numbers, given = np.where(valid, values, numbers), given | valid
         return numbers, given
 
@@ -216,9 +242,13 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()) -> str:
+def to_parquet(
+    pattern: str, target: str, base: Path, labels: Sequence[str] = ()
+) -> str:
     """Read rollouts, and write their numbers into one Parquet file."""
-    pa = _pyarrow("it takes pyarrow to write a Parquet file", target)  # before a large run is read
+    pa = _pyarrow(
+        "it takes pyarrow to write a Parquet file", target
+    )  # before a large run is read
     spec = RolloutsSpec(path=(pattern,))
     try:  # as most benchmarks read it: the only score of a format is then the reward, too
         table = load(spec, base, scores=("reward",), categories=labels)
@@ -228,7 +258,9 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
         with replacing(base / target) as file:
             _write(table, file, pa)
             written = RolloutsSpec(path=(file.name,))
-            _must_be_the_same(table, load(written, base, scores=(), categories=labels), target, pa)
+            _must_be_the_same(
+                table, load(written, base, scores=(), categories=labels), target, pa
+            )
     except (OSError, OverflowError, pa.ArrowException) as error:
         why = getattr(error, "strerror", None) or str(error)
         raise DataError(f"this can't be written: {why}", file=target) from error
@@ -240,7 +272,7 @@ def to_parquet(pattern: str, target: str, base: Path, labels: Sequence[str] = ()
 
 def _pyarrow(message: str, shown: str) -> Any:
     try:
-        import pyarrow as pa  # noqa: PLC0415 - an extra, and only where a file needs it
+        import pyarrow as pa  # an extra, and only where a file needs it
     except ImportError as error:
         hint = 'install it: pip install "pytest-evalmetrics[parquet]"'
         raise DataError(message, file=shown, hint=hint) from error
@@ -248,12 +280,14 @@ def _pyarrow(message: str, shown: str) -> Any:
 
 
 def _write(table: RolloutTable, file: IO[bytes], pa: Any) -> None:
-    import pyarrow.parquet as pq  # noqa: PLC0415 - an extra
+    import pyarrow.parquet as pq  # an extra
 
     columns: dict[str, Any] = {}
     for (kind, name), column in _arrow_columns(table, pa).items():
         if kind == "score":
-            columns.pop(name, None)  # of the label with this name: the scores keep their order
+            columns.pop(
+                name, None
+            )  # of the label with this name: the scores keep their order
             columns[name] = column.cast(_stored_type(table, name))
         else:
             columns[name] = column
@@ -273,10 +307,16 @@ def _arrow_columns(table: RolloutTable, pa: Any) -> dict[tuple[str, str], Any]:
         ("column", _AGENT): pa.array(agents.tolist()),
     }
     for name, category in table.categories.items():
-        texts = np.array([None if text == MISSING else text for text in category.labels], object)
-        columns["label", name] = pa.array(texts[category.codes[order]].tolist(), pa.string())
+        texts = np.array(
+            [None if text == MISSING else text for text in category.labels], object
+        )
+        columns["label", name] = pa.array(
+            texts[category.codes[order]].tolist(), pa.string()
+        )
     for name, column in table.scores.items():
-        columns["score", name] = pa.array(column[order], from_pandas=True)  # NaN is null
+        columns["score", name] = pa.array(
+            column[order], from_pandas=True
+        )  # NaN is null
     return columns
 
 
@@ -286,14 +326,24 @@ def _stored_type(table: RolloutTable, name: str) -> str:
     texts = set() if label is None else set(label.labels) - {MISSING}
     if texts and texts <= {"true", "false"}:
         return "bool"
-    if name in table.integers or (texts and all(x.lstrip("-").isdecimal() for x in texts)):
-        return "int64" if (np.abs(column[~np.isnan(column)]) < _INT64).all() else "uint64"
+    if name in table.integers or (
+        texts and all(x.lstrip("-").isdecimal() for x in texts)
+    ):
+        return (
+            "int64" if (np.abs(column[~np.isnan(column)]) < _INT64).all() else "uint64"
+        )
     return "double"
 
 
-def _must_be_the_same(table: RolloutTable, read: RolloutTable, shown: str, pa: Any) -> None:
+def _must_be_the_same(
+    table: RolloutTable, read: RolloutTable, shown: str, pa: Any
+) -> None:
     columns, read_back = _arrow_columns(table, pa), _arrow_columns(read, pa)
-    wrong = [f"the {key[0]} {key[1]!r}" for key in columns if columns[key] != read_back.get(key)]
+    wrong = [
+        f"the {key[0]} {key[1]!r}"
+        for key in columns
+        if columns[key] != read_back.get(key)
+    ]
     wrong += [f"the score {name!r}" for name in sorted(table.integers ^ read.integers)]
     if list(table.scores) != list(read.scores):
         wrong.append("the list of scores")

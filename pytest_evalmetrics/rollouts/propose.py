@@ -22,39 +22,113 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    Columns: TypeAlias = Mapping[str, Sequence[Any]]  # values by path; None if a row has none
+    Columns: TypeAlias = Mapping[
+        str, Sequence[Any]
+    ]  # values by path; None if a row has none
 
 # as evaluation tools and data sets name them, the most telling first
 _TASK: Final = (
-    *("task_id", "task", "task_index", "problem_id", "question_id", "instance_id", "example_id"),
-    *("doc_id", "item_id", "case_id", "test_id", "sample_id", "qid", "uid", "id", "index", "idx"),
+    *(
+        "task_id",
+        "task",
+        "task_index",
+        "problem_id",
+        "question_id",
+        "instance_id",
+        "example_id",
+    ),
+    *(
+        "doc_id",
+        "item_id",
+        "case_id",
+        "test_id",
+        "sample_id",
+        "qid",
+        "uid",
+        "id",
+        "index",
+        "idx",
+    ),
 )
 _ROW_IDS: Final = ("id", "uid", "index", "idx")  # may number rows instead of tasks
-_QUESTION: Final = ("question", "prompt", "problem", "instruction", "query", "input", "inputs")
+_QUESTION: Final = (
+    "question",
+    "prompt",
+    "problem",
+    "instruction",
+    "query",
+    "input",
+    "inputs",
+)
 _SAMPLE: Final = (
-    *("sample", "sample_index", "sample_id", "attempt", "trial", "epoch", "repeat", "repetition"),
+    *(
+        "sample",
+        "sample_index",
+        "sample_id",
+        "attempt",
+        "trial",
+        "epoch",
+        "repeat",
+        "repetition",
+    ),
     *("rollout", "rollout_index", "run", "seed", "try"),
 )
-_AGENT: Final = ("model", "agent", "model_name", "agent_name", "model_id", "system", "engine")
+_AGENT: Final = (
+    "model",
+    "agent",
+    "model_name",
+    "agent_name",
+    "model_id",
+    "system",
+    "engine",
+)
 _METRIC: Final = ("metric", "metric_name", "scorer", "evaluator", "score_name", "name")
 REWARDS: Final = (
-    *("reward", "score", "resolved", "correct", "is_correct", "passed", "pass", "success"),
+    *(
+        "reward",
+        "score",
+        "resolved",
+        "correct",
+        "is_correct",
+        "passed",
+        "pass",
+        "success",
+    ),
     *("solved", "accuracy", "acc", "exact_match", "grade", "rating", "f1", "win"),
-    *("verdict", "result", "outcome", "status", "judgement", "judgment", "label", "value"),
+    *(
+        "verdict",
+        "result",
+        "outcome",
+        "status",
+        "judgement",
+        "judgment",
+        "label",
+        "value",
+    ),
 )
 _WORDS: Final[dict[str, float | None]] = {
-    **dict.fromkeys(("pass", "passed", "correct", "true", "yes", "success", "succeeded"), 1),
-    **dict.fromkeys(("resolved", "solved", "right", "win", "won", "ok", "good", "c"), 1),
-    **dict.fromkeys(("fail", "failed", "failure", "incorrect", "wrong", "false", "no"), 0),
+    **dict.fromkeys(
+        ("pass", "passed", "correct", "true", "yes", "success", "succeeded"), 1
+    ),
+    **dict.fromkeys(
+        ("resolved", "solved", "right", "win", "won", "ok", "good", "c"), 1
+    ),
+    **dict.fromkeys(
+        ("fail", "failed", "failure", "incorrect", "wrong", "false", "no"), 0
+    ),
     **dict.fromkeys(("unresolved", "unsolved", "loss", "lose", "lost", "bad", "i"), 0),
     **dict.fromkeys(("tie", "draw", "partial", "partially correct", "p"), 0.5),
-    **dict.fromkeys(("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None),
+    **dict.fromkeys(
+        ("error", "errored", "timeout", "skipped", "invalid", "n/a", "na", ""), None
+    ),
     **dict.fromkeys(("incomplete", "missing"), None),
 }
 _ROWS: Final = 1000  # examined
 _DEPTH: Final = 3  # of the examined keys
 _LONG: Final = 5  # least entries of an object of bare numbers that is taken for tasks
-_LISTED: Final = 10  # different whole numbers that may be a reward; more are identifiers
+_LISTED: Final = (
+    10  # different whole numbers that may be a reward; more are identifiers
+)
 _FEW: Final = 20  # different values of an agent, or of a metric's name
 _TIMES: Final = 9e8  # seconds since 1970 are larger
 _names_no_reward: Final = re.compile(
@@ -63,7 +137,9 @@ _names_no_reward: Final = re.compile(
     r"duration|latency|seconds|secs|ms|s|cost|usd|price|version|year)$",
     re.IGNORECASE,
 ).search
-_is_numeric_cell = re.compile(r"\s*(-?\d+(\.\d*)?|true|false)\s*", re.IGNORECASE).fullmatch
+_is_numeric_cell = re.compile(
+    r"\s*(-?\d+(\.\d*)?|true|false)\s*", re.IGNORECASE
+).fullmatch
 
 
 @record
@@ -72,8 +148,14 @@ class Proposal:
 
     spec: RolloutsSpec
     reasons: tuple[str, ...] = ()  # one line each, with a second choice if there is one
-    worth: tuple[bool, bool, int] = (False, False, 0)  # has a reward, has a task, its rows
-    reward: str | None = None  # the path of the likeliest one, also where `spec` does not name it
+    worth: tuple[bool, bool, int] = (
+        False,
+        False,
+        0,
+    )  # has a reward, has a task, its rows
+    reward: str | None = (
+        None  # the path of the likeliest one, also where `spec` does not name it
+    )
 
     @property
     def keys(self) -> dict[str, Any]:
@@ -94,14 +176,18 @@ def propose(pattern: str, base: Path) -> Proposal | None:
         spec = RolloutsSpec(path=(pattern,), **shape)
         with suppress(EvalMetricsError):
             rows = [row for _, row in islice(records(spec, base), _ROWS)]
-            proposals += [_proposal(spec, rows, [reason] if reason else [])] if rows else []
+            proposals += (
+                [_proposal(spec, rows, [reason] if reason else [])] if rows else []
+            )
     return max(proposals, key=lambda proposal: proposal.worth, default=None)
 
 
 # -- where the rows are ----------------------------------------------------------------------
 
 
-def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any], str]]:
+def _shapes(
+    first: PlacedRow | list[Any] | None,
+) -> Iterator[tuple[dict[str, Any], str]]:
     """Yield the shapes that a file may have, each with its reason."""
     yield {}, ""
     if isinstance(first, PlacedRow):
@@ -112,7 +198,9 @@ def _shapes(first: PlacedRow | list[Any] | None) -> Iterator[tuple[dict[str, Any
         yield from _lists_inside(first, "")
 
 
-def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) -> Iterator[Any]:
+def _shapes_of_object(
+    value: Mapping[str, Any], path: str = "", depth: int = 1
+) -> Iterator[Any]:
     if _are_runs(list(value.values())):
         keyed = "id" if isinstance(next(iter(value.values())), dict) else None
         runs = {"rows": f"{path}.*" if path else "*", "keyed": keyed}
@@ -126,10 +214,16 @@ def _shapes_of_object(value: Mapping[str, Any], path: str = "", depth: int = 1) 
             continue
         below = f"{path}.{key}" if path else key
         if _is_objects(each):
-            yield {"rows": below}, f"rows: the {many(len(each), 'object')} of the list {below!r}"
+            yield (
+                {"rows": below},
+                f"rows: the {many(len(each), 'object')} of the list {below!r}",
+            )
             yield from _lists_inside(each, f"{below}.")
         elif isinstance(each, list) and each and isinstance(value.get("columns"), list):
-            yield {"rows": below}, f"rows: the {many(len(each), 'line')} of the table {below!r}"
+            yield (
+                {"rows": below},
+                f"rows: the {many(len(each), 'line')} of the table {below!r}",
+            )
         elif isinstance(each, dict) and depth < _DEPTH:
             yield from _shapes_of_object(each, below, depth + 1)
 
@@ -145,7 +239,11 @@ def _keyed(inner: Sequence[Any]) -> str:
 
 def _are_runs(values: Sequence[Any]) -> bool:
     """Check whether values are runs of several agents: lists or objects with the same tasks."""
-    ids = [_ids_in(value) for value in values] if 1 < len(values) <= _FEW else [set[str]()]
+    ids = (
+        [_ids_in(value) for value in values]
+        if 1 < len(values) <= _FEW
+        else [set[str]()]
+    )
     shared, most = len(set.intersection(*ids)), max(map(len, ids))
     return all(ids) and most >= len(values) and 2 * shared >= most
 
@@ -168,7 +266,11 @@ def _lists_inside(rows: Sequence[Any], above: str) -> Iterator[Any]:
 
 
 def _is_objects(value: Any) -> bool:
-    return isinstance(value, list) and bool(value) and all(isinstance(x, dict) for x in value)
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(x, dict) for x in value)
+    )
 
 
 def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
@@ -185,7 +287,9 @@ def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
 # -- what the fields are ---------------------------------------------------------------------
 
 
-def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list[str]) -> Proposal:
+def _proposal(
+    spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list[str]
+) -> Proposal:
     """Choose the fields of rows."""
     columns: dict[str, list[Any]] = {}
     for number, row in enumerate(rows):
@@ -197,7 +301,9 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
         lines.append(f"each line is one score: {pivot.name!r} has {len(names)} names")
         lines.append(_reason("reward", names[:2]))
         of_first = [name == names[0] for name in columns[pivot.name]]
-        task = _task({path: [*compress(c, of_first)] for path, c in columns.items()}, lines)
+        task = _task(
+            {path: [*compress(c, of_first)] for path, c in columns.items()}, lines
+        )
         task = task or pivot.by[0]
         task = task if task == pivot.by[0] else f"_line.{task}"
         spec = replace(spec, pivot=pivot, fields=FieldMap(task=task, reward=names[0]))
@@ -212,7 +318,9 @@ def _proposal(spec: RolloutsSpec, rows: Sequence[Mapping[str, Any]], lines: list
         agent, why = "_parent._key", "the name of the run"
     reward, words = _reward(columns, {task, sample, agent}, lines)
     question = next(iter(by_name(columns, _QUESTION)), None)
-    is_default = reward is not None and "." not in reward and not words and spec.keyed is None
+    is_default = (
+        reward is not None and "." not in reward and not words and spec.keyed is None
+    )
     fields = FieldMap(
         task=None if spec.keyed else task,
         sample=sample,
@@ -242,8 +350,14 @@ def _flattened(
 
 def _fitting(columns: Columns, fits: Callable[[Any], bool]) -> Columns:
     """Keep the columns that have values, all of which fit."""
-    given = {path: [v for v in column if v is not None] for path, column in columns.items()}
-    return {p: columns[p] for p, values in given.items() if values and all(map(fits, values))}
+    given = {
+        path: [v for v in column if v is not None] for path, column in columns.items()
+    }
+    return {
+        p: columns[p]
+        for p, values in given.items()
+        if values and all(map(fits, values))
+    }
 
 
 def by_name(paths: Iterable[str], names: Sequence[str]) -> list[str]:
@@ -274,17 +388,25 @@ def _task(columns: Columns, lines: list[str]) -> str | None:
         if None not in column and (_distinct(column) > 1 or len(column) == 1)
     }
     paths = by_name(filled, _TASK)
-    paths += [path for path in filled if path not in paths and re.search("(_id|Id|ID)$", path)]
+    paths += [
+        path for path in filled if path not in paths and re.search("(_id|Id|ID)$", path)
+    ]
     paths += by_name(filled, (*_QUESTION, "case", "name"))
     own = {path for path, column in filled.items() if _distinct(column) == len(column)}
     again = {path for path, column in filled.items() if _recurs(column)}
     if not paths:  # the first text of its own, or that comes back
-        paths = [p for p, column in filled.items() if p in own | again and type(column[0]) is str]
+        paths = [
+            p
+            for p, column in filled.items()
+            if p in own | again and type(column[0]) is str
+        ]
     if not paths:
         return None
     # a question that recurs is a better task than an id that is unique to each row
     if by_name(paths[:1], _ROW_IDS) and paths[0] in own:
-        paths = [*dict.fromkeys([*[path for path in paths if path in again][:1], *paths])]
+        paths = [
+            *dict.fromkeys([*[path for path in paths if path in again][:1], *paths])
+        ]
     column = filled[paths[0]]
     why = f"{many(_distinct(column), 'value')} in {many(len(column), 'row')}"
     lines.append(_reason("task", paths[:2], why))
@@ -295,10 +417,17 @@ def _sample(columns: Columns, task: str, lines: list[str]) -> str | None:
     for path in by_name(columns, _SAMPLE):
         texts = list(map(str, columns[path]))
         attempts = {
-            (str(id_), text) for id_, text in zip(columns.get(task, ()), texts, strict=False)
+            (str(id_), text)
+            for id_, text in zip(columns.get(task, ()), texts, strict=False)
         }
-        if path != task and len(attempts) == len(texts) and all(map(str.isdecimal, texts)):
-            lines.append(_reason("sample", [path], "which tells the rows of a task apart"))
+        if (
+            path != task
+            and len(attempts) == len(texts)
+            and all(map(str.isdecimal, texts))
+        ):
+            lines.append(
+                _reason("sample", [path], "which tells the rows of a task apart")
+            )
             return path
     return None
 
@@ -320,7 +449,8 @@ def _reward(
     numbers = [
         path
         for path, column in _fitting(columns, _is_number).items()
-        if may_be_reward(path, column) and (path[:7] != "_parent" or _distinct(column) > 1)
+        if may_be_reward(path, column)
+        and (path[:7] != "_parent" or _distinct(column) > 1)
     ]
     words = {
         path: {str(v): _worth(path, v) for v in column if v is not None}
@@ -333,7 +463,9 @@ def _reward(
     paths = [*dict.fromkeys([*named, *sorted(paths, key=less_is_better)])]
     if not paths:
         return None, {}
-    lines.append(_reason("reward", paths[:3], "by its name" if named else "by its values"))
+    lines.append(
+        _reason("reward", paths[:3], "by its name" if named else "by its values")
+    )
     return paths[0], words.get(paths[0], {})
 
 
@@ -351,10 +483,14 @@ def _word(value: Any) -> str:
 def may_be_reward(name: str, column: Sequence[Any]) -> bool:
     """Return whether numbers may be a reward: no identifiers, times, counts or costs."""
     values = [value for value in column if value is not None]
-    if _names_no_reward(name) or any(isinstance(v, int | float) and v > _TIMES for v in values):
+    if _names_no_reward(name) or any(
+        isinstance(v, int | float) and v > _TIMES for v in values
+    ):
         return False
     different = len(values) > _LISTED and len(set(values)) == len(values)
-    return not (different and all(type(value) is int for value in values))  # as identifiers are
+    return not (
+        different and all(type(value) is int for value in values)
+    )  # as identifiers are
 
 
 def _pivot(columns: Columns) -> PivotSpec | None:

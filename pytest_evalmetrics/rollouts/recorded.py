@@ -34,34 +34,42 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
 
-    Reader: TypeAlias = Callable[[Sequence[RolloutFile], str | None, Request], RolloutTable | None]
+    Reader: TypeAlias = Callable[
+        [Sequence[RolloutFile], str | None, Request], RolloutTable | None
+    ]
 
 
 TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
 
 
-def rollout_files(spec: FilesSpec, base: Path, *, fetch: bool = True) -> list[RolloutFile]:
+def rollout_files(
+    spec: FilesSpec, base: Path, *, fetch: bool = True
+) -> list[RolloutFile]:
     """Find the files that are read, in their order; a folder may be a file to its format."""
     if spec.inline:
         data = json.dumps(spec.inline).encode()
         return [RolloutFile(base / "dataset", "dataset", data=data)]
 
     def takes(folder: Path) -> bool:
-        from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - only for a folder
+        from pytest_evalmetrics.rollouts import harbor  # only for a folder
 
-        return spec.format == "harbor" or (spec.format is None and harbor.is_trials_folder(folder))
+        return spec.format == "harbor" or (
+            spec.format is None and harbor.is_trials_folder(folder)
+        )
 
     files = find_files(spec.path, base, takes=takes, fetch=fetch)
     if all(file.path.name != "result.json" for file in files):
         return files
-    from pytest_evalmetrics.rollouts import harbor  # noqa: PLC0415 - a job's result, it seems
+    from pytest_evalmetrics.rollouts import harbor  # a job's result, it seems
 
     return harbor.jobs_as_folders(files)
 
 
 def find_loader(name: str | None, source: Source) -> LoaderFactory:
     """Find the loader of a format; one is recognised by the file's content without a name."""
-    loader: LoaderFactory = recognise(source).load() if name is None else loaders.find(name).target
+    loader: LoaderFactory = (
+        recognise(source).load() if name is None else loaders.find(name).target
+    )
     return loader
 
 
@@ -93,7 +101,7 @@ def _opened(
     """Open files one after the other, each with its loader; it must not change until the next."""
     shape = None
     if spec.shaped:
-        from pytest_evalmetrics.rollouts.shape import Shape  # noqa: PLC0415 - rarely
+        from pytest_evalmetrics.rollouts.shape import Shape  # rarely
 
         shape = Shape(cast("RolloutsSpec", spec), base, request)
     used: dict[LoaderFactory, Loader] = {}
@@ -119,7 +127,9 @@ def load(
 ) -> RolloutTable:
     """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
-    return _load(spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader)
+    return _load(
+        spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader
+    )
 
 
 def load_dataset(
@@ -135,8 +145,12 @@ def load_dataset(
     fields = _fields(spec)
     if fields.task is None:
         _, first = next(records(spec, base), ("", {}))
-        fields = replace(fields, task=next((key for key in TASK_KEYS if key in first), None))
-    request = Request(fields, tuple(scores), tuple(categories), by_position=fields.task is None)
+        fields = replace(
+            fields, task=next((key for key in TASK_KEYS if key in first), None)
+        )
+    request = Request(
+        fields, tuple(scores), tuple(categories), by_position=fields.task is None
+    )
     return _load(spec, base, request, reader)
 
 
@@ -149,12 +163,17 @@ def _fields(spec: FilesSpec) -> FieldMap:
     task = fields.task or shaped.keyed or ("id" if shaped.lists is not None else None)
     if task is None and shaped.pivot is not None and len(shaped.pivot.by) == 1:
         task = shaped.pivot.by[0]
-    scores = {name: name if name in shaped.map else path for name, path in fields.scores.items()}
+    scores = {
+        name: name if name in shaped.map else path
+        for name, path in fields.scores.items()
+    }
     reward = "reward" if "reward" in shaped.map else fields.reward
     return replace(fields, task=task, reward=reward, scores=scores)
 
 
-def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) -> RolloutTable:
+def _load(
+    spec: FilesSpec, base: Path, request: Request, reader: Reader | None
+) -> RolloutTable:
     base = absolute(base)
     with collector_paused():
         if reader is not None and not spec.inline and not spec.shaped:
@@ -163,7 +182,7 @@ def _load(spec: FilesSpec, base: Path, request: Request, reader: Reader | None) 
                 return table
         files = rollout_files(spec, base)
         if is_large(files) and not spec.shaped:
-            from pytest_evalmetrics.rollouts.large import read_large  # noqa: PLC0415 - rarely
+            from pytest_evalmetrics.rollouts.large import read_large  # rarely
 
             table = read_large(files, spec.format, request)
             if table is not None:
@@ -177,7 +196,11 @@ def _copies(files: Sequence[RolloutFile], table: RolloutTable) -> Iterator[str]:
     alike = Counter((source.rows, source.size) for source in table.sources)
     first = {file.shown: file.shown for file in files}  # by name, then by digest too
     for file, source in zip(files, table.sources, strict=False):
-        keys = [file.shown.removesuffix(end) for end in (".gz", ".zst") if file.shown.endswith(end)]
+        keys = [
+            file.shown.removesuffix(end)
+            for end in (".gz", ".zst")
+            if file.shown.endswith(end)
+        ]
         if alike[source.rows, source.size] > 1 and file.path.is_file():
             with file.path.open("rb") as stream:
                 keys.append(file_digest(stream, "blake2b").hexdigest())
@@ -204,7 +227,9 @@ def _read_in_order(
                 hint="is it whole, and of the format it is taken for? `format:` forces another",
             ) from error
         if not rows:
-            raise source.error("the file holds no row", hint="did the run that writes it fail?")
+            raise source.error(
+                "the file holds no row", hint="did the run that writes it fail?"
+            )
     built = table.build()
     if spec.shaped:
         built = replace(built, notes=(*built.notes, *cast("Shape", loader).finish()))

@@ -15,7 +15,14 @@ from typing import TYPE_CHECKING, Any, Final
 from urllib.parse import urlsplit
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.source import BOM, ENOUGH, SPACE, RolloutFile, Source, shortened
+from pytest_evalmetrics.rollouts.source import (
+    BOM,
+    ENOUGH,
+    SPACE,
+    RolloutFile,
+    Source,
+    shortened,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -23,7 +30,12 @@ if TYPE_CHECKING:
 _EXTRAS: Final = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "hf": "hf"}
 WEB: Final = ("http", "https")
 # errors of fsspec's libraries, which share no class
-_CUT: Final = ("ClientPayload", "IncompleteRead", "ServerDisconnected", "ResponseStreaming")
+_CUT: Final = (
+    "ClientPayload",
+    "IncompleteRead",
+    "ServerDisconnected",
+    "ResponseStreaming",
+)
 _UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
     "ClientProxy": (
         "the proxy can't be reached",
@@ -46,7 +58,20 @@ _UNREACHABLE: Final = {  # aiohttp's errors, the special ones first
 _secret = re.compile(r"(?<=://)[^/@\s]+@|\?[^\s'\")]*").sub
 # others may fetch a whole file for each of its parts, or lie in this process alone
 _RANGED: Final = frozenset(
-    {*WEB, "s3", "s3a", "gs", "gcs", "hf", "az", "abfs", "abfss", "adl", "file", "local"}
+    {
+        *WEB,
+        "s3",
+        "s3a",
+        "gs",
+        "gcs",
+        "hf",
+        "az",
+        "abfs",
+        "abfss",
+        "adl",
+        "file",
+        "local",
+    }
 )
 _PEEKED: Final = 1 << 16  # bytes in which the end of a line is looked for at a time
 
@@ -80,16 +105,21 @@ def _explained(url: str) -> Iterator[None]:
 
 def system_of(url: str) -> tuple[Any, str]:
     """Make a file system of fsspec, and give the path in it that a URL names."""
-    import fsspec  # noqa: PLC0415 - an extra, and only where a file lies elsewhere
+    import fsspec  # an extra, and only where a file lies elsewhere
 
     options: dict[str, Any] = {"skip_instance_cache": True, "use_listings_cache": False}
     if urlsplit(url).scheme in WEB:
-        options = {"skip_instance_cache": True, "client_kwargs": {"trust_env": True}}  # proxies
+        options = {
+            "skip_instance_cache": True,
+            "client_kwargs": {"trust_env": True},
+        }  # proxies
     system, path = fsspec.core.url_to_fs(url, **options)
     return system, str(path)
 
 
-_cached_system = lru_cache(maxsize=1)(system_of)  # the parts of a file come one after the other
+_cached_system = lru_cache(maxsize=1)(
+    system_of
+)  # the parts of a file come one after the other
 
 
 def _files(system: Any, path: str, url: str) -> Iterator[tuple[str, RolloutFile]]:
@@ -140,29 +170,45 @@ def _explanation(shown: str, error: Exception) -> tuple[str, str | None]:
             "from where the tools of this place keep them"
         )
         return f"access is denied: {_message(cause if denied else error)}", hint
-    if isinstance(error, FileNotFoundError) and (cause is error or status in (404, 410)):
+    if isinstance(error, FileNotFoundError) and (
+        cause is error or status in (404, 410)
+    ):
         return "there is no such file", None
     is_cut = kind.startswith(_CUT) or type(error).__name__.startswith(_CUT)
     if is_cut or isinstance(error, ConnectionResetError):
-        what = f"the connection was closed before all of it had arrived: {_message(cause)}"
+        what = (
+            f"the connection was closed before all of it had arrived: {_message(cause)}"
+        )
         return what, "try again; or copy the file here, and name the copy"
-    if isinstance(cause, ValueError) and shown.startswith(WEB):  # also UnicodeError, InvalidURL
-        return f"this is not a valid URL: {_message(cause)}", "is its host spelled right?"
+    if isinstance(cause, ValueError) and shown.startswith(
+        WEB
+    ):  # also UnicodeError, InvalidURL
+        return (
+            f"this is not a valid URL: {_message(cause)}",
+            "is its host spelled right?",
+        )
     what, hint = next(
         (texts for name, texts in _UNREACHABLE.items() if kind.startswith(name)),
-        ("this can't be fetched", "is the place reachable from here, and the name right?"),
+        (
+            "this can't be fetched",
+            "is the place reachable from here, and the name right?",
+        ),
     )
     return f"{what}: {_message(cause)}", hint
 
 
 def _message(error: Exception) -> str:
-    return shortened(" ".join(_secret("", str(error)).split()) or type(error).__name__, 200)
+    return shortened(
+        " ".join(_secret("", str(error)).split()) or type(error).__name__, 200
+    )
 
 
 def _must_be_whole(shown: str, arrived: int, size: int) -> None:
     if arrived != size:
         hint = "was the connection cut, or is the file being written? try again"
-        raise DataError(f"only {arrived} of {size} bytes arrived", file=shown, hint=hint)
+        raise DataError(
+            f"only {arrived} of {size} bytes arrived", file=shown, hint=hint
+        )
 
 
 def look(file: RolloutFile) -> Source | None:
@@ -200,10 +246,14 @@ def line_ends(source: Source, size: int) -> list[int]:
         stops = [min(start + peeked, total) for start in starts]
         with _explained(url):
             system, path = _cached_system(url)
-            texts = system.cat_ranges([path] * len(starts), starts, stops, on_error="raise")
+            texts = system.cat_ranges(
+                [path] * len(starts), starts, stops, on_error="raise"
+            )
         longer = []
         following = [*starts[1:], total]
-        for start, stop, text, after in zip(starts, stops, texts, following, strict=True):
+        for start, stop, text, after in zip(
+            starts, stops, texts, following, strict=True
+        ):
             _must_be_whole(source.shown, len(text), stop - start)
             if end := text.find(b"\n") + 1:
                 ends.add(start + end)

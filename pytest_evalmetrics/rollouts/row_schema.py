@@ -40,7 +40,9 @@ class Node:
     whole: bool = False  # is read as text
     ignored: bool = False
     kinds: int = 0  # of the values so far
-    not_number: tuple[int, int] | None = None  # where text, an object or a list was first
+    not_number: tuple[int, int] | None = (
+        None  # where text, an object or a list was first
+    )
     fields: dict[str, Node] = dataclass_field(default_factory=dict)
     items: dict[int, Node] = dataclass_field(default_factory=dict)
 
@@ -120,7 +122,9 @@ class Decoder(msgspec.Struct, frozen=True):
             yield place, columns[field]
         for decoder, field in self.inner:
             struct, blank = decoder.struct, decoder.blank
-            yield from decoder.values([o if type(o) is struct else blank for o in columns[field]])
+            yield from decoder.values(
+                [o if type(o) is struct else blank for o in columns[field]]
+            )
 
 
 def _type_of(node: Node) -> tuple[Any, Decoder | None]:
@@ -140,7 +144,9 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
         last = max(node.items, default=-1)
         items = {f"f{i}": node.items.get(i) for i in range(last + 1)}
         is_object = node.kinds & OBJECT
-        decoder = object_decoder(node) if is_object else _decoder(items, array_like=True)
+        decoder = (
+            object_decoder(node) if is_object else _decoder(items, array_like=True)
+        )
         return decoder.struct | union, decoder
     if node.kinds & OBJECT and node.kinds & LIST:  # no union can hold two structs
         return _Skipped | list[msgspec.Raw] | union, None
@@ -160,7 +166,9 @@ def object_decoder(node: Node) -> Decoder:
 
 
 def _decoder(
-    members: Mapping[str, Node | None], rename: Mapping[str, str] | None = None, **options: bool
+    members: Mapping[str, Node | None],
+    rename: Mapping[str, str] | None = None,
+    **options: bool,
 ) -> Decoder:
     fields: list[tuple[str, Any]] = []
     wanted, inner = [], []
@@ -183,7 +191,13 @@ _json_decoder = lru_cache(maxsize=256)(msgspec.json.Decoder)
 
 @lru_cache(maxsize=256)
 def _struct(
-    fields: tuple[tuple[str, Any], ...], rename: tuple[tuple[str, str], ...], **options: Any
+    fields: tuple[tuple[str, Any], ...],
+    rename: tuple[tuple[str, str], ...],
+    **options: Any,
 ) -> type[msgspec.Struct]:
-    defaults = [(name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields]
-    return msgspec.defstruct("_Row", defaults, gc=False, rename=dict(rename) or None, **options)
+    defaults = [
+        (name, kind, _NULL if kind is msgspec.Raw else None) for name, kind in fields
+    ]
+    return msgspec.defstruct(
+        "_Row", defaults, gc=False, rename=dict(rename) or None, **options
+    )

@@ -22,8 +22,20 @@ from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
 from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
-from pytest_evalmetrics.rollouts.source import Source, SourceRow, find_files, open_source, short
-from pytest_evalmetrics.spec.sources import FieldMap, JoinSpec, PivotSpec, RolloutsSpec, ShapeSpec
+from pytest_evalmetrics.rollouts.source import (
+    Source,
+    SourceRow,
+    find_files,
+    open_source,
+    short,
+)
+from pytest_evalmetrics.spec.sources import (
+    FieldMap,
+    JoinSpec,
+    PivotSpec,
+    RolloutsSpec,
+    ShapeSpec,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -68,7 +80,9 @@ def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
             yield PlacedRow(line.place, parse(line, source), source.at(line.place))
         return
     document = read_document(source)
-    yield PlacedRow(1, document, source.at(1)) if isinstance(document, dict) else document
+    yield (
+        PlacedRow(1, document, source.at(1)) if isinstance(document, dict) else document
+    )
 
 
 def _is_lines(source: Source) -> bool:
@@ -93,7 +107,9 @@ def _cell(cell: str) -> Any:
 
 def _viewed(source: Source, spec: ShapeSpec) -> Source:
     """Count places by row, or by line if rows are lines of the file."""
-    of_rows = bool(spec.rows or spec.keyed or spec.lists or spec.pivot) or source.is_array
+    of_rows = (
+        bool(spec.rows or spec.keyed or spec.lists or spec.pivot) or source.is_array
+    )
     is_text = source.head[:1] != b"{"
     by_line = not of_rows and (is_text or _is_lines(source))
     return replace(source, counts="line" if by_line else "row")
@@ -132,7 +148,9 @@ class Shape:
                 row = SourceRow(placed.place, line, memoryview(b""))
                 parsed[index], _ = self._columns.learn(placed.value, row, source)
             places = np.array([row.place for row in batch], np.int64)
-            chunk = self._columns.chunk(Values(places, {}, lambda _: None, parsed=parsed))
+            chunk = self._columns.chunk(
+                Values(places, {}, lambda _: None, parsed=parsed)
+            )
             yield replace(chunk, notes=tuple(notes), ruler=self._ruler())
             notes.clear()
 
@@ -145,7 +163,9 @@ class Shape:
         for name in self._spec.map:
             if name not in self._mapped:
                 path = self._path_of(name)
-                raise ShapeError(f"map: {name}: no row has a value at {path!r}", key=("map", name))
+                raise ShapeError(
+                    f"map: {name}: no row has a value at {path!r}", key=("map", name)
+                )
         return () if self._partners is None else self._partners.unused()
 
     def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
@@ -154,7 +174,11 @@ class Shape:
             rows = self._partners.joined(rows, notes)
         task = self._task
         some = rows[:_BATCH]
-        if task is not None and some and all(lookup(row.value, task) is None for row in some):
+        if (
+            task is not None
+            and some
+            and all(lookup(row.value, task) is None for row in some)
+        ):
             raise _no_path(task, rows, source.shown, "fields", "task")
         for row in rows:
             if self._spec.map:
@@ -178,13 +202,17 @@ class Shape:
                 guess = did_you_mean(text, points, what="it has")
                 entry = f"map: {{{name}: {{{json.dumps(text)[:60]}: null}}}}"
                 hint = f"add it, or null where it is none: {entry}"
-                raise _error(row.at, ("map", name), f"no number for {short(text)}; {guess}", hint)
+                raise _error(
+                    row.at, ("map", name), f"no number for {short(text)}; {guess}", hint
+                )
             numbers[name] = points[text]
         return numbers
 
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
         """List the numbers behind texts, which are part of what measures."""
-        tables = [(f"map {name}", name, points) for name, points in self._spec.map.items()]
+        tables = [
+            (f"map {name}", name, points) for name, points in self._spec.map.items()
+        ]
         if self._spec.lists is not None:
             tables.append(("lists", "reward", self._spec.lists))
         ruler = []
@@ -200,7 +228,9 @@ class Shape:
 class _Rows:
     """The rows of one file: found, then filtered, then put together."""
 
-    def __init__(self, source: Source, spec: ShapeSpec, notes: list[str], *key: str) -> None:
+    def __init__(
+        self, source: Source, spec: ShapeSpec, notes: list[str], *key: str
+    ) -> None:
         self._source = source
         self._spec = spec
         self._notes = notes
@@ -214,7 +244,9 @@ class _Rows:
         spec = self._spec
         rows: list[PlacedRow] = []
         for document in documents(self._source):
-            if isinstance(document, PlacedRow) and not (spec.rows or spec.keyed or spec.lists):
+            if isinstance(document, PlacedRow) and not (
+                spec.rows or spec.keyed or spec.lists
+            ):
                 rows.append(document)
                 continue
             value = document.value if isinstance(document, PlacedRow) else document
@@ -224,7 +256,9 @@ class _Rows:
                 for row in self._listed(inner):
                     around = {_PARENT: parent} if parent else {}
                     place = len(rows) + 1
-                    rows.append(PlacedRow(place, {**around, **row}, self._source.at(place)))
+                    rows.append(
+                        PlacedRow(place, {**around, **row}, self._source.at(place))
+                    )
         for path, accepted in spec.where.items():
             rows = self._filtered(rows, path, {_text(value) for value in accepted})
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
@@ -237,7 +271,9 @@ class _Rows:
         if not path:
             yield value, parent
         elif (path == "*" or path.startswith("*.")) and isinstance(value, dict | list):
-            for name, each in value.items() if isinstance(value, dict) else enumerate(value):
+            for name, each in (
+                value.items() if isinstance(value, dict) else enumerate(value)
+            ):
                 inner, around = each, parent
                 if isinstance(value, dict) and isinstance(each, dict) and not keyed:
                     inner = {_KEY: name, **each}
@@ -246,7 +282,9 @@ class _Rows:
                 yield from self._inner(inner, path[2:], around)
         elif isinstance(value, dict):
             ends = [len(path), *(i for i, sign in enumerate(path) if sign == ".")]
-            end = next((end for end in sorted(ends, reverse=True) if path[:end] in value), None)
+            end = next(
+                (end for end in sorted(ends, reverse=True) if path[:end] in value), None
+            )
             if end is None:
                 guess = did_you_mean(path, value, what="there is")
                 raise self._error(f"there is no {path!r} here; {guess}", "rows")
@@ -262,13 +300,19 @@ class _Rows:
 
     def _table(self, rows: Any, columns: Any) -> Any:
         """Turn the lists of a table's cells into objects, by the names of its columns."""
-        lists = isinstance(rows, list) and rows and all(isinstance(row, list) for row in rows)
+        lists = (
+            isinstance(rows, list)
+            and rows
+            and all(isinstance(row, list) for row in rows)
+        )
         if not lists or not isinstance(columns, list):
             return rows
         for number, row in enumerate(rows, 1):
             if len(row) != len(columns):
                 cells, width = many(len(row), "cell"), many(len(columns), "column")
-                raise self._error(f"row {number} has {cells}, and the table {width}", "rows")
+                raise self._error(
+                    f"row {number} has {cells}, and the table {width}", "rows"
+                )
         names = list(map(_text, columns))
         if len(set(names)) < len(names):
             raise self._error("two columns of the table have one name", "rows")
@@ -287,25 +331,35 @@ class _Rows:
                 listed = [{}]  # the enclosing object is a task all the same
             for number, each in enumerate(listed, 1):
                 if not isinstance(each, dict):
-                    message = f"row {number} is {short(_text(each))}; expected an object"
-                    hint = "lists of ids are read by lists:, numbers behind ids by keyed:"
+                    message = (
+                        f"row {number} is {short(_text(each))}; expected an object"
+                    )
+                    hint = (
+                        "lists of ids are read by lists:, numbers behind ids by keyed:"
+                    )
                     raise self._error(message, "rows", hint=hint)
                 yield each
 
     def _of_keys(self, value: Any, field: str) -> Iterator[dict[str, Any]]:
         if not isinstance(value, dict):
             what = "a list" if isinstance(value, list) else short(_text(value))
-            raise self._error(f"is for an object with ids as its keys; found {what}", "keyed")
+            raise self._error(
+                f"is for an object with ids as its keys; found {what}", "keyed"
+            )
         for name, under in value.items():
             for each in (under or [{}]) if isinstance(under, list) else [under]:
                 row = dict(each) if isinstance(each, dict) else {"value": each}
                 if _text(row.setdefault(field, name)) != name:
                     own = f"a field {field!r} of its own, {short(_text(row[field]))}"
                     message = f"what is under {short(name)} has {own}"
-                    raise self._error(message, "keyed", hint="choose another name for the keys")
+                    raise self._error(
+                        message, "keyed", hint="choose another name for the keys"
+                    )
                 yield row
 
-    def _of_lists(self, value: Any, lists: Mapping[str, float | None]) -> Iterator[dict[str, Any]]:
+    def _of_lists(
+        self, value: Any, lists: Mapping[str, float | None]
+    ) -> Iterator[dict[str, Any]]:
         if not isinstance(value, dict):
             raise self._error(f"is for an object; found {short(_text(value))}", "lists")
         ids = {
@@ -317,21 +371,31 @@ class _Rows:
         for name, reward in lists.items():
             if name not in ids:
                 guess = did_you_mean(name, ids, what="there are")
-                raise self._error(f"no list of ids is named {name!r}; {guess}", "lists", name)
+                raise self._error(
+                    f"no list of ids is named {name!r}; {guess}", "lists", name
+                )
             for item in ids[name]:
                 if item in homes:
                     also = f"and in {name}" if homes[item] != name else "twice"
-                    raise self._error(f"{item!r} is in {homes[item]} {also}", "lists", name)
+                    raise self._error(
+                        f"{item!r} is in {homes[item]} {also}", "lists", name
+                    )
                 homes[item] = name
                 yield {"id": item, "reward": reward, "list": name}
         for name, items in ids.items():
             others = [item for item in items if item not in homes]
             if others and (name.endswith("_ids") or len(others) < len(items)):
-                message = f"{name} has {many(len(others), 'id')} of no list that is named"
+                message = (
+                    f"{name} has {many(len(others), 'id')} of no list that is named"
+                )
                 hint = f"name their list, or say what they are worth: lists: {{{name}: null}}"
-                raise self._error(f"{message}, such as {others[0]!r}", "lists", hint=hint)
+                raise self._error(
+                    f"{message}, such as {others[0]!r}", "lists", hint=hint
+                )
 
-    def _filtered(self, rows: list[PlacedRow], path: str, accepted: set[str]) -> list[PlacedRow]:
+    def _filtered(
+        self, rows: list[PlacedRow], path: str, accepted: set[str]
+    ) -> list[PlacedRow]:
         texts = [_text(lookup(row.value, path)) for row in rows]
         if rows and set(texts) == {"null"} and "null" not in accepted:
             raise _no_path(path, rows, self._source.shown, *self._key, "where")
@@ -339,7 +403,9 @@ class _Rows:
         wanted = " or ".join(sorted(accepted))
         if rows and not kept:
             met = ", ".join(map(short, list(dict.fromkeys(texts))[:_LISTED]))
-            raise self._error(f"no row has {wanted} at {path!r}; there is {met}", "where", path)
+            raise self._error(
+                f"no row has {wanted} at {path!r}; there is {met}", "where", path
+            )
         if len(kept) < len(rows):
             note = f"leaves out {len(rows) - len(kept)} of {many(len(rows), 'row')}"
             note += f", whose {path} is not {wanted}"
@@ -354,7 +420,9 @@ class _Rows:
         for row in rows:
             by = {path: _single(row, path, *key, "by") for path in pivot.by}
             group = tuple(map(_text, by.values()))
-            merged = groups.setdefault(group, structs.replace(row, value={**by, _LINE: row.value}))
+            merged = groups.setdefault(
+                group, structs.replace(row, value={**by, _LINE: row.value})
+            )
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
             name = _text(_single(row, pivot.name, *key, "name"))
@@ -375,7 +443,9 @@ class _Rows:
 def _attributes(value: Any) -> Any:
     """Make objects of OTLP's attributes, which are lists of {key:, value: {intValue: "1"}}."""
     if isinstance(value, list):
-        pairs = [isinstance(each, dict) and each.keys() == {"key", "value"} for each in value]
+        pairs = [
+            isinstance(each, dict) and each.keys() == {"key", "value"} for each in value
+        ]
         if value and all(pairs):
             return {each["key"]: _attribute(each["value"]) for each in value}
         return [_attributes(each) for each in value]
@@ -392,7 +462,9 @@ def _attribute(value: Any) -> Any:
         return int(inner)
     if kind in ("arrayValue", "kvlistValue") and isinstance(inner, dict):
         inner = _attributes(inner.get("values", []))
-        return [_attribute(each) for each in inner] if isinstance(inner, list) else inner
+        return (
+            [_attribute(each) for each in inner] if isinstance(inner, list) else inner
+        )
     return inner
 
 
@@ -491,11 +563,15 @@ def _single(row: PlacedRow, path: str, *key: str) -> Any:
     if value is None:
         raise _no_path(path, [row], row.at, *key)
     if isinstance(value, dict | list):
-        raise _error(row.at, key, f"{path!r} is {short(_text(value))}; expected text or a number")
+        raise _error(
+            row.at, key, f"{path!r} is {short(_text(value))}; expected text or a number"
+        )
     return value
 
 
-def _error(at: str, key: tuple[str, ...], message: str, hint: str | None = None) -> ShapeError:
+def _error(
+    at: str, key: tuple[str, ...], message: str, hint: str | None = None
+) -> ShapeError:
     """Create the error for a key of the benchmark file that does not fit a file or a row."""
     return ShapeError(f"{at}: {': '.join(key[:2])}: {message}", key=key, hint=hint)
 

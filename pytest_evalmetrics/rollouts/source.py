@@ -27,8 +27,13 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec import FieldMap
 
 ENOUGH: Final = 1 << 18  # bytes that suffice to detect a format
-LARGE: Final = 128 << 20  # bytes from which on a second process saves more than its start costs
-_UNPACKED: Final = {".gz": 4, ".zst": 4}  # times as much text as compressed bytes, about
+LARGE: Final = (
+    128 << 20
+)  # bytes from which on a second process saves more than its start costs
+_UNPACKED: Final = {
+    ".gz": 4,
+    ".zst": 4,
+}  # times as much text as compressed bytes, about
 _RELATIVE = "paths are relative to the folder of the benchmark file"
 _NAMES = 10  # of a folder in a message
 _is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
@@ -36,7 +41,9 @@ MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
 _MAX_ROW_BYTES: Final = 32 << 20
 _MAX_EXPANSION: Final = "EVALMETRICS_MAX_EXPANSION"
 _EXPANSION: Final = 100  # times the bytes on disk
-_ALWAYS_UNPACKED: Final = 256 << 20  # bytes that a file may expand to, however small it is
+_ALWAYS_UNPACKED: Final = (
+    256 << 20
+)  # bytes that a file may expand to, however small it is
 _KEY_DEPTH = 2  # of the keys that are of interest
 _json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
 BOM = b"\xef\xbb\xbf"
@@ -47,7 +54,9 @@ _ZSTD = b"\x28\xb5\x2f\xfd"
 _LFS = b"version https://git-lfs"
 _HTML = 20  # bytes that show a web page
 _KIND_NAMES: Final = {str: "text", list: "a list", dict: "an object", bool: "a boolean"}
-_WRITE_JSON_LINES = "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
+_WRITE_JSON_LINES = (
+    "write one JSON object per line (.jsonl, also .jsonl.gz or .jsonl.zst)"
+)
 _NOT_TEXT: tuple[tuple[bytes, str, str], ...] = (
     (b"PK\x03\x04", "this is a zip archive", f"unpack it, or {_WRITE_JSON_LINES}"),
     (b"PAR1", "this is a Parquet file", _WRITE_JSON_LINES),
@@ -88,7 +97,7 @@ def find_files(
     real = cache(os.path.realpath)  # of many files few folders
     for pattern in patterns:
         if _is_url(pattern):
-            from pytest_evalmetrics.rollouts import remote  # noqa: PLC0415 - takes an extra
+            from pytest_evalmetrics.rollouts import remote  # takes an extra
 
             for file in remote.find(pattern, fetch=fetch):
                 files.setdefault(file.shown if file.url else real(file.path), file)
@@ -126,7 +135,8 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     files = files or [anchor / m for m in matches if takes(anchor / m)]
     if matches and not files:
         raise DataError(
-            f"{pattern!r} matches only folders: {layout.listed(matches, _NAMES)}", hint=write_glob
+            f"{pattern!r} matches only folders: {layout.listed(matches, _NAMES)}",
+            hint=write_glob,
         )
     if not files:
         problem = f"{pattern!r} matches no file"
@@ -138,7 +148,9 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
 
 def _names_in(folder: Path, problem: str) -> list[str]:
     if not folder.is_dir():
-        raise DataError(f"{problem}: there is no folder {absolute(folder)}", hint=_RELATIVE)
+        raise DataError(
+            f"{problem}: there is no folder {absolute(folder)}", hint=_RELATIVE
+        )
     return sorted(os.listdir(folder))  # noqa: PTH208 - names, not paths
 
 
@@ -152,7 +164,9 @@ def _shown(path: Path, base: Path, *, absolute: bool) -> str:
     except ValueError:  # another drive
         return Path(text).as_posix()
     # an absolute path that leads elsewhere is easier to follow than a row of '..'
-    return (Path(text) if absolute and relative.parts[:1] == ("..",) else relative).as_posix()
+    return (
+        Path(text) if absolute and relative.parts[:1] == ("..",) else relative
+    ).as_posix()
 
 
 def is_large(files: Sequence[RolloutFile]) -> bool:
@@ -172,7 +186,9 @@ def is_large(files: Sequence[RolloutFile]) -> bool:
 
 def score_paths(fields: FieldMap) -> dict[str, str]:
     """Get the paths of the scores that ``fields:`` maps."""
-    return dict(fields.scores) | ({} if fields.reward is None else {"reward": fields.reward})
+    return dict(fields.scores) | (
+        {} if fields.reward is None else {"reward": fields.reward}
+    )
 
 
 def shortened(text: str, length: int = 40) -> str:
@@ -195,8 +211,12 @@ def whole_number_from_env(name: str, default: int, meaning: str) -> int:
     """Read a whole number from 1 that the environment may set."""
     text = os.environ.get(name, "").strip()
     if text and not (text.isascii() and text.isdecimal() and int(text)):
-        message = f"{name} is {text!r} in the environment; expected a whole number from 1"
-        raise DataError(message, hint=f"{meaning}: {name}={default or 1}, or leave it out")
+        message = (
+            f"{name} is {text!r} in the environment; expected a whole number from 1"
+        )
+        raise DataError(
+            message, hint=f"{meaning}: {name}={default or 1}, or leave it out"
+        )
     return int(text) if text else default
 
 
@@ -205,7 +225,9 @@ def max_row_bytes() -> int:
     return whole_number_from_env(MAX_ROW, _MAX_ROW_BYTES, "the most bytes of one row")
 
 
-def _unpacked(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None, shown: str) -> BinaryIO:
+def _unpacked(
+    raw: BinaryIO, packed: Literal["gzip", "zstd"] | None, shown: str
+) -> BinaryIO:
     """Decompress a file, unless it expands to far more bytes than rollouts do."""
     if packed is None:
         return raw
@@ -213,11 +235,13 @@ def _unpacked(raw: BinaryIO, packed: Literal["gzip", "zstd"] | None, shown: str)
         plain: Any = gzip.GzipFile(fileobj=raw)
     else:
         if sys.version_info >= (3, 14):
-            from compression import zstd  # noqa: PLC0415 - only where a file needs it
+            from compression import zstd  # only where a file needs it
         else:
-            from backports import zstd  # noqa: PLC0415 - only where a file needs it
+            from backports import zstd  # only where a file needs it
         plain = zstd.ZstdFile(raw)
-    return io.BufferedReader(_Bounded(plain, os.fstat(raw.fileno()).st_size, shown), ENOUGH)
+    return io.BufferedReader(
+        _Bounded(plain, os.fstat(raw.fileno()).st_size, shown), ENOUGH
+    )
 
 
 class _Bounded(io.RawIOBase):
@@ -335,8 +359,12 @@ class Source:
     url: str | None = None
     # the file's status before it was read; None if the file system has none
     stamp: tuple[int, ...] | None = None
-    data: bytes | None = None  # of a small file, or of rows that the benchmark file holds
-    counts: Literal["line", "row"] | None = None  # the unit of places, if rows are not as written
+    data: bytes | None = (
+        None  # of a small file, or of rows that the benchmark file holds
+    )
+    counts: Literal["line", "row"] | None = (
+        None  # the unit of places, if rows are not as written
+    )
 
     @cached_property
     def keys(self) -> frozenset[str]:
@@ -371,7 +399,11 @@ class Source:
 
     def at(self, place: int) -> str:
         """Format the place of a row: ``file:line``, or ``file, row n``."""
-        return f"{self.shown}:{place}" if self.unit == "line" else f"{self.shown}, row {place}"
+        return (
+            f"{self.shown}:{place}"
+            if self.unit == "line"
+            else f"{self.shown}, row {place}"
+        )
 
     def error(
         self,
@@ -400,7 +432,9 @@ class Source:
             if self.head.startswith(start):
                 raise self.error(what, hint=hint)
         if b"\x00" in self.head:
-            raise self.error("this is a binary file, not JSON text", hint=_WRITE_JSON_LINES)
+            raise self.error(
+                "this is a binary file, not JSON text", hint=_WRITE_JSON_LINES
+            )
 
     @contextmanager
     def open(self) -> Iterator[BinaryIO]:
@@ -408,7 +442,9 @@ class Source:
         start = self.span[0] if self.span else 0
         with explained(self.shown), self._raw() as raw:
             stream = _unpacked(raw, self.packed, self.shown)
-            if start or stream.read(len(BOM)) != BOM:  # a mark stands only at the start of a file
+            if (
+                start or stream.read(len(BOM)) != BOM
+            ):  # a mark stands only at the start of a file
                 stream.seek(0 if self.url else start)
             yield stream
 
@@ -427,7 +463,7 @@ class Source:
             return io.BytesIO(self.data)
         if self.url is None or self.span is None:
             return self.path.open("rb")
-        from pytest_evalmetrics.rollouts.remote import read_range  # noqa: PLC0415 - takes an extra
+        from pytest_evalmetrics.rollouts.remote import read_range  # takes an extra
 
         return io.BytesIO(read_range(self.url, self.shown, *self.span))
 
@@ -449,21 +485,29 @@ def open_source(file: RolloutFile) -> Source:
     """Read the start of a file."""
     shown = file.shown
     if file.data is not None:
-        return Source(file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data)
+        return Source(
+            file.path, shown, len(file.data), file.data[:ENOUGH], data=file.data
+        )
     with explained(shown):
         stat = os.stat(file.path)  # noqa: PTH116 - for each file
     if not S_ISREG(stat.st_mode):  # opening a pipe would wait for ever
         if S_ISDIR(stat.st_mode):
             return Source(file.path, shown, 0, b"")
-        raise DataError("this is not a regular file", file=shown, hint="copy it into a file")
+        raise DataError(
+            "this is not a regular file", file=shown, hint="copy it into a file"
+        )
     size = stat.st_size
     with explained(shown), file.path.open("rb") as raw:
         start = raw.read(_HEAD) or b""
         raw.seek(0)
-        packed: Literal["gzip", "zstd"] | None = "gzip" if start.startswith(_GZIP) else None
+        packed: Literal["gzip", "zstd"] | None = (
+            "gzip" if start.startswith(_GZIP) else None
+        )
         if start.startswith(_ZSTD):
             packed = "zstd"
-        small = packed is None and len(start) == size < _HEAD  # all of it is here: read it once
+        small = (
+            packed is None and len(start) == size < _HEAD
+        )  # all of it is here: read it once
         stream = io.BytesIO(start) if small else _unpacked(raw, packed, shown)
         head = stream.read(_HEAD).removeprefix(BOM).lstrip(SPACE)
         while not head and (more := stream.read(_HEAD)):

@@ -19,7 +19,13 @@ from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.rollouts.foreign import USAGE, objects
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.propose import REWARDS, Proposal, by_name, may_be_reward, propose
+from pytest_evalmetrics.rollouts.propose import (
+    REWARDS,
+    Proposal,
+    by_name,
+    may_be_reward,
+    propose,
+)
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
 from pytest_evalmetrics.spec import RolloutsSpec
@@ -31,7 +37,15 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.data import RolloutTable
 
-_FILES: Final = ("jsonl", "jsonl.gz", "jsonl.zst", "json", "parquet", "csv", "eval")  # of a folder
+_FILES: Final = (
+    "jsonl",
+    "jsonl.gz",
+    "jsonl.zst",
+    "json",
+    "parquet",
+    "csv",
+    "eval",
+)  # of a folder
 _LISTED: Final = 10  # names on a line
 _RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
 _TOL: Final = 0.08  # of its gsm8k tests: absolute
@@ -55,13 +69,17 @@ def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
         report, benchmark, comments = _surveyed(pattern, base)
         content = {"benchmark": benchmark}
     name = f"{_name(pattern)}.bench.yaml"
-    text = _joined(["# written by pytest --evalmetrics-init", *_written(content, comments)])
+    text = _joined(
+        ["# written by pytest --evalmetrics-init", *_written(content, comments)]
+    )
     try:
         with (base / name).open("x", encoding="utf-8") as stream:
             stream.write(text)
     except FileExistsError:
         hint = "change it by hand, or rename it and start anew"
-        raise DataError("there is such a benchmark file already", file=name, hint=hint) from None
+        raise DataError(
+            "there is such a benchmark file already", file=name, hint=hint
+        ) from None
     except OSError as error:
         raise DataError(f"it can't be written: {error.strerror}", file=name) from None
     return base / name, _joined(report)
@@ -74,7 +92,9 @@ def _joined(lines: Iterable[str]) -> str:
 
 def _written(content: Mapping[str, Any], comments: Mapping[str, str]) -> list[str]:
     """Write a benchmark file with comments on the lines of their keys, and that of "" on top."""
-    text = yaml.safe_dump(content, default_flow_style=None, sort_keys=False, width=math.inf)
+    text = yaml.safe_dump(
+        content, default_flow_style=None, sort_keys=False, width=math.inf
+    )
     lines = [f"# {line}" for line in comments.get("", "").splitlines()]
     for line in text.splitlines():
         comment = comments.get(line.strip(" -").partition(":")[0])
@@ -82,7 +102,9 @@ def _written(content: Mapping[str, Any], comments: Mapping[str, str]) -> list[st
     return lines
 
 
-def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict[str, str]]:
+def _surveyed(
+    pattern: str, base: Path
+) -> tuple[list[str], dict[str, Any], dict[str, str]]:
     """Describe rollouts, and make a benchmark for them, with comments on its keys."""
     if (base / pattern).is_dir():
         pattern = _files_in(pattern, base)
@@ -97,7 +119,9 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
     if reward is not None and reward != "reward":
         benchmark["reward"] = reward
         others = f"; or {', '.join(rewards[1:])}" if rewards[1:] else ""
-        comments["reward"] = f"by its {'name' if reward.lower() in REWARDS else 'values'}{others}"
+        comments["reward"] = (
+            f"by its {'name' if reward.lower() in REWARDS else 'values'}{others}"
+        )
     column = table.scores.get(reward or "", np.empty(0))
     parts = [part for _, part in table.by_agent()]
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
@@ -105,7 +129,9 @@ def _surveyed(pattern: str, base: Path) -> tuple[list[str], dict[str, Any], dict
     if least == most:
         benchmark["num_samples"] = most
     given = column[np.isfinite(column)]
-    is_lower = not proposal.spec.map and less_is_better(proposal.spec.fields.reward or reward or "")
+    is_lower = not proposal.spec.map and less_is_better(
+        proposal.spec.fields.reward or reward or ""
+    )
     is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
     passes = ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
     benchmark["metrics"] = passes if is_binary else ["mean_reward"]
@@ -158,7 +184,11 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
     for source in table.sources[:_LISTED]:
         path, rows = base / source.path, many(source.rows, "rollout")
         here = path.exists()  # otherwise it is remote
-        kind = f"{recognise(open_source(RolloutFile(path, path.name))).name}, " if here else ""
+        kind = (
+            f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
+            if here
+            else ""
+        )
         yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
@@ -172,8 +202,14 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
         given = column[np.isfinite(column)]
         values = "nothing but missing values"
         if len(given):
-            values = f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
-            values += f", {len(column) - len(given)} missing" if len(given) < len(column) else ""
+            values = (
+                f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
+            )
+            values += (
+                f", {len(column) - len(given)} missing"
+                if len(given) < len(column)
+                else ""
+            )
         yield f"  {name:{width}}  {values}{'  <- the reward' if name == reward else ''}"
     yield from table.notes
 
@@ -196,7 +232,9 @@ def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
     """Return the thresholds that files state for their scores, as deepeval's do."""
     bounds = {}
     for settings in table.ruler.values():
-        with suppress(KeyError, ValueError):  # none, several, or one that is not a number
+        with suppress(
+            KeyError, ValueError
+        ):  # none, several, or one that is not a number
             (threshold,) = map(float, settings["threshold"])
             bounds.update(dict.fromkeys(settings["scores"], threshold))
     names = [name for name in bounds if name in table.scores and name != "success"]
@@ -218,16 +256,22 @@ def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         settings = yaml.safe_load(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         why = " ".join(str(error).split())
-        raise DataError(f"these settings can't be read: {why}", file=path.name) from None
+        raise DataError(
+            f"these settings can't be read: {why}", file=path.name
+        ) from None
     if not isinstance(settings, dict):
         return {}, {}
     tasks = [
-        task for task in objects(settings.get("tasks")) if isinstance(task.get("metrics"), list)
+        task
+        for task in objects(settings.get("tasks"))
+        if isinstance(task.get("metrics"), list)
     ]
     stated: Any = settings.get("accuracy_threshold")
     if tasks:
         comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
-        return {"benchmarks": [_given(_lm_eval(task, settings)) for task in tasks]}, comments
+        return {
+            "benchmarks": [_given(_lm_eval(task, settings)) for task in tasks]
+        }, comments
     if is_number(stated):  # https://github.com/vllm-project/vllm, tests/evals/gsm8k
         comments = {"rollouts": "a row per question, with its task and reward"}
         comments["mean_reward"] = f"{stated} - {_TOL}"
@@ -241,7 +285,9 @@ def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
         }
     elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
         comments = {"rollouts": "promptfoo eval -o results.json"}
-        comments["thresholds"] = "all tests have to pass, as there; the others are its assertions'"
+        comments["thresholds"] = (
+            "all tests have to pass, as there; the others are its assertions'"
+        )
         benchmark = {
             "name": str(settings.get("description") or "promptfoo"),
             "rollouts": "results.json",
@@ -273,7 +319,9 @@ def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, 
         "reward": next(iter(scores), "acc"),
         "metrics": ["mean_reward"],
         "expect": _expect(settings.get("limit")),
-        "thresholds": {f"mean/{s}": {"value": v, "rtol": rtol} for s, v in scores.items()},
+        "thresholds": {
+            f"mean/{s}": {"value": v, "rtol": rtol} for s, v in scores.items()
+        },
     }
 
 
@@ -283,6 +331,8 @@ def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, fl
     for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
         for each in objects(test.get("assert")):
             if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
-                bound = bounds.setdefault(f"mean/{each['metric']}", {"min": each["threshold"]})
+                bound = bounds.setdefault(
+                    f"mean/{each['metric']}", {"min": each["threshold"]}
+                )
                 bound["min"] = max(each["threshold"], bound["min"])
     return bounds

@@ -27,12 +27,19 @@ if TYPE_CHECKING:
 
 _AGENT: Final = "agent"  # where rows name none
 _NO_SAMPLE: Final = -1  # a row without a sample index
-_CHECK_EVERY: Final = 32 << 20  # bytes of columns between two checks that memory suffices
+_CHECK_EVERY: Final = (
+    32 << 20
+)  # bytes of columns between two checks that memory suffices
 _MEMORY: Final = Path("/proc/meminfo")
 _GROUP: Final = Path("/sys/fs/cgroup")
 _GROUPS: Final = (  # of version 2, and of version 1
     ("", "memory.max", "memory.current", "inactive_file"),
-    ("memory/", "memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file"),
+    (
+        "memory/",
+        "memory.limit_in_bytes",
+        "memory.usage_in_bytes",
+        "total_inactive_file",
+    ),
 )
 
 
@@ -63,14 +70,18 @@ class TableBuilder:
         self._task = array("q")
         self._sample = array("q")
         self._place = array("q")
-        self._columns: dict[tuple[str, bool], array[float]] = {}  # by name, and whether of usage
+        self._columns: dict[
+            tuple[str, bool], array[float]
+        ] = {}  # by name, and whether of usage
         self._labels: dict[str, tuple[dict[str, int], array[int]]] = {
             name: ({}, array("i")) for name in request.categories
         }
         self._labelled: set[str] = set()
         self._any_agent = self._any_sample = False
         self._fractional: set[str] = set()
-        self._not_finite: dict[tuple[str, str], tuple[int, str]] = {}  # how many, the first
+        self._not_finite: dict[
+            tuple[str, str], tuple[int, str]
+        ] = {}  # how many, the first
         self._not_numbers: dict[tuple[str, bool], str] = {}  # the first
         self._keys: dict[str, None] = {}
         self._names: dict[int, str] = {}
@@ -102,7 +113,9 @@ class TableBuilder:
         if not self._is_last(source):
             self._sources.append((source, 0))
         self._sources[-1] = (source, self._sources[-1][1] + rows)
-        self._place.frombytes((np.asarray(chunk.places) + before).astype(np.int64).tobytes())
+        self._place.frombytes(
+            (np.asarray(chunk.places) + before).astype(np.int64).tobytes()
+        )
         if not self._request.by_position:
             _encode(self._tasks, chunk.task, self._task)
         _encode(self._agents, chunk.agent, self._agent, absent=_AGENT)
@@ -110,7 +123,12 @@ class TableBuilder:
         self._sample.extend([_NO_SAMPLE if n is None else n for n in chunk.sample])
         self._any_sample |= chunk.sample.count(None) < rows
         for name, (codes, column) in self._labels.items():
-            _encode(codes, chunk.labels.get(name, [None] * rows), column, absent=data.MISSING)
+            _encode(
+                codes,
+                chunk.labels.get(name, [None] * rows),
+                column,
+                absent=data.MISSING,
+            )
         self._labelled |= self._labels.keys() & chunk.labels.keys()
         self._add_remarks(source, chunk, before)
         for key, numbers in columns.items():
@@ -136,21 +154,34 @@ class TableBuilder:
 
     def _numbers_of(self, chunk: Chunk) -> dict[tuple[str, bool], NDArray[np.float64]]:
         """Return its columns of numbers, if all of its columns have as many rows as it has."""
-        columns = {(name, False): np.asarray(c, np.float64) for name, c in chunk.scores.items()}
-        columns |= {(name, True): np.asarray(c, np.float64) for name, c in chunk.usage.items()}
+        columns = {
+            (name, False): np.asarray(c, np.float64) for name, c in chunk.scores.items()
+        }
+        columns |= {
+            (name, True): np.asarray(c, np.float64) for name, c in chunk.usage.items()
+        }
         own = {"sample": chunk.sample, "agent": chunk.agent, **chunk.labels}
         own |= {} if self._request.by_position else {"task": chunk.task}
         rows = len(chunk.places)
-        for name, column in [*own.items(), *((name, c) for (name, _), c in columns.items())]:
+        for name, column in [
+            *own.items(),
+            *((name, c) for (name, _), c in columns.items()),
+        ]:
             if len(column) != rows:
-                raise ValueError(f"a chunk has {many(rows, 'place')}, and {len(column)} of {name}")
+                raise ValueError(
+                    f"a chunk has {many(rows, 'place')}, and {len(column)} of {name}"
+                )
         return columns
 
     def _add_remarks(self, source: Source, chunk: Chunk, before: int) -> None:
         for bad in chunk.not_finite:
             count, first = self._not_finite.get((bad.score, bad.what), (0, ""))
             if not count:
-                first = chunk.names[bad.place - 1] if chunk.names else source.at(before + bad.place)
+                first = (
+                    chunk.names[bad.place - 1]
+                    if chunk.names
+                    else source.at(before + bad.place)
+                )
             self._not_finite[bad.score, bad.what] = count + 1, first
         for name, first in chunk.not_numbers.items():
             self._not_numbers.setdefault((name, False), first)
@@ -163,10 +194,14 @@ class TableBuilder:
             place = before + int(chunk.places[failure.row])
             at = self._names.get(self._rows + failure.row) or source.at(place)
             shown = f"{at}: {failure.message}" if failure.message else at
-            count, first = self._failures.get((failure.kind, failure.graded), (0, shown))
+            count, first = self._failures.get(
+                (failure.kind, failure.graded), (0, shown)
+            )
             self._failures[failure.kind, failure.graded] = count + 1, first
 
-    def _identify(self, task: tuple[str, TaskId], content: str, *, versioned: bool) -> None:
+    def _identify(
+        self, task: tuple[str, TaskId], content: str, *, versioned: bool
+    ) -> None:
         before = self._content.setdefault(task, content)
         if data.NO_CONTENT in (before, content) or (
             self._dealt and (before != content or data.VERSIONS in content)
@@ -214,7 +249,9 @@ class TableBuilder:
         )
         notes = self._all_notes(scores)
         ordered = {}
-        for name in tuple(scores):  # each is let go at once: there is never a copy of them all
+        for name in tuple(
+            scores
+        ):  # each is let go at once: there is never a copy of them all
             ordered[name] = scores.pop(name)[order]
             for usage in (False, True):
                 self._columns.pop((name, usage), None)
@@ -246,7 +283,10 @@ class TableBuilder:
             in_lines = rows > 0 and source.head[:1] == b"{" and start not in self._names
             # lines ascend: none was blank where the last row's is as many as there are rows
             yield SourceFile(
-                source.shown, rows, source.size, in_lines and self._place[end - 1] == rows
+                source.shown,
+                rows,
+                source.size,
+                in_lines and self._place[end - 1] == rows,
             )
 
     def _merged(self) -> dict[str, NDArray[np.float64]]:
@@ -268,7 +308,9 @@ class TableBuilder:
         if self._rewards is not None and not any_score and self._failures:
             absent = np.full(self._rows, math.nan)  # all of them failed
             scores = {**dict.fromkeys(self._request.scores, absent), **scores}
-        wanted = "reward" in self._request.scores and self._request.fields.reward is None
+        wanted = (
+            "reward" in self._request.scores and self._request.fields.reward is None
+        )
         if "reward" in scores or not wanted or self._rewards is None:
             return scores
         if len(self._rewards) > 1:
@@ -287,8 +329,12 @@ class TableBuilder:
             for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):
                 if prefix + name in scores:
                     scores[prefix + "reward"] = scores[prefix + name]
-            measured = {of for of, key, score in self._ruler if (key, score) == ("scores", name)}
-            self._ruler.update(dict.fromkeys((of, "scores", "reward") for of in measured))
+            measured = {
+                of for of, key, score in self._ruler if (key, score) == ("scores", name)
+            }
+            self._ruler.update(
+                dict.fromkeys((of, "scores", "reward") for of in measured)
+            )
         return scores
 
     def _must_be_there(self, scores: Mapping[str, Any]) -> None:
@@ -306,10 +352,14 @@ class TableBuilder:
             if path is not None:
                 places.append((f"the path {path!r} of the {what}", path, is_there))
         labels = self._request.categories
-        places += [(f"the field {name!r}", name, name in self._labelled) for name in labels]
+        places += [
+            (f"the field {name!r}", name, name in self._labelled) for name in labels
+        ]
         for what, path, is_there in places:
             if not is_there:
-                guess = did_you_mean(path.split(".")[0], self._keys, what="the rows' keys")
+                guess = did_you_mean(
+                    path.split(".")[0], self._keys, what="the rows' keys"
+                )
                 hint = "a path goes through objects by key and lists by index: result.metrics.f1"
                 raise DataError(f"{what} is in no row; {guess}", hint=hint)
         for name in self._request.scores:
@@ -369,12 +419,16 @@ class TableBuilder:
         for (name, id_), content in self._content.items():
             at = place[str(id_) if as_text else id_]
             # several versions are one content, which no single version has
-            combined = data.content_hash(content) if data.VERSIONS in content else content
+            combined = (
+                data.content_hash(content) if data.VERSIONS in content else content
+            )
             contents[self._agents[name] * len(tasks) + at] = combined
         rows: NDArray[np.bytes_] = contents[agent * len(tasks) + task]
         return rows
 
-    def _numbered(self, agent: NDArray[np.int32], task: NDArray[np.int64]) -> NDArray[np.int64]:
+    def _numbered(
+        self, agent: NDArray[np.int32], task: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
         """Assign indices to the rows without a sample index, in order of appearance."""
         sample = np.frombuffer(self._sample, np.int64)
         without = sample == _NO_SAMPLE
@@ -382,11 +436,18 @@ class TableBuilder:
             return sample
         for code, name in enumerate(self._agents):
             mine = agent == code
-            lacking, having = np.flatnonzero(mine & without), np.flatnonzero(mine & ~without)
+            lacking, having = (
+                np.flatnonzero(mine & without),
+                np.flatnonzero(mine & ~without),
+            )
             if len(lacking) and len(having):
-                rows = f"this row has no sample index, and {self._at(having[0])} has one"
+                rows = (
+                    f"this row has no sample index, and {self._at(having[0])} has one"
+                )
                 hint = "write it into every row or into none (then they are numbered)"
-                raise self._error(lacking[0], f"{rows}; both are of the agent {name!r}", hint)
+                raise self._error(
+                    lacking[0], f"{rows}; both are of the agent {name!r}", hint
+                )
         keys: list[NDArray[Any]] = [task, agent]
         if self._started:  # a format with the start time of each row
             starts = np.full(self._rows, math.nan)
@@ -416,7 +477,9 @@ class TableBuilder:
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
             first, second = order[pair], order[pair + 1]
             name = list(self._agents)[agent[first]]
-            attempt = f"task {tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}"
+            attempt = (
+                f"task {tasks[task[first]]!r}, sample {sample[first]}, agent {name!r}"
+            )
             message = f"this row is the same attempt as {self._at(first)}: {attempt}"
             hint = "was a run recorded twice, or does the path match two runs? if each row "
             hint += "has another key for it: `fields: {sample: KEY}` under rollouts"
@@ -437,7 +500,11 @@ class TableBuilder:
 
     def _all_notes(self, scores: Mapping[str, Any]) -> tuple[str, ...]:
         notes = list(self._chunk_notes)
-        dealt = [task for (_, task), content in self._content.items() if content == data.NO_CONTENT]
+        dealt = [
+            task
+            for (_, task), content in self._content.items()
+            if content == data.NO_CONTENT
+        ]
         if dealt:
             notes.append(
                 f"{many(len(dealt), 'task', 'has')} rollouts of different questions, such as "
@@ -454,14 +521,18 @@ class TableBuilder:
                     "several runs?"
                 )
         for (kind, graded), (count, first) in self._failures.items():
-            what = "graded all the same" if graded else "without a score, which is missing"
+            what = (
+                "graded all the same" if graded else "without a score, which is missing"
+            )
             notes.append(f"{kind}: {many(count, 'rollout')} {what} (first {first})")
         for name in scores:
             for (score, what), (count, first) in self._not_finite.items():
                 if score == name:
                     values = many(count, "value", "is")
                     counts = "counts" if count == 1 else "count"
-                    notes.append(f"{name}: {values} {what} and {counts} as missing ({first})")
+                    notes.append(
+                        f"{name}: {values} {what} and {counts} as missing ({first})"
+                    )
             # texts of a score that is a number elsewhere
             for (score, usage), first in self._not_numbers.items():
                 if score == name and (name, usage) in self._columns:
@@ -483,7 +554,10 @@ def available() -> int | None:
     """Count the bytes that may still be taken, by the machine and by a container's limit."""
     try:
         lines = _MEMORY.read_text(encoding="ascii").splitlines()
-        free = next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:")) * 1024
+        free = (
+            next(int(x.split()[1]) for x in lines if x.startswith("MemAvailable:"))
+            * 1024
+        )
     except (OSError, ValueError, StopIteration, IndexError):
         return None
     for folder, limit, used, given_back in _GROUPS:
@@ -493,7 +567,9 @@ def available() -> int | None:
                 for name in (limit, used, "memory.stat")
             )
             held = dict(line.split() for line in stat.splitlines())
-            left = int(most) - int(now) + int(held.get(given_back, 0))  # files' may be given back
+            left = (
+                int(most) - int(now) + int(held.get(given_back, 0))
+            )  # files' may be given back
         except (OSError, ValueError):  # no limit, or no such group
             continue
         free = min(free, max(0, left))
@@ -509,7 +585,11 @@ def _plain(value: Any) -> Any:
 
 
 def _encode(
-    codes: dict[Any, int], values: Sequence[Any], column: array[int], *, absent: Any = None
+    codes: dict[Any, int],
+    values: Sequence[Any],
+    column: array[int],
+    *,
+    absent: Any = None,
 ) -> None:
     """Append values as codes, those met for the first time as new ones."""
     code_of = {

@@ -15,7 +15,12 @@ import numpy as np
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.formats import csv_separator
-from pytest_evalmetrics.rollouts.source import Source, max_row_bytes, not_utf8, row_too_long
+from pytest_evalmetrics.rollouts.source import (
+    Source,
+    max_row_bytes,
+    not_utf8,
+    row_too_long,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -24,7 +29,11 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.row_schema import Node
 
 _ROWS: Final = 1 << 15  # of a chunk
-_WORDS: Final = {**dict.fromkeys(("", "null", "none", "na", "n/a")), "true": 1, "false": 0}
+_WORDS: Final = {
+    **dict.fromkeys(("", "null", "none", "na", "n/a")),
+    "true": 1,
+    "false": 0,
+}
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
@@ -46,7 +55,9 @@ class Csv:
                 places = np.array([place for place, _ in block], np.int64)
                 columns = zip(*(cells for _, cells in block), strict=True)
                 cells = dict(zip(nodes, columns, strict=True))
-                numbers = {node: list(map(_number, column)) for node, column in cells.items()}
+                numbers = {
+                    node: list(map(_number, column)) for node, column in cells.items()
+                }
                 for node in self._columns.in_order(nodes):
                     self._columns.learn_column(node, numbers[node], places)
                 decoded = {
@@ -63,7 +74,9 @@ class Csv:
                     }
                     self._columns.check(record, source, place)
 
-                yield self._columns.chunk(Values(places, decoded, check, numbers=numbers))
+                yield self._columns.chunk(
+                    Values(places, decoded, check, numbers=numbers)
+                )
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
         """Yield the rows, see `RowLoader`; each cell is text, because CSV knows no types."""
@@ -84,7 +97,7 @@ def _text(cell: str) -> str | None:
 def _number(cell: str) -> float | str | None:
     cell = cell.strip()
     if _is_whole(cell):
-        return int(cell) if len(cell) < 16 else float(cell)  # noqa: PLR2004 - digits of a float64
+        return int(cell) if len(cell) < 16 else float(cell)  # digits of a float64
     try:
         return cell if "_" in cell else float(cell)  # Python reads 1_000
     except ValueError:
@@ -92,14 +105,20 @@ def _number(cell: str) -> float | str | None:
 
 
 @contextmanager
-def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
+def _table(
+    source: Source,
+) -> Iterator[tuple[list[str], Iterator[tuple[int, list[str]]]]]:
     """Open a file: the names of its columns, and its rows with their lines."""
     source.must_be_text()
     with source.open() as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        separator = csv_separator(source.head.decode(errors="replace").partition("\n")[0])
+        separator = csv_separator(
+            source.head.decode(errors="replace").partition("\n")[0]
+        )
         reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
-        limit = csv.field_size_limit(sys.maxsize)  # of a cell's length, in the whole process
+        limit = csv.field_size_limit(
+            sys.maxsize
+        )  # of a cell's length, in the whole process
         try:
             names = [name.strip() for name in next(reader)]
             twice = next((name for name in names if names.count(name) > 1), None)
@@ -108,7 +127,9 @@ def _table(source: Source) -> Iterator[tuple[list[str], Iterator[tuple[int, list
             yield names, _rows(reader, len(names), source)
         except csv.Error as error:
             end = "unexpected end" in str(error)
-            what = "the file ends inside of quotes" if end else f"this is not CSV: {error}"
+            what = (
+                "the file ends inside of quotes" if end else f"this is not CSV: {error}"
+            )
             hint = "was the run, its copy or its download interrupted?"
             raise source.error(what, line=reader.line_num, hint=hint) from error
         except UnicodeDecodeError as error:
@@ -126,7 +147,9 @@ def _rows(reader: Any, width: int, source: Source) -> Iterator[tuple[int, list[s
             continue
         if len(cells) != width:
             columns = many(width, "column")
-            message = f"this line has {many(len(cells), 'cell')}, and the file {columns}"
+            message = (
+                f"this line has {many(len(cells), 'cell')}, and the file {columns}"
+            )
             hint = "was it cut off? text with a separator in it has to stand in quotes"
             raise source.error(message, line=place, hint=hint)
         yield place, cells

@@ -8,13 +8,26 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import Source, content_hash, question_of
 from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import ChunkBuilder, Document, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.foreign import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    ToolLoader,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _NO_SCORE: Final = frozenset(
-    {"id", "example_id", "is_completed", "is_truncated", "generation_ms", "scoring_ms", "total_ms"}
+    {
+        "id",
+        "example_id",
+        "is_completed",
+        "is_truncated",
+        "generation_ms",
+        "scoring_ms",
+        "total_ms",
+    }
 )
 _METADATA: Final = "metadata.json"
 _HINT: Final = "is this the output of verifiers?"
@@ -30,7 +43,9 @@ class Verifiers(ToolLoader):
     """
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        metadata = Document.beside(source, _METADATA, "the metadata of verifiers").whole()
+        metadata = Document.beside(
+            source, _METADATA, "the metadata of verifiers"
+        ).whole()
         rewards: list[float] = []
         questions: dict[str, int] = {}
         cycled = _ids_are_cycled(source)
@@ -38,7 +53,9 @@ class Verifiers(ToolLoader):
             content = _content(row)
             task: Any = row.get("example_id", row.get("id"))
             if type(task) not in (int, str):
-                raise source.error_at(place, f"this row's example_id is {task!r}", _HINT)
+                raise source.error_at(
+                    place, f"this row's example_id is {task!r}", _HINT
+                )
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
             scores, error = _graded(row)
@@ -100,7 +117,11 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | N
         for key, value in row.items()
         if key not in _NO_SCORE and isinstance(value, bool | int | float)
     }
-    scores = {"reward": row.get("reward"), **flat, **foreign.mapping(row.get("metrics"))}
+    scores = {
+        "reward": row.get("reward"),
+        **flat,
+        **foreign.mapping(row.get("metrics")),
+    }
     error = row.get("error")
     if not error:
         return scores, None
@@ -127,19 +148,25 @@ class VerifiersTraces(ToolLoader):
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         agents = {rollout.agent for rollout in rollouts} - {None}
         for rollout in rollouts:
-            if rollout.agent is None and len(agents) == 1:  # an episode that came to no trace
+            if (
+                rollout.agent is None and len(agents) == 1
+            ):  # an episode that came to no trace
                 (rollout.agent,) = agents
             yield rollout
 
     def _episode(
         self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
     ) -> Iterator[Rollout]:
-        task = foreign.first(row, "task.key", "task.hash", "task.data.idx", "task.data.id")
+        task = foreign.first(
+            row, "task.key", "task.hash", "task.data.idx", "task.data.id"
+        )
         if type(task) not in (int, str):
             message = "this episode's task has neither a key nor a hash"
             raise source.error_at(place, message, _HINT)
         traces = foreign.objects(row.get("traces"))
-        judged = [t for t in traces if foreign.lookup(t, "agent.trainable") is not False] or traces
+        judged = [
+            t for t in traces if foreign.lookup(t, "agent.trainable") is not False
+        ] or traces
         for trace in judged or [{}]:
             version = trace.get("version", _VERSIONS[0])
             if version not in _VERSIONS:
@@ -166,7 +193,9 @@ class VerifiersTraces(ToolLoader):
 
 
 def _last_error(holder: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    if holder.get("ok") is not False:  # an error before a successful retry doesn't count
+    if (
+        holder.get("ok") is not False
+    ):  # an error before a successful retry doesn't count
         return None
     default = {"type": "not ok", "message": holder.get("stop_condition")}
     error = [default, *foreign.objects(holder.get("errors"))][-1]
@@ -177,7 +206,10 @@ def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
     rewards = foreign.mapping(trace.get("rewards"))
     parts = []
     for reward in foreign.objects(list(rewards.values())):
-        score, weight = foreign.number(reward.get("score")), foreign.number(reward.get("weight", 1))
+        score, weight = (
+            foreign.number(reward.get("score")),
+            foreign.number(reward.get("weight", 1)),
+        )
         parts += [score * weight] if score is not None and weight is not None else []
     each = {name: foreign.lookup(reward, "score") for name, reward in rewards.items()}
     metrics = foreign.mapping(trace.get("metrics"))
@@ -195,10 +227,18 @@ def _trace_agent(trace: Mapping[str, Any]) -> str | None:
 
 
 def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
-    used = foreign.objects([call.get("usage") for call in foreign.objects(trace.get("calls"))])
+    used = foreign.objects(
+        [call.get("usage") for call in foreign.objects(trace.get("calls"))]
+    )
     # prompt_tokens do not include cached ones here
-    read = [foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens"))) for u in used]
+    read = [
+        foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens")))
+        for u in used
+    ]
     return foreign.usage(
-        *({**each, "input_tokens": tokens} for each, tokens in zip(used, read, strict=True)),
+        *(
+            {**each, "input_tokens": tokens}
+            for each, tokens in zip(used, read, strict=True)
+        ),
         latency_s=foreign.duration(trace, "timing.agent.start", "timing.agent.end"),
     )

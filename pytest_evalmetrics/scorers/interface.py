@@ -15,7 +15,12 @@ import numpy as np
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.chat.row_calls import Calls, shown_text
 from pytest_evalmetrics.data import Row
-from pytest_evalmetrics.errors import DataError, EvalMetricsError, RegistryError, RowError
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    RegistryError,
+    RowError,
+)
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
@@ -65,7 +70,9 @@ class AsyncScorer(Protocol):
 
     scores: tuple[str, ...]  # the names of its scores
 
-    async def score(self, row: Row, calls: Calls) -> Mapping[str, float] | float | Explained:
+    async def score(
+        self, row: Row, calls: Calls
+    ) -> Mapping[str, float] | float | Explained:
         """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
 
 
@@ -108,13 +115,20 @@ class BoundScorer:
         if not self.calls:
             if not self.foreign:
                 return self.score(row)
-            async with self._turn:  # in a thread beside the running loop; never two at once
+            async with (
+                self._turn
+            ):  # in a thread beside the running loop; never two at once
                 return await asyncio.to_thread(self.score, row)
         try:
             return self._checked(await self.target.score(row, calls))
         except EvalMetricsError:
             raise
-        except (Exception, SystemExit, KeyboardInterrupt, asyncio.CancelledError) as error:
+        except (
+            Exception,
+            SystemExit,
+            KeyboardInterrupt,
+            asyncio.CancelledError,
+        ) as error:
             if isinstance(error, asyncio.CancelledError) and was_cancelled():
                 raise
             raise RowError(*errors.raised_words(error, "the scorer")) from error
@@ -131,9 +145,15 @@ class BoundScorer:
                 )
             given = {self.scores[0]: given}
         try:
-            return Explained({name: as_number(given[name], name) for name in self.scores}, reason)
+            return Explained(
+                {name: as_number(given[name], name) for name in self.scores}, reason
+            )
         except (KeyError, TypeError):  # a name that is missing, or no mapping
-            gave = ", ".join(map(str, given)) if isinstance(given, Mapping) else f"{given!r:.60}"
+            gave = (
+                ", ".join(map(str, given))
+                if isinstance(given, Mapping)
+                else f"{given!r:.60}"
+            )
             raise RowError(
                 "no-score",
                 f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
@@ -151,7 +171,9 @@ async def score_row(
         sink.lacks(row, scorer.scores, error, hide(error.message))
     else:
         reason = explained.reason and shown_text(explained.reason, hide)
-        sink.scored(row, scorer, explained.scores, reason, from_journal=calls.from_journal)
+        sink.scored(
+            row, scorer, explained.scores, reason, from_journal=calls.from_journal
+        )
     sink.asked(row, scorer, calls.exchanges)
 
 
@@ -188,20 +210,31 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
         target = _function_scorer(function, spec)
-    elif type(spec) is not registered:  # its keys were validated as those of the built-in one
+    elif (
+        type(spec) is not registered
+    ):  # its keys were validated as those of the built-in one
         what = f"the scorer {spec.type!r} is built in, and {origin(registered)} has the same name"
         raise RegistryError(what, hint="give yours a name of its own")
     elif getattr(spec, "judgements", ()):
-        from pytest_evalmetrics.scorers.judge import Panel  # noqa: PLC0415 - few files need it
+        from pytest_evalmetrics.scorers.judge import Panel  # few files need it
 
         target = Panel(spec, terms)
     else:
         scorer = spec.make(terms)  # a scoring function, or an object with one
         target = SimpleNamespace(score=scorer) if inspect.isroutine(scorer) else scorer
-    score, names = getattr(target, "score", None), getattr(target, "scores", spec.score_names)
+    score, names = (
+        getattr(target, "score", None),
+        getattr(target, "scores", spec.score_names),
+    )
     if not callable(score):
-        raise RegistryError(f"the scorer {spec.type!r} has no method score: {origin(target)}")
-    if isinstance(names, str) or not names or not all(isinstance(n, str) and n for n in names):
+        raise RegistryError(
+            f"the scorer {spec.type!r} has no method score: {origin(target)}"
+        )
+    if (
+        isinstance(names, str)
+        or not names
+        or not all(isinstance(n, str) and n for n in names)
+    ):
         raise RegistryError(
             f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
             hint='write scores = ("accuracy",) in its class',
@@ -218,10 +251,14 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
     if not inspect.isclass(registered) and not inspect.isroutine(registered):
         return registered
     try:
-        parameters = list(inspect.signature(registered).parameters)  # ValueError for one of C
+        parameters = list(
+            inspect.signature(registered).parameters
+        )  # ValueError for one of C
         if inspect.isroutine(registered) and parameters[:1] == ["item"]:
             return _function_scorer(registered, spec)
-        return registered(**spec.options, **({"terms": terms} if "terms" in parameters else {}))
+        return registered(
+            **spec.options, **({"terms": terms} if "terms" in parameters else {})
+        )
     except EvalMetricsError:
         raise
     except Exception as error:
@@ -238,13 +275,20 @@ def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace
         signature = inspect.signature(function)
         takes_sample = "sample" in signature.parameters and "sample" not in options
         signature.bind({}, **({"sample": {}} if takes_sample else {}), **options)
-    except (TypeError, ValueError) as error:  # ValueError: a function of C hides its parameters
+    except (
+        TypeError,
+        ValueError,
+    ) as error:  # ValueError: a function of C hides its parameters
         raise DataError(
             f"{name!r} can't be called with a row and its keys: {error}",
             hint=f"its keys are the arguments of {origin(function)}",
         ) from None
-    own_name = (name.rpartition(":")[2].split(".")[-1],)  # where that names a module too
-    names = getattr(spec, "scores", None) or getattr(function, "scores", None) or own_name
+    own_name = (
+        name.rpartition(":")[2].split(".")[-1],
+    )  # where that names a module too
+    names = (
+        getattr(spec, "scores", None) or getattr(function, "scores", None) or own_name
+    )
 
     def score(row: Row) -> Any:
         sample = {"sample": row.sample_data} if takes_sample else {}
@@ -254,7 +298,9 @@ def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace
         return await score(row)
 
     call = function if inspect.isroutine(function) else type(function).__call__
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(call)
+    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
+        call
+    )
     return SimpleNamespace(scores=names, score=score_async if is_async else score)
 
 
@@ -264,7 +310,9 @@ _BINS = 10
 
 
 def summarise_all(
-    names: Sequence[str], columns: Mapping[str, NDArray[np.float64]], about: Mapping[str, About]
+    names: Sequence[str],
+    columns: Mapping[str, NDArray[np.float64]],
+    about: Mapping[str, About],
 ) -> Iterator[ScoreSummary]:
     """Summarise scores; columns have shape (rows,), NaN where a score is missing."""
     for name in names:
@@ -277,7 +325,9 @@ def summarise_all(
         yield replace(
             summarise(name, columns[name]),
             rubric_distribution=counts,
-            mode_category=min(c.label for c in counts if c.count == most) if most else None,
+            mode_category=min(c.label for c in counts if c.count == most)
+            if most
+            else None,
             agreement=_agreement(columns, meaning) if meaning.judges else None,
         )
 
@@ -331,5 +381,9 @@ def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agre
     rows = int((~np.isnan(ratings).any(axis=0)).sum())
     alpha, reason = krippendorff_alpha(ratings, about.level), ""
     if is_undefined := math.isnan(alpha):
-        reason = "all their scores are the same" if rows else "no row has a score of each"
-    return Agreement(None if is_undefined else alpha, about.level, len(ratings), rows, reason)
+        reason = (
+            "all their scores are the same" if rows else "no row has a score of each"
+        )
+    return Agreement(
+        None if is_undefined else alpha, about.level, len(ratings), rows, reason
+    )

@@ -43,16 +43,25 @@ class JudgeModelSpec:
 class JudgeCheckSpec:
     """Rows labelled by people, for comparison with the judge."""
 
-    rows: Annotated[RolloutsField, doc("the labelled rows: the same columns, and the label")]
+    rows: Annotated[
+        RolloutsField, doc("the labelled rows: the same columns, and the label")
+    ]
     label: Annotated[Name, doc("the column with a person's score, or rubric label")]
     score: Annotated[
         Name | None, doc("which score it is a label of; default the scorer's first")
     ] = None
 
 
-JudgeCheck = Annotated[JudgeCheckSpec | None, doc("compare the judge with people's labels")]
+JudgeCheck = Annotated[
+    JudgeCheckSpec | None, doc("compare the judge with people's labels")
+]
 JudgeRepeats = Annotated[
-    int, Field(ge=1, le=100, description="how often each row is judged; the scores are the mean")
+    int,
+    Field(
+        ge=1,
+        le=100,
+        description="how often each row is judged; the scores are the mean",
+    ),
 ]
 
 
@@ -65,7 +74,11 @@ class JudgedScores:
     @property
     def judgements(self) -> tuple[str, ...]:
         """The names of a row's repeated judgements; empty for a single one."""
-        return tuple(map(str, range(1, self.judge_repeats + 1))) if self.judge_repeats > 1 else ()
+        return (
+            tuple(map(str, range(1, self.judge_repeats + 1)))
+            if self.judge_repeats > 1
+            else ()
+        )
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -78,7 +91,9 @@ class JudgedScores:
     @property
     def score_names(self) -> tuple[str, ...]:
         """Each score, followed by its columns."""
-        return tuple(name for score, each in self.columns.items() for name in (score, *each))
+        return tuple(
+            name for score, each in self.columns.items() for name in (score, *each)
+        )
 
 
 @keys
@@ -88,7 +103,9 @@ class JudgeKeys(JudgedScores, NamedScores):
     version: ClassVar[str] = "2"  # of its prompts
 
     judge_model: Annotated[ModelSpec | None, doc("the model that judges")] = None
-    judge: Annotated[JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")] = None
+    judge: Annotated[
+        JudgeModelSpec | None, doc("{model: ...}, in place of judge_model")
+    ] = None
     judge_check: JudgeCheck = None
     judge_repeats: JudgeRepeats = 1
 
@@ -104,7 +121,10 @@ class JudgeKeys(JudgedScores, NamedScores):
     def make(self, terms: Terms) -> SimpleNamespace:
         """Make the scorer of one judgement."""
         spec: Any = self.judge.model if self.judge else self.judge_model
-        model, kind = asking.chat_model(spec, terms, terms.judging), self.type.replace("_", "-")
+        model, kind = (
+            asking.chat_model(spec, terms, terms.judging),
+            self.type.replace("_", "-"),
+        )
         judge = Judge(model, kind, {"prompts": self.version})
 
         async def score(row: Row, calls: Calls) -> Explained:
@@ -140,12 +160,20 @@ class Judge:
         return asking.ask(calls, self.model, question, read=read, schema=schema, **more)
 
     def ask_fields(
-        self, calls: Calls, question: str, *, length: int | None = None, **forms: dict[str, Any]
+        self,
+        calls: Calls,
+        question: str,
+        *,
+        length: int | None = None,
+        **forms: dict[str, Any],
     ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Ask for a JSON object with fields of given schemas; lists have `length` items."""
         form = closed(**forms)
         return self.ask(
-            calls, question, lambda reply: read_fields(asking.json_in(reply), form, length), form
+            calls,
+            question,
+            lambda reply: read_fields(asking.json_in(reply), form, length),
+            form,
         )
 
 
@@ -153,7 +181,9 @@ def majority(values: Sequence[float]) -> float:
     """Return the value that most judges give."""
     modes = multimode(values)
     if len(modes) > 1:
-        raise RowError("no-majority", f"no majority: the judges say {spaced(list(values))}")
+        raise RowError(
+            "no-majority", f"no majority: the judges say {spaced(list(values))}"
+        )
     return modes[0]
 
 
@@ -162,9 +192,15 @@ class Panel:
 
     def __init__(self, spec: Any, terms: Terms) -> None:
         models = getattr(spec, "judges", None)
-        each = [replace(spec, judges=None, model=model) for model in models] if models else [spec]
+        each = (
+            [replace(spec, judges=None, model=model) for model in models]
+            if models
+            else [spec]
+        )
         self._members = [single.make(terms) for single in each]
-        self.judges = tuple(judge for member in self._members for judge in member.judges)
+        self.judges = tuple(
+            judge for member in self._members for judge in member.judges
+        )
         self.notes = getattr(self._members[0], "notes", ())
         self.repeats, self._columns = spec.judge_repeats, spec.columns
         by_majority = getattr(spec, "combine", "mean") == "majority"
@@ -173,9 +209,13 @@ class Panel:
         about = getattr(self._members[0], "about", {})
         for name, columns in spec.columns.items():
             single = about.get(name, About())
-            level: Literal["nominal", "interval"] = "nominal" if single.labels else "interval"
+            level: Literal["nominal", "interval"] = (
+                "nominal" if single.labels else "interval"
+            )
             # a mean of labels is no label
-            self.about[name] = About(single.labels if by_majority else (), columns, level)
+            self.about[name] = About(
+                single.labels if by_majority else (), columns, level
+            )
             self.about |= dict.fromkeys(columns, single)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
@@ -187,10 +227,24 @@ class Panel:
         calls.from_journal = all(own.from_journal for own in each)
         scores: dict[str, float] = {}
         for name, columns in self._columns.items():
-            values = [a.scores[name] if isinstance(a.scores, dict) else a.scores for a in answers]
-            scores |= {name: self._combine(values), **dict(zip(columns, values, strict=True))}
-        who = [judge.model.name for judge in self.judges] if self.repeats == 1 else count(1)
-        reasons = (f"{name}: {a.reason}" for name, a in zip(who, answers, strict=False) if a.reason)
+            values = [
+                a.scores[name] if isinstance(a.scores, dict) else a.scores
+                for a in answers
+            ]
+            scores |= {
+                name: self._combine(values),
+                **dict(zip(columns, values, strict=True)),
+            }
+        who = (
+            [judge.model.name for judge in self.judges]
+            if self.repeats == 1
+            else count(1)
+        )
+        reasons = (
+            f"{name}: {a.reason}"
+            for name, a in zip(who, answers, strict=False)
+            if a.reason
+        )
         return Explained(scores, "; ".join(reasons))
 
 
@@ -228,7 +282,9 @@ def closed(**properties: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def read_fields(answer: Any, form: Mapping[str, Any], length: int | None = None) -> dict[str, Any]:
+def read_fields(
+    answer: Any, form: Mapping[str, Any], length: int | None = None
+) -> dict[str, Any]:
     """Read an object that a judge answered, see `closed`; a reasoning may be missing."""
     fields: dict[str, Any] = {}
     for key, inner in form["properties"].items():
@@ -236,7 +292,9 @@ def read_fields(answer: Any, form: Mapping[str, Any], length: int | None = None)
         if key == "reasoning":
             fields[key] = " ".join(value.split()) if isinstance(value, str) else ""
         elif value is None:
-            raise RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
+            raise RowError(
+                "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
+            )
         else:
             fields[key] = _read(value, inner, key, length)
     return fields
@@ -255,7 +313,10 @@ def _read(value: Any, form: Mapping[str, Any], key: str, length: int | None) -> 
                 return value.strip()
             expected = "text that is not empty"
         case _:  # 1.0 and "1" can mean 1 alone, and "true" true
-            options = {str(option).lower(): option for option in form.get("enum", (True, False))}
+            options = {
+                str(option).lower(): option
+                for option in form.get("enum", (True, False))
+            }
             text = str(value).strip().lower().removesuffix(".0")
             if text in options:
                 return options[text]

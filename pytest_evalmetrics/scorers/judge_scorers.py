@@ -44,7 +44,8 @@ class AgentGoalAccuracySpec(JudgeKeys):
     """
 
     use_reference: Annotated[
-        bool, doc("compare with the row's reference; else with the goal in what was said")
+        bool,
+        doc("compare with the row's reference; else with the goal in what was said"),
     ] = True
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
@@ -88,11 +89,17 @@ class AnswerAccuracySpec(JudgeKeys):
             question = reading.conversation_of(row, answered=False)
         reference, response = text_in(row, "reference"), reading.response_in(row)
         both = await side_by_side(
-            ask(self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4))
+            ask(
+                self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4)
+            )
             for answers in ((response, reference), (reference, response))
         )
-        reasons = [f"{one['rating']}: {one['reasoning']}".removesuffix(": ") for one in both]
-        return Explained(sum(one["rating"] for one in both) / len(both) / 4, "; ".join(reasons))
+        reasons = [
+            f"{one['rating']}: {one['reasoning']}".removesuffix(": ") for one in both
+        ]
+        return Explained(
+            sum(one["rating"] for one in both) / len(both) / 4, "; ".join(reasons)
+        )
 
     @staticmethod
     def _prompt(question: Any, answer: str, other: str) -> str:
@@ -116,7 +123,9 @@ class TopicAdherenceSpec(JudgeKeys):
     them asks whether the agent refused it, and one which of them are on topic.
     """
 
-    metric_mode: Annotated[Literal["f1", "precision", "recall"], doc("which of the three")] = "f1"
+    metric_mode: Annotated[
+        Literal["f1", "precision", "recall"], doc("which of the three")
+    ] = "f1"
 
     @property
     def own_names(self) -> tuple[str, ...]:
@@ -143,7 +152,9 @@ Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
             raise RowError("no-topics", "the judge found no topic in the conversation")
         if len(topics) > _MOST_TOPICS:
             message = f"the judge found {len(topics)} topics, each of which is a call"
-            raise RowError("too-many-topics", f"{message}; at most {_MOST_TOPICS} are asked for")
+            raise RowError(
+                "too-many-topics", f"{message}; at most {_MOST_TOPICS} are asked for"
+            )
         prompt = f"""\
 {judging.about(reference_topics=references, topics=topics)}
 
@@ -153,13 +164,20 @@ part of it, or an instance of it.
 
 Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
-        matches = {"type": "array", "items": judging.closed(topic=TEXT, on_topic=BOOLEAN)}
+        matches = {
+            "type": "array",
+            "items": judging.closed(topic=TEXT, on_topic=BOOLEAN),
+        }
         matching = ask(prompt, length=len(topics), matches=matches)
-        refusing = [ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics]
+        refusing = [
+            ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics
+        ]
         matched, *refusals = await side_by_side([matching, *refusing])
         pairs = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
         by_topic = dict(pairs)
-        if not by_topic.keys() >= {*topics}:  # topics in other words are matched by their order
+        if not by_topic.keys() >= {
+            *topics
+        }:  # topics in other words are matched by their order
             by_topic = {topic: on for topic, (_, on) in zip(topics, pairs, strict=True)}
         on_topic = [by_topic[topic] for topic in topics]
         answered = [not each["refused"] for each in refusals]
@@ -190,7 +208,9 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     denominator. The formula of ``TopicAdherence`` in RAGAS 0.4.
     """
     pairs, epsilon = list(zip(answered, on_topic, strict=True)), 1e-10
-    hits, wrong, lost = (pairs.count(p) for p in ((True, True), (True, False), (False, True)))
+    hits, wrong, lost = (
+        pairs.count(p) for p in ((True, True), (True, False), (False, True))
+    )
     precision = hits / (hits + wrong + epsilon)
     recall = hits / (hits + lost + epsilon)
     f1 = 2 * precision * recall / (precision + recall + epsilon)
@@ -205,7 +225,9 @@ def _tools(value: Any) -> Any:
     return value
 
 
-@keys_of("trajectory_evaluation", "whether an agent's steps and tools were the right ones")
+@keys_of(
+    "trajectory_evaluation", "whether an agent's steps and tools were the right ones"
+)
 class TrajectoryEvaluationSpec(JudgeKeys):
     """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
 
@@ -217,8 +239,8 @@ class TrajectoryEvaluationSpec(JudgeKeys):
         Field(strict=False, description="the tools that the agent has"),
         Read(_tools, lambda: Names),
     ]
-    trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = field(
-        default_factory=dict
+    trajectory_custom_tools: Annotated[dict[Name, str], doc("tool -> what it does")] = (
+        field(default_factory=dict)
     )
 
     def __post_init__(self) -> None:
@@ -226,15 +248,23 @@ class TrajectoryEvaluationSpec(JudgeKeys):
         JudgeKeys.__post_init__(self)
         for name in self.trajectory_custom_tools:
             if name not in self.trajectory_used_tools:
-                guess = did_you_mean(name, self.trajectory_used_tools, what="trajectory_used_tools")
+                guess = did_you_mean(
+                    name, self.trajectory_used_tools, what="trajectory_used_tools"
+                )
                 raise refuse(f"trajectory_custom_tools describes {name!r}: {guess}")
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
-        right = {} if row.item.get("answer") is None else {"right_answer": text_in(row, "answer")}
+        right = (
+            {}
+            if row.item.get("answer") is None
+            else {"right_answer": text_in(row, "answer")}
+        )
         about_tools = self.trajectory_custom_tools
         about = judging.about(
             question=text_in(row, "question"),
-            tools={name: about_tools.get(name, "") for name in self.trajectory_used_tools},
+            tools={
+                name: about_tools.get(name, "") for name in self.trajectory_used_tools
+            },
             steps=_steps(column_of(row, "intermediate_steps")),
             final_answer=text_in(row, "generated_answer"),
             **right,
@@ -273,7 +303,9 @@ def _steps(steps: Any) -> list[dict[str, Any]]:
         if who is not None:
             data = payload.get("data")
             if not isinstance(data, Mapping):
-                raise RowError(kind, f"{what}[{at}].payload has no data: {shown(payload)}")
+                raise RowError(
+                    kind, f"{what}[{at}].payload has no data: {shown(payload)}"
+                )
             exchanged = {key: data[key] for key in ("input", "output") if key in data}
             ended.append({who: payload.get("name") or "", **exchanged})
     if not ended:

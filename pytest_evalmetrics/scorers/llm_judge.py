@@ -17,7 +17,12 @@ from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import compact, shown
 from pytest_evalmetrics.scorers import About
 from pytest_evalmetrics.scorers import judge as judging
-from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, unexpected, within
+from pytest_evalmetrics.scorers.row_reading import (
+    as_number,
+    compiled_path,
+    unexpected,
+    within,
+)
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Name, doc, json_path, keys, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
@@ -41,7 +46,9 @@ class JsonParserSpec:
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[
         Name,
-        AfterValidator(lambda value: json_path(value) if value.startswith("$") else value),
+        AfterValidator(
+            lambda value: json_path(value) if value.startswith("$") else value
+        ),
         doc("a key of the judge's JSON object, or a JSONPath"),
     ]
 
@@ -54,7 +61,9 @@ class JsonParserSpec:
             matches = isinstance(answer, dict) and key in answer
             value = answer[key] if matches else None
         if not matches:
-            raise ext.RowError("no-score", f"the judge's answer has no {key!r}: {shown(answer)}")
+            raise ext.RowError(
+                "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
+            )
         return value
 
 
@@ -73,22 +82,33 @@ class RegexParserSpec:
     """A score in any text."""
 
     type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
-    pattern: Annotated[Name, AfterValidator(_pattern), doc("a regular expression with a group")]
+    pattern: Annotated[
+        Name, AfterValidator(_pattern), doc("a regular expression with a group")
+    ]
     method: Annotated[
-        Literal["match", "search"], doc("match from the text's beginning, or search anywhere")
+        Literal["match", "search"],
+        doc("match from the text's beginning, or search anywhere"),
     ] = "match"
-    group: Annotated[Annotated[int, Field(ge=1)] | Name, doc("which group holds the score")] = 1
+    group: Annotated[
+        Annotated[int, Field(ge=1)] | Name, doc("which group holds the score")
+    ] = 1
 
     def __post_init__(self) -> None:
         """Refuse a group that the pattern doesn't have."""
         pattern = re.compile(self.pattern)
-        groups = range(pattern.groups + 1) if isinstance(self.group, int) else pattern.groupindex
+        groups = (
+            range(pattern.groups + 1)
+            if isinstance(self.group, int)
+            else pattern.groupindex
+        )
         if self.group not in groups:
             raise refuse(f"the pattern has no group {self.group!r}")
 
     def find(self, reply: ext.Reply) -> str:
         """Find the score in an answer."""
-        match = (re.match if self.method == "match" else re.search)(self.pattern, reply.text)
+        match = (re.match if self.method == "match" else re.search)(
+            self.pattern, reply.text
+        )
         if match is None or match[self.group] is None:
             hint = " (method: search looks anywhere)" if self.method == "match" else ""
             fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
@@ -116,10 +136,14 @@ class JudgeScoreSpec:
 
     name: shared.ScoreName
     description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
-    parser: Annotated[ParserField | None, doc("its place in an answer; default `name`")] = None
+    parser: Annotated[
+        ParserField | None, doc("its place in an answer; default `name`")
+    ] = None
     rubric: Annotated[
         tuple[RubricSpec, ...] | None,
-        Field(min_length=2, strict=False, description="the labels that the judge may say"),
+        Field(
+            min_length=2, strict=False, description="the labels that the judge may say"
+        ),
     ] = None
     minimum: shared.Minimum = None
     maximum: shared.Maximum = None
@@ -149,7 +173,9 @@ class JudgeScoreSpec:
             labels = {level.label: level.value for level in self.rubric}
             if not isinstance(value, str) or value not in labels:
                 guess = ext.did_you_mean(str(value), labels, what="its labels")
-                raise ext.RowError("no-label", f"{what} is {shown(value)}, no label: {guess}")
+                raise ext.RowError(
+                    "no-label", f"{what} is {shown(value)}, no label: {guess}"
+                )
             return labels[value]
         if self.found_by.type == "json" and isinstance(value, str):
             raise unexpected("no-number", what, value, "a number")
@@ -169,11 +195,18 @@ class LlmJudgeSpec(judging.JudgedScores):
     judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
     judges: Annotated[
         tuple[ModelSpec, ...] | None,
-        Field(min_length=2, strict=False, description="several models that all judge each row"),
+        Field(
+            min_length=2,
+            strict=False,
+            description="several models that all judge each row",
+        ),
     ] = None
-    combine: Annotated[Literal["mean", "majority"], doc("how judgements are combined")] = "mean"
+    combine: Annotated[
+        Literal["mean", "majority"], doc("how judgements are combined")
+    ] = "mean"
     prompt_template: Annotated[
-        PromptField | None, doc("the judge's prompt: a text, a list of messages, {messages: ...}")
+        PromptField | None,
+        doc("the judge's prompt: a text, a list of messages, {messages: ...}"),
     ] = None
     scores: Annotated[
         tuple[JudgeScoreSpec, ...],
@@ -190,8 +223,14 @@ class LlmJudgeSpec(judging.JudgedScores):
     def __post_init__(self) -> None:
         """Require judges, written in one way."""
         if self.judges and self.judge_repeats > 1:
-            raise refuse("judges are several models, judge_repeats asks one model: write one")
-        keys = [key for key in ("model", "judge_model", "judges") if getattr(self, key) is not None]
+            raise refuse(
+                "judges are several models, judge_repeats asks one model: write one"
+            )
+        keys = [
+            key
+            for key in ("model", "judge_model", "judges")
+            if getattr(self, key) is not None
+        ]
         if len(keys) != 1:
             raise refuse(
                 f"{' and '.join(keys)} say the same: write one of them"
@@ -202,7 +241,9 @@ class LlmJudgeSpec(judging.JudgedScores):
             set(self.structured_output) != {"schema"}
             or not isinstance(self.structured_output["schema"], dict)
         ):
-            raise refuse("structured_output has to be true, false or {schema: a JSON Schema}")
+            raise refuse(
+                "structured_output has to be true, false or {schema: a JSON Schema}"
+            )
 
     @property
     def base_names(self) -> tuple[str, ...]:
@@ -227,7 +268,9 @@ class LlmJudgeSpec(judging.JudgedScores):
         notes: tuple[str, ...] = ()
         if self.prompt_template is not None:
             versions = {}
-            digest = blake2b(compact(self.prompt_template).encode(), digest_size=6).hexdigest()
+            digest = blake2b(
+                compact(self.prompt_template).encode(), digest_size=6
+            ).hexdigest()
             prompt = ext.compile_prompt(self.prompt_template, f"the scorer {self.type}")
             notes = _bare_note(self.prompt_template)
         spec: Any = self.model or self.judge_model
@@ -250,14 +293,16 @@ class LlmJudgeSpec(judging.JudgedScores):
             return await judge.ask(calls, question, read, schema)
 
         about = {
-            score.name: About(tuple((level.label, level.value) for level in score.rubric or ()))
+            score.name: About(
+                tuple((level.label, level.value) for level in score.rubric or ())
+            )
             for score in self.scores
         }
         return SimpleNamespace(score=score, judges=(judge,), notes=notes, about=about)
 
 
 def _bare_note(prompt: Any) -> tuple[str, ...]:
-    from pytest_evalmetrics.expressions import bare_values  # noqa: PLC0415 - of the extra
+    from pytest_evalmetrics.expressions import bare_values  # of the extra
 
     bare = list(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
     if not bare:
@@ -272,7 +317,9 @@ def _why(reply: ext.Reply) -> str:
     with suppress(ext.RowError):
         if isinstance(answer := ext.json_in(reply), dict):
             keys = ("reasoning", "reason", "explanation", "rationale")
-            reason = next((answer[key] for key in keys if isinstance(answer.get(key), str)), "")
+            reason = next(
+                (answer[key] for key in keys if isinstance(answer.get(key), str)), ""
+            )
     return " ".join((reason or reply.reasoning).split())
 
 
@@ -301,7 +348,9 @@ def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
 
 
 def _default_prompt(scores: Sequence[JudgeScoreSpec], row: ext.Row) -> str:
-    generated = None if row.sample_data is row.item else row.sample_data.get("output_text")
+    generated = (
+        None if row.sample_data is row.item else row.sample_data.get("output_text")
+    )
     data: dict[str, Any] = {"data": row.item}
     if isinstance(generated, str):
         data["answer"] = generated
@@ -319,7 +368,9 @@ Answer with a JSON object and nothing else: {{{form}}}"""
 def _criterion(score: JudgeScoreSpec) -> str:
     levels = [("  - ", level.label, level.description) for level in score.rubric or ()]
     entries = [("- ", score.name, score.description), *levels]
-    return "\n".join(mark + (f"{name}: {text}" if text else name) for mark, name, text in entries)
+    return "\n".join(
+        mark + (f"{name}: {text}" if text else name) for mark, name, text in entries
+    )
 
 
 def _form(score: JudgeScoreSpec) -> str:
@@ -327,7 +378,9 @@ def _form(score: JudgeScoreSpec) -> str:
         return " or ".join(f'"{r.label}"' for r in score.rubric)
     low, high = score.minimum, score.maximum
     if low is not None:
-        return f"a number from {low:.12g}" + ("" if high is None else f" to {high:.12g}")
+        return f"a number from {low:.12g}" + (
+            "" if high is None else f" to {high:.12g}"
+        )
     return "a number" if high is None else f"a number up to {high:.12g}"
 
 
@@ -335,7 +388,12 @@ def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]
     """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
     values: dict[str, dict[str, Any]] = {}
     for score in scores:
-        keys = {**asdict(score), "rubric": [asdict(level) for level in score.rubric or ()] or None}
+        keys = {
+            **asdict(score),
+            "rubric": [asdict(level) for level in score.rubric or ()] or None,
+        }
         names = ("name", "description", "minimum", "maximum", "rubric")
-        values[score.name] = {name: keys[name] for name in names if keys[name] is not None}
+        values[score.name] = {
+            name: keys[name] for name in names if keys[name] is not None
+        }
     return values

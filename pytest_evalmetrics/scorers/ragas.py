@@ -13,7 +13,12 @@ from importlib import import_module
 from typing import Annotated, Any
 
 from pytest_evalmetrics import ext
-from pytest_evalmetrics.scorers.judge import Judge, JudgeCheck, JudgedScores, JudgeRepeats
+from pytest_evalmetrics.scorers.judge import (
+    Judge,
+    JudgeCheck,
+    JudgedScores,
+    JudgeRepeats,
+)
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
@@ -29,10 +34,12 @@ class RagasSpec(JudgedScores, NamedScores):
     more_is_better = False
     limits = (None, None)
     metric: Annotated[Name, doc("the class: Faithfulness")]
-    arguments: Annotated[dict[Name, Any], doc("of the metric's constructor, but its llm")] = field(
-        default_factory=dict
-    )
-    judge_model: Annotated[ModelSpec | None, doc("the judge, if the metric needs one")] = None
+    arguments: Annotated[
+        dict[Name, Any], doc("of the metric's constructor, but its llm")
+    ] = field(default_factory=dict)
+    judge_model: Annotated[
+        ModelSpec | None, doc("the judge, if the metric needs one")
+    ] = None
     judge_check: JudgeCheck = None
     judge_repeats: JudgeRepeats = 1
 
@@ -58,10 +65,18 @@ class RagasScorer:
             self._base = import_module("ragas.llms.base").InstructorBaseRagasLLM
             version = str(import_module("ragas").__version__)
         self.judges: tuple[Judge, ...] = ()
-        self._metric, self._arguments = _metric(collections, spec.metric), spec.arguments
+        self._metric, self._arguments = (
+            _metric(collections, spec.metric),
+            spec.arguments,
+        )
         wanted = inspect.signature(self._metric.__init__).parameters
-        if "embeddings" in wanted and wanted["embeddings"].default is inspect.Parameter.empty:
-            raise ext.DataError(f"{spec.metric} of RAGAS needs embeddings: only judges are asked")
+        if (
+            "embeddings" in wanted
+            and wanted["embeddings"].default is inspect.Parameter.empty
+        ):
+            raise ext.DataError(
+                f"{spec.metric} of RAGAS needs embeddings: only judges are asked"
+            )
         if "llm" in wanted:
             if spec.judge_model is None:
                 raise ext.DataError(
@@ -80,7 +95,11 @@ class RagasScorer:
 
     def _made(self, calls: Any, errors: list[ext.EvalMetricsError]) -> Any:
         """Create the metric for one row; its judge is called through `calls`."""
-        llm = {"llm": _llm(self._base, self.judges[0], calls, errors)} if self.judges else {}
+        llm = (
+            {"llm": _llm(self._base, self.judges[0], calls, errors)}
+            if self.judges
+            else {}
+        )
         return self._metric(**self._arguments, **llm)
 
     async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
@@ -89,7 +108,8 @@ class RagasScorer:
         columns = {
             name: self._column(row, name)
             for name, parameter in self._columns.items()
-            if parameter.default is inspect.Parameter.empty or row.item.get(name) is not None
+            if parameter.default is inspect.Parameter.empty
+            or row.item.get(name) is not None
         }
         try:
             result = await self._made(calls, errors).ascore(**columns)
@@ -122,7 +142,9 @@ class RagasScorer:
             return self._messages.ToolMessage(content=text)
         if kind not in ("ai", "assistant"):
             raise ext.RowError("bad-user_input", f"RAGAS knows no message of {kind!r}")
-        calls = [self._messages.ToolCall(**call) for call in message.get("tool_calls") or ()]
+        calls = [
+            self._messages.ToolCall(**call) for call in message.get("tool_calls") or ()
+        ]
         return self._messages.AIMessage(content=text, tool_calls=calls)
 
 
@@ -135,7 +157,9 @@ def _metric(collections: Any, name: str) -> Any:
     return getattr(collections, match)
 
 
-def _llm(base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetricsError]) -> Any:
+def _llm(
+    base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetricsError]
+) -> Any:
     """Make an LLM of RAGAS that asks our judge, and keeps the errors of its answers."""
 
     async def agenerate(_self: Any, prompt: str, response_model: Any) -> Any:
@@ -148,7 +172,9 @@ def _llm(base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetrics
                 return response_model.model_validate(answer)
             except ValueError as error:
                 reason = " ".join(str(error).split())[:200]
-                raise ext.RowError("bad-answer", f"the judge's answer is none: {reason}") from None
+                raise ext.RowError(
+                    "bad-answer", f"the judge's answer is none: {reason}"
+                ) from None
 
         try:
             schema = _strict(response_model.model_json_schema())
@@ -158,9 +184,13 @@ def _llm(base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetrics
             raise
 
     def generate(*_: Any) -> Any:
-        raise ext.RowError("not-async", "this metric of RAGAS asks its judge in a way that blocks")
+        raise ext.RowError(
+            "not-async", "this metric of RAGAS asks its judge in a way that blocks"
+        )
 
-    return type("JournaledLLM", (base,), {"agenerate": agenerate, "generate": generate})()
+    return type(
+        "JournaledLLM", (base,), {"agenerate": agenerate, "generate": generate}
+    )()
 
 
 def _strict(schema: Any) -> Any:
@@ -171,5 +201,8 @@ def _strict(schema: Any) -> Any:
         return schema
     strict = {key: _strict(item) for key, item in schema.items() if key != "default"}
     if "properties" in strict and strict.get("type") == "object":
-        strict |= {"required": list(strict["properties"]), "additionalProperties": False}
+        strict |= {
+            "required": list(strict["properties"]),
+            "additionalProperties": False,
+        }
     return strict

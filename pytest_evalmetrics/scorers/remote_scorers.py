@@ -55,7 +55,9 @@ class RemoteScoreSpec:
         path = self.parser.json_path
         matches, value = compiled_path(path).first(answer)
         if not matches:
-            raise ext.RowError("no-score", f"the answer has nothing at {path}: {shown(answer)}")
+            raise ext.RowError(
+                "no-score", f"the answer has nothing at {path}: {shown(answer)}"
+            )
         number = as_number(value, f"{path} of the answer")
         return within(self.name, number, self.minimum, self.maximum)
 
@@ -67,7 +69,8 @@ class RemoteScorerSpec:
     type: str
     url: types.Url
     body: Annotated[
-        types.BodyValue, doc("the request; {{ item.column }} in it is filled in for each row")
+        types.BodyValue,
+        doc("the request; {{ item.column }} in it is filled in for each row"),
     ]
     scores: Annotated[
         tuple[RemoteScoreSpec, ...],
@@ -94,7 +97,11 @@ class RemoteScorerSpec:
             return {score.name: score.read(answer) for score in self.scores}
 
         async def score(row: ext.Row, calls: ext.Calls) -> dict[str, float]:
-            return read(await calls.post(endpoint, body(row.context), kind="remote/1", check=read))
+            return read(
+                await calls.post(
+                    endpoint, body(row.context), kind="remote/1", check=read
+                )
+            )
 
         return score
 
@@ -147,13 +154,17 @@ class NatScorerSpec(shared.NamedScores):
 
         async def score(row: ext.Row, calls: ext.Calls) -> float:
             body = {"evaluator_name": self.evaluator_name, "item": row.item}
-            return self._read(await calls.post(endpoint, body, kind=kind, check=self._read))
+            return self._read(
+                await calls.post(endpoint, body, kind=kind, check=self._read)
+            )
 
         return score
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
-            raise ext.RowError("no-score", f"the answer is not an object: {shown(answer)}")
+            raise ext.RowError(
+                "no-score", f"the answer is not an object: {shown(answer)}"
+            )
         if answer.get("success") is False or answer.get("error"):
             words = f"the evaluator failed: {_words(answer.get('error'))}"
             raise ext.RowError("not-successful", words)

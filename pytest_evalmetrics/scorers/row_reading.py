@@ -43,7 +43,9 @@ def within(name: str, number: float, low: float | None, high: float | None) -> f
     if (low is not None and number < low) or (high is not None and number > high):
         bounds = [f"at least {low:.12g}"] if low is not None else []
         bounds += [f"at most {high:.12g}"] if high is not None else []
-        raise RowError("out-of-range", f"{name} is {number:.12g}, expected {' and '.join(bounds)}")
+        raise RowError(
+            "out-of-range", f"{name} is {number:.12g}, expected {' and '.join(bounds)}"
+        )
     return number
 
 
@@ -74,7 +76,7 @@ def text_in(row: Row, name: str) -> str:
 def compiled_path(path: str) -> Any:
     """Compile a JSONPath once, see `expressions.JsonPath`."""
     with needs_extra("remote", "a json_path"):
-        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import JsonPath  # of the extra
 
         return JsonPath(path)
 
@@ -113,8 +115,12 @@ def message_of(response: Any) -> Mapping[str, Any]:
         return message
     if "output" in response:
         items = response["output"]
-        if not isinstance(items, list) or not all(isinstance(item, dict) for item in items):
-            raise unexpected("bad-response", "response.output", items, "a list of items")
+        if not isinstance(items, list) or not all(
+            isinstance(item, dict) for item in items
+        ):
+            raise unexpected(
+                "bad-response", "response.output", items, "a list of items"
+            )
         texts = [_content(item) for item in items if item.get("type") == "message"]
         calls = [item for item in items if item.get("type") == "function_call"]
         return {"content": "".join(texts), "tool_calls": calls}
@@ -149,7 +155,9 @@ def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
         raise unexpected("bad-call", f"{where}.tool_calls", calls, "a list")
-    return [_tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)]
+    return [
+        _tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)
+    ]
 
 
 def wanted_calls(value: Any, what: str) -> list[ToolCall]:
@@ -173,11 +181,14 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
 
 
 def _tool_call(value: Any, what: str, at: int) -> ToolCall:
-    inner = value["function"] if isinstance(value, dict) and "function" in value else value
+    inner = (
+        value["function"] if isinstance(value, dict) and "function" in value else value
+    )
     key = "arguments" if isinstance(inner, dict) and "arguments" in inner else "args"
     # {} and {"not_function": ...} are no calls
     if not isinstance(inner, dict) or not (
-        isinstance(inner.get("name"), str) or (inner.get("name") is None and key in inner)
+        isinstance(inner.get("name"), str)
+        or (inner.get("name") is None and key in inner)
     ):
         raise unexpected("bad-call", f"{what}[{at}]", value, f"a tool call: {_FORMS}")
     name, args = inner.get("name"), inner.get(key)
@@ -193,7 +204,9 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
             reason = f"they are no JSON: {error}"
     if isinstance(args, dict):
         return ToolCall(name, args)
-    return ToolCall(name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}")
+    return ToolCall(
+        name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}"
+    )
 
 
 def _decoded(text: str) -> Any:
@@ -223,7 +236,10 @@ _SPEAKERS = {
 def speaker_of(message: Any, at: int) -> str:
     """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
-        for key in ("type", "role"):  # OpenAI's APIs write role, and perhaps type: message
+        for key in (
+            "type",
+            "role",
+        ):  # OpenAI's APIs write role, and perhaps type: message
             role = message.get(key)
             if isinstance(role, str) and role in _SPEAKERS:
                 return _SPEAKERS[role]
@@ -239,7 +255,9 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
     if not isinstance(messages, list) or not messages:
         expected = "a list of messages, or text"
         raise unexpected("bad-user_input", "user_input", value, expected)
-    spoken = [line for at, message in enumerate(messages) for line in _lines(message, at)]
+    spoken = [
+        line for at, message in enumerate(messages) for line in _lines(message, at)
+    ]
     generated = row.sample_data and row.sample_data is not row.item
     # a recorded conversation has its own end
     recorded = isinstance(value, str) and row.item.get("response") is not None

@@ -14,7 +14,13 @@ from pydantic import BeforeValidator, Field
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, unexpected
-from pytest_evalmetrics.spec.field_types import TemplateText, doc, keys, one_or_many, refuse
+from pytest_evalmetrics.spec.field_types import (
+    TemplateText,
+    doc,
+    keys,
+    one_or_many,
+    refuse,
+)
 from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
 # -- a text and its reference --------------------------------------------------------------
@@ -43,7 +49,9 @@ class PairKeys(NamedScores):
         """Make the function that scores a row."""
         reference = ext.compile_templates(self.reference, f"the scorer {self.type}")
         candidate, compare = _candidate(self.candidate, self.type), self._comparison()
-        return lambda row: compare(as_text(reference(row.context), "the reference"), candidate(row))
+        return lambda row: compare(
+            as_text(reference(row.context), "the reference"), candidate(row)
+        )
 
     def _comparison(self) -> Callable[[str, str], Any]:
         """Return the function that compares a reference with a candidate."""
@@ -59,7 +67,9 @@ def _candidate(template: str | None, kind: str) -> Callable[[ext.Row], str]:
 
     def of_response(row: ext.Row) -> str:
         text = row.sample_data.get("output_text")
-        return as_text(response_in(row, hint) if text is None else text, "the candidate")
+        return as_text(
+            response_in(row, hint) if text is None else text, "the candidate"
+        )
 
     return of_response
 
@@ -78,7 +88,9 @@ class ExactMatchSpec(PairKeys):
     """1 if reference and candidate are equal after normalisation, else 0."""
 
     def _comparison(self) -> Callable[[str, str], float]:
-        return lambda reference, candidate: float(_normalised(reference) == _normalised(candidate))
+        return lambda reference, candidate: float(
+            _normalised(reference) == _normalised(candidate)
+        )
 
 
 @keys_of("f1", "the words that two texts share")
@@ -92,10 +104,17 @@ class F1Spec(PairKeys):
 
     def _comparison(self) -> Callable[[str, str], float]:
         def f1(reference: str, candidate: str) -> float:
-            wanted, words = _normalised(reference).split(), _normalised(candidate).split()
+            wanted, words = (
+                _normalised(reference).split(),
+                _normalised(candidate).split(),
+            )
             if not wanted or not words:
                 return float(wanted == words)
-            return 2 * (Counter(wanted) & Counter(words)).total() / (len(wanted) + len(words))
+            return (
+                2
+                * (Counter(wanted) & Counter(words)).total()
+                / (len(wanted) + len(words))
+            )
 
         return f1
 
@@ -108,7 +127,7 @@ class RougeSpec(PairKeys):
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
         with ext.needs_extra("text", f"the scorer {self.type}"):
-            from rouge_score.rouge_scorer import RougeScorer  # noqa: PLC0415 - 0.5 s, of an extra
+            from rouge_score.rouge_scorer import RougeScorer  # 0.5 s, of an extra
         kinds = ["rouge1", "rouge2", "rouge3", "rougeL"]  # in the order of the scores
         scorer: Any = RougeScorer(kinds, use_stemmer=True)
 
@@ -144,7 +163,7 @@ class BleuSpec(NamedScores):
     def make(self, _terms: ext.Terms) -> _Score:
         """Make the function that scores a row."""
         with ext.needs_extra("text", f"the scorer {self.type}"):
-            from sacrebleu.metrics.bleu import BLEU  # noqa: PLC0415 - 0.2 s, and of an extra
+            from sacrebleu.metrics.bleu import BLEU  # 0.2 s, and of an extra
         scorer: Any = BLEU(effective_order=True)
         references = ext.compile_templates(self.references, f"the scorer {self.type}")
         candidate = _candidate(self.candidate, self.type)
@@ -156,7 +175,9 @@ class BleuSpec(NamedScores):
                 for text in (value if isinstance(value, list) else [value])
             ]
             if not texts:
-                raise ext.RowError("no-reference", "the row has no reference: its list is empty")
+                raise ext.RowError(
+                    "no-reference", "the row has no reference: its list is empty"
+                )
             return float(scorer.sentence_score(candidate(row), texts).score)
 
         return bleu
@@ -256,7 +277,9 @@ class NumberCheckSpec(SidesKeys):
     ]  # fmt: skip
     epsilon: Annotated[
         float | None,
-        Field(ge=0, allow_inf_nan=False, description=f"how much an {_DIFFERENCE} may be"),
+        Field(
+            ge=0, allow_inf_nan=False, description=f"how much an {_DIFFERENCE} may be"
+        ),
     ] = None
 
     def __post_init__(self) -> None:

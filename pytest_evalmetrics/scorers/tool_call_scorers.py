@@ -9,14 +9,22 @@ from typing import Annotated, Any
 
 from pytest_evalmetrics.ext import Explained, Row, RowError, Terms, compile_templates
 from pytest_evalmetrics.scorers import row_reading as reading
-from pytest_evalmetrics.scorers.row_reading import made_calls, message_of, response_of, wanted_calls
+from pytest_evalmetrics.scorers.row_reading import (
+    made_calls,
+    message_of,
+    response_of,
+    wanted_calls,
+)
 from pytest_evalmetrics.spec.field_types import TemplateText, doc
 from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
 
 _REFERENCE = "reference_tool_calls"
 
 
-@keys_of("tool_call_accuracy", "the agent's tool calls against the row's reference_tool_calls")
+@keys_of(
+    "tool_call_accuracy",
+    "the agent's tool calls against the row's reference_tool_calls",
+)
 class ToolCallAccuracySpec(NamedScores):
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
@@ -40,10 +48,14 @@ class ToolCallAccuracySpec(NamedScores):
         made = _calls_of(row)
         for at, call in enumerate(made):
             if call.name is None:
-                raise RowError("bad-call", f"the agent's tool call {at + 1} has no name")
+                raise RowError(
+                    "bad-call", f"the agent's tool call {at + 1} has no name"
+                )
         return Explained(self._compare(made, wanted), _faults(made))
 
-    def _compare(self, made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> float:
+    def _compare(
+        self, made: list[reading.ToolCall], wanted: list[reading.ToolCall]
+    ) -> float:
         if not made or not wanted:
             return 0.0 if made or wanted else 1.0
         if not self.strict_order:
@@ -63,17 +75,29 @@ def _faults(made: list[reading.ToolCall]) -> str:
 def _calls_of(row: Row) -> list[reading.ToolCall]:
     """Return the calls of the generated response, else of the conversation, else of a response."""
     response, messages = response_of(row), row.item.get("user_input")
-    generated = row.sample_data is not row.item and row.sample_data.get("response") is not None
+    generated = (
+        row.sample_data is not row.item and row.sample_data.get("response") is not None
+    )
     if not generated and isinstance(messages, list):
         spoken = [
-            (at, m) for at, m in enumerate(messages) if reading.speaker_of(m, at) == reading.AGENT
+            (at, m)
+            for at, m in enumerate(messages)
+            if reading.speaker_of(m, at) == reading.AGENT
         ]
         if spoken:
-            return [call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")]
+            return [
+                call for at, m in spoken for call in made_calls(m, f"user_input[{at}]")
+            ]
     elif not generated and not isinstance(messages, str | None):
-        raise reading.unexpected("bad-user_input", "user_input", messages, "a list of messages")
+        raise reading.unexpected(
+            "bad-user_input", "user_input", messages, "a list of messages"
+        )
     if response is None:
-        what = "no user_input" if messages is None else "no message of the agent in user_input"
+        what = (
+            "no user_input"
+            if messages is None
+            else "no message of the agent in user_input"
+        )
         raise RowError("no-response", f"the row has {what}, and no response")
     return made_calls(message_of(response), "response")
 
@@ -87,13 +111,18 @@ def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
     for name, value in wanted.items():
         if name in made:
             both_texts = type(made[name]) is str and type(value) is str
-            hits += made[name] == value if both_texts else _text(made[name]) == _text(value)
+            hits += (
+                made[name] == value if both_texts else _text(made[name]) == _text(value)
+            )
     return hits / len(wanted)
 
 
 def _sort_key(call: reading.ToolCall) -> tuple[str, ...]:
     args = call.args or {}
-    return (call.name or "", *(part for key in sorted(args) for part in (key, _text(args[key]))))
+    return (
+        call.name or "",
+        *(part for key in sorted(args) for part in (key, _text(args[key]))),
+    )
 
 
 def _text(value: Any) -> str:
@@ -107,7 +136,9 @@ def _sorted_keys(value: Any) -> Any:
     return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@keys_of("tool-calling", "the tool calls of a response against a reference, in any order")
+@keys_of(
+    "tool-calling", "the tool calls of a response against a reference, in any order"
+)
 class ToolCallingSpec(NamedScores):
     """Compare the tool calls of a response with a reference, as multisets.
 
@@ -131,7 +162,11 @@ class ToolCallingSpec(NamedScores):
             response = response_of(row)
             if response is None:
                 raise RowError("no-response", "the row has no response")
-            made = [call for call in made_calls(message_of(response), "response") if call.name]
+            made = [
+                call
+                for call in made_calls(message_of(response), "response")
+                if call.name
+            ]
             same = Counter(map(_plain_name, made)) == Counter(map(_plain_name, wanted))
             whole = same and _can_be_paired(made, wanted)
             scores = dict(zip(names, (float(same), float(whole)), strict=True))
@@ -144,7 +179,9 @@ def _plain_name(call: reading.ToolCall) -> str:
     return (call.name or "").replace(".", "_")
 
 
-def _can_be_paired(made: list[reading.ToolCall], wanted: list[reading.ToolCall]) -> bool:
+def _can_be_paired(
+    made: list[reading.ToolCall], wanted: list[reading.ToolCall]
+) -> bool:
     """Check that wanted and actual calls, equally many of each name, can be matched one to one."""
     left: defaultdict[str, list[Any]] = defaultdict(list)
     for call in made:

@@ -13,12 +13,25 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import gate_keys, sources
-from pytest_evalmetrics.spec.field_types import Checked, Name, Read, doc, expected, keys, on_use
+from pytest_evalmetrics.spec.field_types import (
+    Checked,
+    Name,
+    Read,
+    doc,
+    expected,
+    keys,
+    on_use,
+)
 from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
-    from pytest_evalmetrics.spec.model_keys import BudgetSpec, LabelsSpec, ModelSpec, TargetSpec
+    from pytest_evalmetrics.spec.model_keys import (
+        BudgetSpec,
+        LabelsSpec,
+        ModelSpec,
+        TargetSpec,
+    )
 else:  # loaded where a file uses them
     MetricKeys = BudgetSpec = LabelsSpec = ModelSpec = TargetSpec = Any
 
@@ -52,7 +65,8 @@ class XFail:
 
     reason: Annotated[str, doc("the reason")] = ""
     strict: Annotated[
-        bool | None, doc("whether passing is a failure; default as pytest's xfail_strict says")
+        bool | None,
+        doc("whether passing is a failure; default as pytest's xfail_strict says"),
     ] = None
 
 
@@ -80,14 +94,25 @@ def _xfail(value: Any) -> Any:
     return value
 
 
-_MARKS_OF_PYTEST = ("skip", "skipif", "xfail", "parametrize", "usefixtures", "filterwarnings")
+_MARKS_OF_PYTEST = (
+    "skip",
+    "skipif",
+    "xfail",
+    "parametrize",
+    "usefixtures",
+    "filterwarnings",
+)
 
 
 def _not_of_pytest(value: str) -> str:
     if value in _MARKS_OF_PYTEST:
         raise types.refuse(
             f"{value!r} is a marker of pytest's own"
-            + (f": write '{value}:' as a key instead" if value in ("skip", "xfail") else "")
+            + (
+                f": write '{value}:' as a key instead"
+                if value in ("skip", "xfail")
+                else ""
+            )
         )
     return value
 
@@ -103,11 +128,15 @@ Tag = Annotated[
 Tags = Annotated[tuple[Tag, ...], types.Listed(Tag)]
 
 
-@keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["model"]}]})
+@keys(
+    json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["model"]}]}
+)
 class ReferenceSpec:
     """A pinned system, measured beside each run: its rollouts, or a model that is asked anew."""
 
-    rollouts: Annotated[sources.RolloutsField | None, doc("its rollouts of the same tasks")] = None
+    rollouts: Annotated[
+        sources.RolloutsField | None, doc("its rollouts of the same tasks")
+    ] = None
     model: Annotated[
         ModelSpec | None,
         on_use("model_keys", "ModelSpec"),
@@ -121,16 +150,18 @@ _benchmark_name = types.matching(
 )
 
 
-@keys(json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]})
+@keys(
+    json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]}
+)
 class BenchmarkSpec:
     """One named benchmark; one pytest item."""
 
     name: Annotated[Name, _benchmark_name, doc("becomes the pytest item's name")]
     description: Annotated[str, doc("for people")] = ""
     tags: Annotated[Tags, doc("become pytest markers")] = ()
-    skip: Annotated[bool | str, Checked(_skip, lambda: bool | str), doc("true, or the reason")] = (
-        False
-    )
+    skip: Annotated[
+        bool | str, Checked(_skip, lambda: bool | str), doc("true, or the reason")
+    ] = False
     xfail: Annotated[
         XFail | None,
         Read(_xfail, lambda: bool | str | XFail | None),
@@ -139,7 +170,11 @@ class BenchmarkSpec:
 
     rollouts: Annotated[
         sources.RolloutsSpec | None,
-        on_use("sources", "RolloutsField", plain=lambda paths: sources.RolloutsSpec(path=paths)),
+        on_use(
+            "sources",
+            "RolloutsField",
+            plain=lambda paths: sources.RolloutsSpec(path=paths),
+        ),
         doc("the recorded rollouts"),
     ] = None
     dataset: Annotated[
@@ -157,7 +192,9 @@ class BenchmarkSpec:
         on_use("model_keys", "PromptField"),
         doc("the prompt: a text, a list of messages, {messages: ...}"),
     ] = None
-    tools: Annotated[Any, on_use("model_keys", "ToolsField"), doc("tools of the model")] = None
+    tools: Annotated[
+        Any, on_use("model_keys", "ToolsField"), doc("tools of the model")
+    ] = None
     response_format: Annotated[
         Any,
         on_use("model_keys", "ResponseFormatField"),
@@ -169,7 +206,9 @@ class BenchmarkSpec:
         doc("in place of a model: a Python function that answers each row"),
     ] = None
     budget: Annotated[
-        BudgetSpec | None, on_use("model_keys", "BudgetSpec"), doc("limits on the usage of a run")
+        BudgetSpec | None,
+        on_use("model_keys", "BudgetSpec"),
+        doc("limits on the usage of a run"),
     ] = None
     scorers: Annotated[
         tuple[ScorerSpec, ...],
@@ -184,12 +223,16 @@ class BenchmarkSpec:
     reference: Annotated[
         ReferenceSpec | None,
         on_use("benchmark", "ReferenceSpec"),
-        doc("a pinned system measured in the same run, for metrics such as mean/over_reference"),
+        doc(
+            "a pinned system measured in the same run, for metrics such as mean/over_reference"
+        ),
     ] = None
     sample: Annotated[
         sources.SampleSpec | None,
         on_use("sources", "SampleSpec"),
-        doc("a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"),
+        doc(
+            "a subset of the tasks, the same in every run; --evalmetrics-all-tasks takes all"
+        ),
     ] = None
     labels: Annotated[
         LabelsSpec | None,
@@ -197,7 +240,8 @@ class BenchmarkSpec:
         doc("people's scores of some rollouts, which correct ppi/mean_reward"),
     ] = None
     num_samples: Annotated[
-        sources.NumSamples | None, doc("rollouts of each task; or {min, max, stop: early}")
+        sources.NumSamples | None,
+        doc("rollouts of each task; or {min, max, stop: early}"),
     ] = None
 
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
@@ -209,9 +253,14 @@ class BenchmarkSpec:
             "name: {type: ..., ...}"
         ),
     ] = ("mean_reward", "pass_rate")
-    key_metrics: Annotated[types.Names | None, doc("the headline metrics: these are gated")] = None
+    key_metrics: Annotated[
+        types.Names | None, doc("the headline metrics: these are gated")
+    ] = None
     pass_threshold: Annotated[
-        float, Field(allow_inf_nan=False, description="the least reward of a rollout that passes")
+        float,
+        Field(
+            allow_inf_nan=False, description="the least reward of a rollout that passes"
+        ),
     ] = 1.0
     pass_estimator: Annotated[
         Literal["unbiased", "first_k"],
@@ -220,10 +269,12 @@ class BenchmarkSpec:
     breakdown: Annotated[
         types.Fields, doc("the metrics again for each value of these fields of a row")
     ] = ()
-    cluster: Annotated[Name | None, doc("a field: tasks with equal values are dependent")] = None
+    cluster: Annotated[
+        Name | None, doc("a field: tasks with equal values are dependent")
+    ] = None
 
-    expect: Annotated[gate_keys.ExpectSpec, doc("the expected tasks and rollouts")] = field(
-        default_factory=gate_keys.ExpectSpec
+    expect: Annotated[gate_keys.ExpectSpec, doc("the expected tasks and rollouts")] = (
+        field(default_factory=gate_keys.ExpectSpec)
     )
     must_pass: Annotated[
         gate_keys.Tasks, doc("tasks whose rollouts must all pass: ids or globs")
@@ -233,9 +284,9 @@ class BenchmarkSpec:
         on_use("gate_keys", "QuarantineField", optional=False),
         doc("tasks that are measured and shown, and not gated"),
     ] = ()
-    thresholds: Annotated[dict[Name, gate_keys.ThresholdField], doc("metric -> bound")] = (
-        types.empty()
-    )
+    thresholds: Annotated[
+        dict[Name, gate_keys.ThresholdField], doc("metric -> bound")
+    ] = types.empty()
     baseline: Annotated[
         gate_keys.BaselineField,
         doc("compare the key metrics with a committed snapshot, or another run"),
@@ -279,7 +330,9 @@ class BenchmarkSpec:
     @cached_property
     def row_columns(self) -> tuple[str, ...]:
         """The columns that its metrics read, other than the reward."""
-        names = [n for keys in self.defined.values() for n in (*keys.labels, *keys.numbers)]
+        names = [
+            n for keys in self.defined.values() for n in (*keys.labels, *keys.numbers)
+        ]
         for text in self.metrics:
             with suppress(MetricError):  # raised where it is looked up
                 names += [score] if (score := parse(text).score) is not None else []
@@ -298,7 +351,9 @@ class BenchmarkSpec:
         """The source of its rows: recorded rollouts, or a data set to be scored."""
         source = self.rollouts or self.dataset
         if source is None:  # no benchmark file with neither is ever accepted
-            raise ValueError(f"the benchmark {self.name} has neither rollouts nor a dataset")
+            raise ValueError(
+                f"the benchmark {self.name} has neither rollouts nor a dataset"
+            )
         return source
 
 
@@ -316,7 +371,9 @@ class Benchmark:
     file: Path
     # of each key, from 1: ``("thresholds", "pass@1") -> 12``; ``()`` is the benchmark itself
     lines: Mapping[tuple[str | int, ...], int]
-    in_python: bool = False  # whether it is a call in a test, with keys as keyword arguments
+    in_python: bool = (
+        False  # whether it is a call in a test, with keys as keyword arguments
+    )
     path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
 
     def but(self, **changes: Any) -> Self:
@@ -336,5 +393,7 @@ class Benchmark:
             if path and path[-1] in ("url", "api_key_secret"):
                 value = reduce(_below, path, self.spec)
                 if isinstance(value, str) and value in message:
-                    named.append((len(value), -line))  # the longest: a URL may begin as another
+                    named.append(
+                        (len(value), -line)
+                    )  # the longest: a URL may begin as another
         return -max(named)[1] if named else otherwise or self.line_of()

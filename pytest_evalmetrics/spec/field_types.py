@@ -13,13 +13,21 @@ from typing import Annotated, Any, Final, dataclass_transform
 from urllib.parse import urlsplit
 
 import pydantic
-from pydantic import AfterValidator, Field, GetCoreSchemaHandler, GetJsonSchemaHandler, TypeAdapter
+from pydantic import (
+    AfterValidator,
+    Field,
+    GetCoreSchemaHandler,
+    GetJsonSchemaHandler,
+    TypeAdapter,
+)
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
 
 from pytest_evalmetrics.records import record
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+@dataclass_transform(
+    kw_only_default=True, frozen_default=True, field_specifiers=(field,)
+)
 def keys(cls: Any = None, /, **config: Any) -> Any:
     """Make a class the keys of a mapping: a frozen dataclass that pydantic validates strictly."""
     if cls is None:
@@ -44,13 +52,21 @@ class Read:
     def __init__(self, function: Callable[[Any], Any], form: Callable[[], Any]) -> None:
         self._function, self._form = function, form
 
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
-        return core_schema.no_info_before_validator_function(self._function, handler(kind))
+    def __get_pydantic_core_schema__(
+        self, kind: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
+        return core_schema.no_info_before_validator_function(
+            self._function, handler(kind)
+        )
 
-    def __get_pydantic_json_schema__(self, _: Any, handler: GetJsonSchemaHandler) -> dict[str, Any]:
+    def __get_pydantic_json_schema__(
+        self, _: Any, handler: GetJsonSchemaHandler
+    ) -> dict[str, Any]:
         form = TypeAdapter(self._form()).core_schema
         # the handler ignores annotations of the outermost schema, so another one encloses it
-        return handler(form if "ref" in form else core_schema.definitions_schema(form, []))
+        return handler(
+            form if "ref" in form else core_schema.definitions_schema(form, [])
+        )
 
 
 class Checked(Read):
@@ -148,7 +164,12 @@ def matching(pattern: str, what: str) -> AfterValidator:
 
 
 _PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
-_COMPARED: Final = {"ge": operator.ge, "gt": operator.gt, "le": operator.le, "lt": operator.lt}
+_COMPARED: Final = {
+    "ge": operator.ge,
+    "gt": operator.gt,
+    "le": operator.le,
+    "lt": operator.lt,
+}
 
 
 def numeric(what: str, **bounds: Any) -> Checked:
@@ -157,7 +178,9 @@ def numeric(what: str, **bounds: Any) -> Checked:
     def read(value: Any) -> float:
         match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
         number = value if match is None else float(match[1]) / 100
-        if not is_number(number) or not all(_COMPARED[k](number, v) for k, v in bounds.items()):
+        if not is_number(number) or not all(
+            _COMPARED[k](number, v) for k, v in bounds.items()
+        ):
             raise expected(what)
         if not math.isfinite(number):
             raise expected("a finite number")
@@ -196,7 +219,9 @@ class Listed(Read):
         many = Annotated[list[item], Field(min_length=least)] if least else list[item]
         super().__init__(function, lambda: item | many)
 
-    def __get_pydantic_core_schema__(self, kind: Any, handler: GetCoreSchemaHandler) -> CoreSchema:
+    def __get_pydantic_core_schema__(
+        self, kind: Any, handler: GetCoreSchemaHandler
+    ) -> CoreSchema:
         items = handler.generate_schema(Annotated[kind, self._limits])
         before = core_schema.no_info_before_validator_function(self._function, items)
         return core_schema.no_info_after_validator_function(no_duplicates, before)
@@ -291,7 +316,9 @@ class SecretRef:
 
 
 def _secret_name(value: Any) -> Any:
-    return value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
+    return (
+        value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
+    )
 
 
 SecretName = Annotated[
@@ -304,12 +331,14 @@ Retries = Annotated[int | None, Field(ge=0)]
 TimeoutSeconds = Annotated[
     Positive, doc("for one attempt in all; default params.request_timeout, else 30")
 ]
-MaxRetries = Annotated[Retries, doc("attempts after the first; default params.max_retries, else 3")]
+MaxRetries = Annotated[
+    Retries, doc("attempts after the first; default params.max_retries, else 3")
+]
 
 
 def _check_templates(value: Any, *, body: bool = False) -> Any:
     try:
-        from pytest_evalmetrics.expressions import faults_of  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import faults_of  # of the extra
     except ImportError:  # reported with the way out when the scorer is made
         return value
     faults = [
@@ -324,7 +353,7 @@ def _check_templates(value: Any, *, body: bool = False) -> Any:
 def json_path(value: str) -> str:
     """Refuse an invalid JSONPath."""
     try:
-        from pytest_evalmetrics.expressions import JsonPath  # noqa: PLC0415 - of the extra
+        from pytest_evalmetrics.expressions import JsonPath  # of the extra
 
         JsonPath(value)
     except ImportError:  # reported when the scorer is made

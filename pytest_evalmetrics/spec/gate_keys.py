@@ -11,24 +11,39 @@ from pydantic import AfterValidator, Field, WithJsonSchema
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import Bound, Checked, Name, Read, doc, keys, refuse
+from pytest_evalmetrics.spec.field_types import (
+    Bound,
+    Checked,
+    Name,
+    Read,
+    doc,
+    keys,
+    refuse,
+)
 from pytest_evalmetrics.spec.sources import RunsSpec
 
 _NEAR: Any = {"required": ["value", "rtol"]}
 # at half, an end of an interval is its middle
 Confidence = Annotated[
-    float, types.numeric("a confidence above 50 % and below 100 %, such as 95%", gt=0.5, lt=1)
+    float,
+    types.numeric("a confidence above 50 % and below 100 %, such as 95%", gt=0.5, lt=1),
 ]
 
 
-@keys(json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}, _NEAR]})
+@keys(
+    json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}, _NEAR]}
+)
 class Threshold:
     """An absolute gate on one metric."""
 
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
-    value: Annotated[Bound | None, doc("the metric must be near this: as near as rtol")] = None
-    rtol: Annotated[types.Share | None, doc("the share of value that it may be off: 5%")] = None
+    value: Annotated[
+        Bound | None, doc("the metric must be near this: as near as rtol")
+    ] = None
+    rtol: Annotated[
+        types.Share | None, doc("the share of value that it may be off: 5%")
+    ] = None
     bound: Annotated[
         Literal["point", "lower", "upper"],
         doc("whether the value or an end of its interval is compared"),
@@ -57,10 +72,14 @@ class Threshold:
 
     def __str__(self) -> str:
         sides = ((">=", self.min), ("<=", self.max))
-        return " and ".join(f"{sign} {end:.12g}" for sign, end in sides if end is not None)
+        return " and ".join(
+            f"{sign} {end:.12g}" for sign, end in sides if end is not None
+        )
 
 
-_COMPARISON = r"\s*(>=|<=)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*"
+_COMPARISON = (
+    r"\s*(>=|<=)\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?)\s*(%?)\s*"
+)
 
 
 def _threshold(value: Any) -> Any:
@@ -88,15 +107,21 @@ def _with_sides(value: Threshold) -> Threshold:
     if value.min is None and value.max is None:
         raise refuse("expected min, max or both")
     if value.min is not None and value.max is not None and value.min > value.max:
-        raise refuse(f"min {value.min:.12g} is above max {value.max:.12g}: nothing can pass")
+        raise refuse(
+            f"min {value.min:.12g} is above max {value.max:.12g}: nothing can pass"
+        )
     if value.confidence is not None and value.bound == "point":
-        raise refuse("a confidence is that of an interval's end: add bound: lower, or upper")
+        raise refuse(
+            "a confidence is that of an interval's end: add bound: lower, or upper"
+        )
     return value
 
 
 _ThresholdText = Annotated[str, Field(pattern=f"^{_COMPARISON}$")]
 ThresholdField = Annotated[
-    Threshold, Read(_threshold, lambda: _ThresholdText | Threshold), AfterValidator(_with_sides)
+    Threshold,
+    Read(_threshold, lambda: _ThresholdText | Threshold),
+    AfterValidator(_with_sides),
 ]
 
 
@@ -115,7 +140,9 @@ def _until(value: Any) -> str:
 
 _TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
 TaskPattern = Annotated[str, Checked(_task_pattern, lambda: _TaskForm)]
-_as_list = types.Listed(TaskPattern, function=lambda v: v if isinstance(v, list) else [v])
+_as_list = types.Listed(
+    TaskPattern, function=lambda v: v if isinstance(v, list) else [v]
+)
 Tasks = Annotated[tuple[TaskPattern, ...], _as_list]
 
 
@@ -177,7 +204,9 @@ class ExpectSpec:
 
 # -- baseline ------------------------------------------------------------------------------
 
-RuleName = Literal["exact", "absolute", "relative", "statistical", "practical", "noninferior"]
+RuleName = Literal[
+    "exact", "absolute", "relative", "statistical", "practical", "noninferior"
+]
 RULES: tuple[str, ...] = get_args(RuleName)
 _WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 
@@ -209,12 +238,18 @@ def _rule(value: Any) -> Any:
 
 _RuleForm = Annotated[Any, WithJsonSchema({"enum": [*RULES]})]
 _OwnRuleForm = types.open_mapping(
-    "name", description="the name of a rule of your own, or package.module:name", minLength=1
+    "name",
+    description="the name of a rule of your own, or package.module:name",
+    minLength=1,
 )
 RuleField = Annotated[
-    RuleName | OwnRule | None, Checked(_rule, lambda: _RuleForm | Name | _OwnRuleForm | None)
+    RuleName | OwnRule | None,
+    Checked(_rule, lambda: _RuleForm | Name | _OwnRuleForm | None),
 ]
-Level = Annotated[float, types.numeric("a level between 0 and 1, such as 0.01", gt=0, lt=1)] | None
+Level = (
+    Annotated[float, types.numeric("a level between 0 and 1, such as 0.01", gt=0, lt=1)]
+    | None
+)
 _DROP = "a number from 0, or a share such as 10% with the rule relative"
 Drop = Annotated[float, types.numeric(_DROP, ge=0)] | None
 
@@ -227,7 +262,8 @@ class GateSpec:
         RuleField, doc("how a drop is judged, by one of these or a rule of your own")
     ] = None
     direction: Annotated[
-        Literal["higher", "lower"] | None, doc("the better direction; default by the metric's name")
+        Literal["higher", "lower"] | None,
+        doc("the better direction; default by the metric's name"),
     ] = None
     alpha: Annotated[Level, doc("a p value below it fails; default 0.01")] = None
     warn_alpha: Annotated[Level, doc("a p value below it warns; default 0.05")] = None
@@ -244,8 +280,13 @@ class GateSpec:
 
     def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""
-        both = {f.name: (getattr(self, f.name), getattr(other, f.name)) for f in fields(GateSpec)}
-        return GateSpec(**{key: a if a is not None else b for key, (a, b) in both.items()})
+        both = {
+            f.name: (getattr(self, f.name), getattr(other, f.name))
+            for f in fields(GateSpec)
+        }
+        return GateSpec(
+            **{key: a if a is not None else b for key, (a, b) in both.items()}
+        )
 
 
 _AGAINST = "snapshot, best, or median-of-last-5"
@@ -254,7 +295,7 @@ _AGAINST = "snapshot, best, or median-of-last-5"
 def _history(value: Any) -> Any:
     if value is None or (isinstance(value, str) and value):
         return value
-    if not types.is_whole(value) or not 1 <= value <= 50:  # noqa: PLR2004
+    if not types.is_whole(value) or not 1 <= value <= 50:
         raise types.expected("a number of runs from 1 to 50, or the history's file")
     return value
 
@@ -266,9 +307,13 @@ class BaselineSpec(GateSpec):
     rollouts: Annotated[
         RunsSpec | None,
         types.on_use("sources", "RunsField", plain=lambda paths: RunsSpec(path=paths)),
-        doc("compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"),
+        doc(
+            "compare with another run's rollouts, or with several runs: [[run1/*], [run2/*]]"
+        ),
     ] = None
-    report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = None
+    report: Annotated[Name | None, doc("compare with an earlier run's report.json")] = (
+        None
+    )
     against: Annotated[
         str,
         types.matching("snapshot|best|median-of-last-[1-9][0-9]{0,3}", _AGAINST),
@@ -295,7 +340,9 @@ class BaselineSpec(GateSpec):
     runs: Annotated[
         int,
         Field(ge=2, le=50),
-        doc("how many runs it keeps that --evalmetrics-add-run adds, or takes from its history"),
+        doc(
+            "how many runs it keeps that --evalmetrics-add-run adds, or takes from its history"
+        ),
     ] = 10
     answers: Annotated[
         bool,
@@ -311,7 +358,9 @@ class BaselineSpec(GateSpec):
             "today's scorers where these have changed"
         ),
     ] = False
-    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = types.empty()
+    metrics: Annotated[dict[Name, GateSpec], doc("metric -> settings of its own")] = (
+        types.empty()
+    )
 
     @property
     def committed(self) -> bool:
@@ -344,14 +393,20 @@ class BaselineSpec(GateSpec):
         if self.rollouts is not None and self.report is not None:
             raise refuse("a baseline is either rollouts or a report, not both")
         if self.rescore and not self.committed:
-            raise refuse("rescore is for a baseline of its own: another run's has no rows")
+            raise refuse(
+                "rescore is for a baseline of its own: another run's has no rows"
+            )
         of_numbers = f"against: {self.against}" if self.against != "snapshot" else None
         if self.of_history and (self.rollouts is not None or self.report is not None):
-            raise refuse(f"{of_numbers or 'history:'} takes the history: drop rollouts, or report")
+            raise refuse(
+                f"{of_numbers or 'history:'} takes the history: drop rollouts, or report"
+            )
         if of_numbers and isinstance(self.history, int):
             raise refuse(f"{of_numbers} takes the history's file here, or nothing")
         if of_numbers and self.max_broken is not None:
-            raise refuse("max_broken needs the baseline's tasks, and a history has none")
+            raise refuse(
+                "max_broken needs the baseline's tasks, and a history has none"
+            )
         for name in ("", *self.metrics):
             self._check_gate(self.gate_of(name), f"metrics.{name}: " if name else "")
 
@@ -364,8 +419,13 @@ class BaselineSpec(GateSpec):
                 f"alone: with against: {self.against} use one of {', '.join(_WITHOUT_TASKS)}"
             )
         if self.against != "snapshot" and gate.require_mde is not None:
-            raise refuse(f"{of}require_mde needs a test task by task, and a history has no tasks")
-        if gate.rule in ("absolute", "relative", "noninferior") and gate.max_drop is None:
+            raise refuse(
+                f"{of}require_mde needs a test task by task, and a history has no tasks"
+            )
+        if (
+            gate.rule in ("absolute", "relative", "noninferior")
+            and gate.max_drop is None
+        ):
             raise refuse(f"{of}the rule {gate.rule} needs a max_drop")
         if (gate.alpha or 0.01) > (gate.warn_alpha or 1.0):
             raise refuse(f"{of}alpha is above warn_alpha: a failure would not warn")
@@ -379,4 +439,6 @@ def _baseline(value: Any) -> Any:
     return value
 
 
-BaselineField = Annotated[BaselineSpec | None, Read(_baseline, lambda: bool | BaselineSpec)]
+BaselineField = Annotated[
+    BaselineSpec | None, Read(_baseline, lambda: bool | BaselineSpec)
+]

@@ -4,13 +4,29 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import asdict
-from typing import Annotated, Any, ClassVar, Final, Literal, Union, get_args, get_type_hints
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    Union,
+    get_args,
+    get_type_hints,
+)
 
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import AtLeastOne, Checked, Name, doc, keys, refuse
+from pytest_evalmetrics.spec.field_types import (
+    AtLeastOne,
+    Checked,
+    Name,
+    doc,
+    keys,
+    refuse,
+)
 
 _UNLIMITED = (-math.inf, math.inf)
 _LIMITS = {  # of metrics that are no rates
@@ -72,7 +88,9 @@ class AgreementKeys(_Definition):
     """Agreement of a predicted label with the true one."""
 
     type: Annotated[
-        Literal["accuracy", "precision", "recall", "f1", "balanced_accuracy", "mcc", "kappa"],
+        Literal[
+            "accuracy", "precision", "recall", "f1", "balanced_accuracy", "mcc", "kappa"
+        ],
         doc("what is computed"),
     ]
     gold: Annotated[Name, doc("the column of true labels")]
@@ -84,14 +102,20 @@ class AgreementKeys(_Definition):
     positive: Annotated[
         Label | None, doc("the label that counts, of binary; default 1 or true")
     ] = None
-    weights: Annotated[Literal["linear", "quadratic"] | None, doc("weights of kappa")] = None
+    weights: Annotated[
+        Literal["linear", "quadratic"] | None, doc("weights of kappa")
+    ] = None
     reads: ClassVar[tuple[str, ...]] = ("gold", "predicted")
 
     def __post_init__(self) -> None:
         averaged = self.type in ("precision", "recall", "f1")
         if self.average is not None and not averaged:
-            raise refuse(f"average is for precision, recall and f1, and this is {self.type}")
-        if self.positive is not None and not (averaged and self.average in (None, "binary")):
+            raise refuse(
+                f"average is for precision, recall and f1, and this is {self.type}"
+            )
+        if self.positive is not None and not (
+            averaged and self.average in (None, "binary")
+        ):
             raise refuse("positive is for binary precision, recall and f1")
         if self.weights is not None and self.type != "kappa":
             raise refuse(f"weights are for kappa, and this is {self.type}")
@@ -101,10 +125,16 @@ class AgreementKeys(_Definition):
 class ProbabilityKeys(_Definition):
     """The keys of metrics of how well a score ranks or predicts an outcome."""
 
-    type: Annotated[Literal["auroc", "brier", "ece", "log_loss"], doc("what is computed")]
+    type: Annotated[
+        Literal["auroc", "brier", "ece", "log_loss"], doc("what is computed")
+    ]
     gold: Annotated[Name, doc("the column of the outcome")]
-    score: Annotated[Name, doc("the column of the positive outcome's score, or probability")]
-    positive: Annotated[Label | None, doc("the positive outcome; default 1 or true")] = None
+    score: Annotated[
+        Name, doc("the column of the positive outcome's score, or probability")
+    ]
+    positive: Annotated[
+        Label | None, doc("the positive outcome; default 1 or true")
+    ] = None
     bins: Annotated[AtLeastOne | None, doc("of ece; default 10, of equal width")] = None
     reads: ClassVar[tuple[str, ...]] = ("gold",)
     counts: ClassVar[tuple[str, ...]] = ("score",)
@@ -130,15 +160,22 @@ class WinRateKeys(_Definition):
 
     type: Annotated[Literal["win_rate"], doc("what is computed")]
     winner: Annotated[Name | None, doc("the column that names the winner")] = None
-    of: Annotated[Label | None, doc("the side whose wins are counted, as winner names it")] = None
+    of: Annotated[
+        Label | None, doc("the side whose wins are counted, as winner names it")
+    ] = None
     tie: Annotated[Label, doc("the value of winner for a tie")] = "tie"
-    score: Annotated[Name | None, doc("in place of winner: the column of the run's score")] = None
+    score: Annotated[
+        Name | None, doc("in place of winner: the column of the run's score")
+    ] = None
     reference: Annotated[Name | None, doc("the column of the score to beat")] = None
     reads: ClassVar[tuple[str, ...]] = ("winner",)
     counts: ClassVar[tuple[str, ...]] = ("score", "reference")
 
     def __post_init__(self) -> None:
-        named = [key is not None for key in (self.winner, self.of, self.score, self.reference)]
+        named = [
+            key is not None
+            for key in (self.winner, self.of, self.score, self.reference)
+        ]
         if named not in ([True, True, False, False], [False, False, True, True]):
             raise refuse("a win rate needs winner and of, or score and reference")
 
@@ -150,9 +187,13 @@ class EloKeys(_Definition):
     type: Annotated[Literal["elo"], doc("what is computed")]
     a: Annotated[Name, doc("the column of the first player")]
     b: Annotated[Name, doc("the column of the second player")]
-    winner: Annotated[Name, doc("the column that names the winner: a player, a or b, or a tie")]
+    winner: Annotated[
+        Name, doc("the column that names the winner: a player, a or b, or a tie")
+    ]
     of: Annotated[Label, doc("the player that is rated")]
-    against: Annotated[Label | None, doc("the player rated 1000; default the mean of all")] = None
+    against: Annotated[
+        Label | None, doc("the player rated 1000; default the mean of all")
+    ] = None
     tie: Annotated[Label, doc("the value of winner for a tie")] = "tie"
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
@@ -162,21 +203,32 @@ class RetrievalKeys(_Definition):
     """The quality of a ranking; a row is a retrieved document, a task a query."""
 
     type: Annotated[
-        Literal["recall_at_k", "precision_at_k", "ndcg_at_k", "mrr"], doc("what is computed")
+        Literal["recall_at_k", "precision_at_k", "ndcg_at_k", "mrr"],
+        doc("what is computed"),
     ]
     relevance: Annotated[Name, doc("the column of a document's relevance, from 0")]
-    rank: Annotated[Name | None, doc("the column of its rank, the first is the best")] = None
-    score: Annotated[Name | None, doc("in place of rank: the column of its score")] = None
-    k: Annotated[AtLeastOne | None, doc("how many of the best count; default all")] = None
+    rank: Annotated[
+        Name | None, doc("the column of its rank, the first is the best")
+    ] = None
+    score: Annotated[Name | None, doc("in place of rank: the column of its score")] = (
+        None
+    )
+    k: Annotated[AtLeastOne | None, doc("how many of the best count; default all")] = (
+        None
+    )
     relevant: Annotated[
         Name | None,
-        doc("of recall: the column of how many relevant documents a query has; default in rows"),
+        doc(
+            "of recall: the column of how many relevant documents a query has; default in rows"
+        ),
     ] = None
     counts: ClassVar[tuple[str, ...]] = ("relevance", "rank", "score", "relevant")
 
     def __post_init__(self) -> None:
         if (self.rank is None) == (self.score is None):
-            raise refuse("a ranking is by rank or by score: name the column of one of them")
+            raise refuse(
+                "a ranking is by rank or by score: name the column of one of them"
+            )
         if self.k is None and self.type == "precision_at_k":
             raise refuse("'k' is missing: how many of the best count")
         if self.relevant is not None and self.type != "recall_at_k":
@@ -210,7 +262,9 @@ class BudgetedPassKeys(_Definition):
     """The share of tasks solved before a budget is spent."""
 
     type: Annotated[Literal["pass_within"], doc("what is computed")]
-    of: Annotated[Name, doc("the column with the usage of a rollout: tokens, dollars, seconds")]
+    of: Annotated[
+        Name, doc("the column with the usage of a rollout: tokens, dollars, seconds")
+    ]
     budget: Annotated[float, Field(gt=0, description="the budget of a task")]
     counts: ClassVar[tuple[str, ...]] = ("of",)
     of_reward: ClassVar[bool] = True
@@ -232,7 +286,9 @@ class OwnKeys(_Definition):
 
 _RankingKeys = WinRateKeys | EloKeys | RetrievalKeys
 _RewardKeys = MajorityKeys | BestOfKeys | BudgetedPassKeys
-MetricKeys = AgreementKeys | ProbabilityKeys | ShareKeys | _RankingKeys | _RewardKeys | OwnKeys
+MetricKeys = (
+    AgreementKeys | ProbabilityKeys | ShareKeys | _RankingKeys | _RewardKeys | OwnKeys
+)
 _KEYS: Final[dict[str, Any]] = {
     kind: spec
     for spec in get_args(MetricKeys)[:-1]
@@ -255,11 +311,15 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
 def _definition(value: Any) -> Any:
     kind = types.type_of(value, _KEYS, "a kind of metric")
     if kind not in _KEYS:
-        return OwnKeys(kind, {key: each for key, each in value.items() if key != "type"})
+        return OwnKeys(
+            kind, {key: each for key, each in value.items() if key != "type"}
+        )
     return types.validated(_KEYS[kind], value)
 
 
-_Keys = Annotated[Any, Checked(_definition, lambda: Union[*dict.fromkeys(_KEYS.values()), _OWN])]
+_Keys = Annotated[
+    Any, Checked(_definition, lambda: Union[*dict.fromkeys(_KEYS.values()), _OWN])
+]
 _Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
 
 

@@ -29,7 +29,9 @@ GENERATED_SCORES: Final = (*COUNTED_SCORES[:3], "latency_s", "cost", "truncated"
 # scores of a benchmark with ``reference:``: its mean reward on a task, and the difference from it
 REFERENCE: Final = "reference"
 OVER_REFERENCE: Final = "over_reference"
-MARK: Final = "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
+MARK: Final = (
+    "_evalmetrics"  # key of a generated rollout: the scorers' input, or its failure
+)
 STATISTICS: Final = ("mean", "max", "min", "median", "std")
 PPI_MEAN: Final = "ppi/mean_reward"  # the mean reward, corrected by ``labels:``
 JUDGE_METRICS: Final = ("judge_accuracy", "judge_kappa", "judge_quadratic_kappa")
@@ -66,7 +68,11 @@ def parse(text: str) -> MetricName:
         # the first bracket with a `field=`; the rest of the text is the value
         bracket = re.search(r"\[([^\[\]=]+)=", text)
         if bracket is not None:
-            head, field, value = text[: bracket.start()], bracket[1], text[bracket.end() : -1]
+            head, field, value = (
+                text[: bracket.start()],
+                bracket[1],
+                text[bracket.end() : -1],
+            )
     metric, slash, score = head.partition("/")
     if not metric or (slash and not score):
         forms = "metric, metric/score, or either with [field=value]"
@@ -89,7 +95,9 @@ def fields_of(texts: Iterable[str]) -> frozenset[str]:
 _OF_K: Final = re.compile(r"(?:pass@|pass\^|max@|pass_[0-9]+_of_)([0-9]{1,9})")
 _RATE: Final = re.compile(r"pass_rate|pass@[0-9]+|pass\^[0-9]+|pass_[0-9]+_of_[0-9]+")
 # of their score
-_IN_RANGE: Final = re.compile(r"mean_reward|avg|median|worst_task|max@[0-9]+|p[1-9][0-9]?")
+_IN_RANGE: Final = re.compile(
+    r"mean_reward|avg|median|worst_task|max@[0-9]+|p[1-9][0-9]?"
+)
 _PER_TASK: Final = re.compile(r"(?:time|tokens|cost)_per_task")
 
 
@@ -119,16 +127,22 @@ def _score_range(spec: BenchmarkSpec, score: str) -> Range:
             if getattr(each, "name", None) == score:
                 low, high = each.minimum, each.maximum
                 if getattr(each, "rubric", None):
-                    low, high = (f(level.value for level in each.rubric) for f in (min, max))
+                    low, high = (
+                        f(level.value for level in each.rubric) for f in (min, max)
+                    )
         fill = spec.expect.missing_reward
-        if score == spec.reward and isinstance(fill, int | float):  # the number for missing rewards
+        if score == spec.reward and isinstance(
+            fill, int | float
+        ):  # the number for missing rewards
             low = None if low is None else min(low, fill)
             high = None if high is None else max(high, fill)
         if low is None and high is None:
             return Range()
         ends = -math.inf if low is None else low, math.inf if high is None else high
         both = zip(("from", "to"), ends, strict=True)
-        shown = " ".join(f"{side} {end:.12g}" for side, end in both if math.isfinite(end))
+        shown = " ".join(
+            f"{side} {end:.12g}" for side, end in both if math.isfinite(end)
+        )
         return Range(*ends, f"of {score}, which is a score {shown}")
     return _USED if score in GENERATED_SCORES else Range()
 
@@ -153,13 +167,22 @@ def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:  # noqa: PLR0911 -
     return Range()
 
 
-def rollouts_needed(spec: BenchmarkSpec, name: MetricName) -> tuple[int, int, str] | None:
+def rollouts_needed(
+    spec: BenchmarkSpec, name: MetricName
+) -> tuple[int, int, str] | None:
     """Return k, the rollouts of a task and the key that sets them, if k is larger, else None."""
     match = _OF_K.fullmatch(name.metric)
     if match is None or name.is_statistic or spec.pass_estimator == "first_k":  # noqa: S105
         return None
-    expected, most = spec.expect.rollouts, getattr(spec.num_samples, "least", spec.num_samples)
-    why = f"num_samples: {most}" if most == spec.num_samples else f"num_samples: {{min: {most}}}"
+    expected, most = (
+        spec.expect.rollouts,
+        getattr(spec.num_samples, "least", spec.num_samples),
+    )
+    why = (
+        f"num_samples: {most}"
+        if most == spec.num_samples
+        else f"num_samples: {{min: {most}}}"
+    )
     if spec.answers is not None:
         if most is None:
             most, why = 1, "num_samples, which is 1 by default"
@@ -199,7 +222,9 @@ def direction_of(  # noqa: PLR0911 - a table
     if name.score == OVER_REFERENCE and spec.reference is not None and own != "lower":
         return direction_of(spec, name.metric)
     if name.score is not None:
-        return "higher" if rate or own == "higher" else own or _of_score(spec, name.score)
+        return (
+            "higher" if rate or own == "higher" else own or _of_score(spec, name.score)
+        )
     if own == "lower" or not of_reward:
         return "higher" if rate else own
     declared = _declared(spec, spec.reward)
@@ -220,13 +245,27 @@ def _field_of(spec: BenchmarkSpec, score: str) -> str:
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:
     direction = _declared(spec, score) or named_direction(_field_of(spec, score))
-    more = (getattr(s, "more_is_better", False) for s in spec.scorers if score in s.score_names)
-    return "higher" if direction is None and (score == spec.reward or any(more)) else direction
+    more = (
+        getattr(s, "more_is_better", False)
+        for s in spec.scorers
+        if score in s.score_names
+    )
+    return (
+        "higher"
+        if direction is None and (score == spec.reward or any(more))
+        else direction
+    )
 
 
 def _declared(spec: BenchmarkSpec, score: str) -> Direction | None:
-    scores = (each for scorer in spec.scorers for each in getattr(scorer, "scores", None) or ())
-    return next((s.direction for s in scores if getattr(s, "name", None) == score), None)
+    scores = (
+        each
+        for scorer in spec.scorers
+        for each in getattr(scorer, "scores", None) or ()
+    )
+    return next(
+        (s.direction for s in scores if getattr(s, "name", None) == score), None
+    )
 
 
 # -- which way is better, from the words of a name -----------------------------------------
@@ -244,7 +283,9 @@ _WORDS: Final = re.compile(r"[A-Z]+(?![a-z])[0-9]*|[A-Z]?[a-z]+[0-9]*|[0-9]+")
 _TIME: Final = _set("""
     time latency latencies duration elapsed runtime ttft second sec millisecond milli ms minute hour
 """)
-_SPENT: Final = _TIME | _set("token cost usd dollar price expense spend energy carbon memory")
+_SPENT: Final = _TIME | _set(
+    "token cost usd dollar price expense spend energy carbon memory"
+)
 _LOWER: Final = _SPENT | _set("""
     error err loss wer cer ter der mer eer mae mse rmse mape smape msle rmsle brier ece
     perplexity ppl nll deviance divergence kl kld jsd fid distance levenshtein
@@ -280,7 +321,9 @@ _NOT: Final = _set("no non not without")
 _TURNS: Final = _NOT | _set("free avoidance avoided reduction prevention")
 _KEPT: Final = _set("saved saving savings accepted")  # higher is better, even for costs
 # of an error: good, or how many?
-_OPEN: Final = _set("detection detector handling awareness defense tolerance correction found")
+_OPEN: Final = _set(
+    "detection detector handling awareness defense tolerance correction found"
+)
 _PHRASES: Final[dict[Direction, frozenset[str]]] = {
     "lower": _set(
         "noise_sensitivity attack_success exploit_success false_positive false_negative "
@@ -291,9 +334,13 @@ _PHRASES: Final[dict[Direction, frozenset[str]]] = {
 }
 _BENIGN: Final = _set("benign false over safe harmless legitimate unnecessary wrong")
 _MALICIOUS: Final = _set("harmful unsafe malicious toxic jailbreak attack injection")
-_YIELDED: Final = _set("success successful succeeded compliance compliant agreement acceptance")
+_YIELDED: Final = _set(
+    "success successful succeeded compliance compliant agreement acceptance"
+)
 _JOINED: Final = _set("per of in on at for with by")
-_COUNTED: Final = _set("count usage used total number")  # a token alone may be of a match
+_COUNTED: Final = _set(
+    "count usage used total number"
+)  # a token alone may be of a match
 
 
 @lru_cache(maxsize=1024)
@@ -301,17 +348,24 @@ def named_direction(name: str) -> Direction | None:
     """Return the direction that a name such as ``output_tokens`` implies, or None."""
     words = [_singular(word.lower()) for word in _WORDS.findall(name)]
     others = set(words)
-    if others & {"refusal", "refused"}:  # of benign prompts they are bad, of harmful ones good
+    if others & {
+        "refusal",
+        "refused",
+    }:  # of benign prompts they are bad, of harmful ones good
         benign, harmful = bool(others & _BENIGN), bool(others & _MALICIOUS)
         return None if benign == harmful else "lower" if benign else "higher"
-    if others & _MALICIOUS and others & _YIELDED:  # the success of an attack, or of a defence
+    if (
+        others & _MALICIOUS and others & _YIELDED
+    ):  # the success of an attack, or of a defence
         return None if others & (_OPEN | _TURNS | _HIGHER - _YIELDED) else "lower"
     text = "_".join(["", *words, ""])
     for direction, phrases in _PHRASES.items():
         if any(f"_{phrase}_" in text for phrase in phrases):
             return direction
     for at, word in enumerate(words):
-        if word in _JOINED and at:  # cost_per_success is a cost, loss_of_accuracy a loss
+        if (
+            word in _JOINED and at
+        ):  # cost_per_success is a cost, loss_of_accuracy a loss
             rest = words[at + 1 :]
             timed = bool(_TIME & set(rest)) or rest[:1] in (["s"], ["min"])
             if word == "per" and "token" in words[:at] and timed:
@@ -341,7 +395,11 @@ def _decided(words: list[str]) -> Direction | None:
         if word == "remaining" and (_LOWER - _SPENT) & set(words):
             continue
         if word in _HIGHER:
-            return "lower" if _NOT & set(words) or words[at - 1 : at] == ["false"] else "higher"
+            return (
+                "lower"
+                if _NOT & set(words) or words[at - 1 : at] == ["false"]
+                else "higher"
+            )
         if word == "token" and at < len(words) - 1 and not _COUNTED & set(words):
             continue  # token_something
         if word in _LOWER:

@@ -17,22 +17,31 @@ class PriceSpec:
     """The price of a million tokens, in any currency."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
-    output: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of an answer")]
+    output: Annotated[
+        float, Field(ge=0, allow_inf_nan=False, description="of an answer")
+    ]
 
 
 @keys
 class ModelSpec:
     """A model behind an OpenAI-compatible endpoint."""
 
-    url: Annotated[types.Url, doc("of chat completions, or its base: http://localhost:8000/v1")]
-    name: Annotated[Name, types.FromEnvironment, doc("the model's name, as its endpoint knows it")]
+    url: Annotated[
+        types.Url, doc("of chat completions, or its base: http://localhost:8000/v1")
+    ]
+    name: Annotated[
+        Name, types.FromEnvironment, doc("the model's name, as its endpoint knows it")
+    ]
     api_key_secret: types.SecretName = None
     format: Annotated[
-        Literal["chat", "completions"] | None, doc("default: what the URL ends with, else chat")
+        Literal["chat", "completions"] | None,
+        doc("default: what the URL ends with, else chat"),
     ] = None
     inference: sources.InferenceField = types.empty()
     system_prompt: sources.SystemPrompt = None
-    reasoning: Annotated[sources.ReasoningSpec | None, doc("of a reasoning model")] = None
+    reasoning: Annotated[sources.ReasoningSpec | None, doc("of a reasoning model")] = (
+        None
+    )
     price: Annotated[PriceSpec | None, doc("per million tokens")] = None
     timeout_seconds: types.TimeoutSeconds = None
     max_retries: types.MaxRetries = None
@@ -63,7 +72,10 @@ _Messages = Name | Annotated[list[str | _Message], Field(min_length=1)]
 
 
 def _prompt_form() -> Any:
-    messages = {"description": "what is asked", **types.adapter(_Messages).json_schema()}
+    messages = {
+        "description": "what is asked",
+        **types.adapter(_Messages).json_schema(),
+    }
     in_a_mapping = {
         "type": "object",
         "properties": {"messages": messages},
@@ -88,7 +100,9 @@ def _template_or(what: str, fits: Callable[[Any], bool], form: Any) -> Read:
 _Tool = Annotated[Any, WithJsonSchema({"type": "object"})]
 _read_tools = _template_or(
     'a list of tools as the endpoint takes them, or a template "{{ tools }}"',
-    lambda value: isinstance(value, list) and all(isinstance(tool, dict) for tool in value),
+    lambda value: (
+        isinstance(value, list) and all(isinstance(tool, dict) for tool in value)
+    ),
     list[_Tool],
 )
 _read_format = _template_or(
@@ -116,7 +130,8 @@ class TargetSpec:
     """A Python function that answers a row."""
 
     function: Annotated[
-        types.FunctionName, doc("package.module:function, called with the row; plain or async")
+        types.FunctionName,
+        doc("package.module:function, called with the row; plain or async"),
     ]
     version: Annotated[
         Name | None,
@@ -137,8 +152,12 @@ TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 class BudgetSpec:
     """Limits of one run of a benchmark; answers from the journal are free."""
 
-    requests: Annotated[int | None, Field(ge=1, description="requests sent, retries too")] = None
-    tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = None
+    requests: Annotated[
+        int | None, Field(ge=1, description="requests sent, retries too")
+    ] = None
+    tokens: Annotated[int | None, Field(ge=1, description="of prompts and answers")] = (
+        None
+    )
     cost: Annotated[types.Positive, doc("in the currency of price")] = None
     seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
 
@@ -147,12 +166,18 @@ class BudgetSpec:
 class LabelsSpec:
     """People's labels of some rollouts."""
 
-    label: Annotated[Name, doc("the column with a person's score, on the scale of the reward")]
+    label: Annotated[
+        Name, doc("the column with a person's score, on the scale of the reward")
+    ]
     rows: Annotated[
         sources.RolloutsField | None,
-        doc("rollouts with that label, of the same tasks and samples; default the benchmark's"),
+        doc(
+            "rollouts with that label, of the same tasks and samples; default the benchmark's"
+        ),
     ] = None
 
 
-_labels = _short_form("label", "the column with the label, or a mapping with label and rows")
+_labels = _short_form(
+    "label", "the column with the label, or a mapping with label and rows"
+)
 LabelsField = Annotated[LabelsSpec, Read(_labels, lambda: Name | LabelsSpec)]

@@ -3,13 +3,29 @@
 from collections.abc import Callable, Mapping
 from dataclasses import field
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Final, Literal, TypeVar, Union, dataclass_transform
+from typing import (
+    Annotated,
+    Any,
+    ClassVar,
+    Final,
+    Literal,
+    TypeVar,
+    Union,
+    dataclass_transform,
+)
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
 from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import FUNCTION, FunctionName, Name, doc, keys, refuse
+from pytest_evalmetrics.spec.field_types import (
+    FUNCTION,
+    FunctionName,
+    Name,
+    doc,
+    keys,
+    refuse,
+)
 
 # The module of `scorers` and the class that hold the keys of a type: it is imported when a file
 # has such a scorer. A type may be written with - or with _ between its words.
@@ -31,7 +47,9 @@ BUILTIN: Final = {
     "llm-judge": "llm_judge:LlmJudgeSpec",
     "ragas": "ragas:RagasSpec",
 }
-ALIASES: Final = {"system/trajectory-evaluation": "trajectory-evaluation"}  # of NeMo's jobs
+ALIASES: Final = {
+    "system/trajectory-evaluation": "trajectory-evaluation"
+}  # of NeMo's jobs
 _Keys = TypeVar("_Keys")
 
 
@@ -40,14 +58,21 @@ def spellings(kind: str) -> tuple[str, ...]:
     return tuple(dict.fromkeys((kind, kind.replace("_", "-"), kind.replace("-", "_"))))
 
 
-@dataclass_transform(kw_only_default=True, frozen_default=True, field_specifiers=(field,))
+@dataclass_transform(
+    kw_only_default=True, frozen_default=True, field_specifiers=(field,)
+)
 def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
     """Register a class as the keys of a scorer type, which names its score by default."""
 
     def make(cls: Any) -> Any:
         names = spellings(kind)
-        literal: Any = Literal[*names, *(name for name, of in ALIASES.items() if of in names)]
-        cls.__annotations__ = {**cls.__annotations__, "type": Annotated[literal, doc(text)]}
+        literal: Any = Literal[
+            *names, *(name for name, of in ALIASES.items() if of in names)
+        ]
+        cls.__annotations__ = {
+            **cls.__annotations__,
+            "type": Annotated[literal, doc(text)],
+        }
         if getattr(cls, "own_names", None) == ():
             cls.own_names = (kind,)
         return keys(cls)
@@ -59,7 +84,9 @@ def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
 
 
 _SCORE_NAME = "lower-case letters, digits and _"
-ScoreName = Annotated[Name, types.matching(r"[a-z0-9_]+", _SCORE_NAME), doc(_SCORE_NAME)]
+ScoreName = Annotated[
+    Name, types.matching(r"[a-z0-9_]+", _SCORE_NAME), doc(_SCORE_NAME)
+]
 Minimum = Annotated[
     float | None, Field(allow_inf_nan=False, description="below it is the row's error")
 ]
@@ -74,7 +101,9 @@ Better = Annotated[
 def check_range(low: float | None, high: float | None) -> None:
     """Refuse an empty range."""
     if low is not None and high is not None and low > high:
-        raise refuse(f"minimum {low:.12g} is above maximum {high:.12g}: nothing can pass")
+        raise refuse(
+            f"minimum {low:.12g} is above maximum {high:.12g}: nothing can pass"
+        )
 
 
 def check_score_names(scores: Any) -> Any:
@@ -111,14 +140,20 @@ class NamedScores:
         names: tuple[str, ...] = self.own_names
         if self.name is None:
             return names
-        return (self.name,) if len(names) == 1 else tuple(f"{self.name}_{own}" for own in names)
+        return (
+            (self.name,)
+            if len(names) == 1
+            else tuple(f"{self.name}_{own}" for own in names)
+        )
 
 
 # -- the user's own scorers ----------------------------------------------------------------
 
 # the class of each type, by every way to write it
 _CLASSES: Final = {
-    name: f"scorers.{place}" for kind, place in BUILTIN.items() for name in spellings(kind)
+    name: f"scorers.{place}"
+    for kind, place in BUILTIN.items()
+    for name in spellings(kind)
 } | {"python": "spec.scorer_keys:PythonScorerSpec"}
 
 
@@ -127,7 +162,9 @@ class PythonScorerSpec:
     """Call a function of the project; its further keys are arguments."""
 
     type: Literal["python"] = "python"
-    function: Annotated[FunctionName, Field(validation_alias=AliasChoices("function", "python"))]
+    function: Annotated[
+        FunctionName, Field(validation_alias=AliasChoices("function", "python"))
+    ]
     scores: types.Names | None = None
     options: dict[str, Any] = types.empty()
 
@@ -159,7 +196,10 @@ def _python_form() -> Any:
             "type": {"description": "a function of your own", "const": "python"},
             "function": function,
             "python": function,
-            "scores": {"description": scores, **types.adapter(types.Names).json_schema()},
+            "scores": {
+                "description": scores,
+                **types.adapter(types.Names).json_schema(),
+            },
         },
         "oneOf": [
             {"required": ["type", "function"], "not": {"required": ["python"]}},
@@ -192,7 +232,11 @@ def builtin_types(name: str | None) -> dict[str, Any]:
 
 def _validate_scorer(value: Any) -> Any:
     own = {"type", "function", "scores"}
-    if isinstance(value, dict) and "python" in value and not {"type", "function"} & value.keys():
+    if (
+        isinstance(value, dict)
+        and "python" in value
+        and not {"type", "function"} & value.keys()
+    ):
         kind, own = "python", {"python", "scores"}
     else:
         kind = types.type_of(value, [*BUILTIN, "python"], "a scorer")
@@ -202,7 +246,9 @@ def _validate_scorer(value: Any) -> Any:
         kept = {key: item for key, item in value.items() if key in own}
         return types.validated(PythonScorerSpec, {**kept, "options": options})
     if kind not in _CLASSES:
-        return CustomScorerSpec(kind, {k: item for k, item in value.items() if k != "type"})
+        return CustomScorerSpec(
+            kind, {k: item for k, item in value.items() if k != "type"}
+        )
     return types.validated(_class_of(kind), {**value, "type": kind})
 
 

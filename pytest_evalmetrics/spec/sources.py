@@ -7,7 +7,15 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.spec import field_types as types
-from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, keys, refuse
+from pytest_evalmetrics.spec.field_types import (
+    Name,
+    Names,
+    Read,
+    doc,
+    expected,
+    keys,
+    refuse,
+)
 
 # -- rollouts and dataset: files -----------------------------------------------------------
 
@@ -21,14 +29,22 @@ class FieldMap:
     reward: Annotated[Name | None, doc("the reward")] = None
     agent: Annotated[Name | None, doc("the agent's name")] = None
     content: Annotated[
-        Names | None, doc("what identifies the task beyond its id, such as the question")
+        Names | None,
+        doc("what identifies the task beyond its id, such as the question"),
     ] = None
-    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = types.empty()
+    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = (
+        types.empty()
+    )
 
     def __post_init__(self) -> None:
         """Require one path of the reward."""
-        if self.reward is not None and self.scores.get("reward", self.reward) != self.reward:
-            raise refuse("the reward has two paths, reward: and scores: reward: remove one")
+        if (
+            self.reward is not None
+            and self.scores.get("reward", self.reward) != self.reward
+        ):
+            raise refuse(
+                "the reward has two paths, reward: and scores: reward: remove one"
+            )
 
 
 def _plain_values(value: Any) -> Any:
@@ -45,9 +61,13 @@ def _points(value: Any) -> Any:
 
 
 _Value = str | float | bool | None
-Accepted = Annotated[tuple[Any, ...], types.Checked(_plain_values, lambda: _Value | list[_Value])]
+Accepted = Annotated[
+    tuple[Any, ...], types.Checked(_plain_values, lambda: _Value | list[_Value])
+]
 Points = Annotated[float | None, types.Checked(_points, lambda: float | None)]
-Paths = Annotated[Names, doc("a path, a glob, or a list of them, relative to this file")]
+Paths = Annotated[
+    Names, doc("a path, a glob, or a list of them, relative to this file")
+]
 
 
 @keys
@@ -65,7 +85,9 @@ class ShapeSpec:
 
     rows: Annotated[
         Name | None,
-        doc("the dotted path of the rows in a file; * is each value of a list or an object"),
+        doc(
+            "the dotted path of the rows in a file; * is each value of a list or an object"
+        ),
     ] = None
     keyed: Annotated[
         Name | None, doc("rows are an object's values: the field that takes their keys")
@@ -75,7 +97,8 @@ class ShapeSpec:
         doc("lists of task ids -> the reward of each of them, null for missing"),
     ] = None
     where: Annotated[
-        dict[Name, Accepted], doc("rows to read: path -> the value, or the values, that it has")
+        dict[Name, Accepted],
+        doc("rows to read: path -> the value, or the values, that it has"),
     ] = types.empty()
     pivot: Annotated[
         PivotSpec | None,
@@ -91,7 +114,8 @@ class JoinSpec(ShapeSpec):
     path: Paths
     on: Annotated[Names, doc("paths in both files whose values matching rows share")]
     unmatched: Annotated[
-        Literal["error", "keep", "drop"], doc("what to do with rows without the other half")
+        Literal["error", "keep", "drop"],
+        doc("what to do with rows without the other half"),
     ] = "error"
 
 
@@ -100,9 +124,9 @@ class FilesSpec:
     """The files with recorded rollouts, and their format."""
 
     path: Paths
-    format: Annotated[Name | None, doc("the loader's name; recognised by content if left out")] = (
-        None
-    )
+    format: Annotated[
+        Name | None, doc("the loader's name; recognised by content if left out")
+    ] = None
     fields: Annotated[FieldMap, doc("the paths of values in a row")] = field(
         default_factory=FieldMap
     )
@@ -128,7 +152,17 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
     @property
     def shaped(self) -> bool:
         """Whether rows are built from the files' contents, rather than read as they are."""
-        return any((self.rows, self.keyed, self.lists, self.where, self.pivot, self.map, self.join))
+        return any(
+            (
+                self.rows,
+                self.keyed,
+                self.lists,
+                self.where,
+                self.pivot,
+                self.map,
+                self.join,
+            )
+        )
 
     def like(self, other: "RolloutsSpec | None") -> Self:
         """Inherit the form of other files, unless this one describes its own."""
@@ -149,7 +183,9 @@ def _in_long_form(value: Any) -> Any:
 
 
 _Paths = Name | Annotated[list[Name], Field(min_length=1)]
-RolloutsField = Annotated[RolloutsSpec, Read(_in_long_form, lambda: _Paths | RolloutsSpec)]
+RolloutsField = Annotated[
+    RolloutsSpec, Read(_in_long_form, lambda: _Paths | RolloutsSpec)
+]
 
 
 @keys
@@ -157,7 +193,8 @@ class RunsSpec(RolloutsSpec):
     """The files of an earlier run, or of several: a list of each one's."""
 
     runs: Annotated[
-        tuple[Names, ...], Field(strict=False, description="the files of each of several runs")
+        tuple[Names, ...],
+        Field(strict=False, description="the files of each of several runs"),
     ] = ()
 
 
@@ -188,7 +225,9 @@ class DatasetSpec(FilesSpec):
         types.AtLeastOne | None,
         doc("so many rows of it: the first ones, or with shuffle a random choice"),
     ] = None
-    shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = False
+    shuffle: Annotated[bool | int, doc("choose them at random: true, or the seed")] = (
+        False
+    )
     seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
 
     @property
@@ -212,13 +251,19 @@ class DatasetSpec(FilesSpec):
 
 
 def _rows_or_path(value: Any) -> Any:
-    if isinstance(value, list) and value and all(isinstance(row, dict) for row in value):
+    if (
+        isinstance(value, list)
+        and value
+        and all(isinstance(row, dict) for row in value)
+    ):
         return {"rows": value}
     return _in_long_form(value)
 
 
 _Rows = Annotated[list[dict[str, Any]], Field(min_length=1)]
-DatasetField = Annotated[DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)]
+DatasetField = Annotated[
+    DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)
+]
 
 
 @keys
@@ -227,7 +272,8 @@ class SampleSpec:
 
     tasks: Annotated[int, Field(ge=1, description="how many tasks to take")]
     by: Annotated[
-        Name | None, doc("a field of the rows: each of its values keeps its share of the tasks")
+        Name | None,
+        doc("a field of the rows: each of its values keeps its share of the tasks"),
     ] = None
     seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
 
@@ -236,8 +282,12 @@ class SampleSpec:
 class EarlyStopSpec:
     """Rounds of rollouts, until the gates are sure."""
 
-    min: Annotated[int, Field(ge=1, description="rollouts of each task at the first look")]
-    max: Annotated[int, Field(ge=2, description="rollouts of each task at the last look")]
+    min: Annotated[
+        int, Field(ge=1, description="rollouts of each task at the first look")
+    ]
+    max: Annotated[
+        int, Field(ge=2, description="rollouts of each task at the last look")
+    ]
     stop: Annotated[Literal["early"], doc("as soon as the verdict is sure")]
 
 
@@ -264,7 +314,9 @@ def _samples(value: Any) -> Any:
     return Rounds.at(rounds.max, rounds.min, rounds.max)
 
 
-NumSamples = Annotated[int, types.Checked(_samples, lambda: types.AtLeastOne | EarlyStopSpec)]
+NumSamples = Annotated[
+    int, types.Checked(_samples, lambda: types.AtLeastOne | EarlyStopSpec)
+]
 
 
 # -- params, and what they share with model -----------------------------------------------
@@ -282,13 +334,18 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
     "temperature": ("a number from 0", lambda v: types.is_number(v) and v >= 0),
     "top_p": ("a number from 0 to 1", lambda v: types.is_number(v) and 0 <= v <= 1),
     "max_tokens": ("a whole number from 1", lambda v: types.is_whole(v) and v >= 1),
-    "max_completion_tokens": ("a whole number from 1", lambda v: types.is_whole(v) and v >= 1),
+    "max_completion_tokens": (
+        "a whole number from 1",
+        lambda v: types.is_whole(v) and v >= 1,
+    ),
     "seed": ("a whole number", types.is_whole),
     "frequency_penalty": ("a number", types.is_number),
     "presence_penalty": ("a number", types.is_number),
     "stop": (
         "a text or a list of texts",
-        lambda v: all(isinstance(text, str) for text in (v if isinstance(v, list) else [v])),
+        lambda v: all(
+            isinstance(text, str) for text in (v if isinstance(v, list) else [v])
+        ),
     ),
 }
 
@@ -296,7 +353,9 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 def _inference(value: dict[str, Any]) -> dict[str, Any]:
     for key, parameter in value.items():
         if key in _OTHER_KEYS:
-            raise refuse(f"{key!r} is not an inference parameter: write {_OTHER_KEYS[key]}")
+            raise refuse(
+                f"{key!r} is not an inference parameter: write {_OTHER_KEYS[key]}"
+            )
         what, fits = _PARAMETERS.get(key, ("", lambda _: True))
         if not fits(parameter):
             raise refuse(f"{key} is {parameter!r:.60}, expected {what}")
@@ -306,7 +365,9 @@ def _inference(value: dict[str, Any]) -> dict[str, Any]:
 InferenceField = Annotated[
     dict[Name, Any],
     AfterValidator(_inference),
-    doc("temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"),
+    doc(
+        "temperature, max_tokens, top_p, seed, stop ...: sent as they are; nothing else is sent"
+    ),
 ]
 
 
@@ -318,7 +379,9 @@ def _plain(value: str | None) -> str | None:
 
 
 SystemPrompt = Annotated[
-    str | None, AfterValidator(_plain), doc("the first message, of the role system; no template")
+    str | None,
+    AfterValidator(_plain),
+    doc("the first message, of the role system; no template"),
 ]
 
 
@@ -327,7 +390,8 @@ class ReasoningSpec:
     """The reasoning of a model before its answer."""
 
     end_token: Annotated[
-        Name | None, doc("the end of the reasoning, such as </think>, which the answer follows")
+        Name | None,
+        doc("the end of the reasoning, such as </think>, which the answer follows"),
     ] = None
     effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
@@ -339,7 +403,9 @@ class ParamsSpec:
     Defaults of models are for ``model:``, or without one for the judges; a model's own keys win.
     """
 
-    parallelism: Annotated[int, Field(ge=1, le=4096, description="calls in flight at once")] = 16
+    parallelism: Annotated[
+        int, Field(ge=1, le=4096, description="calls in flight at once")
+    ] = 16
     limit_samples: Annotated[
         types.AtLeastOne | None,
         doc("score the first rows only, to try things out; records no baseline"),
@@ -352,12 +418,16 @@ class ParamsSpec:
     ] = None
     max_wait: Annotated[
         types.Positive,
-        doc("the longest wait that an endpoint may ask for (Retry-After), in seconds; default 60"),
+        doc(
+            "the longest wait that an endpoint may ask for (Retry-After), in seconds; default 60"
+        ),
     ] = None
     inference: InferenceField = types.empty()
     system_prompt: SystemPrompt = None
     reasoning: Annotated[ReasoningSpec | None, doc("of a reasoning model")] = None
     ignore_request_failure: Annotated[
         bool,
-        doc("drop rollouts whose request failed; by default they are missing, and expect decides"),
+        doc(
+            "drop rollouts whose request failed; by default they are missing, and expect decides"
+        ),
     ] = False

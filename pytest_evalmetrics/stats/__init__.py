@@ -24,7 +24,9 @@ from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
 from pytest_evalmetrics.stats.means import t_interval as t_interval
 from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa
-from pytest_evalmetrics.stats.proportions import krippendorff_alpha as krippendorff_alpha
+from pytest_evalmetrics.stats.proportions import (
+    krippendorff_alpha as krippendorff_alpha,
+)
 from pytest_evalmetrics.stats.proportions import max_at_k as max_at_k
 from pytest_evalmetrics.stats.proportions import pass_m_of_n as pass_m_of_n
 from pytest_evalmetrics.stats.proportions import quantile7 as quantile7

@@ -27,7 +27,11 @@ _STIRLING_FROM = 16.0
 
 
 def bisected(
-    falling: Callable[[float], float], goal: float, low: float, high: float, halvings: int = 42
+    falling: Callable[[float], float],
+    goal: float,
+    low: float,
+    high: float,
+    halvings: int = 42,
 ) -> float:
     """Return where a falling function reaches a value between `low` and `high`."""
     for _ in range(halvings):
@@ -90,10 +94,16 @@ def _t_upper_quantile(tail: float, df: float) -> float:
         log_density = _log_beta_power(x, y, df / 2, 0.5)  # of log |t|
         if outer:
             log_tail = log_density - math.log(_beta_fraction(x, y, df / 2, 0.5))
-            gap, slope = log_tail - math.log(2) - target, -2 * math.exp(log_density - log_tail)
+            gap, slope = (
+                log_tail - math.log(2) - target,
+                -2 * math.exp(log_density - log_tail),
+            )
         else:
             within = beta_parts(x, y, df / 2, 0.5)[1]
-            gap, slope = math.log(within / 2) - target, 2 * math.exp(log_density) / within
+            gap, slope = (
+                math.log(within / 2) - target,
+                2 * math.exp(log_density) / within,
+            )
         step = gap / slope
         log_t -= step
         # near the root a step that is not much smaller than the last is rounding alone
@@ -175,7 +185,9 @@ def _beta_fraction(x: float, y: float, a: float, b: float) -> float:
         value *= step
         if abs(step - 1) <= _EPS:
             return value
-    raise StatsError(f"the incomplete beta function did not converge at x={x}, a={a}, b={b}")
+    raise StatsError(
+        f"the incomplete beta function did not converge at x={x}, a={a}, b={b}"
+    )
 
 
 def _away(value: float) -> float:

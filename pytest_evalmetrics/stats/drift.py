@@ -42,7 +42,11 @@ def limit(runs: int, metrics: int = 1) -> float:
     # Of several metrics each has its share of the tail, and less (the power is simulated too),
     # because there are more splits to choose from further out.
     alone = 3.1 + 8 / (runs - 4.5)
-    return alone if metrics <= 1 else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
+    return (
+        alone
+        if metrics <= 1
+        else -t_ppf(t_sf(alone, runs - 2) / metrics**1.15, runs - 2)
+    )
 
 
 def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
@@ -67,8 +71,12 @@ def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
         return None
     numbers = np.asarray(values, dtype=np.float64)
     rest = _rest(numbers[before:])  # by all runs, those since it was seen too
-    near = np.flatnonzero(rest <= rest.min() * math.exp(_UNSURE / (len(numbers) - before)))
-    first, at, last = (before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1]))
+    near = np.flatnonzero(
+        rest <= rest.min() * math.exp(_UNSURE / (len(numbers) - before))
+    )
+    first, at, last = (
+        before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1])
+    )
     return Shift(before, first, at, last)
 
 
@@ -78,11 +86,15 @@ def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:
     cut = np.arange(_LEAST, n - _LEAST + 1)
     cusum = np.cumsum(centred)[cut - 1]
     whole = float(centred @ centred)
-    rest: NDArray[np.float64] = np.maximum(whole - cusum**2 * n / (cut * (n - cut)), _EQUAL * whole)
+    rest: NDArray[np.float64] = np.maximum(
+        whole - cusum**2 * n / (cut * (n - cut)), _EQUAL * whole
+    )
     return rest
 
 
-def drift_warnings(entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def drift_warnings(
+    entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
+) -> Iterator[str]:
     """Warn of metrics that drift over usable runs; of gated ones only for the worse."""
     since = max((i for i, run in enumerate(runs) if run["starts"]), default=0)
     metrics = sum(map(len, runs[-1]["agents"].values())) if runs else 0
@@ -116,7 +128,9 @@ def _sign(checks: Iterable[Mapping[str, Any]]) -> float:
 _Series = tuple["Mapping[str, Any]", "Mapping[str, Any]"]
 
 
-def _shifted(name: str, series: Sequence[_Series], sign: float, metrics: int) -> Iterator[str]:
+def _shifted(
+    name: str, series: Sequence[_Series], sign: float, metrics: int
+) -> Iterator[str]:
     values = [point["value"] for _, point in series]
     shift = last_shift(values, metrics)
     if shift is None:
@@ -132,15 +146,19 @@ def _shifted(name: str, series: Sequence[_Series], sign: float, metrics: int) ->
     )
 
 
-def _ratchet(name: str, accepted: Sequence[_Series], now: _Series, sign: float) -> Iterator[str]:
+def _ratchet(
+    name: str, accepted: Sequence[_Series], now: _Series, sign: float
+) -> Iterator[str]:
     """Compare with the first baseline, where others have been accepted since, one by one."""
-    if len(accepted) <= 2 or not sign:  # noqa: PLR2004 - one step is what its gate tests
+    if len(accepted) <= 2 or not sign:  # one step is what its gate tests
         return
     (first, before), (_, after) = accepted[0], now
     ends = ("low", "high") if sign > 0 else ("high", "low")
     if not all(end in point for end in ends for point in (before, after)):
         return
-    noise = math.hypot(before["value"] - before[ends[0]], after[ends[1]] - after["value"])
+    noise = math.hypot(
+        before["value"] - before[ends[0]], after[ends[1]] - after["value"]
+    )
     if sign * (before["value"] - after["value"]) <= noise:
         return
     reasons = "; ".join(run["reason"] for run, _ in accepted[1:] if run.get("reason"))
@@ -152,4 +170,8 @@ def _ratchet(name: str, accepted: Sequence[_Series], now: _Series, sign: float) 
 
 
 def _when(run: Mapping[str, Any]) -> str:
-    return f"{run['time'][:10]} ({run['commit'][:7]})" if run["commit"] else str(run["time"][:10])
+    return (
+        f"{run['time'][:10]} ({run['commit'][:7]})"
+        if run["commit"]
+        else str(run["time"][:10])
+    )

@@ -13,7 +13,13 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.stats.basics import Bounds, StatResult, StatsError, nonzero, vector
+from pytest_evalmetrics.stats.basics import (
+    Bounds,
+    StatResult,
+    StatsError,
+    nonzero,
+    vector,
+)
 from pytest_evalmetrics.stats.distributions import t_ppf, t_sf
 from pytest_evalmetrics.sums import mean_of, squares, total
 
@@ -26,7 +32,10 @@ FEWEST = 2  # independent units that have a spread
 _ROUNDING = 8 * np.finfo(np.float64).eps
 _SAME = 1e-12  # two means of the same rewards, added in another order
 _TIED = 1e-11  # relative: the same sum, but for rounding
-_FEW, _FEW_CLUSTERS = 20, 25  # most differing tasks that are tested by all signs, not by t
+_FEW, _FEW_CLUSTERS = (
+    20,
+    25,
+)  # most differing tasks that are tested by all signs, not by t
 _ENUMERATED = 32  # differences whose signs are enumerated: two halves of 65,536 sums
 
 
@@ -82,7 +91,9 @@ def _satterthwaite(share: Floats, variances: Floats) -> float:
     whole = total(variances)
     across = weight * (2 * share * variances - whole * share**2)
     diagonal = weight * variances - across
-    xx, yy, xy = (total(weight * each) for each in (share**2, variances**2, share * variances))
+    xx, yy, xy = (
+        total(weight * each) for each in (share**2, variances**2, share * variances)
+    )
     summed = 2 * xx * yy + whole**2 * xx**2 + 2 * xy**2 - 4 * whole * xx * xy
     summed += total(diagonal**2 - across**2)
     return total(diagonal) ** 2 / summed
@@ -104,11 +115,17 @@ def _unless_rounding(rest: Floats, scale: float) -> Floats:
 
 def t_interval(estimate: MeanSE, level: float) -> Bounds:
     """Return mean -+ t * se; NaN where the standard error is 0 or unknown."""
-    half = t_ppf(0.5 + level / 2, estimate.df) * estimate.se if estimate.se > 0 else math.nan
+    half = (
+        t_ppf(0.5 + level / 2, estimate.df) * estimate.se
+        if estimate.se > 0
+        else math.nan
+    )
     return estimate.mean - half, estimate.mean + half
 
 
-def ratio_mean(sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None) -> MeanSE:
+def ratio_mean(
+    sums: ArrayLike, counts: ArrayLike, clusters: ArrayLike | None = None
+) -> MeanSE:
     """Return a mean pooled over tasks, of their sums and counts, with its standard error by task.
 
     R = sum y / sum m. Linearised, with e_i = y_i - R m_i: SE^2 = G / (G - 1) * sum over units of
@@ -170,7 +187,9 @@ def paired_t(
         p = min(1.0, 2 * p) if both else p
     name = "paired t" if clusters is None else "clustered paired t"
     low, high = t_interval(estimate, level)
-    return StatResult(name, p, statistic=statistic, df=df, se=se, low=low, high=high, units=units)
+    return StatResult(
+        name, p, statistic=statistic, df=df, se=se, low=low, high=high, units=units
+    )
 
 
 def mde_factor(df: float, alpha: float) -> float:
@@ -181,7 +200,9 @@ def mde_factor(df: float, alpha: float) -> float:
     return t_ppf(1 - alpha, df) + t_ppf(0.8, df) if df > 0 else math.nan
 
 
-def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> StatResult:
+def signflip_exact(
+    d: ArrayLike, *, alternative: Alternative = "two-sided"
+) -> StatResult:
     """Test up to 32 paired differences against a distribution symmetric about 0.
 
     `p` is P(T >= t), T the sum over all signs, two-sided its size. Differences that are 0 don't
@@ -190,14 +211,18 @@ def signflip_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> S
     """
     moved, both = nonzero(vector(d, "d")), alternative == "two-sided"
     if moved.size > _ENUMERATED:
-        raise StatsError(f"{moved.size} differences have too many signs: take the t test")
+        raise StatsError(
+            f"{moved.size} differences have too many signs: take the t test"
+        )
     seen = abs(float(moved.sum())) if both else float(moved.sum())
     sums = [np.zeros(1), np.zeros(1)]
     for at, size in enumerate(np.abs(moved).tolist()):
         sums[at % 2] = np.concatenate((sums[at % 2] + size, sums[at % 2] - size))
     sums[1].sort()
     slack = _TIED * max(float(np.abs(moved).sum()), abs(seen))
-    above = len(sums[1]) - np.searchsorted(sums[1], seen + slack - sums[0], side="right")
+    above = len(sums[1]) - np.searchsorted(
+        sums[1], seen + slack - sums[0], side="right"
+    )
     least = len(sums[1]) - np.searchsorted(sums[1], seen - slack - sums[0], side="left")
     ways = 2.0**moved.size
     beyond, reached = float(above.sum()) / ways, float((least - above).sum()) / ways
@@ -229,7 +254,9 @@ def mean_test(d: ArrayLike, clusters: Ints | None, level: float) -> StatResult:
     return result
 
 
-def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tuple[MeanSE, float]:
+def ppi_mean(
+    predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike
+) -> tuple[MeanSE, float]:
     """Return the mean of what labels would be, by a judge's predictions, and the weight of these.
 
     `labels` is NaN where a row, shape (rows,), has none; which ones have has to be chance.
@@ -251,7 +278,9 @@ def ppi_mean(predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike) -> tu
     n, rest = int(is_labelled.sum()), int((~is_labelled).sum())
     weight, variance = 0.0, float(f.var())
     if rest and variance:
-        best = np.cov(y[is_labelled], f[is_labelled])[0, 1] / ((1 + n / rest) * variance)
+        best = np.cov(y[is_labelled], f[is_labelled])[0, 1] / (
+            (1 + n / rest) * variance
+        )
         weight = float(np.clip(best, 0, 1))
     corrections = y[is_labelled] - weight * f[is_labelled]
     influence = np.empty(len(f))

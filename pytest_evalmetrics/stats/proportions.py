@@ -10,7 +10,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import NO_BOUNDS, Bounds, vector
-from pytest_evalmetrics.stats.distributions import beta_parts, binom_sf, bisected, normal_ppf
+from pytest_evalmetrics.stats.distributions import (
+    beta_parts,
+    binom_sf,
+    bisected,
+    normal_ppf,
+)
 from pytest_evalmetrics.sums import row_totals
 
 if TYPE_CHECKING:
@@ -45,7 +50,9 @@ def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
         return -math.expm1(math.log(alpha) / n)
     if flips >= n:
         return 1.0
-    return bisected(lambda x: beta_parts(x, 1 - x, flips + 1, n - flips)[1], alpha, 0.0, 1.0)
+    return bisected(
+        lambda x: beta_parts(x, 1 - x, flips + 1, n - flips)[1], alpha, 0.0, 1.0
+    )
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:
@@ -176,7 +183,8 @@ def cohen_kappa(
     else:
         labels = np.unique(np.concatenate((one, other)))
         counts = [
-            np.bincount(np.searchsorted(labels, x), minlength=len(labels)) for x in (one, other)
+            np.bincount(np.searchsorted(labels, x), minlength=len(labels))
+            for x in (one, other)
         ]
         # in integers, so that agreement by chance is exactly 0
         observed = int((one != other).sum()) * len(one)

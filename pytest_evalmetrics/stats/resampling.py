@@ -40,7 +40,9 @@ if TYPE_CHECKING:
     Sides = tuple[Side, Side]  # of the baseline and of the run
 
 # rewards, and where each task's begin -> each task's value, shape (tasks,)
-TaskStatistic = Callable[["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"]
+TaskStatistic = Callable[
+    ["NDArray[np.float64]", "NDArray[np.int64]"], "NDArray[np.float64]"
+]
 
 MOST_TASKS = 2_048  # for draws as index vectors
 _NAME = "relabelled rollouts"
@@ -59,9 +61,13 @@ _LEAST = 1e-11
 
 def seed_of(name: str, key: str) -> int:
     """Return a seed from a name and a key, which later versions must not change."""
-    sizes = np.array([len(name), len(key)], dtype="<i8")  # so that the two don't run together
+    sizes = np.array(
+        [len(name), len(key)], dtype="<i8"
+    )  # so that the two don't run together
     text = (name + key).encode("utf-8", "surrogatepass")
-    return int.from_bytes(blake2b(sizes.tobytes() + text, digest_size=16).digest(), "little")
+    return int.from_bytes(
+        blake2b(sizes.tobytes() + text, digest_size=16).digest(), "little"
+    )
 
 
 def reducer_draws(
@@ -87,7 +93,9 @@ def reducer_draws(
     if clusters is None:
         return np.array([reducer(tasks) for tasks in picked])
     members = [np.flatnonzero(codes == unit) for unit in range(units)]
-    return np.array([reducer(np.concatenate([members[u] for u in drawn])) for drawn in picked])
+    return np.array(
+        [reducer(np.concatenate([members[u] for u in drawn])) for drawn in picked]
+    )
 
 
 def relabel_test(
@@ -129,7 +137,9 @@ def relabel_test(
             dealt = np.sort(rng.permutation(tasks)[:_SKETCHED])
         states, observed = _dealt(sides, sign, statistic, rng, deals, dealt)
         if statistic is not None and len(dealt) < len(tasks):
-            states = structs.replace(states, times=states.times * (len(tasks) / _SKETCHED))
+            states = structs.replace(
+                states, times=states.times * (len(tasks) / _SKETCHED)
+            )
             observed = sign * float(sum(statistic(*baseline) - statistic(*current)))
     if not math.isfinite(observed):
         raise StatsError("a task's value is not a finite number")
@@ -147,7 +157,10 @@ class _States(msgspec.Struct, frozen=True):
 
 
 def _two_valued(
-    sides: Sides, ends: tuple[float, float], sign: float, statistic: TaskStatistic | None
+    sides: Sides,
+    ends: tuple[float, float],
+    sign: float,
+    statistic: TaskStatistic | None,
 ) -> tuple[_States, float]:
     """Deal passes by the hypergeometric distribution, tasks of equal counts at once."""
     sizes = [np.diff(offsets) for _, offsets in sides]
@@ -165,7 +178,11 @@ def _two_valued(
     def ways(n: Ints, k: Ints) -> Floats:
         return np.asarray(logs[n] - logs[k] - logs[n - k])
 
-    log = ways(nb[:, None], j) + ways(nc[:, None], x[:, None] - j) - ways(nb + nc, x)[:, None]
+    log = (
+        ways(nb[:, None], j)
+        + ways(nc[:, None], x[:, None] - j)
+        - ways(nb + nc, x)[:, None]
+    )
     chance = np.where(valid, np.exp(log), 0.0)
     chance /= chance.sum(axis=1, keepdims=True)
     before = two_valued(nb[:, None], j, ends, statistic)
@@ -175,7 +192,10 @@ def _two_valued(
 
 
 def two_valued(
-    sizes: Ints, ups: Ints, ends: tuple[float, float], statistic: TaskStatistic | None = None
+    sizes: Ints,
+    ups: Ints,
+    ends: tuple[float, float],
+    statistic: TaskStatistic | None = None,
 ) -> Floats:
     """Compute tasks' values if `ups` of their `sizes` rollouts have the second reward of `ends`."""
     if statistic is None:
@@ -196,7 +216,10 @@ def _dealt(  # noqa: PLR0917 - one per array
     tasks: Ints,
 ) -> tuple[_States, float]:
     """Deal each task's rollouts in all ways, or in so many random ones."""
-    damage, chance = np.zeros((len(tasks), deals + 1)), np.zeros((len(tasks), deals + 1))
+    damage, chance = (
+        np.zeros((len(tasks), deals + 1)),
+        np.zeros((len(tasks), deals + 1)),
+    )
     observed = 0.0
     for row, task in enumerate(tasks.tolist()):
         rollouts = [v[o[task] : o[task + 1]] for v, o in sides]
@@ -204,7 +227,9 @@ def _dealt(  # noqa: PLR0917 - one per array
         places = range(len(pooled))
         if math.comb(len(pooled), nb) <= deals:
             ways = combinations(places, nb)
-            order = np.array([[*way, *(i for i in places if i not in way)] for way in ways])
+            order = np.array(
+                [[*way, *(i for i in places if i not in way)] for way in ways]
+            )
         else:  # the observed deal counts as one: a p of 0 would claim too much
             order = np.argsort(rng.random((deals + 1, len(pooled))), axis=1)
             order[0] = places
@@ -237,7 +262,7 @@ def _mean_cumulants(sides: Sides, sign: float) -> tuple[float, float, float, flo
     spread = second / nb * (n / nc) * (n / (n - 1))
     # of the baseline's mean, times (n / nc)^3 for the difference of the two means
     skew = np.zeros(len(n))
-    wide = n > 2  # noqa: PLR2004 - two rollouts have no skew
+    wide = n > 2  # two rollouts have no skew
     skew[wide] = ((n - nb) * (n - 2 * nb) * (n / nc) ** 3)[wide] * third[wide]
     skew[wide] /= ((n - 1.0) * (n - 2) * nb.astype(float) ** 2)[wide]
     observed = float((sums[0] / nb - sums[1] / nc).sum())
@@ -252,12 +277,14 @@ def _cumulants(states: _States) -> tuple[float, float, float]:
     return float(times @ mean), float(times @ second), float(times @ third)
 
 
-def _type_iii(observed: float, mean: float, variance: float, third: float) -> StatResult:
+def _type_iii(
+    observed: float, mean: float, variance: float, third: float
+) -> StatResult:
     """Return the upper tail of a Pearson type III distribution."""
     if variance <= 0:
         return StatResult(_NAME, 1.0, 1.0)
     z, skew = (observed - mean) / math.sqrt(variance), third / variance**1.5
-    if abs(skew) > 1e-6:  # noqa: PLR2004 - else it is the normal distribution
+    if abs(skew) > 1e-6:  # else it is the normal distribution
         shape = 4 / skew**2
         scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
         root = math.copysign(abs(scaled) ** (1 / 3), scaled) if scaled > 0 else 0.0
@@ -298,7 +325,9 @@ def _convolved(observed: float, states: _States) -> StatResult:
     equal = float(density[np.abs(at - place) <= slack].sum())
     beyond = float(density[at > place + slack].sum())
     # the farthest point is exact: its chance is a product
-    reach = np.where(above >= (highest - lowest)[:, None] - _SAME * span, states.chance, 0.0)
+    reach = np.where(
+        above >= (highest - lowest)[:, None] - _SAME * span, states.chance, 0.0
+    )
     log_farthest = float(states.times @ np.log(reach.sum(axis=1)))
     farthest = float(f"{math.exp(max(log_farthest, -700.0)):.10g}")
     p, mid = farthest, farthest / 2

@@ -17,7 +17,11 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.endpoints import Call
-from pytest_evalmetrics.transport.exchange import HttpSender, RetryingSender, RetryPolicy
+from pytest_evalmetrics.transport.exchange import (
+    HttpSender,
+    RetryingSender,
+    RetryPolicy,
+)
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import KeptFailure
 from pytest_evalmetrics.transport.secrets import Secret, redact
@@ -25,7 +29,14 @@ from pytest_evalmetrics.transport.usage import Tokens, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, SendFailure
 
 if TYPE_CHECKING:
-    from collections.abc import Awaitable, Callable, Coroutine, Generator, Hashable, Iterable
+    from collections.abc import (
+        Awaitable,
+        Callable,
+        Coroutine,
+        Generator,
+        Hashable,
+        Iterable,
+    )
 
     from pytest_evalmetrics.spec.model_keys import PriceSpec
     from pytest_evalmetrics.transport.endpoints import Work
@@ -41,7 +52,9 @@ class Meter:
     def admit(self) -> None:
         """Let a call be sent."""
 
-    def paid(self, requests: int, tokens: Tokens | None, price: PriceSpec | None) -> None:
+    def paid(
+        self, requests: int, tokens: Tokens | None, price: PriceSpec | None
+    ) -> None:
         """Count a call that was sent, with or without success."""
 
     def uncounted(self) -> None:
@@ -136,7 +149,9 @@ class Transport:
                 with self._exchange.flight():
                     return PaidAnswer(200, await make(), perf_counter() - started, 1)
             except RowError as error:
-                raise CallError(error.kind, error.message, attempts=1, hint=error.hint) from error
+                raise CallError(
+                    error.kind, error.message, attempts=1, hint=error.hint
+                ) from error
 
         return await self._answered(work, send, lambda _: None, meter or Meter())
 
@@ -162,7 +177,9 @@ class Transport:
         except RowError as error:
             attempts = 0
             if is_sending:
-                attempts = sent.attempts if sent is not None else getattr(error, "attempts", 0)
+                attempts = (
+                    sent.attempts if sent is not None else getattr(error, "attempts", 0)
+                )
                 meter.paid(attempts, tokens, call.price)
             self.usage.failed(call.label, attempts)
             self._journal.give_up(key)
@@ -199,7 +216,9 @@ class Transport:
                         raise
                 else:
                     journal.give_up(key)
-                    return Answer(body, kept.latency_s, kept.attempts, from_journal=True)
+                    return Answer(
+                        body, kept.latency_s, kept.attempts, from_journal=True
+                    )
             if is_ours:
                 break
             await asyncio.sleep(_AGAIN_S)
@@ -207,12 +226,21 @@ class Transport:
             if isinstance(kept, KeptFailure):
                 if kept.body is not None:
                     with suppress(RowError):
-                        check(wire.parse_json(kept.body))  # the caller sees the refused answer
-                fault: dict[str, Any] = {"status": kept.status, "attempts": kept.attempts}
+                        check(
+                            wire.parse_json(kept.body)
+                        )  # the caller sees the refused answer
+                fault: dict[str, Any] = {
+                    "status": kept.status,
+                    "attempts": kept.attempts,
+                }
                 raise CallError(kept.kind, kept.message, hint=kept.hint, **fault)
             message = f"the journal has no answer to this call: {call.shown}"
-            version = "" if key else "give the target a version, and "  # its answers are not kept
-            raise CallError("not-in-journal", message, hint=f"{version}run once without replay")
+            version = (
+                "" if key else "give the target a version, and "
+            )  # its answers are not kept
+            raise CallError(
+                "not-in-journal", message, hint=f"{version}run once without replay"
+            )
         return None
 
     def _holds_secret(self, text: str) -> bool:
@@ -228,7 +256,10 @@ class Transport:
     ) -> CallError | wire.EndpointError:
         """Make the user's error of a failed call, and keep it for a replay if one was sent."""
         refused = None  # the JSON, where it is short and holds no secret
-        message, hint = self.hide(failure.message), failure.hint and self.hide(failure.hint)
+        message, hint = (
+            self.hide(failure.message),
+            failure.hint and self.hide(failure.hint),
+        )
         if isinstance(failure, SendFailure):
             words = wire.own_words(failure.text, self.hide)
             answer = f", and said: {words}" if words else ""
@@ -236,17 +267,24 @@ class Transport:
             if failure.fatal:
                 return wire.EndpointError(message, hint=hint)
             message += f" ({attempts} attempts)" if attempts > 1 else ""
-        elif sent is not None and len(sent.body) <= _SHORT and not self._holds_secret(sent.body):
+        elif (
+            sent is not None
+            and len(sent.body) <= _SHORT
+            and not self._holds_secret(sent.body)
+        ):
             refused = sent.body
         error = CallError(
             failure.kind,
             message,
             status=getattr(failure, "status", None),
-            attempts=attempts or getattr(failure, "attempts", 0),  # the latter of a replayed one
+            attempts=attempts
+            or getattr(failure, "attempts", 0),  # the latter of a replayed one
             hint=hint,
         )
         if attempts:
-            kept = KeptFailure(error.kind, message, hint, error.status, attempts, refused)
+            kept = KeptFailure(
+                error.kind, message, hint, error.status, attempts, refused
+            )
             self._journal.put(key, kept)
         return error
 
@@ -265,7 +303,9 @@ class _LoopThread:
         self._resolvers = ThreadPoolExecutor(4, thread_name_prefix="evalmetrics-names")
         self._loop = asyncio.new_event_loop()
         self._loop.set_default_executor(self._resolvers)
-        self._thread = threading.Thread(target=self._work, name="evalmetrics-loop", daemon=True)
+        self._thread = threading.Thread(
+            target=self._work, name="evalmetrics-loop", daemon=True
+        )
         self._thread.start()
 
     def run(
@@ -279,7 +319,9 @@ class _LoopThread:
         """
         if self._thread is threading.current_thread():
             coroutine.close()
-            raise RuntimeError("run() was called on the loop's own thread: await instead")
+            raise RuntimeError(
+                "run() was called on the loop's own thread: await instead"
+            )
         loop = self._loop
         # A queue of C: a Ctrl-C that comes as a Future's lock is taken would leave it locked, and
         # the loop's thread would wait for it for ever.
@@ -319,7 +361,9 @@ class _LoopThread:
         self.run(_cancel_all())
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
-        self._resolvers.shutdown(wait=False, cancel_futures=True)  # a name server may hang
+        self._resolvers.shutdown(
+            wait=False, cancel_futures=True
+        )  # a name server may hang
         self._loop.close()
 
     def _work(self) -> None:
@@ -345,7 +389,9 @@ def was_cancelled() -> bool:
     return task is not None and task.cancelling() > 0
 
 
-_BREATHE = 64  # answers of the journal between two returns to the loop, which handles Ctrl-C
+_BREATHE = (
+    64  # answers of the journal between two returns to the loop, which handles Ctrl-C
+)
 
 
 async def run_bounded(

@@ -40,9 +40,13 @@ class Endpoint:
 
     url: str  # http or https; no user and password in it
     secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
-    timeout_s: float = 30.0  # of one attempt, from connecting to the last byte of the answer
+    timeout_s: float = (
+        30.0  # of one attempt, from connecting to the last byte of the answer
+    )
     max_retries: int = 3  # attempts after the first one
-    parallelism: int = 16  # calls in flight; all endpoints of one host and port share the limit
+    parallelism: int = (
+        16  # calls in flight; all endpoints of one host and port share the limit
+    )
     max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
     price: PriceSpec | None = None  # of a model's tokens
     longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
@@ -51,7 +55,10 @@ class Endpoint:
         try:
             parts = urlsplit(self.url)
             usable = parts.scheme in ("http", "https") and bool(parts.hostname)
-            _ = parts.port, (parts.hostname or "").encode("idna")  # raise for an invalid one
+            _ = (
+                parts.port,
+                (parts.hostname or "").encode("idna"),
+            )  # raise for an invalid one
             usable = usable and not set(parts.hostname or "") & set(" !%*,;<>\\^`{|}")
         except ValueError:
             usable = False
@@ -66,12 +73,18 @@ class Endpoint:
                 hint="name a secret that is in the environment instead (api_key_secret)",
             )
         for name, right, expected in (
-            ("timeout_s", isfinite(self.timeout_s) and self.timeout_s > 0, "more than 0"),
+            (
+                "timeout_s",
+                isfinite(self.timeout_s) and self.timeout_s > 0,
+                "more than 0",
+            ),
             ("max_retries", self.max_retries >= 0, "0 or more"),
             ("parallelism", self.parallelism >= 1, "1 or more"),
         ):
             if not right:
-                raise EndpointError(f"{name} is {getattr(self, name)}, expected {expected}")
+                raise EndpointError(
+                    f"{name} is {getattr(self, name)}, expected {expected}"
+                )
 
     @cached_property
     def origin(self) -> str:
@@ -91,9 +104,13 @@ class Call:
     """One call, as the journal knows it."""
 
     endpoint: Endpoint
-    payload: bytes | None = None  # the body as `written_body` gives it; None for no body
+    payload: bytes | None = (
+        None  # the body as `written_body` gives it; None for no body
+    )
     kind: str = "call/1"  # the caller and its version, whose change invalidates answers
-    versions: Mapping[str, str] = field(default_factory=dict)  # of the model, the prompt
+    versions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the model, the prompt
     sample: int = 0  # the attempt's number: each sample of a task gets its own answer
     occurrence: int = 0  # how many calls with the same content came before it
     label: str = ""  # its usage is counted under it
@@ -113,7 +130,9 @@ class Call:
 
     def key(self, hide: Callable[[str], str]) -> bytes:
         """Name it for the journal: by its question, never by the asker."""
-        start = _CANONICAL.encode(["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url])
+        start = _CANONICAL.encode(
+            ["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url]
+        )
         versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
         head = f"{start[:-1]},{versions},{self.sample},{self.occurrence}]"
         identity = self.payload if self.identity is None else self.identity
@@ -139,9 +158,17 @@ class Work:
         """Name it for the journal; empty if it is not kept."""
         if self.version is None:
             return b""
-        name = ["evalmetrics-work/1", self.shown, self.version, self.sample, self.occurrence]
+        name = [
+            "evalmetrics-work/1",
+            self.shown,
+            self.version,
+            self.sample,
+            self.occurrence,
+        ]
         text = hide(_WORK.encode([*name, self.given]))
-        return blake2b(text.encode("utf-8", "backslashreplace"), digest_size=20).digest()
+        return blake2b(
+            text.encode("utf-8", "backslashreplace"), digest_size=20
+        ).digest()
 
 
 def written_body(body: Any) -> bytes | None:
@@ -151,7 +178,8 @@ def written_body(body: Any) -> bytes | None:
     except (TypeError, ValueError, RecursionError) as error:
         place, fault = _culprit(body) or ("", str(error))
         raise CallError(
-            "bad-request", f"the request can't be written as JSON: body{place} is {fault}"
+            "bad-request",
+            f"the request can't be written as JSON: body{place} is {fault}",
         ) from None
 
 
@@ -159,7 +187,9 @@ class Occurrences:
     """Counts repetitions of the same content, in the order of the rows, never of the answers."""
 
     def __init__(self) -> None:
-        self._counts: defaultdict[int, int] = defaultdict(int)  # by a hash, which is small
+        self._counts: defaultdict[int, int] = defaultdict(
+            int
+        )  # by a hash, which is small
 
     def next(self, content: bytes | None, *of: Hashable) -> int:
         """Count one; return how many came before it."""
@@ -170,7 +200,9 @@ class Occurrences:
 
 def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:
     """Find the first value that JSON can't write: its place and its description."""
-    if depth > 100 or value is None or isinstance(value, str | bool | int):  # noqa: PLR2004 - deep enough
+    if (
+        depth > 100 or value is None or isinstance(value, str | bool | int)
+    ):  # deep enough
         return None
     if isinstance(value, float):
         return None if isfinite(value) else (place, repr(value))

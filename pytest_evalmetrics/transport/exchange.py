@@ -21,7 +21,12 @@ from urllib.parse import urlsplit
 
 from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.usage import duration
-from pytest_evalmetrics.transport.wire import Clock, PaidAnswer, RawResponse, SendFailure
+from pytest_evalmetrics.transport.wire import (
+    Clock,
+    PaidAnswer,
+    RawResponse,
+    SendFailure,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -30,7 +35,9 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.transport.endpoints import Endpoint
 
-_NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})  # html may be a login page
+_NEVER_THERE = frozenset(
+    {"refused", "dns", "unreachable", "html"}
+)  # html may be a login page
 _LATER = "run again later: paid answers are kept"
 
 
@@ -38,7 +45,9 @@ _LATER = "run again later: paid answers are kept"
 class RetryPolicy:
     """The waits between attempts, and when an endpoint is given up."""
 
-    base_s: float = 1.0  # the longest wait after the first attempt; doubled after each further one
+    base_s: float = (
+        1.0  # the longest wait after the first attempt; doubled after each further one
+    )
     cap_s: float = 15.0  # the longest wait of our own
     retry_after_cap_s: float = 60.0  # the longest wait that an endpoint can ask for
     window_s: float = 50.0  # an endpoint that fails for so long is given up
@@ -75,7 +84,9 @@ class _AdaptiveLimit:
         self._round = 0
         self._paused_until = 0.0
         self._started = clock.monotonic()
-        self._attempts: deque[tuple[float, bool]] = deque()  # when, and whether it failed
+        self._attempts: deque[tuple[float, bool]] = (
+            deque()
+        )  # when, and whether it failed
         self._failed = 0  # of these
 
     def allow(self, ceiling: int) -> None:
@@ -112,7 +123,9 @@ class _AdaptiveLimit:
             self._round += 1
             self.limit = max(1.0, self.limit / 2)
         if pause_s > 0:
-            self._paused_until = max(self._paused_until, self._clock.monotonic() + pause_s)
+            self._paused_until = max(
+                self._paused_until, self._clock.monotonic() + pause_s
+            )
 
     def succeeded(self) -> None:
         self.count(failed=False)
@@ -222,17 +235,25 @@ class RetryingSender:
         while True:
             attempts += 1
             try:
-                raw, latency_s = await self._attempt(self.sender, endpoint, payload, limit)
+                raw, latency_s = await self._attempt(
+                    self.sender, endpoint, payload, limit
+                )
                 return PaidAnswer(raw.status, wire.text_of(raw), latency_s, attempts)
             except SendFailure as failure:
                 failure.attempts = attempts
                 if not failure.retry or attempts > endpoint.max_retries:
                     raise
-                wait = self._policy.wait_s(attempts, failure.retry_after_s, self._clock.random())
+                wait = self._policy.wait_s(
+                    attempts, failure.retry_after_s, self._clock.random()
+                )
             await self._clock.sleep(wait)
 
     async def _attempt(
-        self, sender: HttpSender, endpoint: Endpoint, payload: bytes | None, limit: _AdaptiveLimit
+        self,
+        sender: HttpSender,
+        endpoint: Endpoint,
+        payload: bytes | None,
+        limit: _AdaptiveLimit,
     ) -> tuple[RawResponse, float]:
         sent_in = await limit.acquire()
         started = self._clock.monotonic()
@@ -240,7 +261,7 @@ class RetryingSender:
             with self.flight():
                 async with asyncio.timeout(endpoint.timeout_s):
                     raw = await sender.send(endpoint, payload)
-            if not 200 <= raw.status < 300:  # noqa: PLR2004 - HTTP
+            if not 200 <= raw.status < 300:  # HTTP
                 raise self._refusal(raw, endpoint)
         except (TimeoutError, SendFailure) as error:
             failure = error
@@ -269,12 +290,12 @@ class RetryingSender:
         body = raw.body.decode("utf-8", errors="replace")
         wait_s = _asked_wait(raw.headers, self._clock.wall())
         longest = endpoint.longest_wait_s or self._policy.retry_after_cap_s
-        may_pass = status in (408, 425, 429) or 500 <= status < 600  # noqa: PLR2004 - HTTP
-        if 300 <= status < 400:  # noqa: PLR2004 - HTTP
+        may_pass = status in (408, 425, 429) or 500 <= status < 600  # HTTP
+        if 300 <= status < 400:  # HTTP
             to = raw.headers.get("Location", "").partition("?")[0] or "nowhere"
             message += f", a redirect to {to}; redirects are not followed"
             hint, body = "write the URL that answers itself", ""
-        elif status == 429 and _SPENT.search(body):  # noqa: PLR2004 - HTTP
+        elif status == 429 and _SPENT.search(body):  # HTTP
             hint = _FATAL[402]
         elif may_pass and wait_s is not None and wait_s > longest:
             hint = f"{_LATER}; or wait longer with params: {{max_wait: {wait_s:.0f}}}"
@@ -301,7 +322,10 @@ def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
     except ValueError:
         try:
             until = _timestamp(value)
-        except (ValueError, OverflowError):  # the latter of a year or a zone of many digits
+        except (
+            ValueError,
+            OverflowError,
+        ):  # the latter of a year or a zone of many digits
             return None
         with suppress(ValueError, OverflowError):
             now = _timestamp(headers.get("Date", ""))
@@ -315,10 +339,13 @@ def _timestamp(date: str) -> float:
 
 
 _JSON = "application/json"
-_LARGE_BODY = 2**20  # from here on aiohttp wants a file: it would write the bytes in one go
+_LARGE_BODY = (
+    2**20
+)  # from here on aiohttp wants a file: it would write the bytes in one go
 _ERROR_PAGE = 64 * 2**10  # the largest error page that is read
 _NO_SUCH_NAME = {
-    getattr(socket, name, None) for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
+    getattr(socket, name, None)
+    for name in ("EAI_NONAME", "EAI_NODATA", "EAI_ADDRFAMILY")
 }
 
 
@@ -330,11 +357,13 @@ class HttpSender:
 
     def __init__(self) -> None:
         with wire.needs_extra("remote", "calling an endpoint"):
-            import aiohttp  # noqa: PLC0415 - 230 ms, only where a client is made
+            import aiohttp  # 230 ms, only where a client is made
         self._aiohttp = aiohttp
         self._session = aiohttp.ClientSession(
             # the limits are ours, and so is the time
-            connector=aiohttp.TCPConnector(limit=0, resolver=aiohttp.ThreadedResolver()),
+            connector=aiohttp.TCPConnector(
+                limit=0, resolver=aiohttp.ThreadedResolver()
+            ),
             timeout=aiohttp.ClientTimeout(total=None),
             cookie_jar=aiohttp.DummyCookieJar(),  # a row's answer must not change the next one
             headers={"Accept": _JSON, "User-Agent": "pytest-evalmetrics"},
@@ -343,7 +372,11 @@ class HttpSender:
 
     async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
         """Send a call and read the whole answer; SendFailure or TimeoutError without one."""
-        aiohttp, secret, proxy = self._aiohttp, endpoint.secret, self._proxy_for(endpoint.url)
+        aiohttp, secret, proxy = (
+            self._aiohttp,
+            endpoint.secret,
+            self._proxy_for(endpoint.url),
+        )
         body: Any = None
         if payload is not None and len(payload) < _LARGE_BODY:
             body = aiohttp.BytesPayload(payload, content_type=_JSON)
@@ -353,7 +386,9 @@ class HttpSender:
             async with self._session.post(
                 endpoint.url,
                 data=body,
-                headers={"Authorization": f"Bearer {secret.reveal()}"} if secret else None,
+                headers={"Authorization": f"Bearer {secret.reveal()}"}
+                if secret
+                else None,
                 allow_redirects=False,
                 proxy=proxy,
             ) as response:
@@ -371,7 +406,7 @@ class HttpSender:
 
 async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     """Read a body up to a bound, which holds for the uncompressed bytes."""
-    is_error = not 200 <= response.status < 300  # noqa: PLR2004 - HTTP
+    is_error = not 200 <= response.status < 300  # HTTP
     bound = min(max_bytes, _ERROR_PAGE) if is_error else max_bytes
     try:
         body = await response.content.readexactly(bound + 1)
@@ -383,7 +418,9 @@ async def _read(response: aiohttp.ClientResponse, max_bytes: int) -> bytes:
     raise SendFailure("too-large", f"the answer is larger than {bound / 2**20:.3g} MiB")
 
 
-def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> SendFailure:
+def _failure(
+    aiohttp: Any, error: Exception, url: str, proxy: str | None
+) -> SendFailure:
     """Word an error of aiohttp; its own words may name proxies and passwords."""
     parts = urlsplit(url)
     where = f"{parts.hostname}:{parts.port or parts.scheme}"
@@ -396,19 +433,30 @@ def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> Sen
     elif isinstance(error, aiohttp.ClientSSLError | ssl.SSLError):
         inner = getattr(error, "os_error", error)
         reason = str(getattr(inner, "reason", None) or "the handshake failed")
-        kind, what = "tls", f"no TLS connection to {where}: {reason.replace('_', ' ').lower()}"
+        kind, what = (
+            "tls",
+            f"no TLS connection to {where}: {reason.replace('_', ' ').lower()}",
+        )
         hint = "does this port speak TLS? If not, write http://"
-    elif isinstance(error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError):
+    elif isinstance(
+        error, aiohttp.ClientProxyConnectionError | aiohttp.ClientHttpProxyError
+    ):
         answered = getattr(error, "status", None)
-        how = f"answered {wire.status_text(answered)}" if answered else "can't be reached"
+        how = (
+            f"answered {wire.status_text(answered)}" if answered else "can't be reached"
+        )
         named = (proxy or "").rpartition("@")[2].rpartition("//")[2]
         kind, what = "unreachable", f"the proxy {named} {how}"
         hint = f"the environment names it in HTTP(S)_PROXY; NO_PROXY={parts.hostname} goes past it"
     elif isinstance(error, aiohttp.ClientConnectorDNSError):
         kind, what = "dns", f"the name {parts.hostname or ''} does not resolve"
-        what += "" if number in _NO_SUCH_NAME else " now; the name server gave no answer"
+        what += (
+            "" if number in _NO_SUCH_NAME else " now; the name server gave no answer"
+        )
         hint = "is the host's name right, and is it known to this machine?"
-    elif isinstance(error, aiohttp.ClientConnectorError) and number == errno.ECONNREFUSED:
+    elif (
+        isinstance(error, aiohttp.ClientConnectorError) and number == errno.ECONNREFUSED
+    ):
         kind, what = "refused", f"{where} refused the connection"
         hint = "is the server running, and on this port?"
     elif isinstance(error, aiohttp.ClientConnectorError):
@@ -419,7 +467,10 @@ def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> Sen
     elif isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         kind, what = "bad-url", f"{parts.scheme}://{where} is not a usable URL"
     else:
-        kind, what = "closed", f"{where} closed the connection before the answer was whole"
+        kind, what = (
+            "closed",
+            f"{where} closed the connection before the answer was whole",
+        )
     fatal = kind in ("tls", "bad-url") or (kind == "dns" and number in _NO_SUCH_NAME)
     retry = not fatal and kind != "not-http"
     return SendFailure(kind, what, retry=retry, fatal=fatal, hint=hint)
@@ -427,8 +478,8 @@ def _failure(aiohttp: Any, error: Exception, url: str, proxy: str | None) -> Sen
 
 def _proxy_for(url: str) -> str | None:
     """Return the environment's proxy for a URL; never one for this machine."""
-    import ipaddress  # noqa: PLC0415 - once per endpoint
-    from urllib.request import getproxies, proxy_bypass  # noqa: PLC0415 - the same
+    import ipaddress  # once per endpoint
+    from urllib.request import getproxies, proxy_bypass  # the same
 
     parts = urlsplit(url)
     host = parts.hostname or ""
@@ -439,4 +490,6 @@ def _proxy_for(url: str) -> str | None:
             return None
     proxies = getproxies()
     proxy = proxies.get(parts.scheme) or proxies.get("all") or ""
-    return proxy if proxy.startswith(("http://", "https://")) else None  # no SOCKS in aiohttp
+    return (
+        proxy if proxy.startswith(("http://", "https://")) else None
+    )  # no SOCKS in aiohttp

@@ -20,12 +20,16 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _T = TypeVar("_T")
-_WAIT_S = 0.25  # how long a call waits for another process's writing; then its answer waits
+_WAIT_S = (
+    0.25  # how long a call waits for another process's writing; then its answer waits
+)
 _FLUSH_WAIT_S = 30.0  # the same at the end of a run
 _RETRY_S = 0.5  # until a disk that refused is tried again
 _OPENING = bytes(20)  # in place of a call's key: the opening of the file
 _AGAIN_S = 0.05  # between two checks of another process
-_FRESH_S = 3600.0  # a use is noted if the last one is older: the order need not be finer
+_FRESH_S = (
+    3600.0  # a use is noted if the last one is older: the order need not be finer
+)
 
 
 class JournalMode(StrEnum):
@@ -50,7 +54,10 @@ class Journal:
         wall: Callable[[], float] = time.time,
     ) -> None:
         self.path, self.mode = path, mode
-        self.replays = mode in (JournalMode.REPLAY, JournalMode.PLAN)  # nothing is called
+        self.replays = mode in (
+            JournalMode.REPLAY,
+            JournalMode.PLAN,
+        )  # nothing is called
         self.warnings: list[str] = []
         self._max_bytes, self._wall = max_bytes, wall
         self._store: JournalStore | None = None
@@ -138,7 +145,10 @@ class Journal:
             self._used = used | self._used
             self._retry_at = time.monotonic() + _RETRY_S
             if wait_s == _FLUSH_WAIT_S or "locked" not in str(error):
-                self._warn(f"can't be written: {error}", "answers are used, but not all are kept")
+                self._warn(
+                    f"can't be written: {error}",
+                    "answers are used, but not all are kept",
+                )
             return
         for key in self._waiting:
             self.give_up(key)
@@ -175,9 +185,15 @@ class Journal:
         except (sqlite3.Error, OSError) as error:
             try:
                 store = JournalStore(self.path, readonly=True)  # reading may still work
-            except (JournalError, sqlite3.Error):  # it was never made, e.g. on a full disk
+            except (
+                JournalError,
+                sqlite3.Error,
+            ):  # it was never made, e.g. on a full disk
                 raise error from None
-            self._warn(f"can't be written: {error}", "what it has is used, but nothing is added")
+            self._warn(
+                f"can't be written: {error}",
+                "what it has is used, but nothing is added",
+            )
         return store
 
     def _open_to_write(self) -> JournalStore:

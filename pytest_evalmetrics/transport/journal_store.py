@@ -41,7 +41,9 @@ _APPLICATION = 0x65764A31  # "evJ1": other programs' files are not taken for our
 _VERSION = 2
 _BUSY_S = 30.0  # how long another process may hold the file
 _LOW_WATER = 0.9
-_CHECKED = 2**28  # bytes of the largest file that is checked for damage when it is opened
+_CHECKED = (
+    2**28
+)  # bytes of the largest file that is checked for damage when it is opened
 _LEAF_PAGE = 13  # the first byte of a page that holds rows of a table
 
 # crc: of the body, so that a damaged byte never becomes another answer
@@ -71,9 +73,13 @@ _TO_THIS_VERSION = {  # from each version; 0 is a new file
 class JournalStore:
     """One connection to the file."""
 
-    def __init__(self, path: Path, *, readonly: bool = False, check: bool = False) -> None:
+    def __init__(
+        self, path: Path, *, readonly: bool = False, check: bool = False
+    ) -> None:
         if not readonly:
-            with suppress(OSError):  # the owner alone reads answers, also in the files beside it
+            with suppress(
+                OSError
+            ):  # the owner alone reads answers, also in the files beside it
                 os.close(os.open(path, os.O_CREAT | os.O_WRONLY, 0o600))
                 if path.stat().st_mode & 0o077:
                     path.chmod(0o600)
@@ -81,7 +87,9 @@ class JournalStore:
         with ExitStack() as refused:
             refused.callback(self._db.close)
             # the process that makes the tables also writes the rest in the same transaction
-            (tables,) = self._db.execute("SELECT count(*) FROM sqlite_master").fetchone()
+            (tables,) = self._db.execute(
+                "SELECT count(*) FROM sqlite_master"
+            ).fetchone()
             if (readonly or tables) and self._pragma("application_id") != _APPLICATION:
                 raise _no_journal(path)
             if (version := self._pragma("user_version")) > _VERSION:
@@ -118,14 +126,18 @@ class JournalStore:
         """Look up an answer, else a failure; a damaged answer counts as absent."""
         answer = None
         try:
-            row = self._db.execute("SELECT * FROM answers WHERE key = ?", (key,)).fetchone()
+            row = self._db.execute(
+                "SELECT * FROM answers WHERE key = ?", (key,)
+            ).fetchone()
             answer = row and _answer(row)
         except sqlite3.OperationalError as error:
             if "decode" not in str(error):
                 raise
         if answer is not None or not failures:
             return answer
-        row = self._db.execute("SELECT * FROM failures WHERE key = ?", (key,)).fetchone()
+        row = self._db.execute(
+            "SELECT * FROM failures WHERE key = ?", (key,)
+        ).fetchone()
         return KeptFailure(*row[1:]) if row else None
 
     def all(self) -> Iterator[tuple[bytes, Kept]]:
@@ -150,7 +162,9 @@ class JournalStore:
         count = 0
         with self._db:
             for key, kept in entries:
-                count += self._insert(key, kept, otherwise) * isinstance(kept, PaidAnswer)
+                count += self._insert(key, kept, otherwise) * isinstance(
+                    kept, PaidAnswer
+                )
             times = [(at, key) for key, at in (used or {}).items()]
             self._db.executemany("UPDATE answers SET used = ? WHERE key = ?", times)
         return count
@@ -220,7 +234,9 @@ class JournalStore:
 
     def _shrink(self) -> None:
         """Return free pages to the disk."""
-        self._db.executescript("PRAGMA incremental_vacuum")  # execute() would stop at the first
+        self._db.executescript(
+            "PRAGMA incremental_vacuum"
+        )  # execute() would stop at the first
         self._db.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchall()
 
 
@@ -250,7 +266,11 @@ def _no_journal(path: Path) -> JournalError:
 def _connect(path: Path | str, *, uri: bool = False) -> sqlite3.Connection:
     """Connect to a file; the loop's thread uses the connection, and the run's flushes it."""
     return sqlite3.connect(
-        path, uri=uri, timeout=_BUSY_S, isolation_level="IMMEDIATE", check_same_thread=False
+        path,
+        uri=uri,
+        timeout=_BUSY_S,
+        isolation_level="IMMEDIATE",
+        check_same_thread=False,
     )
 
 
@@ -276,7 +296,9 @@ def _open_readonly(path: Path) -> sqlite3.Connection:
 
 def set_aside(path: Path) -> tuple[Path, int]:
     """Move a damaged journal aside, and create a new one from its intact answers."""
-    if not path.read_bytes().startswith(b"SQLite format 3") and not any(_answers_in(path)):
+    if not path.read_bytes().startswith(b"SQLite format 3") and not any(
+        _answers_in(path)
+    ):
         raise _no_journal(path)
     number = 1
     while (damaged := path.with_name(f"{path.name}.damaged-{number}")).exists():
@@ -284,7 +306,9 @@ def set_aside(path: Path) -> tuple[Path, int]:
     path.replace(damaged)
     for end in ("-wal", "-shm"):
         with suppress(OSError):
-            path.with_name(path.name + end).replace(damaged.with_name(damaged.name + end))
+            path.with_name(path.name + end).replace(
+                damaged.with_name(damaged.name + end)
+            )
     with closing(JournalStore(path)) as store:
         return damaged, store.salvage(damaged)
 
@@ -308,7 +332,9 @@ def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
             pages[at : at + size] = page
         pages += bytes(-len(pages) % size)
         copy.write_bytes(pages)
-        leaves = [n + 1 for n in range(1, len(pages) // size) if pages[n * size] == _LEAF_PAGE]
+        leaves = [
+            n + 1 for n in range(1, len(pages) // size) if pages[n * size] == _LEAF_PAGE
+        ]
         del pages
         with closing(sqlite3.connect(copy)) as db:
             db.execute("PRAGMA writable_schema = ON")
@@ -324,7 +350,9 @@ def _answers_in(damaged: Path) -> Iterator[tuple[bytes, PaidAnswer]]:
             for leaf in leaves:
                 for order in ("ASC", "DESC"):  # from both ends up to an unreadable row
                     with suppress(sqlite3.DatabaseError):
-                        for row in db.execute(f"SELECT * FROM page{leaf} ORDER BY rowid {order}"):  # noqa: S608 - a number
+                        for row in db.execute(
+                            f"SELECT * FROM page{leaf} ORDER BY rowid {order}"  # noqa: S608 - numbers
+                        ):
                             if isinstance(row[2], str) and row[7] == _crc(row[2]):
                                 yield row[0], PaidAnswer(*row[1:7])
 
@@ -362,7 +390,9 @@ def export_journal(journal: Path, to: Path) -> int:
         closing(JournalStore(journal, readonly=True)) as store,
         replacing(to) as plain,
         # no name and no time in it: the same answers, the same bytes
-        gzip.GzipFile("", "wb", fileobj=plain, mtime=0) if packs else nullcontext(plain) as file,
+        gzip.GzipFile("", "wb", fileobj=plain, mtime=0)
+        if packs
+        else nullcontext(plain) as file,
     ):
         file.write(_line(_HEAD))
         for key, kept in store.all():
@@ -410,8 +440,18 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
                     yield _entry(value)
                 elif value != _HEAD:
                     raise ValueError  # noqa: TRY301 - the same
-            except (msgspec.ValidationError, LookupError, TypeError, ValueError, RecursionError):
-                expected = json.dumps(_HEAD) if number == 1 else "an answer as export writes it"
+            except (
+                msgspec.ValidationError,
+                LookupError,
+                TypeError,
+                ValueError,
+                RecursionError,
+            ):
+                expected = (
+                    json.dumps(_HEAD)
+                    if number == 1
+                    else "an answer as export writes it"
+                )
                 raise JournalError(
                     f"this is not an exported journal: expected {expected}",
                     file=str(source),
@@ -425,7 +465,9 @@ def _entries(source: Path) -> Iterator[tuple[bytes, Kept]]:
 def _entry(value: Any) -> tuple[bytes, Kept]:
     key = bytes.fromhex(value["key"])
     if "failure" in value:
-        fields = {name: value["failure"][name] for name in KeptFailure.__struct_fields__}
+        fields = {
+            name: value["failure"][name] for name in KeptFailure.__struct_fields__
+        }
         return key, msgspec.convert(fields, KeptFailure)
     names = PaidAnswer.__struct_fields__
     fields = {name: value["created" if name == "used" else name] for name in names}

@@ -34,7 +34,9 @@ class _Form(msgspec.Struct, frozen=True):
 
     text: str
     least: int
-    pieces: tuple[tuple[int, str], ...]  # with their places; each such run holds one of them
+    pieces: tuple[
+        tuple[int, str], ...
+    ]  # with their places; each such run holds one of them
 
     @classmethod
     def of(cls, text: str, least: int) -> _Form:
@@ -50,7 +52,9 @@ class _Form(msgspec.Struct, frozen=True):
                 left, right = at, at + len(piece)
                 while left and first and self.text[left - 1] == text[first - 1]:
                     left, first = left - 1, first - 1
-                while right < len(self.text) and self.text[right] == text[last : last + 1]:
+                while (
+                    right < len(self.text) and self.text[right] == text[last : last + 1]
+                ):
                     right, last = right + 1, last + 1
                 if last - first >= self.least:
                     yield first, last
@@ -71,7 +75,12 @@ class Secret:
         self.variable = variable
         self._value = value
         self._any_case = len(value) >= _SHORTEST_SECRET
-        forms = {value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)}
+        forms = {
+            value,
+            json.dumps(value)[1:-1],
+            quote(value, safe=""),
+            quote_plus(value),
+        }
         runs = [(form, len(form)) for form in forms]
         public = _PUBLIC.match(value)
         own = value[public.end() :] if public else value
@@ -117,7 +126,9 @@ class Secret:
         """Find the spans to hide, in order and without overlaps."""
         text = self._folded(text)
         merged: list[tuple[int, int]] = []
-        for start, end in sorted(span for form in self._forms for span in form.spans(text)):
+        for start, end in sorted(
+            span for form in self._forms for span in form.spans(text)
+        ):
             if merged and start <= merged[-1][1]:
                 merged[-1] = merged[-1][0], max(end, merged[-1][1])
             else:
@@ -128,7 +139,10 @@ class Secret:
         return f"Secret({self.name!r}, {HIDDEN})"
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Secret) and (self.name, self._value) == (other.name, other._value)
+        return isinstance(other, Secret) and (self.name, self._value) == (
+            other.name,
+            other._value,
+        )
 
     def __hash__(self) -> int:
         return hash((self.name, self._value))
@@ -153,7 +167,9 @@ def find_secret(name: str, environ: Mapping[str, str] | None = None) -> Secret:
     upper = name.upper()
     tried = dict.fromkeys((name, upper, upper.replace("-", "_").replace("/", "_")))
     for variable in tried:
-        value = environ.get(variable, "").strip()  # files and heredocs leave a line feed
+        value = environ.get(
+            variable, ""
+        ).strip()  # files and heredocs leave a line feed
         if value:
             if not (value.isascii() and value.isprintable()):
                 raise SecretError(

@@ -42,15 +42,21 @@ class Usage(msgspec.Struct):
 
     calls: int = 0  # answers, also those of the journal
     from_journal: int = 0  # answers that cost nothing now
-    requests: int = 0  # HTTP requests that were sent in this run for the answers, retries included
+    requests: int = (
+        0  # HTTP requests that were sent in this run for the answers, retries included
+    )
     failed: int = 0  # calls that ended in an error
     # of the answers that give them, also those of the journal: the same for a run that was
     # interrupted and for one that was not
     prompt_tokens: int = 0
     completion_tokens: int = 0
     total_tokens: int = 0
-    without_tokens: int = 0  # answers that don't give their tokens: the sums are without them
-    latency_s: float = 0.0  # seconds, of the attempts that succeeded, when they were paid for
+    without_tokens: int = (
+        0  # answers that don't give their tokens: the sums are without them
+    )
+    latency_s: float = (
+        0.0  # seconds, of the attempts that succeeded, when they were paid for
+    )
     # of all calls, and of those that were sent in this run; None without a price, or where an
     # answer doesn't give its tokens
     cost: float | None = None
@@ -64,7 +70,9 @@ def tokens_of(body: Any) -> Tokens | None:
         return None
 
     def count(*names: str) -> int | None:
-        counts: list[Any] = [*map(usage.get, names)]  # of JSON: True is none, and 12.0 is 12
+        counts: list[Any] = [
+            *map(usage.get, names)
+        ]  # of JSON: True is none, and 12.0 is 12
         whole = (n for n in counts if type(n) in (int, float) and n >= 0 and n % 1 == 0)
         return next(map(int, whole), None)
 
@@ -81,9 +89,13 @@ class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._usage: defaultdict[str, Usage] = defaultdict(Usage)  # an unknown cost is NaN here
+        self._usage: defaultdict[str, Usage] = defaultdict(
+            Usage
+        )  # an unknown cost is NaN here
 
-    def answered(self, label: str, answer: Answer, price: PriceSpec | None = None) -> None:
+    def answered(
+        self, label: str, answer: Answer, price: PriceSpec | None = None
+    ) -> None:
         """Count an answer."""
         usage, tokens = self._usage[label], tokens_of(answer.body)
         sent_now = not answer.from_journal
@@ -116,7 +128,11 @@ class UsageTally:
     def of(self, label: str) -> Usage:
         """Return the sums of a label."""
         usage = self._usage.get(label, Usage())
-        unknown = {n: None for n in ("cost", "cost_now") if math.isnan(getattr(usage, n) or 0.0)}
+        unknown = {
+            n: None
+            for n in ("cost", "cost_now")
+            if math.isnan(getattr(usage, n) or 0.0)
+        }
         return structs.replace(usage, **unknown)
 
 
@@ -128,7 +144,8 @@ class Budget:
         # of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words
         limits: Mapping[str, tuple[float, str]],
         path: Path | None = None,  # a SQLite file that the run's processes share
-        started: float | None = None,  # of the seconds, since 1970; else with the first call
+        started: float
+        | None = None,  # of the seconds, since 1970; else with the first call
     ) -> None:
         self.limits = limits
         self.begun = 0  # rollouts that have sent nothing yet
@@ -140,7 +157,9 @@ class Budget:
             options: Any = {"isolation_level": None, "check_same_thread": False}
             self._db = db = sqlite3.connect(path, timeout=30, **options)
             db.execute("PRAGMA synchronous = OFF")
-            db.execute("CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)")
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
+            )
             db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
 
     def spent(self) -> dict[str, float]:
@@ -149,7 +168,9 @@ class Budget:
         if self._started is None:
             self._started = now
         if self._db is not None:
-            row = self._db.execute("SELECT requests, tokens, cost FROM spent").fetchone()
+            row = self._db.execute(
+                "SELECT requests, tokens, cost FROM spent"
+            ).fetchone()
             self._spent = dict(zip(self._spent, row, strict=True))
         return {**self._spent, "seconds": now - self._started}
 
@@ -157,7 +178,11 @@ class Budget:
         """Return the limit that is reached, in words; empty while none is."""
         spent = self.spent()
         spent["requests"] += self.begun  # each sends one request at least
-        reached = (words for name, (limit, words) in self.limits.items() if spent[name] >= limit)
+        reached = (
+            words
+            for name, (limit, words) in self.limits.items()
+            if spent[name] >= limit
+        )
         return next(reached, "")
 
     def add(self, requests: int, tokens: int, cost: float) -> None:
@@ -180,7 +205,9 @@ class Budget:
         """The usage so far, for the progress: ``1.2 of 5 usd spent``."""
         spent = self.spent()
         spent["seconds"] /= 60  # the run's are written in minutes
-        used = (f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items())
+        used = (
+            f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items()
+        )
         return f"{', '.join(used)} spent"
 
 
@@ -201,7 +228,9 @@ class Forecast:
         counted = usage.calls - usage.without_tokens
         tokens = usage.total_tokens / counted * calls if counted else None
         cost = None if usage.cost is None else usage.cost / usage.calls * calls
-        return cls(calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism)
+        return cls(
+            calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism
+        )
 
     @property
     def text(self) -> str:
@@ -238,7 +267,12 @@ class Progress:
         self.label, self.total, self.unit = label, total, "rows"
         self.done = self.from_journal = 0
         self.failures: Counter[str] = Counter()  # rows with an error, by category
-        self._report, self._every_s, self._cost, self._budget = report, every_s, cost, budget
+        self._report, self._every_s, self._cost, self._budget = (
+            report,
+            every_s,
+            cost,
+            budget,
+        )
         self._clock = clock or Clock()
         self._start = self._reported = self._clock.monotonic()
         # when, and how many rows were called for until then
@@ -272,12 +306,16 @@ class Progress:
         recent = self.done - self.from_journal - called
         rate = recent / (now - then) if recent > 0 and now > then else None
         whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        unit = self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
+        unit = (
+            self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
+        )
         parts = [f"{self.done}{whole} {unit}"]
         if self.from_journal:
             parts.append(f"{self.from_journal} from the journal")
         if self.failures:
-            kinds = ", ".join(f"{kind} {count}" for kind, count in self.failures.items())
+            kinds = ", ".join(
+                f"{kind} {count}" for kind, count in self.failures.items()
+            )
             parts.append(f"{self.failures.total()} failed ({kinds})")
         if rate is not None:
             parts.append(f"{rate:.3g} {self.unit}/s")

@@ -133,14 +133,21 @@ class SendFailure(CallError):  # noqa: N818 - it never leaves this package
         **more: Any,
     ) -> None:
         super().__init__(kind, message, **more)
-        self.retry, self.fatal, self.retry_after_s, self.text = retry, fatal, retry_after_s, text
+        self.retry, self.fatal, self.retry_after_s, self.text = (
+            retry,
+            fatal,
+            retry_after_s,
+            text,
+        )
 
 
 @dataclass(frozen=True, slots=True)
 class Clock:
     """Time and chance, so that tests need neither."""
 
-    monotonic: Callable[[], float] = time.perf_counter  # seconds from some start, for durations
+    monotonic: Callable[[], float] = (
+        time.perf_counter
+    )  # seconds from some start, for durations
     wall: Callable[[], float] = time.time  # seconds since 1970, for dates
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
     random: Callable[[], float] = random.random  # a number in [0, 1)
@@ -168,7 +175,9 @@ def text_of(raw: RawResponse) -> str:
     is_json = _JSON_TYPE.fullmatch(media)
     lenient = "" if is_json else raw.body.decode("utf-8", errors="replace")
     if not raw.body or raw.body.isspace():
-        raise SendFailure("empty", f"answered {status_text(raw.status)} with an empty body")
+        raise SendFailure(
+            "empty", f"answered {status_text(raw.status)} with an empty body"
+        )
     if media in ("text/html", "application/xhtml+xml") or _HTML_START.match(lenient):
         raise SendFailure(
             "html",
@@ -182,7 +191,9 @@ def text_of(raw: RawResponse) -> str:
             "content-type",
             f"answered with the content type {media}, expected application/json",
             text=lenient,
-            hint="it streams: ask for one whole answer (stream: false)" if streams else None,
+            hint="it streams: ask for one whole answer (stream: false)"
+            if streams
+            else None,
         )
     charset = _CHARSET.search(parameters)
     encoding = charset[1].lower() if charset else "utf-8"
@@ -202,13 +213,17 @@ def parse_json(text: str) -> Any:
     except RecursionError:
         raise SendFailure("invalid-json", "the answer is nested too deeply") from None
     except ValueError as error:
-        raise SendFailure("invalid-json", f"the answer is not JSON: {error}", text=text) from None
+        raise SendFailure(
+            "invalid-json", f"the answer is not JSON: {error}", text=text
+        ) from None
 
 
 def _finite(text: str) -> float:
     value = float(text)
     if not math.isfinite(value):
-        raise SendFailure("not-finite", f"the answer holds {text}, which is not a finite number")
+        raise SendFailure(
+            "not-finite", f"the answer holds {text}, which is not a finite number"
+        )
     return value
 
 
@@ -238,11 +253,15 @@ def own_words(text: str, hide: Callable[[str], str]) -> str:
             if (inner := next(filter(None, map(words.get, keys)), None)) is None:
                 break
             words = inner
-        words = words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
+        words = (
+            words if isinstance(words, str) else json.dumps(words, ensure_ascii=False)
+        )
     except (ValueError, RecursionError):
         words = text[:_LOOKED_AT]
         if _HTML_START.match(words):
             title = _TITLE.search(words)
             words = title.group(1) if title else _TAGS.sub(" ", words)
-    words = " ".join("".join(c if c.isprintable() else " " for c in words[:_LOOKED_AT]).split())
+    words = " ".join(
+        "".join(c if c.isprintable() else " " for c in words[:_LOOKED_AT]).split()
+    )
     return words if len(words) <= _SHOWN else f"{words[: _SHOWN - 1]}…"

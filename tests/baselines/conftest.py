@@ -4,9 +4,7 @@ import pytest
 
 BEFORE = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
 AFTER = [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
-DEFAULTS = (
-    "defaults: {rollouts: runs.jsonl, expect: {tasks: 4}, metrics: [mean_reward], baseline: true}\n"
-)
+DEFAULTS = "defaults: {rollouts: runs.jsonl, expect: {tasks: 4}, metrics: [mean_reward], baseline: true}\n"
 ONE = f"""{DEFAULTS}benchmarks:
   - {{name: math, tags: [nightly]}}
   - {{name: math-old}}
@@ -37,12 +35,16 @@ class Evals:
 
     def baselines(self):
         root = self.folder / "__baselines__"
-        return {p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.json")}
+        return {
+            p.relative_to(root).as_posix(): p.read_bytes() for p in root.rglob("*.json")
+        }
 
     def rewritten(self):
         """Name the baselines that were rewritten; none may be gone."""
         now = self.baselines()
-        assert set(now) >= set(self.recorded), f"deleted: {set(self.recorded) - set(now)}"
+        assert set(now) >= set(self.recorded), (
+            f"deleted: {set(self.recorded) - set(now)}"
+        )
         return {name for name in self.recorded if now[name] != self.recorded[name]}
 
     def orphan(self, name="one.bench/gone.json"):

@@ -10,7 +10,12 @@ RECORD = "*record a new baseline with --snapshot-update*"
 
 def rows(agents, **scores):
     return [
-        {"_ng_task_index": task, "agent_ref": {"name": agent}, "reward": reward, **scores}
+        {
+            "_ng_task_index": task,
+            "agent_ref": {"name": agent},
+            "reward": reward,
+            **scores,
+        }
         | {"difficulty": "hard" if task % 2 else "easy"}
         for agent, rewards in agents.items()
         for task, reward in enumerate(rewards)
@@ -58,8 +63,12 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded):
     recorded.rows("runs.jsonl", rows(both))
     result = recorded.run()
     result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *the baseline has no agent 'b': it has 'a'"])
-    recorded.run(UPDATE).stdout.fnmatch_lines(["*b: mean_reward 1 (new)", "*as before: a: *"])
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the baseline has no agent 'b': it has 'a'"]
+    )
+    recorded.run(UPDATE).stdout.fnmatch_lines(
+        ["*b: mean_reward 1 (new)", "*as before: a: *"]
+    )
     assert recorded.run().ret == 0
     recorded.rows("runs.jsonl", rows({"a": both["a"], "c": both["b"]}))
     result = recorded.run()
@@ -71,7 +80,9 @@ def test_of_several_agents_none_is_missed_or_mistaken(recorded):
         result.stdout.fnmatch_lines([f"INCONCLUSIVE {reason}", f"  -> {RECORD}"])
     before = recorded.baseline().read_bytes()
     recorded.rows("runs.jsonl", rows({**both, "a": both["a"][:2]}))
-    recorded.run(UPDATE).stdout.fnmatch_lines(["*it would drop tasks: a: 1 of the baseline's 3*"])
+    recorded.run(UPDATE).stdout.fnmatch_lines(
+        ["*it would drop tasks: a: 1 of the baseline's 3*"]
+    )
     recorded.rows("runs.jsonl", rows({"a": both["a"]}))
     result = recorded.run(UPDATE)
     assert result.ret == 1
@@ -118,7 +129,9 @@ benchmarks:
   - {name: missing}
 """,
     )
-    project.run("--junitxml=junit.xml").assert_outcomes(passed=1, skipped=1, xfailed=1, failed=1)
+    project.run("--junitxml=junit.xml").assert_outcomes(
+        passed=1, skipped=1, xfailed=1, failed=1
+    )
     (failure,) = ET.parse(project.path / "junit.xml").iter("failure")  # noqa: S314 - ours
     assert failure.get("message").startswith("INCONCLUSIVE: there is no baseline yet")
     project.run(UPDATE).assert_outcomes(passed=2, skipped=1, xfailed=1)

@@ -48,10 +48,19 @@ def test_what_every_file_system_takes(name):
     assert not set(escaped) & set('<>:"/\\|?*')
     assert not escaped.startswith(".")
     assert not escaped.endswith((".", " "))
-    assert escaped.partition(".")[0].lower() not in {"con", "prn", "aux", "nul", "com1", "lpt1"}
+    assert escaped.partition(".")[0].lower() not in {
+        "con",
+        "prn",
+        "aux",
+        "nul",
+        "com1",
+        "lpt1",
+    }
 
 
-@given(st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5))
+@given(
+    st.sets(st.text(alphabet="ab/", min_size=95, max_size=130), min_size=2, max_size=5)
+)
 def test_long_names_with_a_common_prefix_stay_distinct(names):
     long = {f"{'x' * 60}{name}" for name in names}
     assert len({file_name(name).casefold() for name in long}) == len(long)

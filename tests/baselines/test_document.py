@@ -13,7 +13,8 @@ from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
 
 NUMBERS = st.one_of(
-    st.floats(), st.sampled_from([0.0, -0.0, 1.0, 0.1, 2.0**53, -(2.0**63), 1e300, 5e-324])
+    st.floats(),
+    st.sampled_from([0.0, -0.0, 1.0, 0.1, 2.0**53, -(2.0**63), 1e300, 5e-324]),
 )
 
 
@@ -21,12 +22,16 @@ def document_of(rollouts, mean):
     estimate = Estimate("mean", mean, 3, 6, None)
     agent_result = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
     described = baselines.agent_document(agent_result, rollouts, tuple(rollouts.scores))
-    return baselines.render(baselines.document("b", {"a": described}, {"recorded": "now"}))
+    return baselines.render(
+        baselines.document("b", {"a": described}, {"recorded": "now"})
+    )
 
 
 def table(tasks):
     counts = [len(scores) for scores in tasks.values()]
-    column = np.array([v for scores in tasks.values() for v in scores], dtype=np.float64)
+    column = np.array(
+        [v for scores in tasks.values() for v in scores], dtype=np.float64
+    )
     return RolloutTable(
         agents=("a",),
         agent=np.zeros(len(column), dtype=np.int32),
@@ -56,15 +61,23 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
     np.testing.assert_array_equal(back.sample, rollouts.sample)
     assert set(back.scores) == set(rollouts.scores)
     for name, column in rollouts.scores.items():
-        finite = np.where(np.isfinite(column), column, np.nan)  # what is not a number is null
+        finite = np.where(
+            np.isfinite(column), column, np.nan
+        )  # what is not a number is null
         np.testing.assert_array_equal(back.scores[name], finite)
-    assert baselines.values(doc, "a") == ({"mean": value} if math.isfinite(value) else {})
+    assert baselines.values(doc, "a") == (
+        {"mean": value} if math.isfinite(value) else {}
+    )
     assert document_of(back, baselines.values(doc, "a").get("mean", math.nan)) == text
     # an independent reader agrees, to the last digit
     agent = json.loads(text)["agents"]["a"]
-    assert agent["key_metrics"]["mean"]["value"] == (value if math.isfinite(value) else None)
+    assert agent["key_metrics"]["mean"]["value"] == (
+        value if math.isfinite(value) else None
+    )
     for task, scores in agent["tasks"].items():
-        assert scores["reward"] == [v if math.isfinite(v) else None for v in tasks[task]]
+        assert scores["reward"] == [
+            v if math.isfinite(v) else None for v in tasks[task]
+        ]
 
 
 @given(st.text(max_size=60))
@@ -76,10 +89,14 @@ def test_no_text_is_a_reason_for_a_traceback(text):
 
 
 JSON = st.recursive(
-    st.one_of(st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)),
+    st.one_of(
+        st.none(), st.booleans(), st.integers(), st.floats(), st.text(max_size=4)
+    ),
     lambda inner: st.one_of(
         st.lists(inner, max_size=3),
-        st.dictionaries(st.sampled_from(["agents", "a", "tasks", "value"]), inner, max_size=3),
+        st.dictionaries(
+            st.sampled_from(["agents", "a", "tasks", "value"]), inner, max_size=3
+        ),
     ),
     max_leaves=8,
 )
@@ -118,7 +135,10 @@ BROKEN = {
     ),
     "empty": (lambda _: "\n", ": this baseline is empty*"),
     "half": (lambda text: text[: len(text) // 2], ":*: this baseline is not JSON*"),
-    "bytes": (lambda _: '{"schema_version": "\udcff"}', ": this baseline is not UTF-8: *"),
+    "bytes": (
+        lambda _: '{"schema_version": "\udcff"}',
+        ": this baseline is not UTF-8: *",
+    ),
     "nan": (lambda text: text.replace("[1]", "[NaN]"), ": this is not a baseline*"),
     "list": (lambda _: "[]", ": this is not a baseline*"),
     "deep": (lambda _: "[" * 100_000, ": this baseline is not JSON*"),
@@ -174,14 +194,19 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(project):
         result.stdout.fnmatch_lines([line, "  -> *--snapshot-update*"])
     # the thresholds are judged all the same
     checks = [
-        c for b in project.report()["benchmarks"] for c in b["checks"] if c["name"] == "pass@1"
+        c
+        for b in project.report()["benchmarks"]
+        for c in b["checks"]
+        if c["name"] == "pass@1"
     ]
     assert [check["verdict"] for check in checks] == ["PASS"] * len(BROKEN)
     assert all(path.read_bytes() == data for path, data in broken.items())
     assert project.run("--snapshot-update-new-only").ret == 1
     result = project.run(UPDATE)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["    recorded *.json", f"{len(BROKEN)} snapshots updated."])
+    result.stdout.fnmatch_lines(
+        ["    recorded *.json", f"{len(BROKEN)} snapshots updated."]
+    )
     # a tool that lays JSON out anew changes nothing
     for path in broken:
         doc = json.loads(path.read_text(encoding="utf-8"))
@@ -196,7 +221,9 @@ def test_a_folder_in_the_place_of_a_baseline_is_reported_and_kept(project):
     for args, doing in (((), "read"), ((UPDATE,), "written")):
         result = project.run(*args)
         result.assert_outcomes(failed=1)
-        reason = f"INCONCLUSIVE *math.json: this baseline can't be {doing}: Is a directory"
+        reason = (
+            f"INCONCLUSIVE *math.json: this baseline can't be {doing}: Is a directory"
+        )
         result.stdout.fnmatch_lines([reason, "  -> *"])
     project.baseline().rmdir()
     assert project.run(UPDATE).ret == 0

@@ -51,21 +51,30 @@ BAD = {
         lambda report: report["benchmarks"].append(report["benchmarks"][0]),
         "the report holds several benchmarks named 'math': *",
     ),
-    "none": (lambda report: report.update(benchmarks=[]), "the report holds no benchmark *none"),
+    "none": (
+        lambda report: report.update(benchmarks=[]),
+        "the report holds no benchmark *none",
+    ),
     "list": (
         lambda report: report.update(benchmarks={}),
         "this is not a report of an earlier run: *",
     ),
     "text": (
-        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(reward="1"),
+        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(
+            reward="1"
+        ),
         "this is not a report of an earlier run: Expected `array`, got `str`*",
     ),
     "lengths": (
-        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(other=[]),
+        lambda report: report["benchmarks"][0]["agents"][0]["task_scores"]["0"].update(
+            other=[]
+        ),
         "task '0' of agent has scores of different lengths or names",
     ),
     "damaged": (
-        lambda report: report["benchmarks"][0]["agents"][0].update(task_content={"0": "\u00e9"}),
+        lambda report: report["benchmarks"][0]["agents"][0].update(
+            task_content={"0": "\u00e9"}
+        ),
         "a hash of the content of a task of agent is damaged",
     ),
     "agentless": (
@@ -79,7 +88,9 @@ def test_a_report_that_does_not_hold_it(main):
     for kind, (change, _) in BAD.items():
         edited(main, change, kind)
         main.rollouts(GOOD, f"{kind}/runs.jsonl")
-        main.bench(f"{COMMON}baseline: {{report: main/report.json}}", f"{kind}/a.bench.yaml")
+        main.bench(
+            f"{COMMON}baseline: {{report: main/report.json}}", f"{kind}/a.bench.yaml"
+        )
     result = main.run(*BAD)
     result.assert_outcomes(failed=len(BAD))
     for _, reason in BAD.values():
@@ -98,7 +109,9 @@ def test_an_earlier_run_that_is_not_complete_is_no_baseline(project):
     project.bench("metrics: [pass@1]\nexpect: {tasks: 4}")
     project.run("--evalmetrics-output", "main/").assert_outcomes(failed=1)
     project.rollouts(GOOD)
-    project.bench("metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}")
+    project.bench(
+        "metrics: [pass@1]\nexpect: {tasks: 4}\nbaseline: {report: main/report.json}"
+    )
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -129,7 +142,9 @@ def test_an_earlier_run_that_is_not_there(project, kind, content, reason):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(project, kind):
+def test_paths_are_relative_to_the_benchmark_file_and_agents_are_kept_apart(
+    project, kind
+):
     def rows(rewards):
         return [
             {"_ng_task_index": t, "agent_ref": {"name": agent}, "reward": reward}
@@ -170,7 +185,13 @@ KEYS = (
 
 
 def test_a_baseline_is_read_as_the_run_is(project):
-    for name, solved in (("new", 30), ("50", 50), ("30", 30), ("20", 20), ("plain", 30)):
+    for name, solved in (
+        ("new", 30),
+        ("50", 50),
+        ("30", 30),
+        ("20", 20),
+        ("plain", 30),
+    ):
         rows = [{"q": {"id": str(t)}, "graded": {"ok": t < solved}} for t in range(60)]
         text = json.dumps(rows if name == "plain" else {"results": rows})
         project.write(f"{name}.json", text)
@@ -178,5 +199,7 @@ def test_a_baseline_is_read_as_the_run_is(project):
     benchmarks = "".join(f"- {{name: b{i}, {keys}}}\n" for i, keys in enumerate(KEYS))
     project.write("a.bench.yaml", f"{defaults}benchmarks:\n{benchmarks}")
     result = project.run()
-    assert [each["verdict"] for each in project.report()["benchmarks"]] == ["FAIL"] + ["PASS"] * 3
+    assert [each["verdict"] for each in project.report()["benchmarks"]] == ["FAIL"] + [
+        "PASS"
+    ] * 3
     result.stdout.fnmatch_lines(["*mean_reward fell from 0.8333 to 0.5*20 worse*"])

@@ -28,9 +28,14 @@ def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
                 "*1 snapshot unused*",
             ]
         )
-        result.stdout.no_fnmatch_line("*Re-run pytest with --snapshot-update*")  # it deletes none
+        result.stdout.no_fnmatch_line(
+            "*Re-run pytest with --snapshot-update*"
+        )  # it deletes none
     assert same.run(UPDATE, "evals").ret == 0
-    for option, done in ((f"{DELETE}=list", "unused baseline: *"), (DELETE, "*baseline deleted")):
+    for option, done in (
+        (f"{DELETE}=list", "unused baseline: *"),
+        (DELETE, "*baseline deleted"),
+    ):
         assert orphan.exists()
         result = same.run("evals", option)
         assert result.ret == 0
@@ -41,11 +46,16 @@ def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
     assert same.rewritten() == set()
 
 
-@pytest.mark.parametrize("args", [("-k", "nothing"), ("evals/one.bench.yaml::math",), (".",)])
+@pytest.mark.parametrize(
+    "args", [("-k", "nothing"), ("evals/one.bench.yaml::math",), (".",)]
+)
 def test_deleting_knows_all_benchmark_files_whatever_is_selected(same, args):
     same.write("one.bench.yaml", ONE.replace("  - {name: math-old}\n", ""))
     same.folder.joinpath("two.bench.yaml").unlink()
-    same.write("conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[:1]\n")
+    same.write(
+        "conftest.py",
+        "def pytest_collection_modifyitems(items): items[:] = items[:1]\n",
+    )
     same.run(*args, DELETE).stdout.fnmatch_lines(["2 unused baselines deleted"])
     gone = {"one.bench/math-old.json", "two.bench/other.json"}
     assert set(same.baselines()) == set(same.recorded) - gone
@@ -62,14 +72,19 @@ def test_the_baselines_of_a_file_that_cannot_be_read_are_kept(same):
 
 def test_a_file_that_may_be_a_benchmark_file_in_another_setting(same):
     same.orphan("gone.bench/a.json")
-    for name, last in (("gone.bench.md", "1 unused baseline: *"), ("gone.bench.yml", "no *")):
+    for name, last in (
+        ("gone.bench.md", "1 unused baseline: *"),
+        ("gone.bench.yml", "no *"),
+    ):
         same.write(name, "")
-        same.run("-o", "evalmetrics_files=*.bench.yaml", f"{DELETE}=list").stdout.fnmatch_lines(
-            [last]
-        )
+        same.run(
+            "-o", "evalmetrics_files=*.bench.yaml", f"{DELETE}=list"
+        ).stdout.fnmatch_lines([last])
 
 
-@pytest.mark.parametrize("args", [("--evalmetrics-plan", UPDATE), (DELETE,), (DELETE, UPDATE)])
+@pytest.mark.parametrize(
+    "args", [("--evalmetrics-plan", UPDATE), (DELETE,), (DELETE, UPDATE)]
+)
 def test_what_evaluates_nothing_leaves_everybodys_snapshots_alone(same, args):
     same.write("test_own.py", "def test_own(snapshot): assert 1 == snapshot\n")
     same.run(UPDATE, "evals/test_own.py")
@@ -95,12 +110,17 @@ def test_an_orphan_is_reported_whatever_goes_wrong(same):
     result.assert_outcomes(failed=4)
     result.stdout.fnmatch_lines(["*1 snapshot unused*"])
     # an interrupt keeps its own code: not 2 | 1, an internal error
-    same.write("conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n")
+    same.write(
+        "conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n"
+    )
     assert same.run().ret == pytest.ExitCode.INTERRUPTED
 
 
 def test_a_renamed_benchmark_is_guessed(same):
-    same.write("two.bench.yaml", (same.folder / "two.bench.yaml").read_text().replace("r}", "rs}"))
+    same.write(
+        "two.bench.yaml",
+        (same.folder / "two.bench.yaml").read_text().replace("r}", "rs}"),
+    )
     same.run("evals/two.bench.yaml").stdout.fnmatch_lines(
         ["INCONCLUSIVE*no baseline yet to compare with: was it renamed from other[?]*"]
     )

@@ -14,11 +14,16 @@ def strict(item):
 """
 
 
-def bench(project, scorer="python: scoring:strict", text="metrics: [mean_reward]\nbaseline: true"):
+def bench(
+    project,
+    scorer="python: scoring:strict",
+    text="metrics: [mean_reward]\nbaseline: true",
+):
     project.write(
         "math.bench.yaml",
         "benchmark:\n  name: math\n  dataset: {path: runs.jsonl, fields: {task: id}}\n"
-        f"  scorers: [{{{scorer}}}]\n" + "".join(f"  {line}\n" for line in text.splitlines()),
+        f"  scorers: [{{{scorer}}}]\n"
+        + "".join(f"  {line}\n" for line in text.splitlines()),
     )
 
 
@@ -60,12 +65,16 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
     project.baseline().write_text(json.dumps(stamped(doc)))
     result = project.run("-v")
     result.assert_outcomes(passed=1)
-    result.stdout.fnmatch_lines(["*holds no fingerprint of what measures*--snapshot-update*"])
+    result.stdout.fnmatch_lines(
+        ["*holds no fingerprint of what measures*--snapshot-update*"]
+    )
 
 
 def test_an_earlier_report_has_its_ruler_too(scored):
     bench(scored, text="metrics: [mean_reward]\nbaseline: {report: main/report.json}")
-    scored.write("main/report.json", (scored.path / "evalmetrics/report.json").read_text())
+    scored.write(
+        "main/report.json", (scored.path / "evalmetrics/report.json").read_text()
+    )
     assert scored.run().ret == 0
     scored.write("scoring.py", STRICT.replace("==", "<="))
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
@@ -86,11 +95,16 @@ def test_kept_rows_are_judged_once_by_another_judge(project, judge_server):
     def answers(quality):
         project.rows(
             "data.jsonl",
-            [{"id": f"t{n}", "say": json.dumps({"quality": quality})} for n in range(30)],
+            [
+                {"id": f"t{n}", "say": json.dumps({"quality": quality})}
+                for n in range(30)
+            ],
         )
 
     def run(*args):
-        return project.pytester.runpytest_subprocess(*args)  # with a cache, which holds the journal
+        return project.pytester.runpytest_subprocess(
+            *args
+        )  # with a cache, which holds the journal
 
     answers(4)
     judged("m1")
@@ -125,9 +139,13 @@ def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_s
     assert baseline(project)["provenance"]["ruler"]["answers of m"]["model"] == [old]
     run(old).assert_outcomes(passed=1)
     run(new).stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the ruler changed: model m-2024-05-13 -> m-2024-08-06 (answers of m)"]
+        [
+            "INCONCLUSIVE *the ruler changed: model m-2024-05-13 -> m-2024-08-06 (answers of m)"
+        ]
     )
-    doc = baseline(project)  # of a router that asked both, a damaged one, and one without names
+    doc = baseline(
+        project
+    )  # of a router that asked both, a damaged one, and one without names
     both = {"scores": ["quality"], "model": [old, new]}
     for entry, changed in ((both, False), ({}, True), (None, False)):
         doc["provenance"]["ruler"] |= {"answers of m": entry}
@@ -135,18 +153,20 @@ def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_s
             del doc["provenance"]["ruler"]["answers of m"]
         project.baseline().write_text(json.dumps(stamped(doc)))
         result = run(new)
-        assert ("the ruler changed" in result.stdout.str()) is changed is bool(result.ret)
+        assert (
+            ("the ruler changed" in result.stdout.str()) is changed is bool(result.ret)
+        )
 
 
 def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):
     monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
     agent = "def answer(item):\n    return item['reference'] {}\n"
-    judge = (
-        "def right(item, sample):\n    return float(sample['output_text'] {} item['reference'])\n"
-    )
+    judge = "def right(item, sample):\n    return float(sample['output_text'] {} item['reference'])\n"
     project.write("agent.py", agent.format(""))
     project.write("judging.py", judge.format("=="))
-    project.rows("data.jsonl", [{"id": f"t{n}", "reference": "Paris"} for n in range(30)])
+    project.rows(
+        "data.jsonl", [{"id": f"t{n}", "reference": "Paris"} for n in range(30)]
+    )
     project.write(
         "math.bench.yaml",
         "benchmark:\n  name: math\n  metrics: mean_reward\n  baseline: {rescore: true}\n"
@@ -178,7 +198,9 @@ def test_a_hook_that_computes_metrics_is_a_part_of_the_ruler(project):
     assert project.run().ret == 0
     project.write("conftest.py", hook.format(0.9))
     result = project.run()
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *mine can't*source * -> * (hook compute_metrics)"])
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *mine can't*source * -> * (hook compute_metrics)"]
+    )
     assert project.checks()["mean_reward"]["verdict"] == "PASS"
 
 
@@ -215,7 +237,12 @@ def promptfoo(**of):
 
 
 def deepeval(**of):
-    metric = {"name": "Faithful", "score": 1.0, "success": True, "threshold": of["threshold"]}
+    metric = {
+        "name": "Faithful",
+        "score": 1.0,
+        "success": True,
+        "threshold": of["threshold"],
+    }
     metric["evaluationModel"] = of["judge"]
     cases = [
         {"name": f"t{n}", "input": str(n), "success": True, "metricsData": [metric]}
@@ -234,16 +261,34 @@ def inspect_ai(**of):
         "model": "m",
         "task_version": of["version"],
         "scorers": [{"name": "ours/qa", "options": {"partial": of["threshold"]}}],
-        "model_roles": {"grader": {"model": of["judge"], "args": {"api_key": "sk-secret"}}},
+        "model_roles": {
+            "grader": {"model": of["judge"], "args": {"api_key": "sk-secret"}}
+        },
     }
-    return json.dumps({"version": 2, "status": "success", "eval": spec, "samples": samples})
+    return json.dumps(
+        {"version": 2, "status": "success", "eval": spec, "samples": samples}
+    )
 
 
 def pydantic_evals(**of):
-    source = {"name": "LLMJudge", "arguments": {"rubric": "polite", "model": of["judge"]}}
-    score = {"name": "tone", "value": 1.0, "source": source, "evaluator_version": of["version"]}
+    source = {
+        "name": "LLMJudge",
+        "arguments": {"rubric": "polite", "model": of["judge"]},
+    }
+    score = {
+        "name": "tone",
+        "value": 1.0,
+        "source": source,
+        "evaluator_version": of["version"],
+    }
     cases = [
-        {"name": f"t{n}", "inputs": n, "scores": {"tone": score}, "assertions": {}, "labels": {}}
+        {
+            "name": f"t{n}",
+            "inputs": n,
+            "scores": {"tone": score},
+            "assertions": {},
+            "labels": {},
+        }
         | {"task_duration": 1.0}
         for n in range(20)
     ]
@@ -252,7 +297,10 @@ def pydantic_evals(**of):
 
 def verifiers_traces(**of):
     reward = {"score": 1.0, "weight": of["threshold"]}
-    rows = [{"task": {"key": f"t{n}"}, "traces": [{"rewards": {"ok": reward}}]} for n in range(20)]
+    rows = [
+        {"task": {"key": f"t{n}"}, "traces": [{"rewards": {"ok": reward}}]}
+        for n in range(20)
+    ]
     return "".join(json.dumps(row) + "\n" for row in rows)
 
 
@@ -294,29 +342,47 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
     write(judge="j1", threshold=0.8, version=1)
     assert project.run(UPDATE).ret == 0
     for number in range(len(TOOLS)):
-        assert "sk-secret" not in project.baseline(f"tool{number}.bench/math.json").read_text()
+        assert (
+            "sk-secret"
+            not in project.baseline(f"tool{number}.bench/math.json").read_text()
+        )
     assert project.run().ret == 0
     write(judge="j2", threshold=0.4, version=2)
     project.run().assert_outcomes(failed=len(TOOLS))
-    for entry, (_, _, changes) in zip(project.report()["benchmarks"], TOOLS, strict=True):
-        (check,) = [check for check in entry["checks"] if check["name"] == "mean_reward"]
+    for entry, (_, _, changes) in zip(
+        project.report()["benchmarks"], TOOLS, strict=True
+    ):
+        (check,) = [
+            check for check in entry["checks"] if check["name"] == "mean_reward"
+        ]
         assert check["verdict"] == "INCONCLUSIVE"
         assert all(change in check["reason"] for change in changes), check["reason"]
-        assert check["hint"].startswith("record a new baseline with --snapshot-update, or score ")
+        assert check["hint"].startswith(
+            "record a new baseline with --snapshot-update, or score "
+        )
         assert "rescore" not in check["hint"]
 
     for number, (tool, reward, _) in enumerate(TOOLS):  # another run's files say it too
         project.write(f"old{number}.json", tool(judge="j1", threshold=0.8, version=1))
         other = f"{{rollouts: old{number}.json}}"
-        over(project, f"runs{number}.json", reward, name=f"tool{number}", baseline=other)
+        over(
+            project, f"runs{number}.json", reward, name=f"tool{number}", baseline=other
+        )
     project.run().assert_outcomes(failed=len(TOOLS))
-    for entry, (_, _, changes) in zip(project.report()["benchmarks"], TOOLS, strict=True):
-        (check,) = [check for check in entry["checks"] if check["name"] == "mean_reward"]
+    for entry, (_, _, changes) in zip(
+        project.report()["benchmarks"], TOOLS, strict=True
+    ):
+        (check,) = [
+            check for check in entry["checks"] if check["name"] == "mean_reward"
+        ]
         assert check["verdict"] == "INCONCLUSIVE"
         assert all(change in check["reason"] for change in changes), check["reason"]
     write(judge="j1", threshold=0.8, version=1)
     assert project.run("--snapshot-warn-unused").ret == 0
-    project.rows("old0.json", [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)])
+    project.rows(
+        "old0.json",
+        [{"_ng_task_index": n, "reward": 1, "success": 1} for n in range(3)],
+    )
     project.run()
     notes = project.report()["benchmarks"][0]["notes"]
     assert any("holds no fingerprint of what measures" in note for note in notes)
@@ -325,10 +391,22 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
 @pytest.mark.parametrize(
     ("before", "after", "change"),
     [
-        ("fields: {task: t}", "fields: {task: t, reward: lax}", "fields: reward none -> lax"),
+        (
+            "fields: {task: t}",
+            "fields: {task: t, reward: lax}",
+            "fields: reward none -> lax",
+        ),
         ("fields: {task: t, reward: reward}", "fields: {task: t}", ""),
-        ("fields: {task: t, reward: lax}", "fields: {task: t}", "fields: reward lax -> none"),
-        ("fields: {task: t, scores: {a: lax}}", "fields: {task: t, scores: {a: reward}}", ""),
+        (
+            "fields: {task: t, reward: lax}",
+            "fields: {task: t}",
+            "fields: reward lax -> none",
+        ),
+        (
+            "fields: {task: t, scores: {a: lax}}",
+            "fields: {task: t, scores: {a: reward}}",
+            "",
+        ),
         (
             "fields: {task: t}, where: {by: lax}",
             "fields: {task: t}, where: {by: strict}",
@@ -336,12 +414,22 @@ def test_what_scored_in_the_files_of_a_tool_is_a_part_of_the_ruler(project):
         ),
     ],
 )
-def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(project, before, after, change):
-    rows = [{"t": i, "by": by, "reward": 1, "lax": 1} for i in range(9) for by in ("lax", "strict")]
+def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(
+    project, before, after, change
+):
+    rows = [
+        {"t": i, "by": by, "reward": 1, "lax": 1}
+        for i in range(9)
+        for by in ("lax", "strict")
+    ]
     project.rows("runs.jsonl", rows)
     for rollouts, arguments in (before, [UPDATE]), (after, []):
-        text = f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
-        project.write("math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n")
+        text = (
+            f"  rollouts: {{path: runs.jsonl, {rollouts}}}\n  metrics: [mean_reward]\n"
+        )
+        project.write(
+            "math.bench.yaml", f"benchmark:\n  name: math\n{text}  baseline: true\n"
+        )
         assert project.run(*arguments).ret == bool(change and not arguments)
     check = project.checks()["mean_reward"]
     assert check["verdict"] == ("INCONCLUSIVE" if change else "PASS")
@@ -350,8 +438,16 @@ def test_where_the_files_hold_the_reward_is_a_part_of_the_ruler(project, before,
 
 def test_the_version_of_a_task_of_lm_eval(project):
     def wrote(task, version, metric="acc"):
-        row = {"doc": {}, "filtered_resps": ["x"], "filter": "none", "metrics": ["acc"], "acc": 1.0}
-        lines = [json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)]
+        row = {
+            "doc": {},
+            "filtered_resps": ["x"],
+            "filter": "none",
+            "metrics": ["acc"],
+            "acc": 1.0,
+        }
+        lines = [
+            json.dumps({"doc_id": n, **row, "doc": {"q": n}}) + "\n" for n in range(20)
+        ]
         date = f"2026-01-0{len(task)}T03-04-05.6"
         project.write(f"out/samples_{task}_{date}.jsonl", "".join(lines))
         config = {task: {"metric_list": [{"metric": metric, "aggregation": "mean"}]}}

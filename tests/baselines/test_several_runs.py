@@ -18,7 +18,9 @@ def write(project, name, seed, shift=0.0):
     """Record 300 tasks x 4; `shift` moves the chances of all of them."""
     rng = np.random.default_rng(seed)
     chance = np.clip(0.1 + 0.8 * SKILL + shift, 0, 1)
-    project.rollouts((rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name)
+    project.rollouts(
+        (rng.random((300, 4)) < chance[:, None]).astype(float).tolist(), name
+    )
 
 
 def bench(project, keys="baseline: true"):
@@ -72,8 +74,13 @@ def test_the_oldest_run_leaves_and_an_update_alone_starts_again_with_one(project
     for seed in range(3):
         write(project, "runs.jsonl", seed)
         assert project.run(*ADD).ret == 0
-        means.append(project.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"])
-    assert baseline(project)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"] == means[1:]
+        means.append(
+            project.report()["benchmarks"][0]["agents"][0]["key_metrics"]["mean_reward"]
+        )
+    assert (
+        baseline(project)["agents"]["agent"]["key_metrics"]["mean_reward"]["runs"]
+        == means[1:]
+    )
     assert len(baseline(project)["provenance"]["runs"]) == 2
     assert project.run("--snapshot-update").ret == 0
     agent = baseline(project)["agents"]["agent"]
@@ -103,7 +110,9 @@ def test_several_quiet_runs_find_a_drop_and_report_their_spread(project):
     write(project, "runs.jsonl", 99, -0.06)
     result = project.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*4 runs of the baseline, sd * between them beyond their tasks*"])
+    result.stdout.fnmatch_lines(
+        ["*4 runs of the baseline, sd * between them beyond their tasks*"]
+    )
 
 
 def test_files_of_several_runs(project):
@@ -111,12 +120,18 @@ def test_files_of_several_runs(project):
         write(project, f"run{seed}/a.jsonl", seed)
     project.rollouts([[1.0] * 4] * 200, "other/a.jsonl")
     write(project, "runs.jsonl", 9)
-    bench(project, "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}")
+    bench(
+        project,
+        "baseline: {rollouts: [[run0/*.jsonl], [run1/*.jsonl], [run2/a.jsonl]]}",
+    )
     assert project.run().ret == 0
     evidence = check(project)["evidence"]
     assert (evidence["runs"], evidence["rollouts_baseline"]) == (3, 3600)
     for files, reason in (
-        ("[run0/*.jsonl], run1/a.jsonl", "*either paths, or one list of paths for each run*"),
+        (
+            "[run0/*.jsonl], run1/a.jsonl",
+            "*either paths, or one list of paths for each run*",
+        ),
         # runs of other tasks are not pooled
         (
             "[run0/*.jsonl], [other/*.jsonl]",
@@ -153,7 +168,9 @@ def test_what_repeats_no_run_is_not_added(project):
         project.bench(f"metrics: [{names}]\nexpect: {{tasks: {tasks}}}\nbaseline: true")
         result = project.run(*ADD)
         assert result.ret == 1
-        result.stdout.fnmatch_lines([f"*this run was not added to the baseline: {why}*"])
+        result.stdout.fnmatch_lines(
+            [f"*this run was not added to the baseline: {why}*"]
+        )
         assert baseline(project) == before
 
 
@@ -170,7 +187,9 @@ def test_p_is_the_predictive_tail(m, drop, times):
     scatter = values.var(ddof=1)
 
     def weight(tau):
-        return float(stats.chi2.pdf((m - 1) * scatter / (s**2 + tau**2), m - 1) / (s**2 + tau**2))
+        return float(
+            stats.chi2.pdf((m - 1) * scatter / (s**2 + tau**2), m - 1) / (s**2 + tau**2)
+        )
 
     def tail(tau):
         return float(stats.norm.sf(drop / np.hypot(se, tau * np.sqrt(1 + 1 / m))))
@@ -204,18 +223,28 @@ def test_the_error_of_a_run_is_what_its_tasks_do_beyond_the_run():
     rewards = SimpleNamespace(values=values[0])
     sides = {"rewards_baseline": rewards, "rewards_current": rewards}
     means = {"difference": None, "clusters": None, **sides}
-    pairs = [SimpleNamespace(baseline=v, value_baseline=v.mean(), **means) for v in values]
+    pairs = [
+        SimpleNamespace(baseline=v, value_baseline=v.mean(), **means) for v in values
+    ]
     run, task = np.indices(values.shape).reshape(2, -1)
-    design = np.hstack([run[:, None] == range(3), task[:, None] == range(20)]).astype(float)
+    design = np.hstack([run[:, None] == range(3), task[:, None] == range(20)]).astype(
+        float
+    )
     effects, _, rank, _ = np.linalg.lstsq(design, values.ravel())
-    mean_square = ((values.ravel() - design @ effects) ** 2).sum() / (values.size - rank)
-    assert Runs.of(pairs, pooled=True, is_rate=False).se == pytest.approx(np.sqrt(mean_square / 20))
+    mean_square = ((values.ravel() - design @ effects) ** 2).sum() / (
+        values.size - rank
+    )
+    assert Runs.of(pairs, pooled=True, is_rate=False).se == pytest.approx(
+        np.sqrt(mean_square / 20)
+    )
 
 
 def test_a_collapse_fails_however_runs_scatter(project):
     project.bench("metrics: [mean_reward]\nbaseline: true")
     for misses in (2, 10):
-        project.rollouts(np.array([0.0] * misses + [1.0] * (40 - misses)).reshape(4, 10).T.tolist())
+        project.rollouts(
+            np.array([0.0] * misses + [1.0] * (40 - misses)).reshape(4, 10).T.tolist()
+        )
         assert project.run(*ADD).ret == 0
     project.rollouts([[0.0] * 4] * 10)
     assert project.run().ret == 1

@@ -16,7 +16,9 @@ def test_a_pass_lists_the_tasks_that_went_from_all_to_none_and_back(project):
         "1 task went from none to all of the rollouts passing: 30"
     )
     result.stdout.fnmatch_lines([f"*changed: {changes}"])
-    assert changes in (project.path / "evalmetrics/summary.md").read_text(encoding="utf-8")
+    assert changes in (project.path / "evalmetrics/summary.md").read_text(
+        encoding="utf-8"
+    )
 
 
 def test_what_means_nothing_is_refused(project):
@@ -32,13 +34,18 @@ def test_what_means_nothing_is_refused(project):
         project.bench(f"metrics: [mean_reward]\n{text}", f"b{number}.bench.yaml")
     result = project.run()
     result.assert_outcomes(errors=len(messages))
-    lines = [f"*b{number}.bench.yaml:*{text}*" for number, text in enumerate(messages.values())]
+    lines = [
+        f"*b{number}.bench.yaml:*{text}*"
+        for number, text in enumerate(messages.values())
+    ]
     result.stdout.fnmatch_lines_random(lines)
 
 
 def test_more_broken_tasks_than_there_are_can_not_fail(project):
     project.rollouts([ALL] * 3)
-    project.bench("metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl, max_broken: 3}")
+    project.bench(
+        "metrics: [mean_reward]\nbaseline: {rollouts: runs.jsonl, max_broken: 3}"
+    )
     project.run().stdout.fnmatch_lines(["*max_broken 3 can never fail: 3 *"])
 
 
@@ -50,4 +57,6 @@ def test_a_baseline_whose_tasks_are_all_in_quarantine_has_nothing_to_compare(pro
     project.bench(f"metrics: [mean_reward]\nbaseline: true\n{gone}")
     project.rollouts([ALL] * 8)
     result = project.run()
-    result.stdout.fnmatch_lines(["*mean_reward can't be compared: *have no task in common"])
+    result.stdout.fnmatch_lines(
+        ["*mean_reward can't be compared: *have no task in common"]
+    )

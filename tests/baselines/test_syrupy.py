@@ -60,7 +60,9 @@ def test_two_files_of_one_stem_do_not_share_a_folder(evals):
     for args in ((), (UPDATE,), (UPDATE, "evals/two.bench.yaml")):
         result = evals.run(*args)
         result.stdout.fnmatch_lines(
-            ["INCONCLUSIVE *two.bench.yaml and two.bench.yml would keep their baselines in one *"]
+            [
+                "INCONCLUSIVE *two.bench.yaml and two.bench.yml would keep their baselines in one *"
+            ]
         )
         assert "two.bench/other.json" not in evals.rewritten()
     twin.rename(evals.folder / "three.bench.yml")
@@ -70,12 +72,17 @@ def test_two_files_of_one_stem_do_not_share_a_folder(evals):
 
 def test_two_names_that_differ_by_case_alone_do_not_share_a_file(project):
     project.rollouts([[1.0], [0.0]])
-    text = TWO.replace("other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true")
+    text = TWO.replace(
+        "other, baseline: {rollouts: runs.jsonl}", "KEPT, baseline: true"
+    )
     project.write("math.bench.yaml", text)
     result = project.run(UPDATE)
     result.assert_outcomes(passed=1, failed=2)
     result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *the benchmarks 'kept' and 'KEPT' would have one baseline *ignore case*"] * 2
+        [
+            "INCONCLUSIVE *the benchmarks 'kept' and 'KEPT' would have one baseline *ignore case*"
+        ]
+        * 2
     )
     assert not (project.path / "__baselines__").exists()
     project.write("math.bench.yaml", text.replace("KEPT, baseline: true", "KEPT"))
@@ -83,8 +90,27 @@ def test_two_names_that_differ_by_case_alone_do_not_share_a_file(project):
 
 
 def test_every_name_has_a_file_of_its_own(project):
-    names = ["mmlu/physics", "mmluphysics", "mmlu%2Fphysics", "naïve", "nai\u0308ve", "数学", "😀"]
-    names += ["x" * 300, "x" * 299 + "y", "con", "a.", ".a", "a b", "a[1]", "-", "..", '*?"<>|\\']
+    names = [
+        "mmlu/physics",
+        "mmluphysics",
+        "mmlu%2Fphysics",
+        "naïve",
+        "nai\u0308ve",
+        "数学",
+        "😀",
+    ]
+    names += [
+        "x" * 300,
+        "x" * 299 + "y",
+        "con",
+        "a.",
+        ".a",
+        "a b",
+        "a[1]",
+        "-",
+        "..",
+        '*?"<>|\\',
+    ]
     project.rollouts([[1.0], [0.0]])
     keys = {"rollouts": "runs.jsonl", "metrics": ["mean_reward"], "baseline": True}
     whole = {"defaults": keys, "benchmarks": [{"name": name} for name in names]}

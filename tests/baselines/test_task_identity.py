@@ -25,7 +25,10 @@ BROKEN = [t._replace(passes=t.passes and i % 2 == 0) for i, t in enumerate(TASKS
 def promptfoo(tasks):
     results = [
         {
-            "testCase": {"description": t.name or f"Row #{i + 1}", "vars": {"q": t.question}},
+            "testCase": {
+                "description": t.name or f"Row #{i + 1}",
+                "vars": {"q": t.question},
+            },
             "provider": {"id": "m"},
             "success": t.passes,
             "score": int(t.passes),
@@ -41,7 +44,9 @@ def inspect_ai(tasks):
         {
             "id": t.name or i + 1,
             "epoch": 1,
-            "input": [{"role": "user", "content": t.question, "id": f"message-{next(COUNT)}"}],
+            "input": [
+                {"role": "user", "content": t.question, "id": f"message-{next(COUNT)}"}
+            ],
             "scores": {"match": {"value": "C" if t.passes else "I"}},
         }
         for i, t in enumerate(tasks)
@@ -93,7 +98,9 @@ def generic(tasks):
 
 
 def table(tasks):
-    rows = [f"{t.name or i},{t.question},{int(t.passes)}\n" for i, t in enumerate(tasks)]
+    rows = [
+        f"{t.name or i},{t.question},{int(t.passes)}\n" for i, t in enumerate(tasks)
+    ]
     return "n,meta.question,reward\n" + "".join(rows)
 
 
@@ -133,7 +140,9 @@ class Runs:
 
 
 def check(entry, name="tasks"):
-    (check,) = [c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name]
+    (check,) = [
+        c for c in entry["checks"] if c["gate"] == "baseline" and c["name"] == name
+    ]
     return check
 
 
@@ -149,11 +158,15 @@ def test_an_edited_or_renamed_question_is_another_task(project):
     for entry in run(edited):
         assert entry["verdict"] == "INCONCLUSIVE"
         assert check(entry)["evidence"]["edited"]["count"] == 1
-        assert "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
+        assert (
+            "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
+        )
     for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
         assert entry["verdict"] == "INCONCLUSIVE"
         assert check(entry, "mean_reward")["evidence"]["why"] == "no_pairs"
-    renamed = [t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])]
+    renamed = [
+        t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])
+    ]
     kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
     assert "PASS" not in verdicts([*renamed, *kept])
     moved = "    9 tasks moved to another id and are paired by content: 0 -> new-0, "
@@ -187,7 +200,9 @@ def test_positions_without_content_are_paired_with_a_warning(project, fields):
     )
     result = project.run()
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["note: *paired by position alone*`fields: {content: KEY}`*"])
+    result.stdout.fnmatch_lines(
+        ["note: *paired by position alone*`fields: {content: KEY}`*"]
+    )
 
 
 def test_a_baseline_from_before_there_was_content(project):
@@ -201,12 +216,17 @@ def test_a_baseline_from_before_there_was_content(project):
     path.write_text(json.dumps(stamped(doc)))
     (entry,) = run(TASKS)
     assert check(entry, "mean_reward")["evidence"]["tasks"] == 30
-    assert any("the baseline holds no content of its tasks yet" in n for n in entry["notes"])
+    assert any(
+        "the baseline holds no content of its tasks yet" in n for n in entry["notes"]
+    )
 
 
 def test_another_runs_rollouts_are_paired_by_content_too(project):
     project.write("main.json", gym(TASKS))
-    bench(project, "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}")
+    bench(
+        project,
+        "rollouts: runs.json\nmetrics: [mean_reward]\nbaseline: {rollouts: main.json}",
+    )
     for tasks, worse in ((TASKS, 0), (BROKEN, 10)):
         project.write("runs.json", gym([*tasks[1:], tasks[0]]))
         assert project.run().ret == (worse > 0)
@@ -215,11 +235,16 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
 
 def test_another_runs_report_knows_the_content_of_its_tasks(project):
     run = Runs(project, *FORMATS)
-    for (entry,) in (run(TASKS, UPDATE)[-1:], run(TASKS, "--evalmetrics-output", "main/")[-1:]):
+    for (entry,) in (
+        run(TASKS, UPDATE)[-1:],
+        run(TASKS, "--evalmetrics-output", "main/")[-1:],
+    ):
         assert entry["verdict"] == "PASS"
     for name in FORMATS:
         path = project.path / f"{name}.bench.yaml"
-        asked = path.read_text().replace("baseline: true", "baseline: {report: main/report.json}")
+        asked = path.read_text().replace(
+            "baseline: true", "baseline: {report: main/report.json}"
+        )
         path.write_text(asked)
     moved = [*TASKS[1:], TASKS[0]]
     assert {entry["verdict"] for entry in run(moved)} == {"PASS"}
@@ -248,10 +273,16 @@ def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
     project.rows("runs.jsonl", [*first, *again])
     bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
     assert project.run().ret == 0
-    again[1] = row(1, "another question")  # as an environment deals each rollout a start
+    again[1] = row(
+        1, "another question"
+    )  # as an environment deals each rollout a start
     project.rows("runs.jsonl", [*first, *again])
     assert project.run().ret == 0
-    (note,) = [n for n in project.report()["benchmarks"][0]["notes"] if "different questions" in n]
+    (note,) = [
+        n
+        for n in project.report()["benchmarks"][0]["notes"]
+        if "different questions" in n
+    ]
     assert note.startswith("1 task has rollouts of different questions, such as 1: ")
     (project.path / "runs.jsonl").unlink()
     project.rows("runs-1.jsonl", first)
@@ -264,7 +295,9 @@ def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
     bench(project, f"rollouts: {{path: runs.jsonl, {content}}}\nmetrics: [mean_reward]")
     result = project.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["INCONCLUSIVE *the task 1 has rollouts of different questions"])
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the task 1 has rollouts of different questions"]
+    )
 
 
 def test_a_group_of_missing_rollouts_alone_is_left_out(project):
@@ -277,22 +310,42 @@ def test_a_group_of_missing_rollouts_alone_is_left_out(project):
     result = project.run()
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"]
+        [
+            "note: *breakdown: lang = (missing) is left out, because its only rollout has no reward"
+        ]
     )
 
 
 @pytest.mark.parametrize(
     ("level", "why", "note"),
     [
-        (lambda task, _: 4 if task == 7 else 3, "19 of the baseline's 20 tasks *gone: 7", False),
-        (lambda task, _: 3 if task < 5 else None, "5 of the baseline's 20 tasks *", True),
-        (lambda _, sample: None if sample else 3, "50 % of its rewards are missing", True),
+        (
+            lambda task, _: 4 if task == 7 else 3,
+            "19 of the baseline's 20 tasks *gone: 7",
+            False,
+        ),
+        (
+            lambda task, _: 3 if task < 5 else None,
+            "5 of the baseline's 20 tasks *",
+            True,
+        ),
+        (
+            lambda _, sample: None if sample else 3,
+            "50 % of its rewards are missing",
+            True,
+        ),
     ],
 )
-def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(project, level, why, note):
+def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(
+    project, level, why, note
+):
     def record(level):
-        levels = [(task, level(task, sample)) for task in range(20) for sample in range(2)]
-        rows = [{"_ng_task_index": t, "reward": int(x == 3), "level": x} for t, x in levels]
+        levels = [
+            (task, level(task, sample)) for task in range(20) for sample in range(2)
+        ]
+        rows = [
+            {"_ng_task_index": t, "reward": int(x == 3), "level": x} for t, x in levels
+        ]
         project.rows("runs.jsonl", rows)
 
     record(lambda *_: 3)
@@ -301,9 +354,13 @@ def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(project, level, 
         "expect: {tasks: 20}\nbaseline: true"
     )
     assert project.run(UPDATE).ret == 0
-    assert '"0": {"reward": [1, 1], "level": ["3", "3"]}' in project.baseline().read_text()
+    assert (
+        '"0": {"reward": [1, 1], "level": ["3", "3"]}' in project.baseline().read_text()
+    )
     assert project.run().ret == 0
     record(level)
     result = project.run()
-    result.stdout.fnmatch_lines([f"INCONCLUSIVE *mean_reward[[]level=3] can't be compared: {why}"])
+    result.stdout.fnmatch_lines(
+        [f"INCONCLUSIVE *mean_reward[[]level=3] can't be compared: {why}"]
+    )
     assert ("rollouts have no level, so that" in result.stdout.str()) == note

@@ -15,7 +15,10 @@ UPDATE = "--snapshot-update"
         (("-k", "math and not old"), {MATH}),
         (("-m", "nightly"), {MATH}),
         (("--deselect", "evals/one.bench.yaml::math-old"), {MATH, PHYSICS, OTHER}),
-        (("--deselect", "evals/one.bench.yaml::math"), {PHYSICS, OTHER}),  # it is a prefix
+        (
+            ("--deselect", "evals/one.bench.yaml::math"),
+            {PHYSICS, OTHER},
+        ),  # it is a prefix
         (("--ignore", "evals/one.bench.yaml"), {OTHER}),
         (("--ignore-glob", "*two*"), {MATH, OLD, PHYSICS}),
         (("evals/one.bench.yaml::math",), {MATH}),
@@ -39,7 +42,9 @@ def test_workers_write_what_one_process_writes(evals):
     of_workers = evals.baselines()
     assert evals.rewritten() == set(ALL)
     assert evals.run(UPDATE).ret == 0
-    assert evals.baselines() == of_workers  # to the byte, and the time of the recording is theirs
+    assert (
+        evals.baselines() == of_workers
+    )  # to the byte, and the time of the recording is theirs
     assert orphan.exists()
 
 
@@ -50,10 +55,15 @@ def test_workers_update_what_is_selected(evals):
 
 @pytest.mark.parametrize("args", [(), ("-x",), ("-n", "1", "-x")])
 def test_a_benchmark_that_cannot_be_evaluated_keeps_its_baseline(evals, args):
-    evals.write("one.bench.yaml", ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"))
+    evals.write(
+        "one.bench.yaml",
+        ONE.replace("{name: math,", "{rollouts: no.jsonl, name: math,"),
+    )
     result = evals.run(UPDATE, *args)
     assert result.ret in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED)
-    result.stdout.fnmatch_lines(["*no.jsonl*", "*no baseline was recorded*not complete*"])
+    result.stdout.fnmatch_lines(
+        ["*no.jsonl*", "*no baseline was recorded*not complete*"]
+    )
     rewritten = evals.rewritten()
     assert MATH not in rewritten
     if not args:
@@ -69,7 +79,9 @@ def test_what_errors_before_it_is_evaluated_keeps_its_baseline(evals):
     )
     evals.run(UPDATE).assert_outcomes(passed=3, errors=1)
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
-    evals.write("conftest.py", "def pytest_runtest_call(item): raise RuntimeError('no GPU')")
+    evals.write(
+        "conftest.py", "def pytest_runtest_call(item): raise RuntimeError('no GPU')"
+    )
     evals.run(UPDATE).assert_outcomes(failed=4)
     assert evals.rewritten() == {OLD, PHYSICS, OTHER}
 
@@ -141,7 +153,9 @@ def test_a_broken_benchmark_file_makes_nothing_an_orphan(evals):
     result = evals.run(UPDATE)
     assert result.ret == pytest.ExitCode.INTERRUPTED
     assert evals.rewritten() == set()
-    evals.run(UPDATE, "--continue-on-collection-errors").assert_outcomes(passed=1, errors=1)
+    evals.run(UPDATE, "--continue-on-collection-errors").assert_outcomes(
+        passed=1, errors=1
+    )
     assert evals.rewritten() == {OTHER}
 
 
@@ -195,14 +209,17 @@ def test_only_new_ones_are_recorded_where_that_is_asked(evals):
     (evals.folder / "__baselines__" / PHYSICS).unlink()
     result = evals.run("--snapshot-update-new-only")
     result.assert_outcomes(passed=4)
-    result.stdout.fnmatch_lines(["*recorded evals/__baselines__/one.bench/mmlu%2Fphysics.json"])
+    result.stdout.fnmatch_lines(
+        ["*recorded evals/__baselines__/one.bench/mmlu%2Fphysics.json"]
+    )
     assert evals.rewritten() == {PHYSICS}  # anew, from other rollouts
 
 
 def test_last_failed_touches_what_failed_last(evals):
     run = evals.project.pytester.runpytest_subprocess
     evals.write(
-        "one.bench.yaml", ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl")
+        "one.bench.yaml",
+        ONE.replace("name: math-old", "name: math-old, rollouts: no.jsonl"),
     )
     run().assert_outcomes(passed=3, failed=1)
     evals.write("one.bench.yaml", ONE)

@@ -17,7 +17,10 @@ def recorded(project):
     result = project.run(UPDATE)
     assert result.ret == 0
     result.stdout.fnmatch_lines(
-        ["    recorded __baselines__/math.bench/math.json", "        pass@1 0.6250 (new)"]
+        [
+            "    recorded __baselines__/math.bench/math.json",
+            "        pass@1 0.6250 (new)",
+        ]
     )
     return project
 
@@ -29,13 +32,20 @@ def test_what_stays_within_tolerance_is_recorded_too(recorded):
     assert recorded.run().ret == 0
     recorded.bench(text.replace("[pass@1]", "[pass^2, pass@1]"))
     recorded.run(UPDATE).stdout.fnmatch_lines(
-        ["*pass^2 0.2500 (new)", "*pass@1 0.6250 -> 0.5000", "*mean/reward 0.6250 -> 0.6238"]
+        [
+            "*pass^2 0.2500 (new)",
+            "*pass@1 0.6250 -> 0.5000",
+            "*mean/reward 0.6250 -> 0.6238",
+        ]
     )
     kept = json.loads(recorded.baseline().read_text())["agents"]["agent"]["tasks"]["0"]
     assert kept == {"reward": [0.99, 1]}
     recorded.bench(BASELINE)
     recorded.run(UPDATE).stdout.fnmatch_lines(
-        ["        pass^2 0.2500 -> no longer recorded", "        as before: pass@1, mean/reward"]
+        [
+            "        pass^2 0.2500 -> no longer recorded",
+            "        as before: pass@1, mean/reward",
+        ]
     )
 
 
@@ -46,7 +56,11 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project)
             "_ng_rollout_index": sample,
             "agent_ref": {"name": agent},
             "reward": float((task + sample) % 2),
-            **({"speed": 0.1 * task, "accuracy": 0.5} if task else {"accuracy": 0.25, "speed": 1}),
+            **(
+                {"speed": 0.1 * task, "accuracy": 0.5}
+                if task
+                else {"accuracy": 0.25, "speed": 1}
+            ),
         }
         for agent in ("b", "a")
         for task in range(12)
@@ -66,7 +80,12 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project)
     assert list(doc["agents"]) == ["a", "b"]
     metrics = ["mean_reward", "mean_reward/speed", "mean_reward/accuracy"]
     agent = doc["agents"]["a"]
-    assert list(agent["key_metrics"]) == [*metrics, "mean/accuracy", "mean/reward", "mean/speed"]
+    assert list(agent["key_metrics"]) == [
+        *metrics,
+        "mean/accuracy",
+        "mean/reward",
+        "mean/speed",
+    ]
     assert list(agent["tasks"]) == [str(task) for task in range(12)]
     scores = [("reward", [1, 0]), ("accuracy", [0.5, 0.5]), ("speed", [0.1, 0.1])]
     assert list(agent["tasks"]["1"].items()) == scores

@@ -34,7 +34,11 @@ def question(calls, of, text='[[say: {"n": 3}]]', schema=SCHEMA):
 
 @pytest.mark.parametrize(
     ("takes", "requests", "form"),
-    [("json_schema", 3, "json_schema"), ("json_object", 4, "json_object"), ("none", 5, None)],
+    [
+        ("json_schema", 3, "json_schema"),
+        ("json_object", 4, "json_object"),
+        ("none", 5, None),
+    ],
 )
 def test_the_form_is_probed_once(judge_server, takes, requests, form):
     judge = model(judge_server, f"takes={takes}")
@@ -66,7 +70,9 @@ def test_a_schema_is_sent_in_the_strict_form(judge_server):
 
 
 @pytest.mark.parametrize("takes", ["json_schema", "none"])
-def test_a_bad_answer_is_asked_for_once_more_with_the_reason(judge_server, tmp_path, takes):
+def test_a_bad_answer_is_asked_for_once_more_with_the_reason(
+    judge_server, tmp_path, takes
+):
     judge = model(judge_server, f"takes={takes}&bad=first")
     answer, calls = run(lambda calls: question(calls, judge), tmp_path / "j")
     assert answer == 3

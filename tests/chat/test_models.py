@@ -18,7 +18,10 @@ def model(url="http://h/v1/chat/completions", params=None, **keys):
     """Make the model of a benchmark file."""
     asked = {"url": url, "name": "m", **keys}
     whole = {"name": "x", "dataset": "d", "prompt_template": "q", "model": asked}
-    whole |= {"scorers": [{"type": "exact-match", "reference": "x"}], "params": params or {}}
+    whole |= {
+        "scorers": [{"type": "exact-match", "reference": "x"}],
+        "params": params or {},
+    }
     spec = SPEC.validate_json(json.dumps(whole))
     return chat_model(spec.model, Terms(), spec.params)
 
@@ -68,7 +71,8 @@ def test_a_plain_one_gets_one_text():
 ANSWER = st.tuples(
     st.integers(1, 4),
     st.floats(0.001, 100),
-    st.none() | st.builds(Tokens, st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)),
+    st.none()
+    | st.builds(Tokens, st.integers(0, 99), st.integers(0, 99), st.integers(0, 99)),
 )
 
 
@@ -92,10 +96,16 @@ def test_sums_cost_and_latency():
         "cost": pytest.approx(0.01),
         "latency_s": {"mean": 1.0, "p50": 1.0, "p95": 1.45, "max": 1.5},
     }
-    assert spent([*answers, (1, 0.25, None)])["cost"] is None  # it doesn't say its tokens
+    assert (
+        spent([*answers, (1, 0.25, None)])["cost"] is None
+    )  # it doesn't say its tokens
 
 
-@given(st.lists(ANSWER, max_size=8).flatmap(lambda a: st.tuples(st.just(a), st.permutations(a))))
+@given(
+    st.lists(ANSWER, max_size=8).flatmap(
+        lambda a: st.tuples(st.just(a), st.permutations(a))
+    )
+)
 def test_the_order_of_answers_changes_nothing(orders):
     first, other = orders
     assert spent(first) == spent(other)

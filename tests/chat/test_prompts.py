@@ -27,7 +27,12 @@ def ask(template, **row):
         ),
         (
             ["{{ said }}"],
-            {"said": [{"type": "human", "content": "hi"}, {"type": "ai", "content": "ho"}]},
+            {
+                "said": [
+                    {"type": "human", "content": "hi"},
+                    {"type": "ai", "content": "ho"},
+                ]
+            },
             [USER, {"role": "assistant", "content": "ho"}],
         ),
         (
@@ -35,7 +40,11 @@ def ask(template, **row):
             {"parts": [{"type": "text", "text": "hi"}]},
             [{"role": "user", "content": [{"type": "text", "text": "hi"}]}],
         ),
-        ([{"role": "user", "content": "{{ n }}"}], {"n": 5}, [{"role": "user", "content": "5"}]),
+        (
+            [{"role": "user", "content": "{{ n }}"}],
+            {"n": 5},
+            [{"role": "user", "content": "5"}],
+        ),
     ],
 )
 def test_what_is_sent(template, row, messages):

@@ -12,7 +12,11 @@ from pytest_evalmetrics.ext import Reply, json_in
 
 
 def body(content=None, finish="stop", **message):
-    return {"choices": [{"message": {"content": content, **message}, "finish_reason": finish}]}
+    return {
+        "choices": [
+            {"message": {"content": content, **message}, "finish_reason": finish}
+        ]
+    }
 
 
 def test_the_answer_is_what_follows_the_last_end_token():
@@ -23,7 +27,11 @@ def test_the_answer_is_what_follows_the_last_end_token():
 
 
 def test_parts_are_joined_and_plain_completions_read():
-    parts = [{"type": "text", "text": "a"}, {"type": "image"}, {"type": "text", "text": "b"}]
+    parts = [
+        {"type": "text", "text": "a"},
+        {"type": "image"},
+        {"type": "text", "text": "b"},
+    ]
     assert read_reply(body(parts)).text == "ab"
     assert read_reply({"choices": [{"text": "c", "finish_reason": "stop"}]}).text == "c"
 
@@ -43,7 +51,10 @@ def test_parts_are_joined_and_plain_completions_read():
         (body("", "length"), "cut-off"),
         (body("<think>and on", "length"), "cut-off"),
         (body("", "error"), "failed-answer"),
-        ({"choices": [{"message": {"content": "a"}, "error": {"code": 502}}]}, "failed-answer"),
+        (
+            {"choices": [{"message": {"content": "a"}, "error": {"code": 502}}]},
+            "failed-answer",
+        ),
         ({**body("a"), "error": {"message": "overloaded"}}, "failed-answer"),
     ],
 )
@@ -55,7 +66,11 @@ def test_what_is_no_answer(answer, kind):
 
 def test_calls_of_tools_are_an_answer():
     reply = read_reply(body(None, "tool_calls", tool_calls=[{"id": "1"}, "x"]))
-    assert (reply.text, reply.tool_calls, reply.finish_reason) == ("", ({"id": "1"},), "tool_calls")
+    assert (reply.text, reply.tool_calls, reply.finish_reason) == (
+        "",
+        ({"id": "1"},),
+        "tool_calls",
+    )
 
 
 @pytest.mark.parametrize(
@@ -80,7 +95,9 @@ def test_text_without_json(text):
     assert "cut off at max_tokens" in raised.value.message
 
 
-@pytest.mark.parametrize("text", ['{"a": NaN}', '{"a": [1, -Infinity]}', '{"a": 1e999}'])
+@pytest.mark.parametrize(
+    "text", ['{"a": NaN}', '{"a": [1, -Infinity]}', '{"a": 1e999}']
+)
 def test_no_number_that_is_not_finite_gets_in(text):
     with pytest.raises(RowError) as raised:
         json_in(Reply(text))
@@ -95,13 +112,14 @@ def test_no_key_has_two_values(text):
 
 
 _JSON = st.recursive(
-    st.none() | st.booleans() | st.integers() | st.text(), lambda c: st.lists(c, max_size=3)
+    st.none() | st.booleans() | st.integers() | st.text(),
+    lambda c: st.lists(c, max_size=3),
 )
 
 
 @given(st.dictionaries(st.text(), _JSON, max_size=4), st.text(alphabet="ab \n"))
 def test_an_object_is_extracted_from_any_chatter(value, chatter):
-    import json  # noqa: PLC0415 - the oracle
+    import json  # the oracle
 
     assert json_in(Reply(chatter + json.dumps(value) + chatter)) == value
 

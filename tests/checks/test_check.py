@@ -50,7 +50,11 @@ def test_a_check_that_holds_returns_its_result(project):
     result.stdout.fnmatch_lines(["*finished test_sums"])
     *fixed, entry = project.report()["benchmarks"]
     assert [e["name"] for e in fixed] == ["test_fixture-after", "test_fixture-before"]
-    assert (entry["id"], entry["file"], entry["line"]) == ("test_x.py::test_sums", "test_x.py", 14)
+    assert (entry["id"], entry["file"], entry["line"]) == (
+        "test_x.py::test_sums",
+        "test_x.py",
+        14,
+    )
     assert entry["description"] == "sums"
     assert entry["agents"][0]["task_scores"] == {
         "a": {"reward": [1, None]},
@@ -76,8 +80,12 @@ def test_helped(evalmetrics):
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(project, workers):
-    project.write("helper.py", "def gate(e, r): e.check(r, thresholds={'mean_reward': '>= 1'})\n")
+def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(
+    project, workers
+):
+    project.write(
+        "helper.py", "def gate(e, r): e.check(r, thresholds={'mean_reward': '>= 1'})\n"
+    )
     project.write("test_x.py", FAILING)
     more = ("-p", "no:randomly", "--force-short-summary", "--junitxml=junit.xml")
     result = project.run(*workers, *more)
@@ -99,7 +107,10 @@ def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(project, 
         ]
     )
     result.stdout.no_fnmatch_line("*checking.py*")
-    assert (project.report()["verdict"], project.report()["not_evaluated"]) == ("FAIL", [])
+    assert (project.report()["verdict"], project.report()["not_evaluated"]) == (
+        "FAIL",
+        [],
+    )
     cases = ET.parse(project.path / "junit.xml").iter("testcase")  # noqa: S314 - ours
     (case,) = [case for case in cases if case.get("name") == "test_sums"]
     properties = {p.get("name"): p.get("value") for p in case.iter("property")}
@@ -134,7 +145,10 @@ def test_an_xfailed_check_is_not_recorded_and_no_failure_of_the_report(project):
 
 
 WRONG_CALLS = [
-    ("evalmetrics.check([1]); evalmetrics.check([1])", ["two checks of this test are without a *"]),
+    (
+        "evalmetrics.check([1]); evalmetrics.check([1])",
+        ["two checks of this test are without a *"],
+    ),
     (
         "evalmetrics.check([1], name='a'); evalmetrics.check([1], name='a')",
         ["two checks of this test are named 'a'", "  give each its own: *"],
@@ -150,24 +164,50 @@ WRONG_CALLS = [
         ],
     ),
     ("evalmetrics.check([1], metrics=['pas_rate'])", ["*did you mean 'pass_rate'*"]),
-    ("evalmetrics.check([1], thresholds={1: 2})", ["*thresholds: found a dict whose keys are *"]),
-    ("evalmetrics.check([1], metrics=[object])", ["*metrics[[]0[]]: found type; expected text*"]),
-    ("evalmetrics.check([])", ["rewards holds no task", "  give one list of numbers per task*"]),
-    ("evalmetrics.check([10**400, 1])", ["rewards[[]0[]] is larger than a number can be here"]),
-    ("evalmetrics.check([1, float('nan')])", ["*one rollout has no finite reward (task 1), 50 %*"]),
-    ("evalmetrics.check([[1, 1], []])", ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"]),
-    ("evalmetrics.run('gone.bench.yaml')", ["there is no benchmark file gone.bench.yaml"]),
+    (
+        "evalmetrics.check([1], thresholds={1: 2})",
+        ["*thresholds: found a dict whose keys are *"],
+    ),
+    (
+        "evalmetrics.check([1], metrics=[object])",
+        ["*metrics[[]0[]]: found type; expected text*"],
+    ),
+    (
+        "evalmetrics.check([])",
+        ["rewards holds no task", "  give one list of numbers per task*"],
+    ),
+    (
+        "evalmetrics.check([10**400, 1])",
+        ["rewards[[]0[]] is larger than a number can be here"],
+    ),
+    (
+        "evalmetrics.check([1, float('nan')])",
+        ["*one rollout has no finite reward (task 1), 50 %*"],
+    ),
+    (
+        "evalmetrics.check([[1, 1], []])",
+        ["*1 of 2 tasks has fewer rollouts*: task 1 has 1 of 2"],
+    ),
+    (
+        "evalmetrics.run('gone.bench.yaml')",
+        ["there is no benchmark file gone.bench.yaml"],
+    ),
 ]
 
 
 def test_invalid_arguments_are_reported_without_a_traceback(project):
-    tests = [f"def test_{i}(evalmetrics): {call}\n" for i, (call, _) in enumerate(WRONG_CALLS)]
+    tests = [
+        f"def test_{i}(evalmetrics): {call}\n"
+        for i, (call, _) in enumerate(WRONG_CALLS)
+    ]
     project.write("test_x.py", "".join(tests))
     result = project.run("-p", "no:randomly")
     result.assert_outcomes(failed=len(WRONG_CALLS))
     result.stdout.no_fnmatch_line("*site-packages*")
     for number, (_, messages) in enumerate(WRONG_CALLS):
-        lines = (line.replace("test_x.py:2", f"test_x.py:{number + 1}") for line in messages)
+        lines = (
+            line.replace("test_x.py:2", f"test_x.py:{number + 1}") for line in messages
+        )
         at = f"test_x.py:{number + 1}: in test_{number}"
         result.stdout.fnmatch_lines([at, "> *evalmetrics.*", *lines])
 

@@ -60,7 +60,9 @@ def test_a_check_that_its_test_makes_no_more(project, folder):
     result = project.run("--snapshot-details", "-n", "1")
     assert result.ret == 1
     result.assert_outcomes(passed=5)
-    assert [entry["id"].partition("::")[2] for entry in project.report()["benchmarks"]] == [
+    assert [
+        entry["id"].partition("::")[2] for entry in project.report()["benchmarks"]
+    ] == [
         "TestCode::TestHard::test_sums::easy",
         "test_last",
         "test_models[a]",
@@ -78,7 +80,9 @@ def test_a_test_or_a_file_that_is_gone(project, folder):
     assert names(folder) == ALL
     assert project.run(DELETE).ret == 0
     assert names(folder) == ALL - {"test_last.json"}
-    project.write("test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n")
+    project.write(
+        "test_y.py", "def test_y(evalmetrics): evalmetrics.check([1], baseline=True)\n"
+    )
     assert project.run(UPDATE, "--ignore", "test_x.py").ret == 0
     assert names(folder) == ALL - {"test_last.json"}
     (project.path / "test_x.py").unlink()
@@ -104,7 +108,8 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
     before = names(folder)
     assert before == {"TestX.test_inherited.json", "test_made.json"}
     project.write(
-        "conftest.py", "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n"
+        "conftest.py",
+        "def pytest_collection_modifyitems(items): items[:] = items[-1:]\n",
     )
     selections = (
         (),
@@ -141,9 +146,13 @@ def test_what_may_still_be_asked_for_is_kept(project, folder):
 def test_a_file_of_benchmarks_of_the_same_stem(project, folder):
     project.write("pytest.ini", "[pytest]\nevalmetrics_files = *.yaml\n")
     project.rollouts([[1.0]])
-    project.write("test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}")
+    project.write(
+        "test_x.yaml", "benchmark: {name: a, rollouts: runs.jsonl, baseline: true}"
+    )
     result = project.run(UPDATE)
     result.stdout.fnmatch_lines(
-        ["INCONCLUSIVE *test_x.py and test_x.yaml would keep their baselines in one folder*"]
+        [
+            "INCONCLUSIVE *test_x.py and test_x.yaml would keep their baselines in one folder*"
+        ]
     )
     assert names(folder) == ALL | {"a.json"}

@@ -72,7 +72,9 @@ def test_any_text_and_any_bytes(data):
 @example("benchmark: &a {<<: *a}")
 @example("defaults: {name: {a: [b]}}\nbenchmarks: [{name: [a]}, {name: {}}]")
 @example("benchmark: {name: x, rollouts: {path: {path: 1}, fields: {scores: []}}}")
-@example("benchmark: {xfail: {reason: {reason: 1}}, expect: {tasks: {min: 1, max: {}}}}")
+@example(
+    "benchmark: {xfail: {reason: {reason: 1}}, expect: {tasks: {min: 1, max: {}}}}"
+)
 def test_anything_like_a_benchmark_file(text):
     check(text.encode())
     for loader in LOADERS:  # each scanner

@@ -154,7 +154,9 @@ OF_ONE = [
         f"6: .expect.rollouts: {SOME_ROLLOUTS}, found a mapping",
         f'7: .expect.max_missing: {A_SHARE}, found the text "few"',
     ),
-    one("expect: {tasks: '>= 0'}", f'4: .expect.tasks: {A_COUNT}, found the text ">= 0"'),
+    one(
+        "expect: {tasks: '>= 0'}", f'4: .expect.tasks: {A_COUNT}, found the text ">= 0"'
+    ),
     one(
         "expect:\n  max_missing: 200%\n  missing_reward: .inf",
         f'5: .expect.max_missing: {A_SHARE}, found the text "200%"',
@@ -203,8 +205,12 @@ def test_messages_about_a_benchmark(refusals, marks):
     for keys, _, _ in OF_ONE:
         lines = "".join(f"  {line}\n" for line in keys.splitlines())
         files.append(f"benchmark:\n  name: a\n  rollouts: r\n{lines}")
-    for file, lines, (_, messages, unmarked) in zip(files, refusals(files), OF_ONE, strict=True):
-        shortened = [m.replace("benchmark: ", "", 1).replace("benchmark.", ".", 1) for m in lines]
+    for file, lines, (_, messages, unmarked) in zip(
+        files, refusals(files), OF_ONE, strict=True
+    ):
+        shortened = [
+            m.replace("benchmark: ", "", 1).replace("benchmark.", ".", 1) for m in lines
+        ]
         assert shortened == messages
         assert places(marks(file)) == places(lines) - unmarked
 
@@ -323,7 +329,9 @@ UNMARKED = {  # by an editor: what follows from two values together
 
 def test_messages_about_a_file(refusals, marks):
     files = FILES | UNMARKED
-    for (file, messages), lines in zip(files.items(), refusals(list(files)), strict=True):
+    for (file, messages), lines in zip(
+        files.items(), refusals(list(files)), strict=True
+    ):
         assert lines == messages
         assert bool(marks(file)) is (file in FILES)
 

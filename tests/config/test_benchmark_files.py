@@ -37,7 +37,11 @@ def test_everything_is_read_from_its_line(load, marks, tmp_path):
     assert benchmark.file == tmp_path / "a.bench.yaml"
     assert spec.rollouts.path == ("runs/a.jsonl", "runs/b/*.jsonl")
     assert spec.rollouts.fields == FieldMap(
-        task="id", sample="n", reward="result.reward", agent="who", scores={"f1": "result.f1"}
+        task="id",
+        sample="n",
+        reward="result.reward",
+        agent="who",
+        scores={"f1": "result.f1"},
     )
     assert spec.metrics == ("mean_reward", "pass@1", "my_pkg.metrics:Median")
     expect = spec.expect
@@ -85,7 +89,9 @@ SHORT = {
 
 
 def one(keys):
-    rollouts = "" if "rollouts: " in keys.split("expect", maxsplit=1)[0] else "rollouts: r\n"
+    rollouts = (
+        "" if "rollouts: " in keys.split("expect", maxsplit=1)[0] else "rollouts: r\n"
+    )
     lines = "".join(f"  {line}\n" for line in f"name: a\n{rollouts}{keys}".splitlines())
     return f"benchmark:\n{lines}"
 
@@ -156,11 +162,15 @@ benchmarks:
   name: b
 - {name: c, rollouts: r, thresholds: *bounds}
 """: "benchmarks:\n"
-    + "".join(f"- {{name: {n}, rollouts: r, thresholds: {{x: '>= 1'}}}}\n" for n in "abc"),
+    + "".join(
+        f"- {{name: {n}, rollouts: r, thresholds: {{x: '>= 1'}}}}\n" for n in "abc"
+    ),
 }
 
 
-@pytest.mark.parametrize(("text", "whole"), MERGED.items(), ids=["defaults", "partial", "anchors"])
+@pytest.mark.parametrize(
+    ("text", "whole"), MERGED.items(), ids=["defaults", "partial", "anchors"]
+)
 def test_defaults_and_anchors(load, marks, text, whole):
     assert [b.spec for b in load(text)] == [b.spec for b in load(whole)]
     assert marks(text) == marks(whole) == set()
@@ -185,6 +195,8 @@ benchmarks:
 """
     x, y = load(text)
     assert (x.line_of(), y.line_of()) == (7, 9)
-    assert [x.line_of("thresholds", *p) for p in ((), ("a",), ("b",), ("b", "min"))] == [2, 3, 4, 5]
+    assert [
+        x.line_of("thresholds", *p) for p in ((), ("a",), ("b",), ("b", "min"))
+    ] == [2, 3, 4, 5]
     assert [y.line_of("thresholds", *p) for p in ((), ("a",), ("b",))] == [11, 12, 13]
     assert [y.line_of("thresholds", "b", p) for p in ("min", "max")] == [5, 14]

@@ -9,10 +9,14 @@ from jsonschema import Draft202012Validator
 from pytest_evalmetrics.config.benchmark_schema import SHIPPED
 
 
-def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(schema, tmp_path):
+def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(
+    schema, tmp_path
+):
     module = "pytest_evalmetrics.config.benchmark_schema"
     written = tmp_path / "made.json"
-    subprocess.run([sys.executable, "-W", "error", "-m", module, str(written)], check=True)
+    subprocess.run(
+        [sys.executable, "-W", "error", "-m", module, str(written)], check=True
+    )
     assert written.read_bytes() == SHIPPED.read_bytes(), f"run: python -m {module}"
     assert schema["$schema"] == Draft202012Validator.META_SCHEMA["$id"]
     Draft202012Validator.check_schema(schema)
@@ -31,7 +35,11 @@ def objects(node):
 
 def test_each_key_is_described_and_no_other_allowed(schema):
     for node in objects({**schema, "then": None}):  # which says again what stands above
-        own = (["type"], ["type", "function", "python", "scores"], ["name"])  # scorers, gate rules
+        own = (
+            ["type"],
+            ["type", "function", "python", "scores"],
+            ["name"],
+        )  # scorers, gate rules
         assert node["additionalProperties"] is (list(node["properties"]) in own)
         for name, key in node["properties"].items():
             assert key.get("description"), name
@@ -50,14 +58,23 @@ def test_definitions_and_regular_expressions_are_those_an_editor_knows(schema):
     ("file", "valid"),
     [
         ({"benchmark": {"name": "a"}}, False),
-        ({"defaults": {}, "benchmark": {"name": "a"}}, True),  # rollouts may come from there
+        (
+            {"defaults": {}, "benchmark": {"name": "a"}},
+            True,
+        ),  # rollouts may come from there
         ({"defaults": {"rollouts": "r"}, "benchmark": {"name": "a"}}, True),
         ({"defaults": {"rollouts": "r"}, "benchmark": {}}, False),
-        ({"defaults": {"rollouts": {"format": "x"}}, "benchmarks": [{"name": "a"}]}, True),
+        (
+            {"defaults": {"rollouts": {"format": "x"}}, "benchmarks": [{"name": "a"}]},
+            True,
+        ),
         ({"defaults": {"name": "a"}, "benchmarks": [{"name": "a"}]}, False),
         ({"defaults": {"foo": 1}, "benchmarks": [{"name": "a"}]}, False),
         ({"defaults": {}, "benchmarks": [{"name": "a", "foo": 1}]}, False),
-        ({"defaults": {}, "benchmarks": [{"name": "a", "expect": {"tasks": 0}}]}, False),
+        (
+            {"defaults": {}, "benchmarks": [{"name": "a", "expect": {"tasks": 0}}]},
+            False,
+        ),
         ({"benchmarks": [{"name": "a", "rollouts": "r"}]}, True),
         ({"benchmarks": [{"name": "a", "rollouts": {"format": "x"}}]}, False),
     ],

@@ -18,11 +18,20 @@ GATES = Path(__file__).parents[2] / "docs" / "gates.md"
         ("pass^4", MetricName("pass^4")),
         ("pass@1/accuracy", MetricName("pass@1", "accuracy")),
         ("pass@1[difficulty=hard]", MetricName("pass@1", None, "difficulty", "hard")),
-        ("pass@1/accuracy[level=hard]", MetricName("pass@1", "accuracy", "level", "hard")),
+        (
+            "pass@1/accuracy[level=hard]",
+            MetricName("pass@1", "accuracy", "level", "hard"),
+        ),
         ("mean/output_tokens", MetricName("mean", "output_tokens")),
-        ("max/tokens[meta.split=test]", MetricName("max", "tokens", "meta.split", "test")),
+        (
+            "max/tokens[meta.split=test]",
+            MetricName("max", "tokens", "meta.split", "test"),
+        ),
         ("my_pkg.metrics:Median", MetricName("my_pkg.metrics:Median")),
-        ("my_pkg.metrics:Median/accuracy", MetricName("my_pkg.metrics:Median", "accuracy")),
+        (
+            "my_pkg.metrics:Median/accuracy",
+            MetricName("my_pkg.metrics:Median", "accuracy"),
+        ),
         # a score's name is what stands behind the first slash, whatever it holds
         ("mean/rubric/clarity", MetricName("mean", "rubric/clarity")),
         ("mean/score[0]", MetricName("mean", "score[0]")),
@@ -33,7 +42,10 @@ GATES = Path(__file__).parents[2] / "docs" / "gates.md"
         # an open bracket is no breakdown
         ("pass@1[topic=x", MetricName("pass@1[topic=x")),
         ("pass@1[topic=]", MetricName("pass@1", None, "topic", "")),
-        ("pass@1[topic=line\nbreak]", MetricName("pass@1", None, "topic", "line\nbreak")),
+        (
+            "pass@1[topic=line\nbreak]",
+            MetricName("pass@1", None, "topic", "line\nbreak"),
+        ),
     ],
 )
 def test_a_name_is_taken_apart_and_put_together(text, expected):

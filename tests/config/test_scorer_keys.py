@@ -63,10 +63,17 @@ def test_all_keys(load, marks):
     (benchmark,) = load(CALLING)
     spec = benchmark.spec
     remote, nat, mine = spec.scorers
-    assert remote.body == {"a": "{{ item.a }}", "b": ["{{ a }}", None, 1.5], "c": {"d": True}}
+    assert remote.body == {
+        "a": "{{ item.a }}",
+        "b": ["{{ a }}", None, 1.5],
+        "c": {"d": True},
+    }
     assert (remote.score_names, remote.scores[0].maximum) == (("accuracy",), 1.0)
     assert nat.score_names == ("e",)
-    assert (mine.type, mine.options) == ("my_pkg.scorers:Mine", {"depth": 3, "of": {"x": [1]}})
+    assert (mine.type, mine.options) == (
+        "my_pkg.scorers:Mine",
+        {"depth": 3, "of": {"x": [1]}},
+    )
     assert (spec.rows.fields.task, spec.params.limit_samples) == ("key", 10)
     load(OFFLINE)
     assert marks(CALLING) == marks(OFFLINE) == set()
@@ -78,11 +85,16 @@ def test_all_keys(load, marks):
         (PROMPT, [{"role": "user", "content": "{{ q }}"}]),
         ('"{{ q }}"', "{{ q }}"),
         ('{messages: "{{ messages }}"}', ["{{ messages }}"]),
-        ("{messages: [{role: user, content: hi}]}", [{"role": "user", "content": "hi"}]),
+        (
+            "{messages: [{role: user, content: hi}]}",
+            [{"role": "user", "content": "hi"}],
+        ),
         ('["{{ history }}"]', ["{{ history }}"]),
     ],
 )
-def test_all_keys_of_online_scorers_and_the_forms_of_a_prompt(load, marks, prompt, kept):
+def test_all_keys_of_online_scorers_and_the_forms_of_a_prompt(
+    load, marks, prompt, kept
+):
     text = ONLINE.replace(PROMPT, prompt)
     (benchmark,) = load(text)
     spec = benchmark.spec
@@ -162,7 +174,9 @@ OF_SCORERS = [
     "31: benchmark.scorers[19]: epsilon is needed by, and only by, operation: absolute difference",
     "33: benchmark.scorers[20].scores[0]: minimum 0 is above maximum -1: nothing can pass",
 ]
-TWICE = "benchmark.scorers[{}]: the score 'f1' is given by scorer 1 already: give this one"
+TWICE = (
+    "benchmark.scorers[{}]: the score 'f1' is given by scorer 1 already: give this one"
+)
 WRONG = {  # from line 2 on, and what is said of it
     """\
   dataset: {path: d.jsonl, limit: 5, seed: 7}
@@ -228,10 +242,16 @@ WRONG = {  # from line 2 on, and what is said of it
         "2: benchmark.dataset: rows come from rollouts or from a dataset, not from both"
     ],
     "  dataset: d\n": ["2: benchmark.dataset: a dataset has no rewards yet"],
-    "  rollouts: r\n  params: {parallelism: 2}\n": ["3: benchmark.params: params are for scorers"],
-    "  rollouts: r\n  scorers: []\n": ["3: benchmark.scorers: expected a list that is not empty"],
+    "  rollouts: r\n  params: {parallelism: 2}\n": [
+        "3: benchmark.params: params are for scorers"
+    ],
+    "  rollouts: r\n  scorers: []\n": [
+        "3: benchmark.scorers: expected a list that is not empty"
+    ],
     "  scorers: [{type: f1}]\n": ["1: benchmark: 'dataset' is missing: rows to score"],
-    "  dataset:\n  scorers: [{type: f1}]\n": ["1: benchmark: 'dataset' is missing: rows to score"],
+    "  dataset:\n  scorers: [{type: f1}]\n": [
+        "1: benchmark: 'dataset' is missing: rows to score"
+    ],
     # keys of an evaluator job
     "  rollouts: r\n  metric: f1\n  metric_params: {judge: {}}\n": [
         "3: benchmark: unknown key 'metric': did you mean 'metrics'? what gives rows their scores",
@@ -242,11 +262,15 @@ WRONG = {  # from line 2 on, and what is said of it
 
 def test_errors_are_reported_with_their_lines(refusals, marks):
     files = [SCORERS, *(f"benchmark:\n{text}  name: a\n" for text in WRONG)]
-    for lines, expected in zip(refusals(files), [OF_SCORERS, *WRONG.values()], strict=True):
+    for lines, expected in zip(
+        refusals(files), [OF_SCORERS, *WRONG.values()], strict=True
+    ):
         for line, start in zip(lines, expected, strict=True):
             assert line.startswith(start)
     wrong_keys = {f"$.benchmark.scorers[{n}]" for n in (13, 14, 15, 16, 17)}
-    assert wrong_keys <= {mark[: mark.index("]") + 1] for mark in marks(SCORERS) if "]" in mark}
+    assert wrong_keys <= {
+        mark[: mark.index("]") + 1] for mark in marks(SCORERS) if "]" in mark
+    }
 
 
 def test_a_name_distinguishes_two_scorers_of_one_type(load, marks):
@@ -270,8 +294,11 @@ def test_every_name_of_a_builtin_type_means_its_keys(refusals, schema):
     types = [
         name
         for definition, one in schema["$defs"].items()
-        if "type" in one.get("properties", {}) and not definition.endswith(("ParserSpec", "Keys"))
-        for name in one["properties"]["type"].get("enum", [one["properties"]["type"].get("const")])
+        if "type" in one.get("properties", {})
+        and not definition.endswith(("ParserSpec", "Keys"))
+        for name in one["properties"]["type"].get(
+            "enum", [one["properties"]["type"].get("const")]
+        )
         if name not in (None, "python")
     ]
     scorers = ", ".join(f"{{type: {name}, other: 1}}" for name in types)

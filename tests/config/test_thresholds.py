@@ -24,7 +24,8 @@ benchmarks:
 def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
     seconds = [float(i) for i in range(40)]
     rows = [
-        {"_ng_task_index": i, "reward": float(i < 34), "latency_s": seconds[i]} for i in range(40)
+        {"_ng_task_index": i, "reward": float(i < 34), "latency_s": seconds[i]}
+        for i in range(40)
     ]
     project.rows("runs.jsonl", rows)
     project.write("a.bench.yaml", FILE)
@@ -36,7 +37,10 @@ def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
     }
     assert checks["near", "pass@1"]["bound"] == ">= 0.8245 and <= 0.8755"
     assert checks["near", "pass@1"]["verdict"] == "PASS"
-    assert checks["near", "mean/latency_s"]["reason"] == "mean/latency_s is 19.5, below 20.9"
+    assert (
+        checks["near", "mean/latency_s"]["reason"]
+        == "mean/latency_s is 19.5, below 20.9"
+    )
     wilson = binomtest(34, 40)
     for name, level in (("ends", 0.90), ("default end", 0.95)):
         low = wilson.proportion_ci(level, method="wilson").low
@@ -44,7 +48,9 @@ def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
     assert checks["ends", "pass@1"]["verdict"] == "PASS"
     assert checks["default end", "pass@1"]["verdict"] == "PASS"
     # Student's t over 40 tasks, one-sided at 90 %
-    high = 19.5 + t.ppf(0.9, 39) * (sum((s - 19.5) ** 2 for s in seconds) / 39 / 40) ** 0.5
+    high = (
+        19.5 + t.ppf(0.9, 39) * (sum((s - 19.5) ** 2 for s in seconds) / 39 / 40) ** 0.5
+    )
     assert checks["ends", "mean/latency_s"]["value"] == pytest.approx(high, abs=1e-9)
     assert checks["ends", "mean/latency_s"]["bound"] == "upper 90 % bound <= 22"
     assert checks["without a reward", "p50/latency_s"]["verdict"] == "PASS"
@@ -53,16 +59,23 @@ def test_a_tolerance_and_an_end_of_a_level_of_its_own(project):
 def test_a_quantile_alone_wants_no_reward_and_its_own_column_in_each_row(project):
     rows = [{"_ng_task_index": i // 2, "x": i / 80, "wide": 1.0} for i in range(80)]
     project.rows("runs.jsonl", rows)
-    project.rows("holes.jsonl", [{**row, "x": None} if row["x"] > 0.9 else row for row in rows])
+    project.rows(
+        "holes.jsonl", [{**row, "x": None} if row["x"] > 0.9 else row for row in rows]
+    )
     text = (
         "defaults: {rollouts: runs.jsonl, expect: {tasks: 40}, metrics: [p95/x]}\n"
         "benchmarks:\n- {name: whole, baseline: {direction: lower}}\n"
         "- {name: holes, rollouts: holes.jsonl, thresholds: {p95/x: '<= 1'}}\n"
     )
-    project.write("a.bench.yaml", f"{text}- {{name: with, thresholds: {{pass@1: '>= 0'}}}}\n")
+    project.write(
+        "a.bench.yaml", f"{text}- {{name: with, thresholds: {{pass@1: '>= 0'}}}}\n"
+    )
     result = project.run("--snapshot-update")
     result.stdout.fnmatch_lines(
-        ["*7 rollouts have no x (task 36, 37, 38, 39)*", "*the score 'reward' is in no row*"]
+        [
+            "*7 rollouts have no x (task 36, 37, 38, 39)*",
+            "*the score 'reward' is in no row*",
+        ]
     )
     project.write("a.bench.yaml", text)
     project.rows("runs.jsonl", [{**row, "x": row["x"] + 1} for row in rows])
@@ -108,13 +121,21 @@ benchmarks:
     project.write("a.bench.yaml", file)
     project.run().assert_outcomes(passed=6)
     entries = project.report()["benchmarks"]
-    notes = {e["name"]: [note for note in e["notes"] if "reach" in note] for e in entries}
+    notes = {
+        e["name"]: [note for note in e["notes"] if "reach" in note] for e in entries
+    }
     (note,) = notes.pop("none")
-    assert note.startswith("no reward reaches pass_threshold 1 (the largest is 0.78), so that ")
+    assert note.startswith(
+        "no reward reaches pass_threshold 1 (the largest is 0.78), so that "
+    )
     assert note.endswith(
         "pass_rate, pass@1 can't be above 0: set pass_threshold, line 4, to what passes"
     )
     (note,) = notes.pop("all")
-    assert note.startswith("each reward reaches pass_threshold 0 (the least is 0.6), so that ")
-    assert note.endswith("pass_rate can't be below 1: set pass_threshold, line 9, to what passes")
+    assert note.startswith(
+        "each reward reaches pass_threshold 0 (the least is 0.6), so that "
+    )
+    assert note.endswith(
+        "pass_rate can't be below 1: set pass_threshold, line 9, to what passes"
+    )
     assert set(map(len, notes.values())) == {0}

@@ -93,7 +93,14 @@ d: !!bool true
 e: !!null ''
 f: !!map {x: !!seq [1]}
 """
-    assert values(text, loader) == {"a": "1", "b": 1, "c": 2, "d": True, "e": None, "f": {"x": [1]}}
+    assert values(text, loader) == {
+        "a": "1",
+        "b": 1,
+        "c": 2,
+        "d": True,
+        "e": None,
+        "f": {"x": [1]},
+    }
 
 
 def json_values():
@@ -106,15 +113,22 @@ def json_values():
         ),
         max_size=20,
     )
-    number = st.integers(-(2**70), 2**70) | st.floats(allow_nan=False, allow_infinity=False)
+    number = st.integers(-(2**70), 2**70) | st.floats(
+        allow_nan=False, allow_infinity=False
+    )
     return st.recursive(
         st.none() | st.booleans() | number | text,
-        lambda inner: st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4),
+        lambda inner: (
+            st.lists(inner, max_size=4) | st.dictionaries(text, inner, max_size=4)
+        ),
         max_leaves=12,
     )
 
 
-@given(st.dictionaries(st.just("k"), json_values(), min_size=1), st.sampled_from([None, 0, 2]))
+@given(
+    st.dictionaries(st.just("k"), json_values(), min_size=1),
+    st.sampled_from([None, 0, 2]),
+)
 @example({"k": {"": -0.0, "<<": [1e16, 5e-324]}}, None)
 def test_json_is_read_as_json_reads_it(value, indent):
     text = json.dumps(value, ensure_ascii=False, indent=indent)
@@ -146,7 +160,8 @@ def written(value, path, out):
     st.recursive(
         st.integers() | st.text("abc", max_size=3),
         lambda inner: (
-            st.lists(inner, max_size=3) | st.dictionaries(st.text("xyz", min_size=1), inner)
+            st.lists(inner, max_size=3)
+            | st.dictionaries(st.text("xyz", min_size=1), inner)
         ),
         max_leaves=20,
     )
@@ -263,7 +278,9 @@ def test_other_errors_are_reported_in_the_scanners_words():
 @LOADER
 @pytest.mark.parametrize("bracket", ["[", "{a: ", "- "])
 def test_depth_is_limited_before_the_stack_is_full(bracket, loader):
-    assert problems(bracket * 100_000, loader) == ["1: this is nested more than 50 levels deep"]
+    assert problems(bracket * 100_000, loader) == [
+        "1: this is nested more than 50 levels deep"
+    ]
 
 
 def test_depth_by_aliases_is_limited():
@@ -274,7 +291,9 @@ def test_depth_by_aliases_is_limited():
 
 @LOADER
 @pytest.mark.parametrize(
-    "first", ["[x, x, x, x, x, x, x, x, x, x]", '"' + "x" * 50_000 + '"'], ids=["many", "long"]
+    "first",
+    ["[x, x, x, x, x, x, x, x, x, x]", '"' + "x" * 50_000 + '"'],
+    ids=["many", "long"],
 )
 def test_an_alias_bomb_is_no_danger(first, loader):
     lines = [f"a0: &a0 {first}"]
@@ -295,9 +314,18 @@ def test_a_byte_order_mark_and_line_ends_of_windows(tmp_path):
 @pytest.mark.parametrize(
     ("data", "expected"),
     [
-        (b"a: 1\nb: \xe4\n", "line 2: the byte 0xe4 is not UTF-8: save the file as UTF-8"),
-        ("a: 1".encode("utf-16"), "line 1: the byte 0xff is not UTF-8: save the file as UTF-8"),
-        (b"a: \xed\xa0\x80", "line 1: the byte 0xed is not UTF-8: save the file as UTF-8"),
+        (
+            b"a: 1\nb: \xe4\n",
+            "line 2: the byte 0xe4 is not UTF-8: save the file as UTF-8",
+        ),
+        (
+            "a: 1".encode("utf-16"),
+            "line 1: the byte 0xff is not UTF-8: save the file as UTF-8",
+        ),
+        (
+            b"a: \xed\xa0\x80",
+            "line 1: the byte 0xed is not UTF-8: save the file as UTF-8",
+        ),
         (None, "line 1: the file can't be read: it is a directory"),
         (..., "line 1: the file can't be read: No such file or directory"),
     ],

@@ -28,7 +28,7 @@ class Nodes:
     """A cluster: a head without a core, and two nodes with one each."""
 
     def __init__(self):
-        from ray.cluster_utils import Cluster  # noqa: PLC0415 - a second to import, where it is
+        from ray.cluster_utils import Cluster  # a second to import, where it is
 
         self._cluster = Cluster()
         self._more = []
@@ -85,7 +85,7 @@ def nodes():
 @pytest.fixture(scope="session")
 def ray_engine(nodes, tmp_path_factory):
     """An engine on that cluster, connected once; reads the smallest files there."""
-    from pytest_evalmetrics.engines.ray_engine import RayEngine  # noqa: PLC0415 - of the extra
+    from pytest_evalmetrics.engines.ray_engine import RayEngine  # of the extra
 
     root = tmp_path_factory.mktemp("project")
     engine = RayEngine(nodes.address, root, always=True, size=5000)
@@ -169,7 +169,11 @@ def shown(outcome):
     tasks = [table.tasks[number] for number in table.task]
     numbers = {name: table.scores[name].tolist() for name in scored.names}
     read_as = range(len(table)) if table.read_as is None else table.read_as.tolist()
-    details = [(scored.requests(n), scored.reasons(n), scored.failed.get(n)) for n in read_as]
+    details = [
+        (scored.requests(n), scored.reasons(n), scored.failed.get(n)) for n in read_as
+    ]
     judges = [replace(judge, latency_s={}) for judge in evaluated.result.judges]
     result = replace(evaluated.result, judges=tuple(judges))
-    return re.sub(r" at 0x\w+", "", f"{result!r} {lines!r} {tasks!r} {numbers!r} {details!r}")
+    return re.sub(
+        r" at 0x\w+", "", f"{result!r} {lines!r} {tasks!r} {numbers!r} {details!r}"
+    )

@@ -19,10 +19,26 @@ A_RAY = NO_RAY.replace("None if", "object() if")
 @pytest.mark.parametrize(
     ("early", "options", "message"),
     [
-        (NO_RAY, ["--evalmetrics-engine", "ray"], "pip install 'pytest-evalmetrics[ray]'"),
-        (NO_RAY, ["-o", "evalmetrics_engine=ray"], "the engine ray needs Ray, which is not insta"),
-        (NO_RAY, ["-o", "evalmetrics_engine=spark"], "expected local, ray, or package.mod"),
-        (NO_RAY, ["--evalmetrics-ray-address", "x:1"], "needs --evalmetrics-engine ray"),
+        (
+            NO_RAY,
+            ["--evalmetrics-engine", "ray"],
+            "pip install 'pytest-evalmetrics[ray]'",
+        ),
+        (
+            NO_RAY,
+            ["-o", "evalmetrics_engine=ray"],
+            "the engine ray needs Ray, which is not insta",
+        ),
+        (
+            NO_RAY,
+            ["-o", "evalmetrics_engine=spark"],
+            "expected local, ray, or package.mod",
+        ),
+        (
+            NO_RAY,
+            ["--evalmetrics-ray-address", "x:1"],
+            "needs --evalmetrics-engine ray",
+        ),
         (
             A_RAY,
             ["-n", "2", "--evalmetrics-engine", "ray"],
@@ -66,7 +82,9 @@ def test_an_engine_of_ones_own_reads_and_scores(project):
     result.stdout.fnmatch_lines(["reads runs.jsonl"])
     assert (project.path / "closed").exists()
     result = project.run("--evalmetrics-engine", "mine:Engines")
-    result.stdout.fnmatch_lines(["*the engine 'mine:Engines' can't be found: * did you mean *"])
+    result.stdout.fnmatch_lines(
+        ["*the engine 'mine:Engines' can't be found: * did you mean *"]
+    )
 
 
 def test_ray_is_imported_by_nobody_but_its_own_module():
@@ -87,7 +105,7 @@ def test_ray_is_imported_by_nobody_but_its_own_module():
     ],
 )
 def test_errors_cross_processes_as_what_they_are(error):
-    import pickle  # noqa: PLC0415 - what is tested
+    import pickle  # what is tested
 
     copy = pickle.loads(pickle.dumps(error))  # noqa: S301 - our own
     assert type(copy) is type(error)

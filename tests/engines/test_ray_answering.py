@@ -48,7 +48,11 @@ def as_answer(row):
 
 def sums(count):
     return [
-        {"id": f"q{n}", "question": f"{MODES.get(n, '')}{n % 9} + 1", "answer": str(n % 9 + 1)}
+        {
+            "id": f"q{n}",
+            "question": f"{MODES.get(n, '')}{n % 9} + 1",
+            "answer": str(n % 9 + 1),
+        }
         for n in range(count)
     ]
 
@@ -90,7 +94,9 @@ def test_what_one_engine_was_answered_the_other_makes_the_same_of(both, model):
     failing, anew = 2 + 2 * 2, 2 + 2
     assert model.posts == 2 * paid == 2 * (2 * 21 * 2 + 2 + 2 + failing)
     assert there[0].result.failed_rows == here[0].result.failed_rows
-    kinds = {kind for failures in there[0].result.failed_rows for kind in failures.kinds}
+    kinds = {
+        kind for failures in there[0].result.failed_rows for kind in failures.kinds
+    }
     assert kinds == {"http-500", "refusal", "no-score"}
     # each has its own answers to equal questions, and seconds: each reads the other's journal
     assert shown(both.here(text, "there")) == shown(there)
@@ -101,13 +107,18 @@ def test_what_one_engine_was_answered_the_other_makes_the_same_of(both, model):
 
 
 def test_a_budget_of_requests_takes_the_same_rows(both, model):
-    text = online(model.url, "  budget: {requests: 7}\n  expect: {max_missing: 1}\n", samples=2)
+    text = online(
+        model.url, "  budget: {requests: 7}\n  expect: {max_missing: 1}\n", samples=2
+    )
     here, there = both.here(text), both.there(text)
     failed = [evaluated.row_scores.failed for evaluated, _ in (here, there)]
     assert failed[0] == failed[1]
     assert sorted(failed[0]) == [6, *range(7, 48)]
     (check,) = [c for c in there[0].result.checks if c.name == "budget"]
-    assert "7 requests was used up, and 41 of 48 rollouts were not asked for" in check.reason
+    assert (
+        "7 requests was used up, and 41 of 48 rollouts were not asked for"
+        in check.reason
+    )
 
 
 def test_a_budget_holds_across_workers_and_the_next_run_goes_on(both, model):

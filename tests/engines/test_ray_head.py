@@ -83,7 +83,9 @@ class Far:
 
     def start(self, *options):
         command = [sys.executable, "-m", "pytest", "-q", *options]
-        self.run = subprocess.Popen(command, cwd=self.folder, stdout=-1, stderr=-2, text=True)
+        self.run = subprocess.Popen(
+            command, cwd=self.folder, stdout=-1, stderr=-2, text=True
+        )
 
     def end(self):
         return self.run.communicate(timeout=120)[0]  # Ray itself says nothing of it
@@ -95,7 +97,9 @@ class Far:
             self.run.communicate()
 
     def read(self, name):
-        return json.loads((self.folder / "evalmetrics" / name).read_text(encoding="utf-8"))
+        return json.loads(
+            (self.folder / "evalmetrics" / name).read_text(encoding="utf-8")
+        )
 
 
 def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
@@ -114,7 +118,9 @@ def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
         for run in runs:
             address = ("--evalmetrics-ray-address", run.head.address)
             run.start("--evalmetrics-engine", "ray", *address)
-        while any(run.endpoint.posts < ANSWERED + 4 and run.run.poll() is None for run in runs):
+        while any(
+            run.endpoint.posts < ANSWERED + 4 and run.run.poll() is None for run in runs
+        ):
             time.sleep(0.05)
         storeless.lose(1)
         gone.lose(2)
@@ -132,4 +138,6 @@ def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
         for run in runs:
             text = run.end()
             assert run.run.returncode == 0, text
-            assert run.endpoint.posts == ROWS + 4  # only what was under way is paid again
+            assert (
+                run.endpoint.posts == ROWS + 4
+            )  # only what was under way is paid again

@@ -24,7 +24,11 @@ def some_rows(first, count):
             "level": "ab"[i % 2],
             "text": "word " * (i % 50),
             **({"late": i} if i > 600 else {}),
-            **({"odd": float("nan") if i % 200 < 100 else "text"} if i % 100 == 17 else {"odd": 1}),
+            **(
+                {"odd": float("nan") if i % 200 < 100 else "text"}
+                if i % 100 == 17
+                else {"odd": 1}
+            ),
         }
         for i in range(first, first + count)
     ]
@@ -36,8 +40,12 @@ def lines(rows, end="\n"):
 
 def written(folder):
     (folder / "a.jsonl").write_bytes(lines(some_rows(0, 500)))
-    (folder / "b.jsonl").write_bytes(b"\xef\xbb\xbf" + lines(some_rows(500, 400), "\r\n"))
-    (folder / "c.json.gz").write_bytes(gzip.compress(json.dumps(some_rows(900, 50)).encode()))
+    (folder / "b.jsonl").write_bytes(
+        b"\xef\xbb\xbf" + lines(some_rows(500, 400), "\r\n")
+    )
+    (folder / "c.json.gz").write_bytes(
+        gzip.compress(json.dumps(some_rows(900, 50)).encode())
+    )
     return RolloutsSpec(path=("*.json*",))
 
 
@@ -46,16 +54,21 @@ def test_the_cluster_reads_what_one_process_does(ray_engine, tmp_path):
     wanted = {"scores": ["reward"], "categories": ["level"]}
     alone = load(spec, tmp_path, **wanted)
     assert len(alone.notes) == 2
-    assert all_bits(load(spec, tmp_path, **wanted, reader=ray_engine.read)) == all_bits(alone)
+    assert all_bits(load(spec, tmp_path, **wanted, reader=ray_engine.read)) == all_bits(
+        alone
+    )
 
 
-def test_the_nodes_read_parts_of_what_lies_behind_urls(ray_engine, tmp_path, monkeypatch):
+def test_the_nodes_read_parts_of_what_lies_behind_urls(
+    ray_engine, tmp_path, monkeypatch
+):
     written(tmp_path)
     spec = RolloutsSpec(path=(f"{tmp_path.as_uri()}/*.json*",))
     alone = load(spec, tmp_path, scores=["reward"])
     monkeypatch.setattr(ray_engine, "_size", 25_000)
     monkeypatch.setattr(  # here nothing is copied any more
-        "pytest_evalmetrics.rollouts.remote._copy", lambda *_: pytest.fail("copied here")
+        "pytest_evalmetrics.rollouts.remote._copy",
+        lambda *_: pytest.fail("copied here"),
     )
     pieces = []
     read = ray_engine._read
@@ -70,11 +83,15 @@ def test_the_nodes_read_parts_of_what_lies_behind_urls(ray_engine, tmp_path, mon
     spans = [piece.file for piece in pieces if isinstance(piece.what, Source)]
     assert len(spans) > 4
     assert {*spans} == {0, 1}
-    assert [piece.file for piece in pieces if piece.file not in spans] == [2]  # it is compressed
+    assert [piece.file for piece in pieces if piece.file not in spans] == [
+        2
+    ]  # it is compressed
 
 
 def test_a_data_set_is_numbered_over_all_pieces(ray_engine, tmp_path):
-    (tmp_path / "d.jsonl").write_bytes(lines([{"score": i, "x": "y" * 90} for i in range(300)]))
+    (tmp_path / "d.jsonl").write_bytes(
+        lines([{"score": i, "x": "y" * 90} for i in range(300)])
+    )
     spec = DatasetSpec(path=("d.jsonl",))
     alone = load_dataset(spec, tmp_path, scores=["score"])
     table = load_dataset(spec, tmp_path, scores=["score"], reader=ray_engine.read)
@@ -97,7 +114,9 @@ def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
     good = lines(some_rows(0, 400))
     (tmp_path / "a.jsonl").write_bytes(good)
     more = b"" if what == "empty" else lines(some_rows(400, 300)) + BROKEN[what]
-    (tmp_path / "b.jsonl").write_bytes(more + (lines(some_rows(700, 200)) if more else b""))
+    (tmp_path / "b.jsonl").write_bytes(
+        more + (lines(some_rows(700, 200)) if more else b"")
+    )
     spec = RolloutsSpec(path=("*.jsonl",), fields=FieldMap())
     errors = []
     for reader in (None, ray_engine.read):
@@ -108,11 +127,15 @@ def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
     assert errors[0] == errors[1]
 
 
-def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_path, monkeypatch):
-    from pytest_evalmetrics.rollouts.table import TableBuilder  # noqa: PLC0415 - is looked into
+def test_a_node_that_is_gone_in_the_middle_costs_nothing(
+    nodes, ray_engine, tmp_path, monkeypatch
+):
+    from pytest_evalmetrics.rollouts.table import TableBuilder  # is looked into
 
     for number in range(4):
-        (tmp_path / f"{number}.jsonl").write_bytes(lines(some_rows(1000 * number, 1000)))
+        (tmp_path / f"{number}.jsonl").write_bytes(
+            lines(some_rows(1000 * number, 1000))
+        )
     spec = RolloutsSpec(path=("*.jsonl",))
     alone = load(spec, tmp_path, scores=["reward"])
     victim, pieces = nodes.add(), []
@@ -131,8 +154,8 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(nodes, ray_engine, tmp_
 
 
 def test_a_node_that_does_not_see_the_files_is_reported(tmp_path):
-    from pytest_evalmetrics.engines.ray_engine import read_piece  # noqa: PLC0415 - on a node
-    from pytest_evalmetrics.ext import Request  # noqa: PLC0415 - the same
+    from pytest_evalmetrics.engines.ray_engine import read_piece  # on a node
+    from pytest_evalmetrics.ext import Request  # the same
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
     problem = read_piece(source, None, Request(FieldMap()))

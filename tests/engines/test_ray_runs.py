@@ -73,7 +73,12 @@ class Far:
 
     def __init__(self, project, endpoint, model, address):
         self.path, self.endpoint, self.model = project.path, endpoint, model
-        self.options = ["--evalmetrics-engine", "ray", "--evalmetrics-ray-address", address]
+        self.options = [
+            "--evalmetrics-engine",
+            "ray",
+            "--evalmetrics-ray-address",
+            address,
+        ]
         project.write("pytest.ini", "[pytest]\npythonpath = .\n")
         project.write("conftest.py", CONFTEST)
         project.write("helpers/__init__.py", "")
@@ -85,7 +90,10 @@ class Far:
         )
         project.rows(
             "data.jsonl",
-            [{"id": n, "n": n, "score": n % 5 / 4, "output": "x" * (n % 45)} for n in range(ROWS)],
+            [
+                {"id": n, "n": n, "score": n % 5 / 4, "output": "x" * (n % 45)}
+                for n in range(ROWS)
+            ],
         )
         url, model = endpoint.url("/score?latency=0.1"), f"{model.url}?latency=0.1"
         project.write("a.bench.yaml", BENCH.format(url=url, model=model))
@@ -95,7 +103,14 @@ class Far:
         return self.endpoint.posts + self.model.posts
 
     def start(self, output, *options):
-        command = [sys.executable, "-m", "pytest", "-q", "--evalmetrics-output", f"{output}/"]
+        command = [
+            sys.executable,
+            "-m",
+            "pytest",
+            "-q",
+            "--evalmetrics-output",
+            f"{output}/",
+        ]
         return subprocess.Popen(
             [*command, *options],
             cwd=self.path,
@@ -117,18 +132,23 @@ class Far:
 
     def same(self, one, other):
         for name in FILES:
-            assert (self.path / one / name).read_bytes() == (self.path / other / name).read_bytes()
+            assert (self.path / one / name).read_bytes() == (
+                self.path / other / name
+            ).read_bytes()
 
     def alike(self, one, other):
         """Compare but for the seconds that answers took."""
         for name in FILES:
-            assert _untimed(self.path / one / name) == _untimed(self.path / other / name)
+            assert _untimed(self.path / one / name) == _untimed(
+                self.path / other / name
+            )
 
 
 def _untimed(path):
     text = path.read_text(encoding="utf-8")
     return [
-        _without(json.loads(t)) for t in (text.splitlines() if ".jsonl" in path.name else [text])
+        _without(json.loads(t))
+        for t in (text.splitlines() if ".jsonl" in path.name else [text])
     ]
 
 
@@ -165,7 +185,9 @@ def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(far, node
     text = far.end(run)
     assert "Traceback" not in text
     far.alike("here", "there")
-    assert far.posts == 2 * CALLS  # they are made by the run's own process, whoever is lost
+    assert (
+        far.posts == 2 * CALLS
+    )  # they are made by the run's own process, whoever is lost
 
     (far.path / "workers").unlink()
 
@@ -174,14 +196,18 @@ def test_a_node_that_is_gone_in_the_middle_loses_nothing_that_was_paid(far, node
     assert far.posts == 2 * CALLS
     far.same("there", "later")
 
-    written = [f for where in (far.path, nodes.folder) for f in where.rglob("*") if f.is_file()]
+    written = [
+        f for where in (far.path, nodes.folder) for f in where.rglob("*") if f.is_file()
+    ]
     assert any("worker" in file.name for file in written)  # its logs
     for file in written:
         assert SECRET.encode() not in file.read_bytes(), file
 
 
 def _entry(folder):
-    (entry,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))["benchmarks"]
+    (entry,) = json.loads((folder / "report.json").read_text(encoding="utf-8"))[
+        "benchmarks"
+    ]
     return entry
 
 

@@ -54,7 +54,9 @@ class Asking:
 
     async def score(self, row, calls):
         first = await calls.post(self.endpoint, {"score": 1}, kind="asking/1")
-        later = await calls.post(self.endpoint, {"score": row.index % 3}, kind="asking/1")
+        later = await calls.post(
+            self.endpoint, {"score": row.index % 3}, kind="asking/1"
+        )
         return float(first["result"]["score"] + later["result"]["score"])
 
 
@@ -145,7 +147,8 @@ def test_a_scorer_that_can_neither_be_sent_nor_imported_is_reported(both, monkey
     both.write([{"id": 1}])
     check = why(both.there(BENCH.format("[{type: 'far_and_nowhere:score'}]")))
     assert (
-        "the project's code can't be sent to the cluster: TypeError: cannot pickle" in check.reason
+        "the project's code can't be sent to the cluster: TypeError: cannot pickle"
+        in check.reason
     )
     assert "could not import it" in check.reason
     assert "No module named 'far_and_nowhere'" in check.reason
@@ -156,7 +159,9 @@ def test_workers_that_die_again_and_again_end_the_benchmark(both, monkeypatch):
     monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._DEATHS", 2)
     both.write([{"id": n} for n in range(9)])
     check = why(both.there(BENCH.format("[{type: far-deadly}]")))
-    assert "the Ray cluster lost the work again and again: The actor died" in check.reason
+    assert (
+        "the Ray cluster lost the work again and again: The actor died" in check.reason
+    )
     assert "--evalmetrics-engine local does without" in check.hint
 
 

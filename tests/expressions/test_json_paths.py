@@ -4,7 +4,13 @@ import pytest
 
 from pytest_evalmetrics.expressions import JsonPath
 
-ANSWER = {"result": {"score": 0.5, "none": None, "list": [{"k": "a", "v": 1}, {"k": "b", "v": 2}]}}
+ANSWER = {
+    "result": {
+        "score": 0.5,
+        "none": None,
+        "list": [{"k": "a", "v": 1}, {"k": "b", "v": 2}],
+    }
+}
 
 
 @pytest.mark.parametrize(
@@ -28,7 +34,9 @@ def test_the_first_match(query, match):
     assert JsonPath(query).first(ANSWER) == match
 
 
-@pytest.mark.parametrize("query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"])
+@pytest.mark.parametrize(
+    "query", ["result.score", "$.a[", "", "$.a b", "$.*.%", "$[?@.a ==]"]
+)
 def test_what_is_no_query(query):
     with pytest.raises(ValueError, match="is not JSONPath"):
         JsonPath(query)

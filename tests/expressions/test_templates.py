@@ -7,7 +7,14 @@ import pytest
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.expressions import compile_value, faults_of
 
-ITEM = {"want": 1, "lst": [1, 2], "d": {"a": 1}, "values": 5, "text": "7", "_ng_task_index": 3}
+ITEM = {
+    "want": 1,
+    "lst": [1, 2],
+    "d": {"a": 1},
+    "values": 5,
+    "text": "7",
+    "_ng_task_index": 3,
+}
 
 
 def render(value, item=None, *, body=False):
@@ -16,7 +23,9 @@ def render(value, item=None, *, body=False):
 
 
 def test_the_cases_of_the_nemo_sdk(acceptance):
-    cases = json.loads((acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8"))
+    cases = json.loads(
+        (acceptance / "nemo_sdk" / "cases.json").read_text(encoding="utf-8")
+    )
     assert len(cases["template"]) > 10
     for case in cases["template"]:
         if "error" not in case:
@@ -53,7 +62,10 @@ def test_the_cases_of_the_nemo_sdk(acceptance):
         ("{{ item._ng_task_index }}", 3),
         ("{{ range(2) | list }}", [0, 1]),
         ("{{ '<b>' | escape }}", "&lt;b&gt;"),
-        ({"k": ["{{ want }}", None, {"x": "{{ item }}"}]}, {"k": [1, None, {"x": ITEM}]}),
+        (
+            {"k": ["{{ want }}", None, {"x": "{{ item }}"}]},
+            {"k": [1, None, {"x": ITEM}]},
+        ),
         (5, 5),
     ],
 )
@@ -70,11 +82,20 @@ ATTACK = 'x", "reference": "x'
     ("body", "value"),
     [
         ('{"reference": "r", "a": "{{ item.x }}"}', {"reference": "r", "a": ATTACK}),
-        ('{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}', {"n": 1, "l": [ATTACK, 1]}),
+        (
+            '{"n": {{ item.n }}, "l": [{{ item.x }}, "{{ item.n }}"]}',
+            {"n": 1, "l": [ATTACK, 1]},
+        ),
         ('{"a": "is {{ item.x }}"}', {"a": f"is {ATTACK}"}),
-        ('{"a": "\\"{{ item.n }}\\" \\u00fc", "b": {{ item.l }}}', {"a": '"1" ü', "b": [1]}),
+        (
+            '{"a": "\\"{{ item.n }}\\" \\u00fc", "b": {{ item.l }}}',
+            {"a": '"1" ü', "b": [1]},
+        ),
         ("[{{ item.d | tojson }}]\n", [{"k": 1}]),
-        ({"deep": ["{{ item.d | tojson }}", "{{ item.x }}"]}, {"deep": [{"k": 1}, ATTACK]}),
+        (
+            {"deep": ["{{ item.d | tojson }}", "{{ item.x }}"]},
+            {"deep": [{"k": 1}, ATTACK]},
+        ),
         ({"a": "[{{ item.json }}]"}, {"a": "[1, 2]"}),
         ("{{ item.json }}", "1, 2"),
         ("{{ item.d }}", {"k": 1}),

@@ -36,7 +36,9 @@ def make_combined(before, after, /, combine=np.median, **changed):
         "name": "median",
         "value_baseline": float(combine(one)),
         "value_current": float(combine(other)),
-        "difference": lambda first, second: combine(both[first]) - combine(both[second]),
+        "difference": lambda first, second: (
+            combine(both[first]) - combine(both[second])
+        ),
         "reduce": lambda rewards: float(combine(rewards.values)),
     }
     return make_pair([[v] for v in one], [[v] for v in other], **(defaults | changed))
@@ -61,12 +63,19 @@ def run(seed, tasks, samples, loss=0.0):
 
 
 def rule(name="practical", **changed):
-    defaults = {"direction": "higher", "alpha": 0.01, "warn_alpha": 0.05, "max_drop": 0.01}
+    defaults = {
+        "direction": "higher",
+        "alpha": 0.01,
+        "warn_alpha": 0.05,
+        "max_drop": 0.01,
+    }
     return Rule(name=name, **(defaults | changed))
 
 
 def compared(pair, *, clusters=None, **changed):
-    return compare(Gated(replace(pair, clusters=clusters), rule(**changed), gate_id="g"))
+    return compare(
+        Gated(replace(pair, clusters=clusters), rule(**changed), gate_id="g")
+    )
 
 
 def checked(pair, wanted=None, *, min_coverage=0.9, benchmarks=1, **changed):
@@ -75,7 +84,9 @@ def checked(pair, wanted=None, *, min_coverage=0.9, benchmarks=1, **changed):
     pair = replace(pair, **{key: value for key, value in changed.items() if key in own})
     rest = {key: value for key, value in changed.items() if key not in own}
     gated = Gated(pair, wanted or rule(), gate_id="g", **rest)
-    (check,) = check_regression([gated], min_coverage=min_coverage, benchmarks=benchmarks)
+    (check,) = check_regression(
+        [gated], min_coverage=min_coverage, benchmarks=benchmarks
+    )
     return check
 
 

@@ -27,7 +27,10 @@ def test_where_lower_is_better_a_rise_is_damage():
 def test_clusters_are_what_is_independent():
     pair = run(4, 240, 4, loss=0.2)
     clusters = np.random.default_rng(0).integers(0, 30, 240)
-    comparison, wanted = compared(pair, clusters=clusters), mean_se(damages(pair), clusters)
+    comparison, wanted = (
+        compared(pair, clusters=clusters),
+        mean_se(damages(pair), clusters),
+    )
     drop, result = comparison.drop, comparison.result
     assert result.name == "clustered paired t"
     assert result.se == pytest.approx(wanted.se, rel=1e-12)
@@ -40,13 +43,17 @@ def test_clusters_are_what_is_independent():
 def every_sign(sums):
     """The mid-p of all signs of these differences."""
     seen = np.sum(sums)
-    totals = np.array([np.dot(signs, sums) for signs in product((1, -1), repeat=len(sums))])
+    totals = np.array(
+        [np.dot(signs, sums) for signs in product((1, -1), repeat=len(sums))]
+    )
     return np.mean(totals > seen + 1e-9) + np.mean(np.abs(totals - seen) < 1e-9) / 2
 
 
 def test_few_flips_of_several_rollouts_against_all_their_signs():
     baseline = [[1, 1, 1, 1]] * 8 + [[0, 0, 1, 1]] * 30
-    current = [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1]] + [[1, 1, 1, 1]] * 4
+    current = [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1]] + [
+        [1, 1, 1, 1]
+    ] * 4
     current += [[1, 0, 1, 1]] * 3 + [[0, 0, 1, 1]] * 27
     lattice = make_pair(baseline, current)
     roots = [[math.sqrt(p)] for p in (2, 3, 5, 7, 11, 13, 17)]
@@ -66,12 +73,16 @@ def test_with_unequal_rollouts_the_larger_of_two_p_values_counts():
     # 8 rollouts before, one after; a third of the tasks fails once
     comparison = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
     flips_p = oracle.binom(4, 0.5).pmf(4) / 2
-    assert comparison.p_rollouts == pytest.approx(9**-4 / 2, rel=1e-6)  # each the one of nine
+    assert comparison.p_rollouts == pytest.approx(
+        9**-4 / 2, rel=1e-6
+    )  # each the one of nine
     assert (comparison.result.p, comparison.result.name) == (
         pytest.approx(flips_p),
         "exact sign flip",
     )
-    both = compared(make_pair([[1] * 7 + [0]] * 30 + [[1] * 8] * 30, [[0]] * 9 + [[1]] * 51))
+    both = compared(
+        make_pair([[1] * 7 + [0]] * 30 + [[1] * 8] * 30, [[0]] * 9 + [[1]] * 51)
+    )
     assert both.result.p >= both.p_rollouts > 0
 
 
@@ -86,7 +97,9 @@ def test_unequal_rollouts_weigh_each_task_the_same():
 
 def test_a_single_task_is_judged_by_its_rollouts_and_a_single_cluster_not_at_all():
     one = compared(make_pair([[1, 1]], [[1, 0, 0]]))
-    exact = oracle.hypergeom(5, 3, 2)  # of 5 rollouts 3 passed; the baseline has 2 of them
+    exact = oracle.hypergeom(
+        5, 3, 2
+    )  # of 5 rollouts 3 passed; the baseline has 2 of them
     assert one.result.p == pytest.approx(exact.sf(1))
     assert one.blind == "1 task: no drop of any size can reach p < 0.01; 7 are needed"
     clusters = np.zeros(40, dtype=int)

@@ -14,13 +14,20 @@ from pytest_evalmetrics.gates.comparison import Comparison
 from pytest_evalmetrics.gates.decisions import decide
 from pytest_evalmetrics.results import Interval
 
-PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
+PASS, WARN, FAIL, INCONCLUSIVE = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+)
 UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01  # the end of a drop of 0.05 of 100 tasks
 
 
 def comparison(drop=0.05, *, baseline=0.7, se=0.01, **changed):
     """A comparison of 100 tasks with these numbers."""
-    pair = make_pair([[0.5]], [[0.5]], value_baseline=baseline, value_current=baseline - drop)
+    pair = make_pair(
+        [[0.5]], [[0.5]], value_baseline=baseline, value_current=baseline - drop
+    )
     result = compared(pair).result
     baseline_value = {
         "gated": Gated(pair, rule()),
@@ -78,7 +85,10 @@ def test_noninferior_where_nothing_differs_rests_on_the_flips_that_may_be_unseen
     unseen = 1 - 0.01 ** (1 / 200)
     pair = make_pair([[1.0]] * 200, [[1.0]] * 200)
     assert checked(pair, rule("noninferior", max_drop=unseen + 1e-6)).verdict is PASS
-    assert checked(pair, rule("noninferior", max_drop=unseen - 1e-6)).verdict is INCONCLUSIVE
+    assert (
+        checked(pair, rule("noninferior", max_drop=unseen - 1e-6)).verdict
+        is INCONCLUSIVE
+    )
     one = make_pair([[1.0, 1.0]], [[1.0]])
     assert checked(one, rule("noninferior", max_drop=0.5)).verdict is INCONCLUSIVE
 
@@ -89,12 +99,19 @@ def test_noninferior_where_few_tasks_differ_is_not_as_sure_as_t(worse, better):
     upper = oracle.beta.ppf(0.99, worse + 1, 100 - worse) - better / 100
     pair = flips(worse, better, 100 - worse - better)
     assert checked(pair, rule("noninferior", max_drop=upper + 1e-6)).verdict is PASS
-    assert checked(pair, rule("noninferior", max_drop=upper - 1e-6)).verdict is INCONCLUSIVE
+    assert (
+        checked(pair, rule("noninferior", max_drop=upper - 1e-6)).verdict
+        is INCONCLUSIVE
+    )
 
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.tuples(st.floats(-1000, 1000), st.floats(-1000, 1000)), min_size=1, max_size=30),
+    st.lists(
+        st.tuples(st.floats(-1000, 1000), st.floats(-1000, 1000)),
+        min_size=1,
+        max_size=30,
+    ),
     st.floats(0, 0.9),
     st.sampled_from(["higher", "lower"]),
 )
@@ -106,7 +123,9 @@ def test_relative_is_a_share_of_the_size_of_the_baseline(tasks, share, direction
     if abs(beyond) < 1e-6:
         return
     wanted = rule("relative", direction=direction, max_drop=share)
-    assert (checked(make_pair(baseline, current), wanted).verdict is FAIL) == (beyond > 0)
+    assert (checked(make_pair(baseline, current), wanted).verdict is FAIL) == (
+        beyond > 0
+    )
 
 
 def test_relative_to_a_baseline_of_0_is_any_drop_at_all():
@@ -122,11 +141,22 @@ def test_require_mde_makes_a_pass_that_means_nothing_red():
             wanted = rule(name, require_mde=mde)
             decision = decide(comparison(0.0, se=0.02), wanted, 0.5)  # sees 0.064
             assert decision.verdict is verdict
-    assert decide(comparison(se=0.02), rule(require_mde=0.06), 0.02).verdict is INCONCLUSIVE
-    assert decide(comparison(0.0, mde=math.nan), rule(require_mde=0.5), 0.5).verdict is INCONCLUSIVE
+    assert (
+        decide(comparison(se=0.02), rule(require_mde=0.06), 0.02).verdict
+        is INCONCLUSIVE
+    )
+    assert (
+        decide(comparison(0.0, mde=math.nan), rule(require_mde=0.5), 0.5).verdict
+        is INCONCLUSIVE
+    )
     # it never hides a regression
-    assert decide(comparison(0.3, se=0.05), rule(require_mde=0.01), 0.001).verdict is FAIL
-    assert checked(make_pair([[0.9]] * 200, [[0.6]] * 200), rule(require_mde=0.01)).verdict is FAIL
+    assert (
+        decide(comparison(0.3, se=0.05), rule(require_mde=0.01), 0.001).verdict is FAIL
+    )
+    assert (
+        checked(make_pair([[0.9]] * 200, [[0.6]] * 200), rule(require_mde=0.01)).verdict
+        is FAIL
+    )
     # where nothing differs, 1 - .01^(1/200) = 0.0228 may go unseen
     alike = make_pair([[1.0]] * 200, [[1.0]] * 200)
     assert checked(alike, rule(require_mde=0.03)).verdict is PASS
@@ -136,7 +166,12 @@ def test_require_mde_makes_a_pass_that_means_nothing_red():
 
 
 def test_a_rule_is_described_in_words():
-    rules = [rule("exact"), rule("absolute"), rule("relative", max_drop=0.1), rule("statistical")]
+    rules = [
+        rule("exact"),
+        rule("absolute"),
+        rule("relative", max_drop=0.1),
+        rule("statistical"),
+    ]
     assert [str(each) for each in (*rules, rule(), rule("noninferior"))] == [
         "no drop (exact)",
         "drop <= 0.01 (absolute)",
@@ -150,7 +185,9 @@ def test_a_rule_is_described_in_words():
 def test_small_units_are_judged_by_their_own_size():
     cost = make_pair([[2e-7]] * 30, [[3e-7]] * 30)
     for name in ("exact", "practical"):
-        assert checked(cost, rule(name, direction="lower", max_drop=0.0)).verdict is FAIL
+        assert (
+            checked(cost, rule(name, direction="lower", max_drop=0.0)).verdict is FAIL
+        )
     size = make_pair([[1e9 + 0.25]] * 3, [[1e9]] * 3)
     assert checked(size, rule("exact")).verdict is PASS  # a billionth of it
 
@@ -190,7 +227,9 @@ def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
         (None, rule("exact"), INCONCLUSIVE, "the baseline has no any_pass"),
     ],
 )
-def test_a_hooks_number_is_judged_by_rules_without_a_test(baseline_value, wanted, verdict, reason):
+def test_a_hooks_number_is_judged_by_rules_without_a_test(
+    baseline_value, wanted, verdict, reason
+):
     estimate = Estimate("any_pass", 0.7, 10, 40, by_hook=True)
     check = check_value(estimate, baseline_value, wanted, agent="", line=3)
     assert check.verdict is verdict
@@ -217,7 +256,9 @@ def test_noninferior_to_a_history_is_judged_by_the_interval(
     baseline_value, interval, max_drop, direction, verdict
 ):
     interval = interval and Interval(*interval, 0.95, "t")
-    estimate = Estimate("pass@1", 0.7, 10, 40, interval, "" if interval else "too few tasks")
+    estimate = Estimate(
+        "pass@1", 0.7, 10, 40, interval, "" if interval else "too few tasks"
+    )
     wanted = rule("noninferior", max_drop=max_drop, direction=direction)
     check = check_value(
         estimate, baseline_value, wanted, agent="", line=3, against="the best of 7 runs"

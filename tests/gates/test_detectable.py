@@ -20,7 +20,9 @@ def test_the_detectable_drop_of_continuous_rewards_is_that_of_a_t_test():
 def test_where_no_task_moved_others_may_by_as_much_as_rewards_range():
     scores = [[value] for value in (0, 2, 3, 5, 9, 9, 4, 1, 2, 7)]
     pair = make_pair(scores, scores, bounded=False)
-    unseen = 1 - 0.01 ** (1 / 10)  # the share of tasks that ten unmoved ones leave possible
+    unseen = 1 - 0.01 ** (
+        1 / 10
+    )  # the share of tasks that ten unmoved ones leave possible
     check = checked(pair, rule("noninferior", max_drop=0.5))
     assert f"may be as large as {unseen * 9:.3g}" in check.reason
     assert checked(pair, rule("noninferior", max_drop=3.4)).verdict == "PASS"
@@ -28,7 +30,10 @@ def test_where_no_task_moved_others_may_by_as_much_as_rewards_range():
 
 def test_the_worst_task_is_corrected_for_the_tasks_that_could_be_as_significant():
     broken, sound, constant = [[1] * 4, [0] * 4], [[1, 1, 1, 0]] * 2, [[1] * 4] * 2
-    fewer = [[1, 1, 0], [1, 1, 1, 0]]  # at best 1 / C(7, 3), twice the p of the broken task
+    fewer = [
+        [1, 1, 0],
+        [1, 1, 1, 0],
+    ]  # at best 1 / C(7, 3), twice the p of the broken task
     tasks = [broken, sound, sound, fewer, constant]
     pair = make_pair(
         *([task[side] for task in tasks] for side in (0, 1)), name="worst_task", extreme="lowest",
@@ -50,14 +55,23 @@ def test_swapped_sides_of_clusters_against_all_swaps(clusters):
         swap = np.array(choice)[clusters]
         sides = np.where(swap, after, before), np.where(swap, before, after)
         # swaps of the same drop are ranked by the mean's
-        drops.append([round(f(sides[0]) - f(sides[1]), 9) for f in (np.median, np.mean)])
+        drops.append(
+            [round(f(sides[0]) - f(sides[1]), 9) for f in (np.median, np.mean)]
+        )
     mid_p = (sum(d > drops[0] for d in drops) + 0.5 * drops.count(drops[0])) / 2**units
     check = checked(make_combined(before, after), clusters=clusters)
     evidence = [check.evidence[key] for key in ("test", "units", "draws", "p")]
-    assert evidence == ["swapped sides", units, 2**units, pytest.approx(mid_p, rel=1e-9)]
+    assert evidence == [
+        "swapped sides",
+        units,
+        2**units,
+        pytest.approx(mid_p, rel=1e-9),
+    ]
     # swaps spread a drop of 0, and what was seen of it is no part of that
     drop, medians = drops[0][0], np.array(drops)[:, 0]
-    half = oracle.t.ppf(0.975, units - 1) * np.sqrt((medians**2).mean() - drop**2 / units)
+    half = oracle.t.ppf(0.975, units - 1) * np.sqrt(
+        (medians**2).mean() - drop**2 / units
+    )
     ends = [check.evidence[key] for key in ("drop_low", "drop_high")]
     assert ends == pytest.approx([drop - half, drop + half], rel=1e-5)
 
@@ -71,12 +85,18 @@ def relabelled(before, after, reduce):
         choices = combinations(range(len(rollouts)), len(one))
         ways.append(
             [
-                ([rollouts[i] for i in c], [r for i, r in enumerate(rollouts) if i not in c])
+                (
+                    [rollouts[i] for i in c],
+                    [r for i, r in enumerate(rollouts) if i not in c],
+                )
                 for c in choices
             ]
         )
     drops = np.array(
-        [reduce([a for a, _ in way]) - reduce([b for _, b in way]) for way in product(*ways)]
+        [
+            reduce([a for a, _ in way]) - reduce([b for _, b in way])
+            for way in product(*ways)
+        ]
     )
     return np.mean(drops >= seen - 1e-9)
 

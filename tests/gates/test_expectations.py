@@ -13,12 +13,16 @@ def judged(project):
         lines = ["benchmarks:"]
         for number, (rewards, keys) in enumerate(cases):
             project.rollouts(rewards, f"case{number:02}.jsonl")
-            lines.append(f"- {{name: case{number:02}, rollouts: case{number:02}.jsonl, {keys}}}")
+            lines.append(
+                f"- {{name: case{number:02}, rollouts: case{number:02}.jsonl, {keys}}}"
+            )
         project.write("all.bench.yaml", "\n".join(lines))
         project.run()
         entries = project.report()["benchmarks"]
         assert len(entries) == len(cases)
-        return [{check["name"]: check for check in entry["checks"]} for entry in entries]
+        return [
+            {check["name"]: check for check in entry["checks"]} for entry in entries
+        ]
 
     return judge
 
@@ -29,25 +33,73 @@ NO_REWARD = "one rollout has no finite reward (task 0)*"
 FEWER = "12 of 14 tasks have fewer than 2 rollouts: task 2 has 1 of 2, * and 2 more"
 COMPLETENESS = [
     # check, rewards, keys, verdict, reason
-    ("tasks", THREE, "expect: {tasks: 10}", "FAIL", "7 of 10 tasks are missing: 3 were found"),
+    (
+        "tasks",
+        THREE,
+        "expect: {tasks: 10}",
+        "FAIL",
+        "7 of 10 tasks are missing: 3 were found",
+    ),
     ("tasks", THREE, "expect: {tasks: 3}", "PASS", ""),
     ("tasks", THREE, "expect: {tasks: '>= 4'}", "FAIL", "*"),
     ("tasks", THREE, "expect: {tasks: 1}", "FAIL", "*2 too many*"),
     ("rollouts", TWO_AND_ONE, "num_samples: 2", "FAIL", "*"),
-    ("rollouts", TWO_AND_ONE, "num_samples: 1", "FAIL", "*more than 1 rollout: task 0 has 2"),
+    (
+        "rollouts",
+        TWO_AND_ONE,
+        "num_samples: 1",
+        "FAIL",
+        "*more than 1 rollout: task 0 has 2",
+    ),
     ("rollouts", TWO_AND_ONE, "expect: {rollouts: any}", None, ""),
     ("rollouts", TWO_AND_ONE, "expect: {rollouts: '>= 2'}", "FAIL", "*"),
-    ("rollouts", TWO_AND_ONE, "num_samples: 2, expect: {max_missing: 25%}", "PASS", "*"),
-    ("rollouts", TWO_AND_ONE, "num_samples: 2, expect: {max_missing: 24%}", "FAIL", "*"),
+    (
+        "rollouts",
+        TWO_AND_ONE,
+        "num_samples: 2, expect: {max_missing: 25%}",
+        "PASS",
+        "*",
+    ),
+    (
+        "rollouts",
+        TWO_AND_ONE,
+        "num_samples: 2, expect: {max_missing: 24%}",
+        "FAIL",
+        "*",
+    ),
     ("rollouts", LATER_FEWER, "num_samples: 2", "FAIL", FEWER),
-    ("missing", ONE_OF_20, "expect: {missing_reward: error, max_missing: 50%}", "FAIL", NO_REWARD),
+    (
+        "missing",
+        ONE_OF_20,
+        "expect: {missing_reward: error, max_missing: 50%}",
+        "FAIL",
+        NO_REWARD,
+    ),
     ("missing", ONE_OF_20, "expect: {missing_reward: exclude}", "PASS", NO_REWARD),
-    ("missing", ONE_OF_20, "expect: {missing_reward: exclude, max_missing: 4%}", "FAIL", NO_REWARD),
+    (
+        "missing",
+        ONE_OF_20,
+        "expect: {missing_reward: exclude, max_missing: 4%}",
+        "FAIL",
+        NO_REWARD,
+    ),
     ("missing", ONE_OF_20, "expect: {max_missing: 5%}", "PASS", NO_REWARD),
     ("missing", ONE_OF_20, "expect: {missing_reward: 0.0}", "PASS", NO_REWARD),
-    ("missing", ONE_OF_20, "expect: {missing_reward: 0.0, max_missing: 4%}", "FAIL", NO_REWARD),
+    (
+        "missing",
+        ONE_OF_20,
+        "expect: {missing_reward: 0.0, max_missing: 4%}",
+        "FAIL",
+        NO_REWARD,
+    ),
     # an absent one has no reward to fill in
-    ("missing", TWO_AND_ONE, "num_samples: 2, expect: {missing_reward: 0.0}", "FAIL", "*"),
+    (
+        "missing",
+        TWO_AND_ONE,
+        "num_samples: 2, expect: {missing_reward: 0.0}",
+        "FAIL",
+        "*",
+    ),
     (
         "missing",
         TWO_OF_39,
@@ -67,7 +119,9 @@ COMPLETENESS = [
 
 def test_completeness(judged):
     checks = judged(*(case[1:3] for case in COMPLETENESS))
-    for (name, *case, verdict, reason), of_case in zip(COMPLETENESS, checks, strict=True):
+    for (name, *case, verdict, reason), of_case in zip(
+        COMPLETENESS, checks, strict=True
+    ):
         check = of_case.get(name, {"verdict": None, "reason": ""})
         assert check["verdict"] == verdict, case
         assert fnmatchcase(check["reason"], reason), case
@@ -97,9 +151,15 @@ def test_a_value_against_its_bounds(judged):
         ("upper", 0.944, "FAIL"),
     ]
     checks = judged(
-        *(([[mean]], f"thresholds: {{mean_reward: {bounds}}}") for mean, bounds, _ in cases),
         *(
-            ([[1]] * 8 + [[0]] * 2, f"thresholds: {{pass@1: {{min: {low}, bound: {end}}}}}")
+            ([[mean]], f"thresholds: {{mean_reward: {bounds}}}")
+            for mean, bounds, _ in cases
+        ),
+        *(
+            (
+                [[1]] * 8 + [[0]] * 2,
+                f"thresholds: {{pass@1: {{min: {low}, bound: {end}}}}}",
+            )
             for end, low, _ in ends
         ),
     )
@@ -107,15 +167,22 @@ def test_a_value_against_its_bounds(judged):
     for case, check in zip(cases, means, strict=True):
         assert (check["value"], check["verdict"]) == (case[0], case[2]), case
         assert bool(check["reason"]) == (case[2] != "PASS"), case
-    assert means[2]["reason"] == "mean_reward is 0.699999998, below 0.7"  # it is not rounded
-    assert means[-1]["reason"].startswith("mean_reward has no interval: a single task says")
+    assert (
+        means[2]["reason"] == "mean_reward is 0.699999998, below 0.7"
+    )  # it is not rounded
+    assert means[-1]["reason"].startswith(
+        "mean_reward has no interval: a single task says"
+    )
     assert means[-1]["hint"]
     wilson = {"lower": 0.4901625, "upper": 0.9433178}  # as statsmodels computes them
     for (end, low, verdict), each in zip(ends, checks[len(cases) :], strict=True):
         check = each["pass@1"]
         assert (check["verdict"], check["bound"]) == (verdict, f"{end} end >= {low}")
         assert check["value"] == pytest.approx(wilson[end], abs=1e-7)
-        assert check["reason"].startswith(f"the {end} end of pass@1 is 0.") or verdict == "PASS"
+        assert (
+            check["reason"].startswith(f"the {end} end of pass@1 is 0.")
+            or verdict == "PASS"
+        )
 
 
 # -- thresholds on other scores than the reward ------------------------------------------------
@@ -135,7 +202,9 @@ def write_rows(project, reporting, *, name="runs.jsonl"):
 
 def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
     write_rows(project, 4)
-    project.bench("thresholds: {mean/output_tokens: '<= 2000', pass@1/output_tokens: '>= 0.1'}")
+    project.bench(
+        "thresholds: {mean/output_tokens: '<= 2000', pass@1/output_tokens: '>= 0.1'}"
+    )
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
@@ -146,7 +215,9 @@ def test_a_threshold_on_a_few_of_the_rollouts_is_red(project):
         ]
     )
     assert result.stdout.str().count("have no finite output_tokens, 98 %: mean") == 1
-    project.bench("metrics: [pass@1, mean/output_tokens]\nthresholds: {pass@1: '>= 0.5'}")
+    project.bench(
+        "metrics: [pass@1, mean/output_tokens]\nthresholds: {pass@1: '>= 0.5'}"
+    )
     ungated = project.run("-v")
     ungated.assert_outcomes(passed=1)
     ungated.stdout.fnmatch_lines(
@@ -177,7 +248,10 @@ def test_expect_limits_how_many_rows_may_lack_a_score(project):
 
 def test_a_metric_of_several_scores_and_one_of_a_part(project):
     tokens = {"input_tokens": 1, "output_tokens": 2}
-    rows = [{"_ng_task_index": i // 4, "reward": 1, "kind": "hard"} | tokens for i in range(40)]
+    rows = [
+        {"_ng_task_index": i // 4, "reward": 1, "kind": "hard"} | tokens
+        for i in range(40)
+    ]
     for easy, lacking in zip(rows[::4], rows[3::4], strict=True):
         easy["kind"] = "easy"
         del lacking["input_tokens"], lacking["output_tokens"]

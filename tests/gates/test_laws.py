@@ -12,7 +12,12 @@ from scipy import stats as oracle
 
 from pytest_evalmetrics.ext import Verdict
 
-PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
+PASS, WARN, FAIL, INCONCLUSIVE = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+)
 SEVERITY = {PASS: 0, WARN: 1, INCONCLUSIVE: 2, FAIL: 3}
 
 
@@ -46,10 +51,18 @@ def test_verdicts_follow_the_loss(drawn, part, clustered):
     # a larger loss is never judged more mildly; nor is a total collapse, among rewards of 0 and 1
     kept = [int(m * (1 - share) * after) for m, share in zip(means, lost, strict=True)]
     for less, more in (
-        (run_of(rewards, after, [part * s for s in lost]), run_of(rewards, after, lost)),
-        ([[1.0] * k + [0.0] * (after - k) for k in kept], [[0.0] * after for _ in rewards]),
+        (
+            run_of(rewards, after, [part * s for s in lost]),
+            run_of(rewards, after, lost),
+        ),
+        (
+            [[1.0] * k + [0.0] * (after - k) for k in kept],
+            [[0.0] * after for _ in rewards],
+        ),
     ):
-        milder, harder = (checked(make_pair(rewards, run)).verdict for run in (less, more))
+        milder, harder = (
+            checked(make_pair(rewards, run)).verdict for run in (less, more)
+        )
         assert SEVERITY[harder] >= SEVERITY[milder]
 
 
@@ -82,7 +95,9 @@ def test_a_blind_gate_without_a_drop_passes_with_a_note():
     check = checked(make_pair([[1.0, 0.0]] * 3, [[1.0, 0.0]] * 3))
     assert check.verdict is PASS
     assert "this gate is blind: 3 tasks: no drop of any size" in check.reason
-    assert checked(make_pair([[0.5]] * 3, [[0.495]] * 3)).verdict is PASS  # under max_drop
+    assert (
+        checked(make_pair([[0.5]] * 3, [[0.495]] * 3)).verdict is PASS
+    )  # under max_drop
     strict = checked(make_pair([[1.0]] * 8, [[1.0]] * 8), rule(alpha=0.001))
     assert "10 are needed" in strict.reason
 
@@ -120,13 +135,17 @@ def test_a_broken_task_fails_the_worst_task_where_its_rollouts_prove_it():
     assert "a task has too few rollouts" in single.reason
 
 
-@pytest.mark.parametrize(("tasks", "before", "after"), [(60, 8, 4), (60, 1, 1), (5, 8, 4)])
+@pytest.mark.parametrize(
+    ("tasks", "before", "after"), [(60, 8, 4), (60, 1, 1), (5, 8, 4)]
+)
 def test_a_collapse_of_all_tasks_fails_the_worst_task(tasks, before, after):
     check = checked(worst_task([[1.0] * before] * tasks, [[0.0] * after] * tasks))
     assert check.verdict is FAIL
     # each task's rollouts fall like that in one of so many ways to deal them out
     alone = 1 / math.comb(before + after, before)
-    assert check.evidence["p"] == pytest.approx(oracle.binom(tasks, alone).sf(tasks - 1), rel=1e-9)
+    assert check.evidence["p"] == pytest.approx(
+        oracle.binom(tasks, alone).sf(tasks - 1), rel=1e-9
+    )
 
 
 def test_a_task_that_is_worse_but_not_the_worst_explains_nothing():
@@ -143,14 +162,18 @@ def test_the_worst_of_tasks_that_did_not_change_seldom_fails():
     red = 0
     for _ in range(200):
         chance = rng.uniform(0.3, 1, (30, 1))
-        sides = [(rng.random((30, 8)) < chance).astype(float).tolist() for _ in range(2)]
+        sides = [
+            (rng.random((30, 8)) < chance).astype(float).tolist() for _ in range(2)
+        ]
         red += checked(worst_task(*sides)).verdict is FAIL
     assert red <= oracle.binom(200, 0.01).ppf(0.999)
 
 
 def test_a_run_of_many_benchmarks_shares_its_level():
     for benchmarks, verdict in ((1, FAIL), (50, WARN)):
-        assert checked(flips(9, 1, 100), benchmarks=benchmarks).verdict is verdict  # mid-p 0.0059
+        assert (
+            checked(flips(9, 1, 100), benchmarks=benchmarks).verdict is verdict
+        )  # mid-p 0.0059
     assert checked(flips(30, 1, 100), benchmarks=50).verdict is FAIL
     # eight tasks can't be surer than 1 / 256
     few = checked(make_pair([[1.0]] * 8, [[0.0]] * 8), benchmarks=50)
@@ -181,7 +204,9 @@ def test_rollouts_of_one_task_are_no_independent_observations():
 def test_a_drop_is_in_points_never_in_standard_deviations():
     rng = np.random.default_rng(0)
     before = rng.normal(100, 0.001, 200)
-    pair = make_pair([[v] for v in before], [[v - 0.002] for v in before], bounded=False)
+    pair = make_pair(
+        [[v] for v in before], [[v - 0.002] for v in before], bounded=False
+    )
     assert checked(pair, rule(max_drop=0.01)).verdict is PASS
 
 

@@ -63,7 +63,9 @@ def test_it_decides_from_the_change_with_its_options(project, run):
     ]
     for check in gated:
         assert check["evidence"]["rule"] == "steps"
-        assert "p is 0.031" in check["reason"]  # 4 of 4 worse by sign flips, mid-p: .5 ** 5
+        assert (
+            "p is 0.031" in check["reason"]
+        )  # 4 of 4 worse by sign flips, mid-p: .5 ** 5
 
 
 def test_one_that_does_not_work_fails_the_benchmark(run):
@@ -77,7 +79,9 @@ def test_one_that_does_not_work_fails_the_benchmark(run):
     }
     result = run(*messages)
     result.assert_outcomes(failed=len(messages))
-    result.stdout.fnmatch_lines_random([*messages.values(), "  -> check its options under rule:"])
+    result.stdout.fnmatch_lines_random(
+        [*messages.values(), "  -> check its options under rule:"]
+    )
     result.stdout.no_fnmatch_line("*was not evaluated*")
     result.stdout.no_fnmatch_line("*Traceback*")
 

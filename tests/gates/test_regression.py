@@ -8,7 +8,12 @@ from statsmodels.stats.multitest import multipletests
 
 from pytest_evalmetrics.ext import Verdict
 
-PASS, WARN, FAIL, INCONCLUSIVE = (Verdict.PASS, Verdict.WARN, Verdict.FAIL, Verdict.INCONCLUSIVE)
+PASS, WARN, FAIL, INCONCLUSIVE = (
+    Verdict.PASS,
+    Verdict.WARN,
+    Verdict.FAIL,
+    Verdict.INCONCLUSIVE,
+)
 RULES = ("exact", "absolute", "relative", "statistical", "practical")
 
 
@@ -17,27 +22,42 @@ def test_p_values_of_metrics_that_share_nothing_are_adjusted_as_holm_sidak_does(
     checks = several(pairs)
     raw = [c.evidence["p"] for c in checks]
     expected = multipletests(raw, method="holm-sidak")[1]
-    assert [c.evidence["p_adjusted"] for c in checks] == pytest.approx(expected, rel=0.1)
+    assert [c.evidence["p_adjusted"] for c in checks] == pytest.approx(
+        expected, rel=0.1
+    )
     assert len(set(raw)) == 5
     agents = several(pairs, ids=[pair.name for pair in pairs])
-    assert [c.evidence["p_adjusted"] for c in agents] == pytest.approx(expected, rel=1e-9)
+    assert [c.evidence["p_adjusted"] for c in agents] == pytest.approx(
+        expected, rel=1e-9
+    )
 
 
-@pytest.mark.parametrize(("tasks", "loss"), [(200, 0.1), (1_100, 0.03)])  # these in blocks
+@pytest.mark.parametrize(
+    ("tasks", "loss"), [(200, 0.1), (1_100, 0.03)]
+)  # these in blocks
 def test_a_metric_that_is_nearly_another_costs_little(tasks, loss):
     pair, near = (run(1, tasks, 4, loss=loss) for _ in range(2))
     near.current[:3] = near.baseline[:3]
-    one, _, again = several([pair, replace(near, name="near"), replace(pair, name="again")])
+    one, _, again = several(
+        [pair, replace(near, name="near"), replace(pair, name="again")]
+    )
     assert one.evidence["p"] <= one.evidence["p_adjusted"] < 1.5 * one.evidence["p"]
-    assert again.evidence["p_adjusted"] == one.evidence["p_adjusted"]  # and a synonym nothing
+    assert (
+        again.evidence["p_adjusted"] == one.evidence["p_adjusted"]
+    )  # and a synonym nothing
 
 
 def test_the_metrics_that_are_tested_share_the_level():
     regression = flips(9, 1, 100)  # mid-p 0.0059
     shared, _ = several([regression, flips(10, 10, 90)])
     assert shared.verdict is WARN
-    assert shared.evidence["p_adjusted"] == pytest.approx(2 * shared.evidence["p"], rel=0.05)
-    others = [rule(name, max_drop=0.5) for name in ("exact", "absolute", "relative", "noninferior")]
+    assert shared.evidence["p_adjusted"] == pytest.approx(
+        2 * shared.evidence["p"], rel=0.05
+    )
+    others = [
+        rule(name, max_drop=0.5)
+        for name in ("exact", "absolute", "relative", "noninferior")
+    ]
     check, *rest = several([regression] + [flips(1, 1, 100)] * 4, [rule(), *others])
     assert check.verdict is FAIL
     assert all(c.evidence["p_adjusted"] == c.evidence["p"] for c in (check, *rest))
@@ -66,7 +86,9 @@ def test_nothing_in_common_is_no_pass():
     assert (check.evidence["why"], check.value) == ("no_pairs", None)
     assert "the run and its baseline have no task in common" in check.reason
     for name in (*RULES, "noninferior"):
-        assert checked(make_pair([], []), rule(name), removed=(1,)).verdict is INCONCLUSIVE
+        assert (
+            checked(make_pair([], []), rule(name), removed=(1,)).verdict is INCONCLUSIVE
+        )
 
 
 def test_tasks_that_are_not_compared_are_listed():
@@ -126,7 +148,9 @@ def test_identical_runs_never_fail():
         pair = make_pair(rewards, rewards)
         clusters = rng.integers(0, 9, n) if seed % 3 == 0 else None
         pairs = [pair] * 5 + [make_combined(pair.baseline, pair.baseline)]
-        checks = several(pairs, [rule(name) for name in (*RULES, "practical")], clusters=clusters)
+        checks = several(
+            pairs, [rule(name) for name in (*RULES, "practical")], clusters=clusters
+        )
         assert {check.verdict for check in checks} == {PASS}
 
 
@@ -138,7 +162,13 @@ def test_a_drop_that_is_no_number_is_never_a_pass():
 
 
 def test_the_ten_worst_tasks_with_their_rewards_before_and_after():
-    current = [[1.0, 1.0], *([[1.0, 0.0]] * 14), [0.0, 0.0], *([[1.0, 1.0]] * 13), [0.0, 0.0]]
+    current = [
+        [1.0, 1.0],
+        *([[1.0, 0.0]] * 14),
+        [0.0, 0.0],
+        *([[1.0, 1.0]] * 13),
+        [0.0, 0.0],
+    ]
     evidence = checked(make_pair([[1.0, 1.0]] * 30, current)).evidence
     assert evidence["worse"] == 16
     worst = evidence["worst_tasks"]
@@ -153,7 +183,12 @@ def test_zero_flips_have_a_bound_and_no_interval_of_no_width(tasks):
     unseen = 1 - 0.01 ** (1 / tasks)
     assert check.evidence["unseen_flips"] == pytest.approx(unseen)
     assert (check.evidence["p"], check.evidence["drop"]) == (1, 0)
-    assert [check.evidence[key] for key in ("drop_low", "drop_high", "mde")] == [None] * 3
-    assert f"no task differs: up to {100 * unseen:.2g} % of them may flip unseen" in check.reason
+    assert [check.evidence[key] for key in ("drop_low", "drop_high", "mde")] == [
+        None
+    ] * 3
+    assert (
+        f"no task differs: up to {100 * unseen:.2g} % of them may flip unseen"
+        in check.reason
+    )
     assert checked(flips(1, 0, 199)).evidence["unseen_flips"] is None
     assert checked(make_pair([[1.0]] * 9, [[0.5]] * 9)).evidence["unseen_flips"] is None

@@ -46,13 +46,20 @@ def test_bounds_that_spend_alpha(spent):
     ("looks", "constant", "shape", "inflation"),
     [  # Jennison and Turnbull 2000, tables 2.1 to 2.4: two-sided .05, power .9
         (2, 2.178, 0.0, 1.100),
-        (4, 2.361, 0.0, 1.183),  # as SAS SEQDESIGN prints: 118.3143 % of the fixed sample
+        (
+            4,
+            2.361,
+            0.0,
+            1.183,
+        ),  # as SAS SEQDESIGN prints: 118.3143 % of the fixed sample
         (5, 2.413, 0.0, 1.207),
         (2, 1.977, 0.5, 1.007),
         (5, 2.040, 0.5, 1.026),
     ],
 )
-def test_published_constants_have_their_level_and_power(looks, constant, shape, inflation):
+def test_published_constants_have_their_level_and_power(
+    looks, constant, shape, inflation
+):
     times = tuple((i + 1) / looks for i in range(looks))
     high = tuple(constant * t**-shape for t in times)
     low = tuple(-z for z in high)
@@ -83,7 +90,9 @@ def test_futility_never_costs_level_and_little_power():
     assert bounds.futility[-1] == bounds.efficacy[-1]
     drift = norm.ppf(0.99) + norm.ppf(0.95)
     given_up = norm.cdf(bounds.futility[0] - drift * math.sqrt(fractions[0]))
-    assert given_up == pytest.approx(0.05 * fractions[0] ** 3)  # what the first look spends
+    assert given_up == pytest.approx(
+        0.05 * fractions[0] ** 3
+    )  # what the first look spends
     for true, least, most in ((0.0, 0.0, 0.01), (drift, 0.92, 0.95)):
         looks = sequential.stopping(bounds, true)
         assert sum(map(sum, looks)) == pytest.approx(1, abs=1e-6)
@@ -95,7 +104,9 @@ def test_what_stopped_a_run_is_overstated_and_corrected():
     bounds = sequential.bounds_of(fractions, 0.01)
     drift, low, high = sequential.adjusted(bounds, 0, 3.0)  # nothing went before
     root = math.sqrt(fractions[0])
-    assert (drift, low, high) == pytest.approx([(3 + z) / root for z in (0, -1.96, 1.96)], rel=1e-4)
+    assert (drift, low, high) == pytest.approx(
+        [(3 + z) / root for z in (0, -1.96, 1.96)], rel=1e-4
+    )
     for at, z in ((1, 2.8), (2, 2.7), (3, 2.6)):
         naive = z / math.sqrt(fractions[at])
         drift, low, high = sequential.adjusted(bounds, at, z)
@@ -111,12 +122,19 @@ def stopped(seed, drop):
     sides = []
     for _ in range(2):
         chance = rng.beta(0.4, 0.4, (60, 1))
-        before, after = ((rng.random((60, 8)) < p).astype(float) for p in (chance, chance - drop))
+        before, after = (
+            (rng.random((60, 8)) < p).astype(float) for p in (chance, chance - drop)
+        )
         sides.append(([row[: 8 - 6 * (i % 2)] for i, row in enumerate(before)], after))
 
     def judged(k, **look):
-        taken = [[row[: k - (i % 5 == 4)] for i, row in enumerate(after)] for _, after in sides]
-        pairs = [make_pair(sides[i][0], taken[i], name=f"metric {i}") for i in (0, 1, 0)]
+        taken = [
+            [row[: k - (i % 5 == 4)] for i, row in enumerate(after)]
+            for _, after in sides
+        ]
+        pairs = [
+            make_pair(sides[i][0], taken[i], name=f"metric {i}") for i in (0, 1, 0)
+        ]
         return several(pairs, **look)
 
     for at, k in enumerate((2, 4, 6, 8)):
@@ -125,7 +143,9 @@ def stopped(seed, drop):
         if "fail" in settled or all(settled):
             break
     assert checks[0].verdict is checks[2].verdict  # one number, one verdict
-    return k, *(any(c.verdict.value == "FAIL" for c in each) for each in (checks, judged(8)))
+    return k, *(
+        any(c.verdict.value == "FAIL" for c in each) for each in (checks, judged(8))
+    )
 
 
 @pytest.mark.parametrize(("drop", "most"), [(0.0, 1), (0.15, 6)])

@@ -7,7 +7,10 @@ import pytest
 def _compared(project, before, after, metrics, more=""):
     """Compare rows (a mapping of scores for each task) with another run's; return the checks."""
     for name, rows in (("old", before), ("runs", after)):
-        project.rows(f"{name}.jsonl", [{"_ng_task_index": t, **row} for t, row in enumerate(rows)])
+        project.rows(
+            f"{name}.jsonl",
+            [{"_ng_task_index": t, **row} for t, row in enumerate(rows)],
+        )
     project.bench(
         f"metrics: {metrics}\nbaseline: {{rollouts: old.jsonl{more}}}\nexpect: {{max_missing: 10%}}"
     )
@@ -29,10 +32,15 @@ def test_the_median_of_many_tasks_is_tested_by_swapped_sides(project, tasks, wor
     means, mean = (sides[0] - sides[1]).mean(axis=1), (old - new).mean()
     alike = abs(drops - drop) <= 1e-9  # these are ranked by the mean's drop
     p = np.mean((drops > drop + 1e-9) | alike & (means > mean))
-    assert (evidence["test"], evidence["drop"]) == ("swapped sides", pytest.approx(drop))
+    assert (evidence["test"], evidence["drop"]) == (
+        "swapped sides",
+        pytest.approx(drop),
+    )
     assert evidence["p"] == pytest.approx(p, abs=0.03)
     gone = _compared(project, was, [{"reward": 0}] * tasks, "[median]")
-    assert 0 < gone["median"]["evidence"]["p"] <= 0.5 / gone["median"]["evidence"]["draws"]
+    assert (
+        0 < gone["median"]["evidence"]["p"] <= 0.5 / gone["median"]["evidence"]["draws"]
+    )
 
 
 def test_metrics_of_unlike_tasks_are_tested_together(project):
@@ -43,7 +51,9 @@ def test_metrics_of_unlike_tasks_are_tested_together(project):
         scores.pop("x" if task < 3 else "y" if task >= 57 else "", None)
         before.append({"reward": 1, **scores})
         lost = 1 if keeps < 0.7 else 0.5
-        after.append({"reward": 1, **{name: value * lost for name, value in scores.items()}})
+        after.append(
+            {"reward": 1, **{name: value * lost for name, value in scores.items()}}
+        )
     both = []
     for names in ("[mean_reward/x, mean_reward/y]", "[mean_reward/y, mean_reward/x]"):
         checks = _compared(project, before, after, names, ", rule: statistical")
@@ -58,7 +68,12 @@ def test_metrics_of_unlike_tasks_are_tested_together(project):
 @pytest.mark.parametrize(
     ("before", "after", "asked", "reason"),
     [
-        ([1] * 20, 0, "max_drop: 5", "5 can never fail: all rewards of median lie in [0, 1]"),
+        (
+            [1] * 20,
+            0,
+            "max_drop: 5",
+            "5 can never fail: all rewards of median lie in [0, 1]",
+        ),
         ([1] * 11 + [0] * 9, 0, "rule: absolute, max_drop: 0.5", ""),
         ([0.04] * 20, 0, "max_drop: 5%", "was 0.04, and the worst that it can be is 0"),
         ([0.04] * 20, 0, "rule: relative, max_drop: 99%", ""),
@@ -76,9 +91,13 @@ def test_a_drop_that_rates_cannot_show_is_not_judged_even_at_0(
     project, before, after, asked, reason
 ):
     rows = [{"reward": r} for r in before]
-    checks = _compared(project, rows, [{"reward": after}] * len(rows), "[median]", f", {asked}")
+    checks = _compared(
+        project, rows, [{"reward": after}] * len(rows), "[median]", f", {asked}"
+    )
     check = checks["median"]
-    assert check["verdict"] == ("PASS" if reason is None else "INCONCLUSIVE" if reason else "FAIL")
+    assert check["verdict"] == (
+        "PASS" if reason is None else "INCONCLUSIVE" if reason else "FAIL"
+    )
     assert (reason or "") in check["reason"]
 
 

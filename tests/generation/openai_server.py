@@ -23,7 +23,11 @@ KEPT = 200  # bodies
 
 
 def reply(status, body, kind="application/json"):
-    lines = [f"HTTP/1.1 {status} Reason", f"Content-Type: {kind}", f"Content-Length: {len(body)}"]
+    lines = [
+        f"HTTP/1.1 {status} Reason",
+        f"Content-Type: {kind}",
+        f"Content-Length: {len(body)}",
+    ]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
@@ -38,7 +42,11 @@ def completion(text, *, finish="stop", usage=True, **message):
     }
     if usage:
         size = len(str(text or "").split()) or 1
-        body["usage"] = {"prompt_tokens": 10, "completion_tokens": size, "total_tokens": 10 + size}
+        body["usage"] = {
+            "prompt_tokens": 10,
+            "completion_tokens": size,
+            "total_tokens": 10 + size,
+        }
     return reply(200, json.dumps(body).encode())
 
 
@@ -101,13 +109,17 @@ async def serve(reader, writer):
             head = await reader.readuntil(b"\r\n\r\n")
             first, *lines = head.decode("latin-1").split("\r\n")
             method, target, _version = first.split(" ")
-            headers = {k.lower(): v.strip() for k, _, v in (ln.partition(":") for ln in lines)}
+            headers = {
+                k.lower(): v.strip() for k, _, v in (ln.partition(":") for ln in lines)
+            }
             sent = await reader.readexactly(int(headers.get("content-length", 0)))
             parts = urlsplit(target)
             if method == "GET":
                 writer.write(reply(200, json.dumps(SEEN).encode()))
                 if parts.query == "reset":
-                    SEEN.update(posts=0, first=0.0, bodies=[], keys=[], most_in_flight=0)
+                    SEEN.update(
+                        posts=0, first=0.0, bodies=[], keys=[], most_in_flight=0
+                    )
                 continue
             SEEN["posts"] += 1
             SEEN["last"] = time.perf_counter()
@@ -135,7 +147,9 @@ async def serve(reader, writer):
 
 
 async def main(port):
-    server = await asyncio.start_server(serve, "127.0.0.1", port, backlog=512, limit=2**24)
+    server = await asyncio.start_server(
+        serve, "127.0.0.1", port, backlog=512, limit=2**24
+    )
     print(server.sockets[0].getsockname()[1], flush=True)  # noqa: T201 - how its starter learns it
     async with server:
         await server.serve_forever()

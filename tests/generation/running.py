@@ -14,7 +14,9 @@ class Run:
 
     def __init__(self, folder, mode):
         self.replays, self.budget = mode == "replay", None
-        self._transport = Transport(Journal(folder / "journal.sqlite3", JournalMode(mode)))
+        self._transport = Transport(
+            Journal(folder / "journal.sqlite3", JournalMode(mode))
+        )
 
     def transport(self):
         return self._transport
@@ -34,7 +36,9 @@ def run(folder, text, mode="normal", **more):
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
     runtime = Run(folder, mode)
     try:
-        evaluated = Evaluation(benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more).run()
+        evaluated = Evaluation(
+            benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more
+        ).run()
         scores = evaluated.row_scores
         lines = b"" if scores is None else b"".join(rollout_lines(scores))
         if lines:

@@ -10,7 +10,9 @@ from pytest_evalmetrics.ext import Verdict
 
 def kinds(evaluated):
     return {
-        kind: n for failures in evaluated.result.failed_rows for kind, n in failures.kinds.items()
+        kind: n
+        for failures in evaluated.result.failed_rows
+        for kind, n in failures.kinds.items()
     }
 
 
@@ -30,7 +32,10 @@ def checks(evaluated):
 
 
 def ask(path, questions, answer="2", **more):
-    rows(path / "data.jsonl", [{"question": q, "answer": answer, **more} for q in questions])
+    rows(
+        path / "data.jsonl",
+        [{"question": q, "answer": answer, **more} for q in questions],
+    )
 
 
 def mean(evaluated):
@@ -38,7 +43,9 @@ def mean(evaluated):
 
 
 def test_each_row_is_answered_as_often_as_configured_and_paid_for_once(tmp_path, model):
-    sums = [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(6)]
+    sums = [
+        {"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(6)
+    ]
     rows(tmp_path / "data.jsonl", sums[:5])
     evaluated, lines = run(tmp_path, online(model.url, samples=3))
     (agent,) = evaluated.result.agents
@@ -69,7 +76,10 @@ def test_what_an_answer_took_is_a_score(tmp_path, model):
     assert scores["cost"][0] == pytest.approx((10 * 1 + 1 * 2) / 1e6)
     assert all(0 < s < 30 for s in scores["latency_s"])
     notes = "\n".join(evaluated.result.notes)
-    assert "1 of 3 answers was cut off at the most tokens that the model may write" in notes
+    assert (
+        "1 of 3 answers was cut off at the most tokens that the model may write"
+        in notes
+    )
     assert "1 of 3 answers don't say how many tokens they took" in notes
     verdicts = {name: check.verdict for name, check in checks(evaluated).items()}
     assert verdicts["mean/output_tokens"] is Verdict.PASS  # (1 + 3) / 2
@@ -78,7 +88,10 @@ def test_what_an_answer_took_is_a_score(tmp_path, model):
 
 
 def test_answers_that_are_none_are_missing_with_their_reason(tmp_path, model):
-    asked = ["1 + 1", *(f"mode={m}" for m in ("500", "empty", "refuse", "filter", "stream"))]
+    asked = [
+        "1 + 1",
+        *(f"mode={m}" for m in ("500", "empty", "refuse", "filter", "stream")),
+    ]
     ask(tmp_path, asked, response="2")
     evaluated, lines = run(tmp_path, online(model.url))
     none = ("http-500", "no-choices", "refusal", "filtered", "content-type")
@@ -103,7 +116,9 @@ def test_failed_requests_can_be_left_out_loudly(tmp_path, model):
     (agent,) = evaluated.result.agents
     assert (agent.tasks, agent.rollouts) == (3, 6)
     assert mean(evaluated) == pytest.approx(1 / 3)  # a refusal counts
-    (note,) = [n for n in evaluated.result.notes if n.startswith("left out of every metric")]
+    (note,) = [
+        n for n in evaluated.result.notes if n.startswith("left out of every metric")
+    ]
     assert "2 of 8 rollouts" in note
     assert "1 of 4 tasks has none left" in note
     assert checks(evaluated)["missing"].verdict is Verdict.PASS
@@ -115,7 +130,12 @@ def test_reasoning_is_cut_and_kept_apart(tmp_path, model):
     rest = '  params: {reasoning: {end_token: "</think>"}, system_prompt: think}\n'
     evaluated, lines = run(tmp_path, online(model.url, rest))
     samples = [line["_evalmetrics"].get("sample", {}) for line in lines]
-    assert [s.get("reasoning") for s in samples] == ["let me see</think>no", "let me see", None, ""]
+    assert [s.get("reasoning") for s in samples] == [
+        "let me see</think>no",
+        "let me see",
+        None,
+        "",
+    ]
     assert [line.get("response") for line in lines] == ["2", "2", None, "2"]
     assert kinds(evaluated) == {"cut-off": 1}
     assert columns(evaluated)["truncated"] == [0, 0, 1, 0]
@@ -123,21 +143,37 @@ def test_reasoning_is_cut_and_kept_apart(tmp_path, model):
 
 
 def test_tools_and_forms_are_passed_on(tmp_path, model):
-    tool = {"type": "function", "function": {"name": "look_up", "parameters": {"type": "object"}}}
+    tool = {
+        "type": "function",
+        "function": {"name": "look_up", "parameters": {"type": "object"}},
+    }
     ask(tmp_path, ["mode=tools x"], answer="", tools=[tool])
     rest = '  tools: "{{ tools }}"\n  response_format: {type: json_object}\n'
     evaluated, lines = run(tmp_path, online(model.url, rest))
     assert mean(evaluated) == 1.0
     (body,) = model.seen()["bodies"]
     assert (body["tools"], body["response_format"]) == ([tool], {"type": "json_object"})
-    assert lines[0]["_evalmetrics"]["sample"]["tool_calls"][0]["function"]["name"] == "look_up"
+    assert (
+        lines[0]["_evalmetrics"]["sample"]["tool_calls"][0]["function"]["name"]
+        == "look_up"
+    )
 
 
 def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
-    asked = ["1 + 1", "mode=refuse", "mode=think 1 + 1", "1 + 2", "mode=500", "mode=length 2"]
+    asked = [
+        "1 + 1",
+        "mode=refuse",
+        "mode=think 1 + 1",
+        "1 + 2",
+        "mode=500",
+        "mode=length 2",
+    ]
     # columns that the file needs for itself
     own = {"answer": "2", "truncated": "x", "usage": {"a": 1}}
-    rows(tmp_path / "data.jsonl", [{"id": i, "question": q, **own} for i, q in enumerate(asked)])
+    rows(
+        tmp_path / "data.jsonl",
+        [{"id": i, "question": q, **own} for i, q in enumerate(asked)],
+    )
     scorers = """\
   scorers:
     - {type: exact_match, reference: "{{ answer }}", candidate: "{{ sample.output_text }}"}
@@ -147,12 +183,21 @@ def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
   metrics: [mean_reward, mean/output_tokens, mean/string-check, mean/latency_s]
   expect: {missing_reward: exclude, max_missing: 50%}
 """
-    head = online(model.url, '  params: {reasoning: {end_token: "</think>"}}\n', samples=2)
-    text = head.replace('  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', "")
-    evaluated, lines = run(tmp_path, text.replace("  metrics: [mean_reward]\n", scorers))
+    head = online(
+        model.url, '  params: {reasoning: {end_token: "</think>"}}\n', samples=2
+    )
+    text = head.replace(
+        '  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', ""
+    )
+    evaluated, lines = run(
+        tmp_path, text.replace("  metrics: [mean_reward]\n", scorers)
+    )
     first = evaluated.result.agents[0]
     assert first.estimates["mean_reward"].value == pytest.approx(2 / 3)
-    assert json.loads((tmp_path / "rollouts.jsonl").read_text().splitlines()[0]) == lines[0]
+    assert (
+        json.loads((tmp_path / "rollouts.jsonl").read_text().splitlines()[0])
+        == lines[0]
+    )
     offline = f"benchmark:\n  name: a\n  rollouts: rollouts.jsonl\n  num_samples: 2\n{scorers}"
     again, _ = run(tmp_path, offline)
     second = again.result.agents[0]
@@ -169,7 +214,10 @@ def test_rejudging_the_file_gives_the_same_numbers(tmp_path, model):
 
 def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
     # all rows and answers are alike: what tells the judge's calls apart is which answer they judge
-    rows(tmp_path / "data.jsonl", [{"id": i, "question": "1 + 1", "answer": "2"} for i in range(6)])
+    rows(
+        tmp_path / "data.jsonl",
+        [{"id": i, "question": "1 + 1", "answer": "2"} for i in range(6)],
+    )
     scorer = f"""\
   scorers:
     - type: remote
@@ -178,7 +226,9 @@ def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
       scores: [{{name: n, parser: {{type: json, json_path: "$.choices[0].message.content"}}}}]
 """
     text = online(model.url, "  params: {parallelism: 3}\n", samples=2)
-    text = text.replace('  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', scorer)
+    text = text.replace(
+        '  scorers: [{type: exact_match, reference: "{{ answer }}"}]\n', scorer
+    )
     _, lines = run(tmp_path, text)
     scores = [line["n"] for line in lines]
     assert len(set(scores)) == 12  # one call for each
@@ -187,17 +237,24 @@ def test_scorers_that_ask_find_their_answers_again(tmp_path, model):
     _, again = run(tmp_path, text.replace("parallelism: 3", "parallelism: 16"))
     assert [line["n"] for line in again] == scores
     assert model.posts == 24
-    assert model.seen()["most_in_flight"] <= 3  # of both together: they are one endpoint
+    assert (
+        model.seen()["most_in_flight"] <= 3
+    )  # of both together: they are one endpoint
 
 
 def test_rows_that_are_alike_keep_each_its_own_answer(tmp_path, model):
-    rows(tmp_path / "data.jsonl", [{"id": i, "question": "mode=count"} for i in range(12)])
+    rows(
+        tmp_path / "data.jsonl",
+        [{"id": i, "question": "mode=count"} for i in range(12)],
+    )
     text = online(model.url, "  params: {parallelism: 3}\n", samples=2)
     text = text.replace('"{{ answer }}"', '"1"')
     _, lines = run(tmp_path, text)
     answers = [line["response"] for line in lines]
     assert len(set(answers)) == 24
     for parallelism in (3, 64):
-        _, again = run(tmp_path, text.replace("parallelism: 3", f"parallelism: {parallelism}"))
+        _, again = run(
+            tmp_path, text.replace("parallelism: 3", f"parallelism: {parallelism}")
+        )
         assert [line["response"] for line in again] == answers
     assert model.posts == 24

@@ -54,13 +54,17 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
     project.run("--snapshot-update").assert_outcomes(passed=2)
     assert project.report()["benchmarks"][0]["agents"][0]["rollouts"] == 960
     project.run("--evalmetrics-plan").stdout.fnmatch_lines(
-        ["math.bench.yaml::math: stops early, for one gate: after about 3.5 of 8 rollouts of each*"]
+        [
+            "math.bench.yaml::math: stops early, for one gate: after about 3.5 of 8 rollouts of each*"
+        ]
     )
 
     for drop, verdict, number, saved in ((0.0, "PASS", 2, 50), (0.25, "FAIL", 1, 75)):
         project.rows("runs.jsonl", rows(2, drop))
         project.run().stdout.fnmatch_lines(
-            [f"*stopped early, at look {number} of 4: {240 * number} rollouts*, {saved} % saved"]
+            [
+                f"*stopped early, at look {number} of 4: {240 * number} rollouts*, {saved} % saved"
+            ]
         )
         first = project.report()["benchmarks"]
         check = mean_rewards(project)["math"]
@@ -89,15 +93,31 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
 
 def test_thresholds_stop_alike(project):
     thresholds = {"low": ">= 0.2", "high": ">= 0.9", "close": ">= 0.5"}
-    gates = {name: f'thresholds: {{mean_reward: "{text}"}}' for name, text in thresholds.items()}
-    bench(project, *(recorded(name, gate=gate, metric="pass_rate") for name, gate in gates.items()))
+    gates = {
+        name: f'thresholds: {{mean_reward: "{text}"}}'
+        for name, text in thresholds.items()
+    }
+    bench(
+        project,
+        *(
+            recorded(name, gate=gate, metric="pass_rate")
+            for name, gate in gates.items()
+        ),
+    )
     project.rows("runs.jsonl", rows(1))
     project.run()
     checks = mean_rewards(project)
     looks = {name: check["evidence"]["look"] for name, check in checks.items()}
-    assert {n: look["number"] for n, look in looks.items()} == {"low": 1, "high": 1, "close": 4}
+    assert {n: look["number"] for n, look in looks.items()} == {
+        "low": 1,
+        "high": 1,
+        "close": 4,
+    }
     for name, verdict in (("low", "PASS"), ("high", "FAIL")):
-        assert (checks[name]["verdict"], looks[name]["settled"]) == (verdict, verdict.lower())
+        assert (checks[name]["verdict"], looks[name]["settled"]) == (
+            verdict,
+            verdict.lower(),
+        )
 
 
 def test_a_file_is_refused_that_leaves_no_round(project):
@@ -109,21 +129,29 @@ def test_a_file_is_refused_that_leaves_no_round(project):
     for number, samples in enumerate(refused):
         bench(project, recorded("math", samples), file=f"{number}.bench.yaml")
     project.run().stdout.fnmatch_lines(
-        [f"*{number}.bench.yaml:*{words}" for number, words in enumerate(refused.values())]
+        [
+            f"*{number}.bench.yaml:*{words}"
+            for number, words in enumerate(refused.values())
+        ]
     )
 
 
 def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
     project.rows(
-        "data.jsonl", ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30))
+        "data.jsonl",
+        ({"id": i, "question": f"{i} + 1", "answer": "1"} for i in range(30)),
     )
-    text = online(model.url, "  baseline: true\n  thresholds: {mean_reward: '<= 0.9'}\n", 4)
+    text = online(
+        model.url, "  baseline: true\n  thresholds: {mean_reward: '<= 0.9'}\n", 4
+    )
     text = text.replace("num_samples: 4", "num_samples: {min: 1, max: 4, stop: early}")
     file = project.write("a.bench.yaml", text)
     project.run("--snapshot-update").assert_outcomes(passed=1)
     assert model.posts == 120  # a baseline takes all
 
-    project.run("--evalmetrics-replay").stdout.fnmatch_lines(["*30 rollouts in place of 120*"])
+    project.run("--evalmetrics-replay").stdout.fnmatch_lines(
+        ["*30 rollouts in place of 120*"]
+    )
     assert model.posts == 120  # the answers of a whole run serve one that stops
     file.write_text(text.replace("name: m,", "name: other,"))
     project.run("--evalmetrics-journal-clear").assert_outcomes(passed=1)
@@ -140,7 +168,9 @@ def test_an_online_run_pays_for_no_more_than_it_needs(project, model):
 
     # without the journal rounds would be paid for again
     file.write_text(text)
-    project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(["*num_samples: all, because*"])
+    project.run("--evalmetrics-no-journal").stdout.fnmatch_lines(
+        ["*num_samples: all, because*"]
+    )
     assert model.posts == 240 + 120
 
 
@@ -154,8 +184,11 @@ def test_a_target_without_a_version_is_asked_once(project):
     target, scorers = "  target: unversioned:answer\n", text[text.index("  scorers") :]
     text = text[: text.index("  model")] + target + scorers
     project.write(
-        "a.bench.yaml", text.replace("_samples: 4", "_samples: {min: 1, max: 4, stop: early}")
+        "a.bench.yaml",
+        text.replace("_samples: 4", "_samples: {min: 1, max: 4, stop: early}"),
     )
     result = project.run("-o", "pythonpath=.")
-    result.stdout.fnmatch_lines(["*num_samples: all, because*only if the target has a version*"])
+    result.stdout.fnmatch_lines(
+        ["*num_samples: all, because*only if the target has a version*"]
+    )
     assert len((project.path / "asked.txt").read_text()) == 120

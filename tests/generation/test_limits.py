@@ -9,7 +9,9 @@ from pytest_evalmetrics.ext import Verdict
 
 
 def sums(n):
-    return [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)]
+    return [
+        {"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)
+    ]
 
 
 def split_mix(z):
@@ -31,7 +33,10 @@ def budget_of(evaluated):
         ("requests: 3", "3 requests was used up"),
         ("tokens: 30", "30 tokens was used up"),
         ("cost: 0.00003", "a cost of 3e-05 was used up"),
-        ("cost: 9", "a cost of 9 can't be counted: an answer doesn't say how many tokens it took"),
+        (
+            "cost: 9",
+            "a cost of 9 can't be counted: an answer doesn't say how many tokens it took",
+        ),
         (
             "requests: 9, tokens: 900",
             "900 tokens can't be counted: an answer doesn't say how many tokens it took",
@@ -78,7 +83,9 @@ def test_a_part_of_a_data_set(tmp_path, model):
     (tmp_path / "data.csv").write_text("\n".join(["id,question,answer", *table]))
 
     def taken(spec, rest=""):
-        text = online(model.url, rest).replace("dataset: data.jsonl", f"dataset: {spec}")
+        text = online(model.url, rest).replace(
+            "dataset: data.jsonl", f"dataset: {spec}"
+        )
         evaluated, lines = run(tmp_path, text)
         assert evaluated.result.agents[0].estimates["mean_reward"].value == 1.0
         assert (evaluated.baseline is None) == bool(rest)
@@ -93,7 +100,9 @@ def test_a_part_of_a_data_set(tmp_path, model):
     other = taken("{path: data.csv, limit: 6, shuffle: 7}")
     assert other != chosen
     assert len(other) == 6
-    few = taken("{path: data.csv, limit: 6, shuffle: 7}", "  params: {limit_samples: 2}\n")
+    few = taken(
+        "{path: data.csv, limit: 6, shuffle: 7}", "  params: {limit_samples: 2}\n"
+    )
     assert set(few) < set(other)
     assert len(few) == 2
 
@@ -119,7 +128,9 @@ def test_a_changed_data_set_is_noticed(project, model):
     assert changed([dict(reversed(row.items())) for row in reversed(before)]) is None
     check = changed([{**before[0], "question": "0 + 1 "}, *before[2:], *sums(6)[4:]])
     assert check["verdict"] == "FAIL"
-    assert {key: check["evidence"][key]["tasks"] for key in ("edited", "lost", "new")} == {
+    assert {
+        key: check["evidence"][key]["tasks"] for key in ("edited", "lost", "new")
+    } == {
         "edited": ["q0"],
         "lost": ["q1"],
         "new": ["q4", "q5"],
@@ -127,9 +138,22 @@ def test_a_changed_data_set_is_noticed(project, model):
 
 
 def test_numbers_of_rollouts_survive_a_line_that_is_odd(tmp_path, model):
-    odd = {"question": "1 + 1", "answer": "2", "nan": float("nan"), "big": 2**60, "half": "x\ud800"}
-    rows(tmp_path / "data.jsonl", [{"id": "ü\u2028", **odd}, {"id": "b", **odd, "big": 10**30}])
+    odd = {
+        "question": "1 + 1",
+        "answer": "2",
+        "nan": float("nan"),
+        "big": 2**60,
+        "half": "x\ud800",
+    }
+    rows(
+        tmp_path / "data.jsonl",
+        [{"id": "ü\u2028", **odd}, {"id": "b", **odd, "big": 10**30}],
+    )
     _, (line, other) = run(tmp_path, online(model.url))
     assert (line["id"], line["nan"], line["big"]) == ("ü\u2028", None, 2**60)
-    assert (other["big"], other["half"], other["exact-match"]) == (10**30, "x\\ud800", 1.0)
+    assert (other["big"], other["half"], other["exact-match"]) == (
+        10**30,
+        "x\\ud800",
+        1.0,
+    )
     assert json.loads((tmp_path / "rollouts.jsonl").read_text().split("\n")[1]) == other

@@ -13,7 +13,10 @@ from generation.running import online
 def write(project, url, n=12, rest="", name="sums"):
     project.rows(
         "data.jsonl",
-        [{"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)} for i in range(n)],
+        [
+            {"id": f"q{i}", "question": f"{i} + 1", "answer": str(i + 1)}
+            for i in range(n)
+        ],
     )
     text = f"""\
 benchmark:
@@ -40,7 +43,9 @@ def test_a_run_leaves_its_rollouts_and_no_key(project, model, monkeypatch):
     assert len(text.splitlines()) == 24
     assert model.seen()["keys"][0] == "Bearer s3cr3t-key-of-mine"
     for path in project.path.rglob("*"):
-        assert not path.is_file() or b"s3cr3t-key-of-mine" not in path.read_bytes(), path
+        assert not path.is_file() or b"s3cr3t-key-of-mine" not in path.read_bytes(), (
+            path
+        )
     write(project, model.url, name="others")
     result = project.pytester.runpytest_subprocess("-q")
     assert result.ret == 0
@@ -74,19 +79,30 @@ def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch
     result = project.pytester.runpytest_subprocess("-q")
     assert result.ret == 0, result.stdout.str()
     assert model.posts - 60 <= 2  # what was in flight when it was interrupted
-    lines = (project.path / "evalmetrics/rollouts.jsonl").read_text(encoding="utf-8").splitlines()
+    lines = (
+        (project.path / "evalmetrics/rollouts.jsonl")
+        .read_text(encoding="utf-8")
+        .splitlines()
+    )
     assert [json.loads(line)["exact-match"] for line in lines] == [1.0] * 60
 
 
 def test_a_pinned_model_is_asked_in_the_same_run(project, model):
-    sums = ({"id": i, "question": f"{i} + 1", "answer": str(i + i % 2)} for i in range(20))
+    sums = (
+        {"id": i, "question": f"{i} + 1", "answer": str(i + i % 2)} for i in range(20)
+    )
     project.rows("data.jsonl", sums)
     text = online(model.url, "  baseline: true\n", 2)
     pinned = f'  reference: {{model: {{url: "{model.url}", name: pinned}}}}\n'
     asked = "metrics: [mean_reward, mean_reward/over_reference]"
-    bench = project.write("a.bench.yaml", text.replace("metrics: [mean_reward]", asked) + pinned)
+    bench = project.write(
+        "a.bench.yaml", text.replace("metrics: [mean_reward]", asked) + pinned
+    )
     plan = project.run("--evalmetrics-plan")
-    each = [f"calls of a.bench.yaml::a{whose}: 40 calls" for whose in ("", ", its reference")]
+    each = [
+        f"calls of a.bench.yaml::a{whose}: 40 calls"
+        for whose in ("", ", its reference")
+    ]
     plan.stdout.fnmatch_lines(each)
     assert model.posts == 0
     project.run("--snapshot-update").assert_outcomes(passed=1)
@@ -104,9 +120,21 @@ def test_a_pinned_model_is_asked_in_the_same_run(project, model):
     )
     same = "name: m, max_retries: 2, price: {input: 1, output: 2}}"
     for old, new, words in (
-        ("name: pinned}", same, "*:10: benchmark.reference.model: it is the model under test*"),
-        ("{model: {url", "{rollouts: r, model: {url", "*benchmark.reference: *give one of them*"),
-        ("  model: ", "  target: t:f\n  #", "*reference.model: it answers in place of model:*"),
+        (
+            "name: pinned}",
+            same,
+            "*:10: benchmark.reference.model: it is the model under test*",
+        ),
+        (
+            "{model: {url",
+            "{rollouts: r, model: {url",
+            "*benchmark.reference: *give one of them*",
+        ),
+        (
+            "  model: ",
+            "  target: t:f\n  #",
+            "*reference.model: it answers in place of model:*",
+        ),
     ):
         bench.write_text(whole.replace(old, new, 1))
         project.run().stdout.fnmatch_lines([words])

@@ -119,7 +119,9 @@ def mean(evaluated):
 def test_all_forms_of_a_target(agent, name):
     evaluated, lines = run(agent, bench(f"an_agent:{name}"))
     assert mean(evaluated) == 1.0
-    assert [line["response"] for line in lines] == [str(i + 1) for i in range(4) for _ in "ab"]
+    assert [line["response"] for line in lines] == [
+        str(i + 1) for i in range(4) for _ in "ab"
+    ]
     assert [line["_ng_rollout_index"] for line in lines] == [0, 1] * 4
     if name == "asks":
         assert [line["usage"]["output_tokens"] for line in lines] == [0, 1] * 4
@@ -127,7 +129,7 @@ def test_all_forms_of_a_target(agent, name):
 
 
 def test_only_a_target_with_a_version_is_kept_in_the_journal(agent):
-    import an_agent  # noqa: PLC0415 - it was just written
+    import an_agent  # it was just written
 
     for times in (8, 16):
         run(agent, bench("an_agent:plain"))
@@ -177,7 +179,10 @@ def test_a_target_that_would_end_the_run_ends_its_rollout(agent, name, other):
 @pytest.mark.parametrize(
     ("name", "message"),
     [
-        ("no_such_module_x:f", "can't be imported: there is no module 'no_such_module_x'"),
+        (
+            "no_such_module_x:f",
+            "can't be imported: there is no module 'no_such_module_x'",
+        ),
         ("an_agent:gone", "an_agent has no 'gone'; "),
         ("an_agent:CALLS", "is not a function"),
         ("an_agent:two", "can't be called with a row: two(row, tools)"),
@@ -192,7 +197,9 @@ def test_an_invalid_target_is_reported_with_its_line(agent, name, message):
 
 def test_all_forms_of_an_answer(agent):
     body = {
-        "choices": [{"message": {"content": "hi", "tool_calls": []}, "finish_reason": "stop"}],
+        "choices": [
+            {"message": {"content": "hi", "tool_calls": []}, "finish_reason": "stop"}
+        ],
         "usage": {"prompt_tokens": 2, "completion_tokens": 1},
     }
     hi = [
@@ -206,7 +213,10 @@ def test_all_forms_of_an_answer(agent):
     calls = [{"function": {"name": "f", "arguments": "{}"}}]
     called = {"tool_calls": calls, "usage": {"input_tokens": 2}, "x": 1}
     bad = [5, None, {}, {"output": 5}, {"usage": {}}]
-    rows(agent / "data.jsonl", [{"gives": g, "answer": "hi"} for g in (*hi, called, *bad)])
+    rows(
+        agent / "data.jsonl",
+        [{"gives": g, "answer": "hi"} for g in (*hi, called, *bad)],
+    )
     text = bench("an_agent:gives", EXCLUDE).replace("num_samples: 2", "num_samples: 1")
     evaluated, lines = run(agent, text)
     assert [line["response"] for line in lines[:7]] == ["hi"] * 6 + [""]

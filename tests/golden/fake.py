@@ -21,7 +21,9 @@ class Fake:
             protocol_version = "HTTP/1.1"
 
             def do_POST(self) -> None:
-                text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()
+                text = self.rfile.read(
+                    int(self.headers.get("Content-Length", 0))
+                ).decode()
                 status, headers, body = fake.answer(self.path, dict(self.headers), text)
                 self.send_response(status)
                 for name, value in headers.items():
@@ -43,7 +45,9 @@ class Fake:
             self.rules[case] = [dict(rule) for rule in rules]
             self.requests[case] = []
 
-    def answer(self, path: str, headers: dict[str, str], text: str) -> tuple[int, Any, bytes]:
+    def answer(
+        self, path: str, headers: dict[str, str], text: str
+    ) -> tuple[int, Any, bytes]:
         """Answer by the first rule that has what the request has, and is not used up."""
         _, case, rest = path.split("/", 2)
         with self.lock:
@@ -53,7 +57,11 @@ class Fake:
                 wanted = rule.get("has", [])
                 wanted = [wanted] if isinstance(wanted, str) else wanted
                 path_fits = rule.get("path", request["path"]) == request["path"]
-                if path_fits and all(w in text for w in wanted) and rule.get("times", 1) > 0:
+                if (
+                    path_fits
+                    and all(w in text for w in wanted)
+                    and rule.get("times", 1) > 0
+                ):
                     if "times" in rule:
                         rule["times"] -= 1
                     break
@@ -70,7 +78,10 @@ class Fake:
 def chat(rule: dict[str, Any]) -> dict[str, Any]:
     """Make a chat completion of what a rule says."""
     say = rule["say"]
-    message = {"role": "assistant", "content": say if isinstance(say, str) else json.dumps(say)}
+    message = {
+        "role": "assistant",
+        "content": say if isinstance(say, str) else json.dumps(say),
+    }
     return {
         "id": "chatcmpl-1",
         "model": "fake",

@@ -61,10 +61,12 @@ def groups() -> dict[str, list[str]]:
             own = any(OWN_RUN & step.keys() for step in steps)
             own |= bool(files & {"conftest.py", "pytest.ini"})
             own |= any(step.get("exit", 0) > 2 for step in steps)
-            key = "|".join(f"{step.get('args', '')}{step.get('exit') == 2}" for step in steps)
-            sharing.setdefault(f"{topic}.{name}" if own else f"{topic} {key}", []).append(
-                f"{topic}.{name}"
+            key = "|".join(
+                f"{step.get('args', '')}{step.get('exit') == 2}" for step in steps
             )
+            sharing.setdefault(
+                f"{topic}.{name}" if own else f"{topic} {key}", []
+            ).append(f"{topic}.{name}")
     return sharing
 
 
@@ -81,7 +83,11 @@ def rewards(text: str) -> list[dict[str, Any]]:
     tasks = [part.partition("*")[::2] for part in text.split()]
     rows = [row for count, row in tasks for _ in range(int(count))]
     return [
-        {"_ng_task_index": t, "_ng_rollout_index": s, "reward": None if c == "." else float(c)}
+        {
+            "_ng_task_index": t,
+            "_ng_rollout_index": s,
+            "reward": None if c == "." else float(c),
+        }
         for t, row in enumerate(rows)
         for s, c in enumerate(row)
     ]
@@ -90,7 +96,9 @@ def rewards(text: str) -> list[dict[str, Any]]:
 def write_files(folder: Path, step: dict[str, Any], server: str) -> None:
     files = dict(step.get("files", {}))
     if "bench" in step:
-        body = "".join(f"  {line}\n" if line else "\n" for line in step["bench"].splitlines())
+        body = "".join(
+            f"  {line}\n" if line else "\n" for line in step["bench"].splitlines()
+        )
         has_rows = re.search("^  (rollouts|dataset):", body, re.MULTILINE)
         source = "" if has_rows else "  rollouts: runs.jsonl\n"
         files["math.bench.yaml"] = f"benchmark:\n  name: math\n{source}{body}"
@@ -102,7 +110,9 @@ def write_files(folder: Path, step: dict[str, Any], server: str) -> None:
         if content is None:
             path.unlink()
         else:
-            path.write_text(text_of(content).replace("@server@", server), encoding="utf-8")
+            path.write_text(
+                text_of(content).replace("@server@", server), encoding="utf-8"
+            )
     if "make" in step:
         exec(step["make"], {"folder": folder, "json": json})  # noqa: S102 - a case's own input
 
@@ -116,13 +126,24 @@ def text_of(content: Any) -> str:
 
 
 def clean_environment(byte_code: Path, more: dict[str, str]) -> dict[str, str]:
-    ci = ("CI", "BUILD_", "GIT", "EVALMETRICS", "PYTEST", "PYTHONDONT", "COLUMNS", "FORCE_COLOR")
+    ci = (
+        "CI",
+        "BUILD_",
+        "GIT",
+        "EVALMETRICS",
+        "PYTEST",
+        "PYTHONDONT",
+        "COLUMNS",
+        "FORCE_COLOR",
+    )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(ci)}
     ours = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": str(byte_code)}
     return kept | ours | more
 
 
-def run_group(names: list[str], root: Path, byte_code: Path) -> dict[str, list[dict[str, Any]]]:
+def run_group(
+    names: list[str], root: Path, byte_code: Path
+) -> dict[str, list[dict[str, Any]]]:
     """Run all steps of the cases, and gather what each left."""
     shutil.rmtree(root, ignore_errors=True)
     root.mkdir(parents=True)
@@ -143,7 +164,9 @@ def run_group(names: list[str], root: Path, byte_code: Path) -> dict[str, list[d
             else:
                 fake().requests[name] = []
         (step, *_) = steps.values()
-        arguments = [a.replace("@server@", fake().url) for a in step.get("args", "").split()]
+        arguments = [
+            a.replace("@server@", fake().url) for a in step.get("args", "").split()
+        ]
         environment = {
             k: v.replace("@server@", f"{fake().url}/{names[0]}")
             for k, v in step.get("env", {}).items()
@@ -167,7 +190,13 @@ def completed(
 ) -> subprocess.CompletedProcess[str]:
     if not can_fork(command, env):
         return subprocess.run(
-            command, cwd=cwd, env=env, capture_output=True, text=True, timeout=120, check=False
+            command,
+            cwd=cwd,
+            env=env,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
         )
     with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
         status = Run(command, cwd, env, out, err).wait(120)
@@ -179,9 +208,14 @@ def completed(
 def left_by(run: subprocess.CompletedProcess[str], root: Path) -> dict[str, Any]:
     """Read what a run left for all of its cases, with the volatile parts replaced."""
     whole = {"exit": run.returncode, "text": normal(run.stdout + run.stderr, root)}
-    for key, file in (("report", "report.json"), ("aggregate", "aggregate_metrics.json")):
+    for key, file in (
+        ("report", "report.json"),
+        ("aggregate", "aggregate_metrics.json"),
+    ):
         path = root / "evalmetrics" / file
-        whole[key] = json.loads(normal(path.read_text("utf-8"), root)) if path.exists() else []
+        whole[key] = (
+            json.loads(normal(path.read_text("utf-8"), root)) if path.exists() else []
+        )
     junit = root / "junit.xml"
     whole["junit"] = [*ET.parse(junit).iter("testcase")] if junit.exists() else []  # noqa: S314 - ours
     return whole
@@ -203,24 +237,36 @@ def part_of(
         for state in case:
             if state.tag != "properties":
                 states.add(state.tag)
-                parts.append(normal(f"{state.get('message')}\n{state.text or ''}", root))
-        properties |= {f"{name}::{p.get('name')}": p.get("value") for p in case.iter("property")}
+                parts.append(
+                    normal(f"{state.get('message')}\n{state.text or ''}", root)
+                )
+        properties |= {
+            f"{name}::{p.get('name')}": p.get("value") for p in case.iter("property")
+        }
     report = whole["report"]
     entries = {
-        "report": [e for e in report and report["benchmarks"] if e["id"].startswith(prefix)],
-        "aggregate": [e for e in whole["aggregate"] if e["benchmark"].startswith(prefix)],
+        "report": [
+            e for e in report and report["benchmarks"] if e["id"].startswith(prefix)
+        ],
+        "aggregate": [
+            e for e in whole["aggregate"] if e["benchmark"].startswith(prefix)
+        ],
         "run": None if prefix else {k: report[k] for k in report if k != "benchmarks"},
         "text": "\n".join(parts) if prefix else whole["text"],
         "files": {
             p.relative_to(folder).as_posix(): content(p, root)
             for p in sorted(folder.rglob("*"))
-            if p.is_file() and p.stat().st_size < 300_000 and "cache" not in p.as_posix()
+            if p.is_file()
+            and p.stat().st_size < 300_000
+            and "cache" not in p.as_posix()
         },
     }
     outcome = without(prefix, entries) | {"exit": whole["exit"]}
     if prefix and step.get("exit") != 2:
         outcome["exit"] = int(bool({"failure", "error"} & states))
-    outcome["junit"] = {} if "-n 2" in step.get("args", "") else properties  # in any order
+    outcome["junit"] = (
+        {} if "-n 2" in step.get("args", "") else properties
+    )  # in any order
     return outcome
 
 
@@ -274,7 +320,9 @@ def outcomes_of(name: str, shared: Path, byte_code: Path) -> list[dict[str, Any]
     with (shared / f"{stem}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not result.exists():
-            result.write_text(json.dumps(run_group(groups()[key], shared / stem, byte_code)))
+            result.write_text(
+                json.dumps(run_group(groups()[key], shared / stem, byte_code))
+            )
     return json.loads(result.read_text())[name]  # type: ignore[no-any-return]
 
 
@@ -316,8 +364,14 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
         expect("run", outcome.get("run"), step["run"])
     text = outcome["text"]
     for key in ("says", "stdout"):
-        failures += [f"{key}: {p!r} is not there" for p in step.get(key, ()) if not there(p, text)]
-    failures += [f"never: {p!r} is there" for p in step.get("never", ()) if there(p, text)]
+        failures += [
+            f"{key}: {p!r} is not there"
+            for p in step.get(key, ())
+            if not there(p, text)
+        ]
+    failures += [
+        f"never: {p!r} is there" for p in step.get("never", ()) if there(p, text)
+    ]
     for path, patterns in step.get("has", {}).items():
         text = outcome["files"].get(path)
         if text is None or patterns is None:
@@ -343,7 +397,11 @@ def differences(actual: Any, wanted: Any, path: str = "") -> Iterator[str]:
     if isinstance(wanted, dict) and isinstance(actual, dict):
         for key, value in wanted.items():
             yield from differences(actual.get(key), value, f"{path} {key}")
-    elif isinstance(wanted, list) and isinstance(actual, list) and len(wanted) == len(actual):
+    elif (
+        isinstance(wanted, list)
+        and isinstance(actual, list)
+        and len(wanted) == len(actual)
+    ):
         for i, (one, other) in enumerate(zip(actual, wanted, strict=True)):
             yield from differences(one, other, f"{path} {i}")
     else:
@@ -384,12 +442,16 @@ def digests(outcome: dict[str, Any]) -> str:
     return " ".join(f"{k} {digest(v)}" for k, v in parts.items() if v)
 
 
-@pytest.mark.parametrize("name", [f"{t}.{n}" for t, cases in topics().items() for n in cases])
+@pytest.mark.parametrize(
+    "name", [f"{t}.{n}" for t, cases in topics().items() for n in cases]
+)
 def test_case(name: str, shared: Path, request: pytest.FixtureRequest) -> None:
     outcomes = outcomes_of(name, shared, request.config.cache.mkdir("byte-code"))
     failures = []
     recorded = {}
-    for i, (step, outcome) in enumerate(zip(steps_of(case_named(name)), outcomes, strict=True)):
+    for i, (step, outcome) in enumerate(
+        zip(steps_of(case_named(name)), outcomes, strict=True)
+    ):
         failures += [f"step {i}: {problem}" for problem in problems(step, outcome)]
         if failures:
             failures.append(f"the run said:\n{outcome['text']}")
@@ -426,5 +488,9 @@ def update(recorded: dict[str, str]) -> None:
             else:
                 digests_of[key] = value
         names = {f"{t}.{n}" for t, cases in topics().items() for n in cases}
-        digests_of = {k: digests_of[k] for k in sorted(digests_of) if k.rpartition(".")[0] in names}
+        digests_of = {
+            k: digests_of[k]
+            for k in sorted(digests_of)
+            if k.rpartition(".")[0] in names
+        }
         path.write_text(json.dumps(digests_of, indent=0) + "\n", encoding="utf-8")

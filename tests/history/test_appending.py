@@ -37,7 +37,10 @@ def test_two_processes_lose_nothing(tmp_path):
     for writer in writers:
         writer.communicate(b"go\n")
         assert writer.returncode == 0
-    runs = [json.loads(line)["run"] for line in (tmp_path / "h.jsonl").read_text().splitlines()]
+    runs = [
+        json.loads(line)["run"]
+        for line in (tmp_path / "h.jsonl").read_text().splitlines()
+    ]
     assert len(runs) == 200
     assert (runs.count("a" * 2000), runs.count("b" * 2000)) == (50, 50)
 
@@ -94,6 +97,8 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch):
     monkeypatch.setattr(os, "write", full)
     result = kept.run_here(*KEEP)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*the history can't be written: No space left on device*"])
+    result.stdout.fnmatch_lines(
+        ["*the history can't be written: No space left on device*"]
+    )
     assert calls[1] == calls[0][10:]
     assert (kept.path / "h.jsonl").read_bytes() == before

@@ -55,7 +55,9 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(project, passing):
     assert "**Drift:**" in summary
     assert "fell from 0.8017" in summary
     assert "fell from 0.8017" in (project.path / "evalmetrics/report.html").read_text()
-    assert json.loads((project.path / "h.jsonl").read_text().splitlines()[-1])["drift"] == [FELL]
+    assert json.loads((project.path / "h.jsonl").read_text().splitlines()[-1])[
+        "drift"
+    ] == [FELL]
     assert project.report()["history"]["math.bench.yaml::math"][-1]["drift"] == [FELL]
 
 
@@ -70,13 +72,17 @@ def test_a_drift_fails_the_build_where_the_benchmark_asks_for_it(project, passin
     # a run that fails for its drift alone counts, so that it fails again
     result = project.run("--evalmetrics-history", "h.jsonl")
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAIL  math.bench.yaml:*: math: pass@1 fell from 0.8017 *"])
+    result.stdout.fnmatch_lines(
+        ["FAIL  math.bench.yaml:*: math: pass@1 fell from 0.8017 *"]
+    )
     assert "drift: fail needs a history" in project.run().stdout.str()
 
 
 def test_of_several_metrics_any_one_may_raise_a_false_alarm_once_in_two_hundred_runs():
     rng = np.random.default_rng(2)
-    false = sum(last_shift(list(rng.normal(size=40)), 5) is not None for _ in range(600))
+    false = sum(
+        last_shift(list(rng.normal(size=40)), 5) is not None for _ in range(600)
+    )
     assert abs(false / 600 - (1 - (1 - 1 / 1000) ** 33)) < 3 * math.sqrt(0.032 / 600)
 
 
@@ -98,7 +104,9 @@ def test_what_is_no_drift_is_not_warned_of(project, passing, history, count):
 
 
 @pytest.mark.parametrize(("step", "warned"), [(0.03, True), (0.005, False)])
-def test_a_ratchet_of_accepted_changes_is_held_against_the_first(project, passing, step, warned):
+def test_a_ratchet_of_accepted_changes_is_held_against_the_first(
+    project, passing, step, warned
+):
     project.bench(GATED)
     passing(7 if warned else 9)
     starts = {1: "", 5: "cheaper", 9: "", 13: "a new server"}
@@ -122,7 +130,10 @@ def shift_by_definition(values):
     return best > limit(n)
 
 
-@given(st.lists(st.integers(0, 10**6), min_size=8, max_size=8, unique=True), st.integers(0, 10**6))
+@given(
+    st.lists(st.integers(0, 10**6), min_size=8, max_size=8, unique=True),
+    st.integers(0, 10**6),
+)
 def test_the_limit_is_that_of_the_largest_t_statistic(values, shift):
     numbers = [v + shift * (i >= 5) for i, v in enumerate(values)]
     assert (last_shift(numbers) is not None) == shift_by_definition(numbers)
@@ -143,5 +154,7 @@ def test_a_shift_of_two_sd_is_detected_in_ten_runs_at_one_false_alarm_in_two_hun
     rng = np.random.default_rng(1)
     false = sum(last_shift(list(rng.normal(size=60))) is not None for _ in range(150))
     assert 150 * 0.10 < false < 150 * 0.36  # 1 - .995^53 = .23
-    shifts = [last_shift([*rng.normal(size=20), *rng.normal(-2, 1, 10)]) for _ in range(100)]
+    shifts = [
+        last_shift([*rng.normal(size=20), *rng.normal(-2, 1, 10)]) for _ in range(100)
+    ]
     assert sum(shift is not None and abs(shift.at - 20) <= 3 for shift in shifts) >= 85

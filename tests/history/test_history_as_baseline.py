@@ -24,9 +24,13 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
     project.bench(FILE)
     rollouts(project, 1)
     result = project.run(*KEEP)
-    result.stdout.fnmatch_lines(["*the history holds no run of this benchmark that counts*"])
+    result.stdout.fnmatch_lines(
+        ["*the history holds no run of this benchmark that counts*"]
+    )
     assert project.run(*UPDATE).ret == 0
-    values = [project.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]["value"]]
+    values = [
+        project.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]["value"]
+    ]
     for seed in (2, 3, 4):
         rollouts(project, seed)
         workers = ("-n", "1") if seed == 4 else ()  # compares, and is compared with
@@ -36,16 +40,26 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
     rollouts(project, 5, drop=0.3)
     result = project.run(*KEEP)
     evidence = gate(project)["evidence"]
-    assert evidence["baseline"] == pytest.approx(sum(values[1:]) / 3)  # the failed one's too
-    assert (evidence["rollouts_baseline"], evidence["tasks"], evidence["runs"]) == (720, 60, 3)
+    assert evidence["baseline"] == pytest.approx(
+        sum(values[1:]) / 3
+    )  # the failed one's too
+    assert (evidence["rollouts_baseline"], evidence["tasks"], evidence["runs"]) == (
+        720,
+        60,
+        3,
+    )
     result.stdout.fnmatch_lines(
-        ["FAIL*pass@1 fell from*3 runs of the baseline, sd*", "*accept it with `pytest --snap*"]
+        [
+            "FAIL*pass@1 fell from*3 runs of the baseline, sd*",
+            "*accept it with `pytest --snap*",
+        ]
     )
     rollouts(project, 6)  # the failed run is none to compare with
     assert project.run(*KEEP).ret == 0
     assert gate(project)["evidence"]["baseline"] == pytest.approx(sum(values[1:]) / 3)
     assert all(
-        "baseline" not in run for run in project.report()["history"]["math.bench.yaml::math"]
+        "baseline" not in run
+        for run in project.report()["history"]["math.bench.yaml::math"]
     )
 
 
@@ -58,16 +72,22 @@ def test_an_accepted_change_starts_anew_with_its_reason(project):
     rollouts(project, 3, drop=0.3)
     assert project.run(*KEEP).ret == 0
     assert gate(project)["evidence"]["runs"] == 1
-    lines = [json.loads(line) for line in (project.path / "h.jsonl").read_text().splitlines()]
+    lines = [
+        json.loads(line) for line in (project.path / "h.jsonl").read_text().splitlines()
+    ]
     assert [line.get("reason") for line in lines] == [None, "a cheaper model", None]
     assert lines[1]["baseline"]["provenance"]["reason"] == "a cheaper model"
-    assert "math, 20" in (summary := (project.path / "evalmetrics/summary.md").read_text())
+    assert "math, 20" in (
+        summary := (project.path / "evalmetrics/summary.md").read_text()
+    )
     assert ": a cheaper model" in summary
     # other tasks are another benchmark: the runs before are left out, and the new ones count
     rollouts(project, 4, drop=0.3, tasks=50)
     project.bench(FILE.replace("60", "50"))
     result = project.run(*KEEP)
-    result.stdout.fnmatch_lines(["*10 tasks*", "*accept it with `pytest --snapshot-update*"])
+    result.stdout.fnmatch_lines(
+        ["*10 tasks*", "*accept it with `pytest --snapshot-update*"]
+    )
     assert project.run(*UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0
 
@@ -76,7 +96,9 @@ def test_the_history_may_be_another_file_and_must_be_one(project):
     project.bench(FILE)
     rollouts(project, 1)
     result = project.run()
-    result.stdout.fnmatch_lines(["*math.bench.yaml:6: history: 3 needs a history, and none is*"])
+    result.stdout.fnmatch_lines(
+        ["*math.bench.yaml:6: history: 3 needs a history, and none is*"]
+    )
     project.run(*UPDATE)
     project.bench(FILE.replace("history: 3", "history: h.jsonl, runs: 2"))
     assert project.run().ret == 0

@@ -82,7 +82,9 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing
     )
     result = project.run(*KEEP, UPDATE)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["note: *accepted: from this run on its history counts anew"])
+    result.stdout.fnmatch_lines(
+        ["note: *accepted: from this run on its history counts anew"]
+    )
     passing(7)  # more than 0.15 below the best
     for _ in range(2):
         result = project.run(*KEEP)
@@ -96,7 +98,11 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing
     assert project.run(*KEEP, UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0  # 0.9 counts no more
     evidence = project.checks()["pass@1"]["evidence"]
-    assert (evidence["against"], evidence["baseline"], evidence["runs"]) == ("best", 0.7, 1)
+    assert (evidence["against"], evidence["baseline"], evidence["runs"]) == (
+        "best",
+        0.7,
+        1,
+    )
 
 
 def test_the_median_of_a_history_beside_the_benchmark_file(project, passing):
@@ -120,7 +126,9 @@ def test_the_median_of_a_history_beside_the_benchmark_file(project, passing):
 
 
 @pytest.mark.parametrize("tasks", [5, 20])
-def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(project, passing, tasks):
+def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(
+    project, passing, tasks
+):
     passing(7)
     project.bench(BEST)
     assert project.run(*KEEP, UPDATE).ret == 0
@@ -128,7 +136,9 @@ def test_a_benchmark_that_has_grown_or_shrunk_is_no_longer_comparable(project, p
     project.bench(BEST.replace("10", str(tasks)))
     result = project.run(*KEEP)
     assert result.ret == 1
-    result.stdout.fnmatch_lines([f"*rest on another number of tasks: 10, and now {tasks}"])
+    result.stdout.fnmatch_lines(
+        [f"*rest on another number of tasks: 10, and now {tasks}"]
+    )
 
 
 def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(project):
@@ -136,7 +146,8 @@ def test_an_agent_or_a_metric_that_is_missed_and_an_agent_that_is_renamed(projec
         more = {"_ng_rollout_index": 0, "reward": 1.0}
         tasks = [(agent, t) for agent in agents for t in range(10)]
         project.rows(
-            "runs.jsonl", ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks)
+            "runs.jsonl",
+            ({"agent_ref": {"name": a}, "_ng_task_index": t} | more for a, t in tasks),
         )
 
     project.bench(BEST)
@@ -177,7 +188,9 @@ def test_an_impossible_history_is_refused_before_anything_runs(project):
     result = project.run()
     assert result.ret == 2
     lines = [line for line in result.outlines if ".bench.yaml:4: " in line]
-    for number, (line, message) in enumerate(zip(lines, IMPOSSIBLE.values(), strict=True)):
+    for number, (line, message) in enumerate(
+        zip(lines, IMPOSSIBLE.values(), strict=True)
+    ):
         assert line.startswith(f"{number}.bench.yaml:")
         assert message in line
 
@@ -191,9 +204,17 @@ def test_a_history_that_another_ruler_measured_is_not_compared_until_it_starts_a
     project.bench(f"{BEST}\npass_threshold: 0.5")
     result = project.run(*KEEP)
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["*the history: the ruler changed: pass_threshold 1.0 -> 0.5*"])
+    result.stdout.fnmatch_lines(
+        ["*the history: the ruler changed: pass_threshold 1.0 -> 0.5*"]
+    )
     assert project.run(*KEEP, UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0
-    text = project.path.joinpath("h.jsonl").read_text().replace('"score":"reward"', '"scores":5')
+    text = (
+        project.path.joinpath("h.jsonl")
+        .read_text()
+        .replace('"score":"reward"', '"scores":5')
+    )
     project.write("h.jsonl", text)  # damaged
-    project.run(*KEEP).stdout.fnmatch_lines(["INCONCLUSIVE *the history: the ruler changed: *"])
+    project.run(*KEEP).stdout.fnmatch_lines(
+        ["INCONCLUSIVE *the history: the ruler changed: *"]
+    )

@@ -15,7 +15,11 @@ GITHUB = {
     "GITHUB_REPOSITORY": "me/it",
     "GITHUB_RUN_ID": "7",
 }
-GITLAB = {"CI_COMMIT_SHA": "abc", "CI_COMMIT_REF_NAME": "main", "CI_JOB_URL": "https://x/1"}
+GITLAB = {
+    "CI_COMMIT_SHA": "abc",
+    "CI_COMMIT_REF_NAME": "main",
+    "CI_JOB_URL": "https://x/1",
+}
 OF_GITHUB = "https://github.com/me/it/actions/runs/7"
 
 
@@ -47,7 +51,10 @@ def origin(project, passing, monkeypatch):
             GITLAB | {"CI_MERGE_REQUEST_SOURCE_BRANCH_NAME": "topic"},
             ("abc", "topic", "https://x/1"),
         ),
-        ({"GIT_COMMIT": "abc", "GIT_BRANCH": "origin/main"}, ("abc", "origin/main", None)),
+        (
+            {"GIT_COMMIT": "abc", "GIT_BRANCH": "origin/main"},
+            ("abc", "origin/main", None),
+        ),
         ({"BUILDKITE_COMMIT": "abc"}, ("abc", None, None)),
     ],
 )
@@ -61,9 +68,21 @@ def test_git_is_asked_where_no_ci_system_has_the_answer(origin, project, monkeyp
     assert origin() == (None, None, None)  # no repository
     for command in (
         ("init", "-q", "-b", "topic"),
-        ("-c", "user.name=me", "-c", "user.email=me@x", "commit", "-q", "--allow-empty", "-m", "x"),
+        (
+            "-c",
+            "user.name=me",
+            "-c",
+            "user.email=me@x",
+            "commit",
+            "-q",
+            "--allow-empty",
+            "-m",
+            "x",
+        ),
     ):
-        done = subprocess.run(["git", *command], cwd=project.path, check=False, capture_output=True)
+        done = subprocess.run(
+            ["git", *command], cwd=project.path, check=False, capture_output=True
+        )
         if done.returncode:
             pytest.skip("there is no git")
     commit, branch, _ = origin()

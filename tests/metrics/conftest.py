@@ -18,7 +18,9 @@ def make_spec(**keys):
     return SPEC.validate_json(json.dumps({"name": "b", **source, **keys}))
 
 
-def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward", **scores):
+def make_table(
+    rewards, *, tasks=None, labels=None, integers=(), score="reward", **scores
+):
     """Make one agent's table; `labels` and `scores` hold one value per row."""
     counts = [len(task) for task in rewards]
     flat = {score: [v for task in rewards for v in task], **scores}
@@ -26,7 +28,8 @@ def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward",
     for field, values in (labels or {}).items():
         distinct = list(dict.fromkeys(values))
         categories[field] = Category(
-            np.array([distinct.index(v) for v in values], dtype=np.int32), tuple(distinct)
+            np.array([distinct.index(v) for v in values], dtype=np.int32),
+            tuple(distinct),
         )
     return RolloutTable(
         agents=("agent",),
@@ -35,7 +38,9 @@ def make_table(rewards, *, tasks=None, labels=None, integers=(), score="reward",
         task=np.repeat(np.arange(len(rewards)), counts),
         sample=np.concatenate([np.arange(n) for n in counts]),
         scores={
-            name: np.array([np.nan if v is None else v for v in column], dtype=np.float64)
+            name: np.array(
+                [np.nan if v is None else v for v in column], dtype=np.float64
+            )
             for name, column in flat.items()
         },
         integers=frozenset(integers),
@@ -58,7 +63,9 @@ def planned():
 def reduced():
     """Compute the metrics of a benchmark with these keys from a table."""
 
-    def reduced(table, *, agent="agent", expected=None, notes=None, line_of=None, **keys):
+    def reduced(
+        table, *, agent="agent", expected=None, notes=None, line_of=None, **keys
+    ):
         metrics = plan(make_spec(**keys), line_of=line_of)
         return reduce_agent(metrics, agent, table, expected=expected, notes=notes)
 

@@ -23,11 +23,17 @@ def agreement(rng):
         ({"type": "mcc", **of}, oracle.matthews_corrcoef(*both)),
         ({"type": "kappa", **of}, oracle.cohen_kappa_score(*both)),
     ]
-    for average, positive in (("macro", {}), ("micro", {}), ("binary", {"positive": "cat"})):
+    for average, positive in (
+        ("macro", {}),
+        ("micro", {}),
+        ("binary", {"positive": "cat"}),
+    ):
         sides = [side == 2 for side in both] if positive else both
         for name in ("precision", "recall", "f1"):
             value = getattr(oracle, f"{name}_score")(*sides, average=average)
-            expected.append(({"type": name, "average": average, **positive, **of}, value))
+            expected.append(
+                ({"type": name, "average": average, **positive, **of}, value)
+            )
     for weights in ("linear", "quadratic"):
         value = oracle.cohen_kappa_score(*both, weights=weights)
         expected.append(({"type": "kappa", "weights": weights, **of}, value))
@@ -47,7 +53,10 @@ def foretold(rng):
         ({"type": "brier", **of}, oracle.brier_score_loss(gold, score)),
         ({"type": "log_loss", **of}, oracle.log_loss(gold, score)),
     ]
-    return {"columns": {"gold": gold.tolist(), "p": score.tolist()}, "expected": expected}
+    return {
+        "columns": {"gold": gold.tolist(), "p": score.tolist()},
+        "expected": expected,
+    }
 
 
 def ranking(rng):
@@ -60,7 +69,10 @@ def ranking(rng):
         (keys, oracle.ndcg_score(relevance, score)),
         ({**keys, "k": 3}, oracle.ndcg_score(relevance, score, k=3)),
     ]
-    return {"columns": {"relevance": relevance.tolist(), "p": score.tolist()}, "expected": expected}
+    return {
+        "columns": {"relevance": relevance.tolist(), "p": score.tolist()},
+        "expected": expected,
+    }
 
 
 def main():

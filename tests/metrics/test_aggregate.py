@@ -16,9 +16,14 @@ def test_a_missing_reward_counts_as_the_benchmark_sets_it_everywhere(reduced, ta
     data = table([[1.0, None], [None, 0.0], [1.0, 1.0]], accuracy=[1, None, 1, 1, 1, 1])
     names = ["mean_reward", "pass_rate", "mean/accuracy"]
     result = reduced(data, metrics=names, expect={"missing_reward": 0.0}, expected=3)
-    assert [metrics_of(result)[name] for name in ("mean_reward", "pass_rate")] == [0.5, 0.5]
+    assert [metrics_of(result)[name] for name in ("mean_reward", "pass_rate")] == [
+        0.5,
+        0.5,
+    ]
     assert metrics_of(result)["mean/reward"] == 0.5
-    assert metrics_of(result)["mean/accuracy"] == 1.0  # another score's missing ones are left out
+    assert (
+        metrics_of(result)["mean/accuracy"] == 1.0
+    )  # another score's missing ones are left out
     assert result.missing == 3 + 2  # and yet they are missing
     tasks = result.aggregate["group_level_metrics"]
     assert [entry["missing_num_rollouts"] for entry in tasks] == [2, 2, 1]
@@ -33,13 +38,20 @@ def test_a_listed_metric_of_one_value_is_not_broken_down_again(reduced, table):
 
 
 def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
-    data = table([[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]})
+    data = table(
+        [[1, 0], [1, 1]], tasks=["a", "b"], labels={"level": ["e", "h", "e", "e"]}
+    )
     lines = {("breakdown", 0): 12}
     with pytest.raises(MetricError) as caught:
         reduced(
-            data, metrics=["pass@2"], breakdown=["level"], line_of=lambda *path: lines.get(path, 1)
+            data,
+            metrics=["pass@2"],
+            breakdown=["level"],
+            line_of=lambda *path: lines.get(path, 1),
         )
-    assert "metric 'pass@2[level=e]' needs 2 rollouts of each task, and 1 of 2" in str(caught.value)
+    assert "metric 'pass@2[level=e]' needs 2 rollouts of each task, and 1 of 2" in str(
+        caught.value
+    )
     assert "a (1)" in str(caught.value)
     assert caught.value.line == 12
 
@@ -47,18 +59,32 @@ def test_too_few_rollouts_in_a_breakdown_name_it_and_the_line(reduced, table):
 @pytest.mark.parametrize(
     ("keys", "message"),
     [
-        ({"key_metrics": ["mean_rewrd"]}, "no metric 'mean_rewrd': did you mean 'mean_reward'"),
+        (
+            {"key_metrics": ["mean_rewrd"]},
+            "no metric 'mean_rewrd': did you mean 'mean_reward'",
+        ),
         ({"key_metrics": ["mean/rewrd"]}, "score named 'rewrd': did you mean 'reward'"),
         ({"thresholds": {"pas@1": ">= 0"}}, "there is no metric 'pas@1'"),
         ({"thresholds": {"pass@1/acc": ">= 0"}}, "no rollout has a score named 'acc'"),
         ({"thresholds": {"pass@1[level=x]": ">= 0"}}, "no rollout has level = 'x'"),
-        ({"thresholds": {"pass@1[level=esy]": ">= 0"}}, "level = 'esy': did you mean 'easy'"),
-        ({"thresholds": {"pass@1[lvl=easy]": ">= 0"}}, "'lvl': no rollout has that field"),
-        ({"thresholds": {"pass@1[empty=x]": ">= 0"}}, "'empty': no rollout has that field"),
+        (
+            {"thresholds": {"pass@1[level=esy]": ">= 0"}},
+            "level = 'esy': did you mean 'easy'",
+        ),
+        (
+            {"thresholds": {"pass@1[lvl=easy]": ">= 0"}},
+            "'lvl': no rollout has that field",
+        ),
+        (
+            {"thresholds": {"pass@1[empty=x]": ">= 0"}},
+            "'empty': no rollout has that field",
+        ),
         ({"thresholds": {"mean/": ">= 0"}}, "'mean/' is not a metric's name"),
     ],
 )
-def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(reduced, table, keys, message):
+def test_an_unknown_name_is_an_error_with_its_line_and_never_skipped(
+    reduced, table, keys, message
+):
     data = table([[1]], labels={"level": ["easy"], "empty": ["(missing)"]})
     with pytest.raises((MetricError, RegistryError)) as caught:
         reduced(data, line_of=lambda *path: 100 + len(path), **keys)
@@ -80,14 +106,23 @@ def test_a_task_in_two_clusters_is_an_error_that_lists_it(reduced, table):
 
 
 TEN = {"name": "ten", "parser": {"json_path": "$.a"}, "minimum": 0, "maximum": 10}
-SCORER = {"type": "remote", "url": "http://localhost/score", "body": {}, "scores": [TEN]}
+SCORER = {
+    "type": "remote",
+    "url": "http://localhost/score",
+    "body": {},
+    "scores": [TEN],
+}
 RATED = {"dataset": "d", "scorers": [SCORER]}
 
 
 @pytest.mark.parametrize(
     ("name", "keys", "ends"),
     [
-        ("mean_reward", {"scale": 1}, (0, 1)),  # nothing declares it: all rewards lie in it
+        (
+            "mean_reward",
+            {"scale": 1},
+            (0, 1),
+        ),  # nothing declares it: all rewards lie in it
         ("mean/reward", {"scale": 1}, (0, 1)),
         ("mean_reward", {}, (-math.inf, math.inf)),
         ("mean_reward", {"reward": "ten", **RATED}, (0, 10)),

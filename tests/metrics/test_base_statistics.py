@@ -32,7 +32,9 @@ def test_a_number_that_overflows_is_an_error(table, statistics):
 
 def described(frame):
     """Describe a frame as NeMo Gym does, with pandas."""
-    statistic = {name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")}
+    statistic = {
+        name: getattr(frame, name)() for name in ("mean", "max", "min", "median", "std")
+    }
     if statistic["std"].isna().all():
         full = frame.columns[frame.notna().all()]
         statistic["std"][full] = statistic["std"][full].fillna(0)
@@ -57,7 +59,8 @@ def rows(draw):
         counts = [counts[0]] * len(counts)
     records = []
     columns = {
-        name: (draw(st.sampled_from([0.0, 0.2, 0.8])), draw(st.booleans())) for name in "bac"
+        name: (draw(st.sampled_from([0.0, 0.2, 0.8])), draw(st.booleans()))
+        for name in "bac"
     }
     for task, count in enumerate(counts):
         for _ in range(count):
@@ -65,13 +68,17 @@ def rows(draw):
             for name, (missing, whole) in columns.items():
                 if draw(st.floats(0, 1)) >= missing:
                     value = draw(VALUES)
-                    row[name] = int(value) if whole or isinstance(value, bool) else value
+                    row[name] = (
+                        int(value) if whole or isinstance(value, bool) else value
+                    )
             records.append(row)
     return records
 
 
 def as_table(records, table):
-    names = list(dict.fromkeys(name for row in records for name in row if name != "task"))
+    names = list(
+        dict.fromkeys(name for row in records for name in row if name != "task")
+    )
     by_task = {}
     for row in records:
         by_task.setdefault(row["task"], []).append(row)
@@ -92,7 +99,9 @@ def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, re
     pandas = pytest.importorskip("pandas")
     frame = pandas.DataFrame.from_records(records)
     first = next(name for row in records for name in row if name != "task")
-    statistic = statistics(as_table(records, table), reward=first, metrics=[f"mean/{first}"])
+    statistic = statistics(
+        as_table(records, table), reward=first, metrics=[f"mean/{first}"]
+    )
     frames = [frame, *(task for _, task in frame.groupby("task"))]
     for mine, rows in zip(statistic, frames, strict=True):
         theirs = described(rows.drop(columns=["task"]))
@@ -103,7 +112,9 @@ def test_the_numbers_are_those_of_pandas_to_the_last_digit(table, statistics, re
 
 def test_missing_are_absent_rollouts_and_those_without_a_reward(table, reduced):
     whole = table([[1, 0, 1, 1], [1, 0], [None, 1, None, 0], [None]])
-    many = table([[1, 0, None], [None, None, None]])  # more than expected hide no missing one
+    many = table(
+        [[1, 0, None], [None, None, None]]
+    )  # more than expected hide no missing one
     names = ("num_rollouts", "expected_num_rollouts", "missing_num_rollouts")
     names = (*names, "reward_profile_completion_pct")
     for rollouts, expected, counts in (
@@ -115,7 +126,9 @@ def test_missing_are_absent_rollouts_and_those_without_a_reward(table, reduced):
 
 
 @pytest.mark.parametrize("block", [1, 2, 3, 4096])
-def test_entries_are_the_same_however_they_are_asked_for(table, reduced, monkeypatch, block):
+def test_entries_are_the_same_however_they_are_asked_for(
+    table, reduced, monkeypatch, block
+):
     monkeypatch.setattr(base_statistics, "_BLOCK", block)
     rewards = [[1, 0.1, None], [0.7], [None], [0, 1, 1, 0.25], [0.3, None]]
     costs = [0.1 * i if i % 4 else None for i in range(11)]

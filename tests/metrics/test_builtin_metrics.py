@@ -34,10 +34,14 @@ def plainly(name, tasks, threshold):
 NAMES = ["mean_reward", "avg", "median", "worst_task", "pass_rate"]
 NAMES += ["pass@1", "pass@3", "pass^1", "pass^3", "max@1", "max@3"]
 TASKS = st.lists(
-    st.lists(st.sampled_from([0.0, 0.25, 1.0, -1.5, 3.0]), max_size=6), min_size=1, max_size=12
+    st.lists(st.sampled_from([0.0, 0.25, 1.0, -1.5, 3.0]), max_size=6),
+    min_size=1,
+    max_size=12,
 ).filter(any)
 FIRST_K = MetricOptions(pass_estimator="first_k")  # noqa: S106 - the "pass" of pass@k
-OPTIONS = st.builds(MetricOptions, st.sampled_from([0.0, 0.25, 1.0]), st.just("first_k"))
+OPTIONS = st.builds(
+    MetricOptions, st.sampled_from([0.0, 0.25, 1.0]), st.just("first_k")
+)
 
 
 def bind(name, options=None):
@@ -55,7 +59,9 @@ def test_the_vectorised_form_is_the_definition_in_any_order(data, tasks, options
     order = np.array(data.draw(st.permutations(range(len(tasks)))))
     for name in NAMES:
         metric = bind(name, options)
-        expected = pytest.approx(plainly(name, tasks, options.pass_threshold), abs=1e-12)
+        expected = pytest.approx(
+            plainly(name, tasks, options.pass_threshold), abs=1e-12
+        )
         assert metric.value(rewards) == expected, name
         assert metric.value(rewards.take(order)) == expected, name
 
@@ -84,7 +90,9 @@ REWARDS = st.lists(st.lists(st.floats(-10, 10), min_size=3, max_size=7), min_siz
 def test_nothing_is_an_error_and_never_0(name):
     for options in (MetricOptions(), FIRST_K):
         for nothing in ([], [[]], [[], []]):
-            with pytest.raises(MetricError, match=f"^metric '{re.escape(name)}' is undefined"):
+            with pytest.raises(
+                MetricError, match=f"^metric '{re.escape(name)}' is undefined"
+            ):
                 value(name, nothing, options)
 
 
@@ -98,7 +106,9 @@ def test_unbiased_is_the_mean_over_all_sets_of_k_rollouts(rewards, k, threshold)
         ("max@", max),
     ):
         expected = mean(mean(map(of_set, combinations(task, k))) for task in rewards)
-        assert value(f"{form}{k}", rewards, options) == pytest.approx(expected, abs=1e-9)
+        assert value(f"{form}{k}", rewards, options) == pytest.approx(
+            expected, abs=1e-9
+        )
 
 
 def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out():
@@ -106,7 +116,10 @@ def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out():
         with pytest.raises(MetricError) as caught:
             value(name, [[1, 1, 1]] + [[1, 0]] * 11 + [[]])
         text = str(caught.value)
-        assert f"{name}' needs 3 rollouts of each task, and 11 of 13 tasks have fewer" in text
+        assert (
+            f"{name}' needs 3 rollouts of each task, and 11 of 13 tasks have fewer"
+            in text
+        )
         for part in ("1 (2), 2 (2)", "10 (2) and 1 more", "more rollouts", "smaller k"):
             assert part in text
         assert "pass_estimator: first_k" in text
@@ -115,11 +128,15 @@ def test_too_few_rollouts_are_an_error_that_lists_the_tasks_and_the_ways_out():
 @settings(max_examples=30)
 @given(
     st.lists(
-        st.tuples(st.integers(-5, 5).map(float), st.integers(0, 4)), min_size=1, max_size=12
+        st.tuples(st.integers(-5, 5).map(float), st.integers(0, 4)),
+        min_size=1,
+        max_size=12,
     ).filter(lambda pairs: any(times for _, times in pairs))
 )
 def test_counting_a_task_is_repeating_it(pairs):
-    values, times = (np.array(column, dtype=float) for column in zip(*pairs, strict=True))
+    values, times = (
+        np.array(column, dtype=float) for column in zip(*pairs, strict=True)
+    )
     repeated = [value for value, n in pairs for _ in range(n)]
     for name, of_all in (("median", median), ("worst_task", min)):
         assert bind(name).target.combine_weighted(values, times) == of_all(repeated)
@@ -135,7 +152,14 @@ def test_counting_a_task_is_repeating_it(pairs):
         ({"input_tokens": [5, 5, 1, 1], "output_tokens": [2, 2, 1, 1]}, TOKENS),
         ({"total_tokens": [7, 7, 2, 2]}, TOKENS),
         # the parts are preferred to the total; a row that lacks one of them says its total
-        ({"input_tokens": [5] * 4, "output_tokens": SOME, "total_tokens": [9, 9, 2, 2]}, TOKENS),
+        (
+            {
+                "input_tokens": [5] * 4,
+                "output_tokens": SOME,
+                "total_tokens": [9, 9, 2, 2],
+            },
+            TOKENS,
+        ),
         ({"prompt_tokens": SOME, "completion_tokens": [5] * 4}, {"tokens_per_task": 7}),
         ({"prompt_tokens": [5, 5, 1, 1]}, {}),
     ],
@@ -149,8 +173,13 @@ def test_what_a_task_takes(table, reduced, columns, expected):
 def test_one_that_is_asked_for_and_not_reported_is_an_error(table, reduced):
     with pytest.raises(MetricError) as caught:
         reduced(table([[1]]), metrics=["tokens_per_task"])
-    assert caught.value.message == "metric 'tokens_per_task': no rollout says what it needs"
-    columns = "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens"
+    assert (
+        caught.value.message
+        == "metric 'tokens_per_task': no rollout says what it needs"
+    )
+    columns = (
+        "prompt_tokens + completion_tokens, input_tokens + output_tokens, total_tokens"
+    )
     assert columns in str(caught.value)
     with pytest.raises(MetricError, match="leave /reward out"):
         reduced(table([[1]], cost=[1]), metrics=["cost_per_task/reward"])

@@ -43,7 +43,9 @@ def read(path, table):
     rollouts = table(
         list(tasks.values()),
         tasks=list(tasks),
-        integers=[n for n in names if all(isinstance(r.get(n), int | None) for r in numbers)],
+        integers=[
+            n for n in names if all(isinstance(r.get(n), int | None) for r in numbers)
+        ],
         **columns,
     )
     return replace(
@@ -53,7 +55,9 @@ def read(path, table):
 
 def base(metrics, rollouts):
     """Keep the base statistics: the other keys come from a server's own hook."""
-    names = [f"{statistic}/{score}" for statistic in STATISTICS for score in rollouts.scores]
+    names = [
+        f"{statistic}/{score}" for statistic in STATISTICS for score in rollouts.scores
+    ]
     return {k: v for k, v in metrics.items() if k in names}
 
 
@@ -69,9 +73,13 @@ def test_the_aggregate_is_gyms_to_the_last_digit(acceptance, table, reduced, nam
     expected = base(theirs["agent_metrics"], rollouts)
     assert base(ours["agent_metrics"], rollouts) == expected
     assert list(base(ours["agent_metrics"], rollouts)) == list(expected)
-    if theirs["key_metrics"] == {k: v for k, v in expected.items() if k.startswith("mean/")}:
+    if theirs["key_metrics"] == {
+        k: v for k, v in expected.items() if k.startswith("mean/")
+    }:
         assert ours["key_metrics"] == theirs["key_metrics"]
-    for mine, other in zip(ours["group_level_metrics"], theirs["group_level_metrics"], strict=True):
+    for mine, other in zip(
+        ours["group_level_metrics"], theirs["group_level_metrics"], strict=True
+    ):
         assert mine["sample"] == {"agent_ref": {"name": agent}}
         if "num_rollouts" in other:  # the newer form
             wanted = {k: v for k, v in other.items() if k not in NOT_OURS}
@@ -89,7 +97,9 @@ def test_so_are_the_two_older_files(acceptance, table, reduced, name):
     folder = acceptance / "gym"
     rollouts = read(folder / f"{name}.jsonl", table)
     ours = reduced(rollouts, metrics=["mean/reward"]).aggregate
-    (agent,) = json.loads((folder / f"{name}_agent_metrics.json").read_text(encoding="utf-8"))
+    (agent,) = json.loads(
+        (folder / f"{name}_agent_metrics.json").read_text(encoding="utf-8")
+    )
     assert base(ours["agent_metrics"], rollouts) == base(agent, rollouts)
     assert list(base(ours["agent_metrics"], rollouts)) == list(base(agent, rollouts))
     profile = (folder / f"{name}_reward_profiling.jsonl").read_text(encoding="utf-8")

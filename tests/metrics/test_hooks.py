@@ -21,7 +21,12 @@ GIVEN = {"compute_metrics": "tasks", "key_metrics": "agent_metrics"}
 @pytest.fixture
 def hooked(project):
     """Run a benchmark for each answer of a hook: Python, in which `given` is what the hook gets."""
-    tasks = [("a", 1.0, 3, "x"), ("a", 0.0, 4, "y"), ("b", 1.0, 5, "y"), ("b", None, 6, "y")]
+    tasks = [
+        ("a", 1.0, 3, "x"),
+        ("a", 0.0, 4, "y"),
+        ("b", 1.0, 5, "y"),
+        ("b", None, 6, "y"),
+    ]
     names = ("_ng_task_index", "reward", "tokens", "kind")
     project.rows("runs.jsonl", (dict(zip(names, row, strict=True)) for row in tasks))
     expect = {"max_missing": "50%"}
@@ -42,7 +47,9 @@ def hooked(project):
 @pytest.fixture
 def key_metrics(project):
     """Return the key metrics of each benchmark."""
-    return lambda: [each["agents"][0]["key_metrics"] for each in project.report()["benchmarks"]]
+    return lambda: [
+        each["agents"][0]["key_metrics"] for each in project.report()["benchmarks"]
+    ]
 
 
 def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(project, hooked):
@@ -59,7 +66,9 @@ def test_it_sees_one_list_per_task_with_one_mapping_per_rollout(project, hooked)
     assert type(seen[0][0]["tokens"]) is int
 
 
-def test_what_it_gives_is_added_and_its_numbers_can_be_gated(project, hooked, key_metrics):
+def test_what_it_gives_is_added_and_its_numbers_can_be_gated(
+    project, hooked, key_metrics
+):
     hooked(
         "compute_metrics",
         "{'pass@k': np.float64(0.25), 'solved': 1, 'curve': [0.1, {'k': None}], 'ok': True}",
@@ -91,19 +100,33 @@ def test_what_can_not_be_a_metric_is_an_error_naming_the_hook(hooked):
     }
     result = hooked("compute_metrics", *messages)
     result.assert_outcomes(failed=len(messages))
-    lines = [f"*hook pytest_evalmetrics_compute_metrics {m}*" for m in messages.values()]
-    result.stdout.fnmatch_lines_random([*lines, "INCONCLUSIVE  conftest.py:5:*no such thing*"])
+    lines = [
+        f"*hook pytest_evalmetrics_compute_metrics {m}*" for m in messages.values()
+    ]
+    result.stdout.fnmatch_lines_random(
+        [*lines, "INCONCLUSIVE  conftest.py:5:*no such thing*"]
+    )
 
 
 @pytest.mark.parametrize(
     ("answer", "threshold", "message"),
     [
-        ("{'note': 'fine'}", "note", "*'note' is computed by a hook and is not a number*"),
-        ("{'flag': True}", "flag", "*'flag' is computed by a hook and is not a number*"),
+        (
+            "{'note': 'fine'}",
+            "note",
+            "*'note' is computed by a hook and is not a number*",
+        ),
+        (
+            "{'flag': True}",
+            "flag",
+            "*'flag' is computed by a hook and is not a number*",
+        ),
         ("{'solved': 1}", "solvde", "*did you mean 'solved'[?] hooks compute: solved*"),
     ],
 )
-def test_a_threshold_on_what_no_hook_computes_as_a_number(hooked, answer, threshold, message):
+def test_a_threshold_on_what_no_hook_computes_as_a_number(
+    hooked, answer, threshold, message
+):
     result = hooked("compute_metrics", answer, thresholds={threshold: ">= 1"})
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines([message])
@@ -154,15 +177,21 @@ def test_a_choice_that_makes_numbers_up_is_an_error(hooked):
     result.stdout.fnmatch_lines_random(lines)
 
 
-def test_a_hook_for_finished_benchmarks_that_raises_makes_its_benchmark_inconclusive(project):
+def test_a_hook_for_finished_benchmarks_that_raises_makes_its_benchmark_inconclusive(
+    project,
+):
     project.rollouts([[1.0], [0.0]])
     project.bench("metrics: [pass_rate]\nxfail: known")
     hook = "pytest_evalmetrics_benchmark_finished"
-    project.write("conftest.py", f"def {hook}(result):\n    raise OSError('no database')\n")
+    project.write(
+        "conftest.py", f"def {hook}(result):\n    raise OSError('no database')\n"
+    )
     for workers in ((), ("-n", "1")):
         text = project.run(*workers).stdout.str()
         assert f"conftest.py:2: the hook {hook} failed: OSError: no database" in text
         assert "\nINCONCLUSIVE  math.bench.yaml::math  pass_rate 0.5000" in text
         assert "not evaluated" not in text
         assert "Traceback" not in text
-    assert [check["gate"] for check in project.report()["benchmarks"][0]["checks"]][-1] == "data"
+    assert [check["gate"] for check in project.report()["benchmarks"][0]["checks"]][
+        -1
+    ] == "data"

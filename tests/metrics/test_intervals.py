@@ -14,7 +14,11 @@ from pytest_evalmetrics.spec.metric_names import MetricName
 
 
 def of(name, rewards, options=None, clusters=None, **keywords):
-    metric = name if isinstance(name, BoundMetric) else Names(options or MetricOptions()).bind(name)
+    metric = (
+        name
+        if isinstance(name, BoundMetric)
+        else Names(options or MetricOptions()).bind(name)
+    )
     tasks = tuple(range(len(rewards)))
     sample = Sample(TaskRewards.from_lists(rewards), tasks, clusters, "reward", 0)
     return estimate(metric, sample, **keywords)
@@ -38,7 +42,9 @@ def test_a_mean_has_students_t_over_tasks():
     means = np.mean(GRADED, axis=1)
     for level in (0.95, 0.5):
         result = of("mean_reward", GRADED, level=level)
-        expected = scipy_stats.t.interval(level, 4, loc=means.mean(), scale=scipy_stats.sem(means))
+        expected = scipy_stats.t.interval(
+            level, 4, loc=means.mean(), scale=scipy_stats.sem(means)
+        )
         assert list(expected) == ends(result)
         assert (result.interval.method, result.tasks, result.rollouts) == ("t", 5, 10)
 
@@ -57,21 +63,32 @@ def test_a_mean_has_students_t_over_tasks():
         ("pass_rate", [[1, 0, 0, 0]] * 8, 2),
     ],
 )
-def test_a_rate_without_fractions_or_without_spread_has_wilson_over_tasks(name, tasks, successes):
+def test_a_rate_without_fractions_or_without_spread_has_wilson_over_tasks(
+    name, tasks, successes
+):
     result = of(name, tasks)
     assert result.interval.method == "wilson"
     assert (result.tasks, result.rollouts) == (len(tasks), sum(map(len, tasks)))
-    assert list(proportion_confint(successes, len(tasks), method="wilson")) == ends(result)
+    assert list(proportion_confint(successes, len(tasks), method="wilson")) == ends(
+        result
+    )
     assert result.interval.high - result.interval.low > 0.3
 
 
-@pytest.mark.parametrize("name", ["pass_rate", "pass@1", "pass^2", "mean_reward", "mean/reward"])
+@pytest.mark.parametrize(
+    "name", ["pass_rate", "pass@1", "pass^2", "mean_reward", "mean/reward"]
+)
 def test_a_rollout_that_fails_does_not_raise_the_lower_end_of_a_rate(name):
     perfect, broken = [[1] * 4] * 20, [*[[1] * 4] * 19, [1, 1, 1, 0]]
     unit = (0.0, 1.0)
-    assert of(name, broken, ends=unit).interval.low < of(name, perfect, ends=unit).interval.low
+    assert (
+        of(name, broken, ends=unit).interval.low
+        < of(name, perfect, ends=unit).interval.low
+    )
     flipped = [[[1 - r for r in task] for task in tasks] for tasks in (perfect, broken)]
-    higher, high = (of(name, tasks, ends=unit).interval.high for tasks in reversed(flipped))
+    higher, high = (
+        of(name, tasks, ends=unit).interval.high for tasks in reversed(flipped)
+    )
     assert higher >= high
     # where most tasks are neither, it is Student's t
     low, high = scipy_stats.t.interval(0.95, 7, 0.5, np.sqrt(0.25**2 * 8 / 7 / 8))
@@ -144,7 +161,10 @@ def test_where_there_is_no_interval_there_is_a_reason(names, tasks, reason):
     for name in names:
         result = of(name, tasks)
         assert (result.interval, result.reason) == (None, reason), name
-    assert "one cluster" in of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int)).reason
+    assert (
+        "one cluster"
+        in of("mean_reward", GRADED, clusters=np.zeros(5, dtype=int)).reason
+    )
 
 
 def test_a_custom_metric_is_evaluated_on_resampled_tasks():
@@ -160,11 +180,16 @@ def test_clusters_are_resampled_whole():
     # two values, one per cluster: a resample of 2 clusters has the sum 0, 6 or 12
     tasks, clusters = np.repeat([[0.0], [1.0]], 6, axis=0), np.repeat([0, 1], 6)
     seen = set()
-    metric = custom(lambda tasks: seen.add(sum(t[0] for t in tasks)) or float(len(seen)))
+    metric = custom(
+        lambda tasks: seen.add(sum(t[0] for t in tasks)) or float(len(seen))
+    )
     of(metric, tasks, clusters=clusters)
     assert seen == {0.0, 6.0, 12.0}
     # three or more of five draws are the lowest of five clusters with a chance of 0.058 > 0.025
-    tasks, clusters = np.repeat(np.linspace(0, 1, 5)[:, None], 20, axis=0), np.repeat(range(5), 20)
+    tasks, clusters = (
+        np.repeat(np.linspace(0, 1, 5)[:, None], 20, axis=0),
+        np.repeat(range(5), 20),
+    )
     for order in (slice(None), np.arange(100).reshape(5, 20).T.ravel()):
         assert ends(of("median", tasks[order], clusters=clusters[order])) == [0.0, 1.0]
 
@@ -184,7 +209,10 @@ def test_too_much_to_resample_is_reported():
     result = of(metric, [[0.5] * 11] * 2000)
     assert result.interval is None
     assert "more than 20000 rollouts" in result.reason
-    assert of(metric, [[0.5]] * 2500).reason == "2500 tasks are too many to resample this metric"
+    assert (
+        of(metric, [[0.5]] * 2500).reason
+        == "2500 tasks are too many to resample this metric"
+    )
     clusters = np.arange(20_002)
     result = of("median", [[0.1], [0.2]] * 10_001, clusters=clusters)
     assert "more than 20000 tasks" in result.reason
@@ -193,7 +221,9 @@ def test_too_much_to_resample_is_reported():
 
 @settings(max_examples=40)
 @given(
-    st.lists(st.lists(st.integers(0, 1).map(float), min_size=2, max_size=5), min_size=1),
+    st.lists(
+        st.lists(st.integers(0, 1).map(float), min_size=2, max_size=5), min_size=1
+    ),
     st.sampled_from(["pass@1", "pass@2", "pass^2", "pass_rate"]),
     st.sampled_from([0.5, 0.95, 0.99]),
 )

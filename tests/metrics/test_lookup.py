@@ -79,7 +79,9 @@ def test_what_is_no_metric_is_refused_when_it_is_looked_up(computed):
     }
     result = computed(*messages)
     result.assert_outcomes(failed=len(messages))
-    lines = [f"*'users_{i:02}:Mine' {text}*" for i, text in enumerate(messages.values())]
+    lines = [
+        f"*'users_{i:02}:Mine' {text}*" for i, text in enumerate(messages.values())
+    ]
     places = ["*users_03.py:2:*has no compute*", "*b04.bench.yaml:4:*has no compute*"]
     result.stdout.fnmatch_lines_random([*lines, *places])
 
@@ -118,7 +120,9 @@ def test_a_failed_computation_is_reported_with_the_users_line(project, computed)
         VECTORISED.format("return 0.5"): one_per_task,
         VECTORISED.format("return np.array(['a'] * len(rewards))"): one_per_task,
         VECTORISED.format("return rewards.counts / 0.0"): "*users_{}.py:*returned *",
-        VECTORISED.format("return np.full(len(rewards), np.nan)"): "*users_{}.py:*returned nan*",
+        VECTORISED.format(
+            "return np.full(len(rewards), np.nan)"
+        ): "*users_{}.py:*returned nan*",
         VECTORISED.format("raise KeyError('x')"): "*users_{}.py:*KeyError: 'x'*",
     }
     project.write("helper.py", "def divide(a, b):\n    return a / b\n")

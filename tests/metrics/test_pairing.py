@@ -35,7 +35,9 @@ def test_common_tasks_are_paired_by_their_ids(planned, table):
 
 def test_a_task_without_a_value_on_one_side_is_excluded_and_listed(planned, table):
     baseline = table([[1, 1], [0], [1, 0], [1, 1]], tasks=["a", "b", "c", "d"])
-    current = table([[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"])
+    current = table(
+        [[1, 1], [1, 1], [None, 1], [None, None]], tasks=["a", "b", "c", "d"]
+    )
     pair = paired(planned(), "pass@2", baseline, current)
     assert pair.tasks == ("a",)
     assert pair.excluded == ("b", "c", "d")
@@ -51,11 +53,15 @@ def test_a_missing_reward_counts_on_both_sides_as_the_benchmark_sets(planned, ta
     assert (pair.value_baseline, pair.value_current) == (0.75, 0.25)
     both = pairing(plan, baseline, current)
     assert both.missing(both.plan.names.bind("mean_reward")) == 0.0
-    assert both.pair_at_worst(both.plan.names.bind("mean_reward"), higher_is_better=True) is None
+    assert (
+        both.pair_at_worst(both.plan.names.bind("mean_reward"), higher_is_better=True)
+        is None
+    )
 
 
 @pytest.mark.parametrize(
-    ("name", "best", "bounded"), [("avg", 1, True), ("avg", 3, False), ("sum", 1, False)]
+    ("name", "best", "bounded"),
+    [("avg", 1, True), ("avg", 3, False), ("sum", 1, False)],
 )
 def test_a_metric_is_a_rate_where_its_rewards_and_its_values_are(
     planned, table, name, best, bounded
@@ -68,7 +74,9 @@ def test_a_metric_is_a_rate_where_its_rewards_and_its_values_are(
 def test_what_is_no_mean_over_tasks_can_be_resampled(planned, table, name):
     def compared(places):
         sides = [[1, 1, 0], [0, 1], [1, 0]], [[0, 1], [0, 0], [1, 1, 0, 0]]
-        return paired(planned(), name, *(table([side[i] for i in places]) for side in sides))
+        return paired(
+            planned(), name, *(table([side[i] for i in places]) for side in sides)
+        )
 
     pair = compared([0, 1, 2])
     for places in ([0, 1, 2], [0, 0, 2]):
@@ -83,7 +91,9 @@ def test_breakdowns_clusters_and_other_scores(planned, table):
     baseline = table([[1], [0], [0]], accuracy=[0.25, 1, 0.5])
     current = table([[1], [0], [0]], accuracy=[0.75, 1, 0.5], labels=labels)
     # the baseline keeps no labels: those of the run's tasks are its tasks'
-    pair = paired(planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current)
+    pair = paired(
+        planned(cluster="repo"), "mean_reward/accuracy[level=e]", baseline, current
+    )
     assert pair.name == "mean_reward/accuracy[level=e]"
     assert pair.tasks == (0, 2)
     assert pair.baseline.tolist() == [0.25, 0.5]
@@ -118,7 +128,9 @@ def test_a_breakdown_of_a_baseline_without_labels_may_have_lost_any_task_that_is
 
 def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, table):
     # where less spread is better, a missing reward of the run is at that end which spreads more
-    both = pairing(planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2)
+    both = pairing(
+        planned(), table([[1, 1], [1, 1]]), table([[1, 1], [1, None]]), expected=2
+    )
     metric = both.plan.names.bind("std/reward")
     for higher_is_better, worst in ((False, np.std([1, 1, 1, 0], ddof=1)), (True, 0)):
         pair = both.pair_at_worst(metric, higher_is_better=higher_is_better)
@@ -128,8 +140,16 @@ def test_the_worst_of_a_metric_that_is_not_monotone_is_the_worst_way(planned, ta
 @pytest.mark.parametrize(
     ("rewards", "threshold", "worst"),
     [
-        ([[7, None], [9, 8]], 5, (0.75, 1.0)),  # all that are there pass: a missing one may not
-        ([[1, None], [2, 3]], 5, (0.0, 0.25)),  # none of them passes: the baseline's may
+        (
+            [[7, None], [9, 8]],
+            5,
+            (0.75, 1.0),
+        ),  # all that are there pass: a missing one may not
+        (
+            [[1, None], [2, 3]],
+            5,
+            (0.0, 0.25),
+        ),  # none of them passes: the baseline's may
         ([[0.4, None], [0.6, 0.6]], 0.5, (0.5, 0.75)),
     ],
 )
@@ -165,7 +185,9 @@ def test_a_metric_that_fails_on_resampled_tasks_is_named(planned, table):
 IDS = st.one_of(
     st.lists(st.integers(-50, 50), unique=True),
     st.lists(st.integers(-50, 50).map(str), unique=True),
-    st.lists(st.sampled_from(["a", "b", "1", "01", "-1", "", "é", "10", "2"]), unique=True),
+    st.lists(
+        st.sampled_from(["a", "b", "1", "01", "-1", "", "é", "10", "2"]), unique=True
+    ),
 )
 
 
@@ -176,4 +198,6 @@ def test_each_task_is_located_by_its_text(tasks, among, ascending):
         tasks, among = sorted(tasks), sorted(among)
     places = positions(tuple(tasks), tuple(among))
     texts = [str(t) for t in among]
-    assert places.tolist() == [texts.index(str(t)) if str(t) in texts else -1 for t in tasks]
+    assert places.tolist() == [
+        texts.index(str(t)) if str(t) in texts else -1 for t in tasks
+    ]

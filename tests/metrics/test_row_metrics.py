@@ -11,7 +11,9 @@ from scipy import stats as oracle
 
 from pytest_evalmetrics.errors import MetricError, RegistryError
 
-CASES = json.loads(Path(__file__).with_name("row_metrics.json").read_text("utf-8"))["cases"]
+CASES = json.loads(Path(__file__).with_name("row_metrics.json").read_text("utf-8"))[
+    "cases"
+]
 AGREE = {"gold": "gold", "predicted": "predicted"}
 FORETOLD = {"gold": "gold", "score": "p"}
 
@@ -22,13 +24,20 @@ def measured(reduced, table):
 
     def measure(columns, notes=None, also=(), **defined):
         tasks = next(iter(columns.values()))
-        nested = {n: c if isinstance(c[0], list) else [[v] for v in c] for n, c in columns.items()}
+        nested = {
+            n: c if isinstance(c[0], list) else [[v] for v in c]
+            for n, c in columns.items()
+        }
         sizes = nested[next(iter(nested))]
         flat = {n: [v for task in column for v in task] for n, column in nested.items()}
-        text = {n for n, column in flat.items() if any(isinstance(v, str) for v in column)}
+        text = {
+            n for n, column in flat.items() if any(isinstance(v, str) for v in column)
+        }
         rows = table(
             nested.get("reward", [[1.0] * len(task) for task in sizes]),
-            labels={n: ["(missing)" if v is None else v for v in flat[n]] for n in text},
+            labels={
+                n: ["(missing)" if v is None else v for v in flat[n]] for n in text
+            },
             **{n: flat[n] for n in flat.keys() - text - {"reward"}},
         )
         assert len(tasks) == len(rows.tasks)
@@ -51,7 +60,7 @@ def test_against_scikit_learn(measured, case):
 
 def test_the_committed_numbers_are_those_of_an_installed_scikit_learn():
     pytest.importorskip("sklearn")
-    import row_metric_oracles  # noqa: PLC0415 - it imports scikit-learn
+    import row_metric_oracles  # it imports scikit-learn
 
     rng = np.random.default_rng(21)
     assert row_metric_oracles.agreement(rng)["columns"] == CASES[0]["columns"]
@@ -114,18 +123,25 @@ def test_choices_against_every_choice(measured):
     votes, bests, solved = [], [], []
     for rewards, answers, scores, costs in zip(reward, answer, by, spent, strict=True):
         by_answer = {
-            a: [r for r, b in zip(rewards[:5], answers, strict=False) if a == b] for a in "xyz"
+            a: [r for r, b in zip(rewards[:5], answers, strict=False) if a == b]
+            for a in "xyz"
         }
         most = max(map(len, by_answer.values()))
-        votes.append(np.mean([np.mean(r) for r in by_answer.values() if len(r) == most]))
+        votes.append(
+            np.mean([np.mean(r) for r in by_answer.values() if len(r) == most])
+        )
         tops = []
         for chosen in itertools.combinations(range(n), k):
             top = max(scores[i] for i in chosen)
             # tied rollouts share the mean of all of their task
-            tops.append(np.mean([r for r, s in zip(rewards, scores, strict=True) if s == top]))
+            tops.append(
+                np.mean([r for r, s in zip(rewards, scores, strict=True) if s == top])
+            )
         bests.append(np.mean(tops))
         upto = np.cumsum(costs)
-        solved.append(any(r >= 1 and c <= 9 for r, c in zip(rewards, upto, strict=True)))
+        solved.append(
+            any(r >= 1 and c <= 9 for r, c in zip(rewards, upto, strict=True))
+        )
     assert estimates["maj"].value == pytest.approx(np.mean(votes), abs=1e-12)
     assert estimates["chosen"].value == pytest.approx(np.mean(bests), abs=1e-12)
     assert estimates["within"].value == pytest.approx(np.mean(solved), abs=1e-12)
@@ -151,12 +167,18 @@ def test_ratings_solve_the_equations_of_bradley_and_terry(measured):
     players = ["p", "q", "r", "s"]
     pairs = [RNG.choice(players, 2, replace=False).tolist() for _ in range(100)]
     winner = [RNG.choice([*pair, "tie"], p=[0.5, 0.3, 0.2]) for pair in pairs]
-    columns = {"a": [p[0] for p in pairs], "b": [p[1] for p in pairs], "w": list(map(str, winner))}
+    columns = {
+        "a": [p[0] for p in pairs],
+        "b": [p[1] for p in pairs],
+        "w": list(map(str, winner)),
+    }
     keys = {"type": "elo", "a": "a", "b": "b", "winner": "w"}
     estimates = measured(columns, **{p: {**keys, "of": p} for p in players}).estimates
     rating = {p: estimates[p].value for p in players}
     assert np.mean(list(rating.values())) == pytest.approx(1000, abs=1e-6)
-    for player in players:  # at the greatest likelihood expected wins are those that were seen
+    for (
+        player
+    ) in players:  # at the greatest likelihood expected wins are those that were seen
         expected = seen = 0.0
         for pair, won in zip(pairs, winner, strict=True):
             if player in pair:
@@ -170,7 +192,9 @@ def test_ratings_solve_the_equations_of_bradley_and_terry(measured):
 def test_percentiles_and_sums_against_numpy(measured, q):
     x = RNG.exponential(1, 300)
     estimates = measured({"x": x.tolist()}, also=[f"p{q}/x", "sum/x"]).estimates
-    assert estimates[f"p{q}/x"].value == pytest.approx(np.quantile(x, q / 100), rel=1e-12)
+    assert estimates[f"p{q}/x"].value == pytest.approx(
+        np.quantile(x, q / 100), rel=1e-12
+    )
     assert estimates["sum/x"].value == pytest.approx(x.sum(), rel=1e-12)
     interval = estimates[f"p{q}/x"].interval
     if q in (1, 99):
@@ -185,7 +209,9 @@ def test_percentiles_and_sums_against_numpy(measured, q):
 @pytest.mark.parametrize(("m", "n"), [(1, 3), (2, 3), (3, 3), (4, 6)])
 def test_reliability_against_the_hypergeometric_distribution(measured, m, n):
     reward = RNG.integers(0, 2, (9, 6)).astype(float)
-    estimates = measured({"reward": reward.tolist()}, also=[f"pass_{m}_of_{n}"]).estimates
+    estimates = measured(
+        {"reward": reward.tolist()}, also=[f"pass_{m}_of_{n}"]
+    ).estimates
     expected = oracle.hypergeom.sf(m - 1, 6, reward.sum(axis=1), n).mean()
     assert estimates[f"pass_{m}_of_{n}"].value == pytest.approx(expected, abs=1e-12)
 
@@ -200,14 +226,30 @@ WHICH_POSITIVE = "say which label of gold is positive, with `positive:`: 'a', 'b
 @pytest.mark.parametrize(
     ("columns", "keys", "why"),
     [
-        ({"gold": [1, 1], "p": [0.2, 0.9]}, {"type": "auroc", **FORETOLD}, "one outcome"),
-        ({"gold": [1, 0], "p": [0.2, 1.9]}, {"type": "brier", **FORETOLD}, "1.9, where a prob"),
-        ({"gold": [1, 0], "p": [0.0, 0.9]}, {"type": "log_loss", **FORETOLD}, "probability of"),
+        (
+            {"gold": [1, 1], "p": [0.2, 0.9]},
+            {"type": "auroc", **FORETOLD},
+            "one outcome",
+        ),
+        (
+            {"gold": [1, 0], "p": [0.2, 1.9]},
+            {"type": "brier", **FORETOLD},
+            "1.9, where a prob",
+        ),
+        (
+            {"gold": [1, 0], "p": [0.0, 0.9]},
+            {"type": "log_loss", **FORETOLD},
+            "probability of",
+        ),
         (ONE_LABEL, {"type": "mcc", **AGREE}, "one label"),
         ({**ONE_LABEL, "gold": ["a", "a"]}, {"type": "kappa", **AGREE}, "one label"),
         (ONE_LABEL, {"type": "precision", **AGREE, "average": "macro"}, NONE_PREDICTED),
         (ONE_LABEL, {"type": "f1", **AGREE}, WHICH_POSITIVE),
-        ({"relevance": [[0], [1]], "rank": [[1.0], [2.0]]}, RANKED, "1 of 2 queries have no rel"),
+        (
+            {"relevance": [[0], [1]], "rank": [[1.0], [2.0]]},
+            RANKED,
+            "1 of 2 queries have no rel",
+        ),
         ({"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "a"]}, ELO, "never lost"),
         (
             {"a": ["x", "x"], "b": ["y", "y"], "w": ["a", "draw"]},
@@ -223,7 +265,11 @@ def test_what_is_undefined_is_an_error_with_its_reason(measured, columns, keys, 
 
 def test_a_part_of_a_breakdown_may_be_undefined(measured):
     notes = []
-    columns = {"gold": [1, 0, 1, 1], "p": [0.9, 0.1, 0.8, 0.7], "lang": ["de", "de", "en", "en"]}
+    columns = {
+        "gold": [1, 0, 1, 1],
+        "p": [0.9, 0.1, 0.8, 0.7],
+        "lang": ["de", "de", "en", "en"],
+    }
     estimates = measured(columns, notes, auc={"type": "auroc", **FORETOLD})
     assert estimates.aggregate["agent_metrics"]["auc[lang=de]"] == 1.0
     assert "auc[lang=en]" not in estimates.aggregate["agent_metrics"]
@@ -232,7 +278,14 @@ def test_a_part_of_a_breakdown_may_be_undefined(measured):
 
 def test_two_players_and_labels_by_hand(measured):
     columns = {"a": ["us"] * 4, "b": ["them"] * 4, "w": ["a", "a", "a", "b"]}
-    keys = {"type": "elo", "a": "a", "b": "b", "winner": "w", "of": "us", "against": "them"}
+    keys = {
+        "type": "elo",
+        "a": "a",
+        "b": "b",
+        "winner": "w",
+        "of": "us",
+        "against": "them",
+    }
     estimates = measured(columns, elo=keys).estimates["elo"]
     assert estimates.value == pytest.approx(1000 + 400 * math.log10(3), abs=1e-9)
     # numbers are one label however they are written
@@ -242,8 +295,13 @@ def test_two_players_and_labels_by_hand(measured):
 
 
 def test_the_name_of_another_metric_is_refused(measured):
-    with pytest.raises(RegistryError, match=r"'pass@3' is the name of a metric already"):
-        measured({"gold": ["a"], "predicted": ["a"]}, **{"pass@3": {"type": "accuracy", **AGREE}})
+    with pytest.raises(
+        RegistryError, match=r"'pass@3' is the name of a metric already"
+    ):
+        measured(
+            {"gold": ["a"], "predicted": ["a"]},
+            **{"pass@3": {"type": "accuracy", **AGREE}},
+        )
 
 
 # -- whole runs ----------------------------------------------------------------------------
@@ -279,7 +337,9 @@ def test_a_regression_against_a_committed_baseline(project):
     another.stdout.fnmatch_lines(["INCONCLUSIVE *macro_f1*"])
     project.run("--snapshot-update").assert_outcomes(passed=1)
     (path,) = project.path.glob("__baselines__/*/*.json")
-    assert '"0": {"answer": ["eel"], "label": ["eel"], "latency_s": ' in path.read_text("utf-8")
+    assert '"0": {"answer": ["eel"], "label": ["eel"], "latency_s": ' in path.read_text(
+        "utf-8"
+    )
     project.run().assert_outcomes(passed=1)
     assert project.aggregate()[0]["agent_metrics"]["macro_f1[lang=de]"] < 1
     rows = list(_rows(0.5, slow=3.0))
@@ -350,8 +410,13 @@ def test_wrong_keys_are_reported_with_their_lines(project):
 
 
 def test_a_threshold_on_the_reward_makes_it_a_number_that_rows_must_have(project):
-    rows = [{"_ng_task_index": i, "gold": "a", "predicted": "a", "reward": 1} for i in range(9)]
-    project.rows("runs.jsonl", [*rows, rows[0] | {"_ng_task_index": 9, "reward": "yes"}])
+    rows = [
+        {"_ng_task_index": i, "gold": "a", "predicted": "a", "reward": 1}
+        for i in range(9)
+    ]
+    project.rows(
+        "runs.jsonl", [*rows, rows[0] | {"_ng_task_index": 9, "reward": "yes"}]
+    )
     defined = "- right: {type: accuracy, gold: gold, predicted: predicted}"
     project.bench(f"metrics:\n{defined}\nthresholds: {{mean_reward: '>= 0.5'}}")
     project.run().stdout.fnmatch_lines(["*runs.jsonl:10: the score 'reward' is text*"])

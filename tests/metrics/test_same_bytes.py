@@ -23,7 +23,9 @@ def stretch(values):
     if n <= 128:
         lanes = values[:8]
         for at in range(8, n - n % 8, 8):
-            lanes = [lane + value for lane, value in zip(lanes, values[at:], strict=False)]
+            lanes = [
+                lane + value for lane, value in zip(lanes, values[at:], strict=False)
+            ]
         a, b, c, d, e, f, g, h = lanes
         result = ((a + b) + (c + d)) + ((e + f) + (g + h))
         for value in values[n - n % 8 :]:
@@ -54,7 +56,9 @@ def test_sums_and_squares_are_near_the_exact_ones(values):
     array = np.array(values)
     size = sum(map(abs, values))
     assert sums.total(array) == pytest.approx(math.fsum(values), abs=1e-13 * size)
-    assert sums.squares(array) == pytest.approx(math.fsum(v * v for v in values), rel=1e-13)
+    assert sums.squares(array) == pytest.approx(
+        math.fsum(v * v for v in values), rel=1e-13
+    )
 
 
 def test_what_does_not_fit_into_a_float_is_infinite():

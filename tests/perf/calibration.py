@@ -34,7 +34,11 @@ from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.pipeline.power import power_of_tables
-from pytest_evalmetrics.pipeline.regressions import AgentRun, BaselineComparison, Reference
+from pytest_evalmetrics.pipeline.regressions import (
+    AgentRun,
+    BaselineComparison,
+    Reference,
+)
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
@@ -52,7 +56,14 @@ if TYPE_CHECKING:
 MOST_FAILS = 1.5  # per cent of runs in which nothing changed
 POWER = 80.0, 5.0  # per cent at the stated drop, and how far off it may be
 # power of the plain t test at .01 for a drop of 5 points
-FOUND = {(50, 1): 5, (50, 4): 17, (200, 1): 18, (200, 4): 69, (1000, 1): 81, (1000, 4): 100}
+FOUND = {
+    (50, 1): 5,
+    (50, 4): 17,
+    (200, 1): 18,
+    (200, 4): 69,
+    (1000, 1): 81,
+    (1000, 4): 100,
+}
 LAYOUTS = {
     "231, 75, 44, ... 1": (231, 75, 44, 34, 32, 22, 22, 19, 10, 8, 2, 1),
     "100 and ten of 10": (100, *[10] * 10),
@@ -70,7 +81,9 @@ class HarmonicMean:
     name = "harmonic_mean"
 
     def compute(self, task_rewards: Sequence[Sequence[float]]) -> float:
-        return len(task_rewards) / sum(1 / (0.1 + sum(t) / len(t)) for t in task_rewards)
+        return len(task_rewards) / sum(
+            1 / (0.1 + sum(t) / len(t)) for t in task_rewards
+        )
 
 
 @register_metric("own_mean")
@@ -87,7 +100,9 @@ def benchmark(*metrics: str, **keys: Any) -> Benchmark:
     """A benchmark that is gated against its baseline."""
     defaults = {"name": "simulated", "rollouts": RolloutsSpec(path=("runs.jsonl",))}
     defaults |= {"metrics": metrics or ("mean_reward",), "baseline": BaselineSpec()}
-    return Benchmark(BenchmarkSpec(**(defaults | keys)), Path("simulated.bench.yaml"), {})
+    return Benchmark(
+        BenchmarkSpec(**(defaults | keys)), Path("simulated.bench.yaml"), {}
+    )
 
 
 def table(rewards: Floats, clusters: NDArray[np.int64] | None = None) -> RolloutTable:
@@ -96,7 +111,9 @@ def table(rewards: Floats, clusters: NDArray[np.int64] | None = None) -> Rollout
     categories = {}
     if clusters is not None:
         codes = np.repeat(clusters, k).astype(np.int32)
-        categories["repo"] = Category(codes, tuple(map(str, range(int(clusters.max()) + 1))))
+        categories["repo"] = Category(
+            codes, tuple(map(str, range(int(clusters.max()) + 1)))
+        )
     return table_of({"reward": rewards.ravel()}, k, categories=categories)
 
 
@@ -108,7 +125,9 @@ def judged(
 ) -> list[Check]:
     """Hold a run against its baseline, of one run or of several."""
     several = [before] if isinstance(before, np.ndarray) else before
-    return compared(asked, [table(each, clusters) for each in several], table(after, clusters))
+    return compared(
+        asked, [table(each, clusters) for each in several], table(after, clusters)
+    )
 
 
 def gate(
@@ -125,7 +144,10 @@ def gate(
 
 
 def compared(
-    asked: Benchmark, before: Sequence[RolloutTable], run: RolloutTable, look: Look | None = None
+    asked: Benchmark,
+    before: Sequence[RolloutTable],
+    run: RolloutTable,
+    look: Look | None = None,
 ) -> list[Check]:
     """Hold a table against those of its baseline."""
     return gate(asked, before, reduce_agent(plan(asked.spec), "agent", run), run, look)
@@ -149,7 +171,9 @@ def churn(rng: np.random.Generator, n: int, drop: float) -> tuple[Floats, Floats
     return before, np.where(rng.random(n) < 0.2, anew, after)
 
 
-def coins(rng: np.random.Generator, n: int, drop: float, share: float = 0.1) -> tuple[Floats, ...]:
+def coins(
+    rng: np.random.Generator, n: int, drop: float, share: float = 0.1
+) -> tuple[Floats, ...]:
     """A task passes always or never, but for a few that are coins; a drop breaks tasks."""
     before = (rng.random(n) < 0.5).astype(float)
     after = np.where(rng.random(n) < 2 * drop, 0.0, before)
@@ -157,7 +181,9 @@ def coins(rng: np.random.Generator, n: int, drop: float, share: float = 0.1) -> 
     return np.where(tossed, 0.5, before), np.where(tossed, 0.5 - drop, after)
 
 
-def alike(rng: np.random.Generator, n: int, drop: float, chance: float) -> tuple[Floats, Floats]:
+def alike(
+    rng: np.random.Generator, n: int, drop: float, chance: float
+) -> tuple[Floats, Floats]:
     """All tasks pass with one chance."""
     del rng
     return np.full(n, chance), np.full(n, chance - drop)
@@ -182,12 +208,16 @@ def measure(cell: Cell, scale: float) -> Cell:
     rng = np.random.default_rng(seed)
     runs = max(40, round(cell.runs * scale))
     outcomes = np.array([cell.run(rng) for _ in range(runs)], dtype=float)
-    stated = outcomes[~np.isnan(outcomes)]  # a drop that nothing is stated of has no power
+    stated = outcomes[
+        ~np.isnan(outcomes)
+    ]  # a drop that nothing is stated of has no power
     percent = 100 * float(stated.mean()) if len(stated) else math.nan
     return Cell(cell.table, cell.row, cell.column, cell.run, runs, cell.limits, percent)
 
 
-def red(rng: np.random.Generator, *, world: Any, n: int, k: tuple[int, int], drop: float) -> bool:
+def red(
+    rng: np.random.Generator, *, world: Any, n: int, k: tuple[int, int], drop: float
+) -> bool:
     """Whether a run fails against its baseline."""
     one, other = world(rng, n, drop)
     (check,) = judged(benchmark(), passes(rng, one, k[0]), passes(rng, other, k[1]))
@@ -196,8 +226,12 @@ def red(rng: np.random.Generator, *, world: Any, n: int, k: tuple[int, int], dro
 
 def unequal() -> Iterator[Cell]:
     """No change, unequal numbers of rollouts."""
-    worlds = {f"p = {p}": partial(alike, chance=p) for p in (0.02, 0.05, 0.3, 0.95, 0.98)}
-    for n, k in product((5, 10, 50, 200, 1000), ((8, 1), (16, 1), (1, 8), (1, 4), (8, 4), (3, 2))):
+    worlds = {
+        f"p = {p}": partial(alike, chance=p) for p in (0.02, 0.05, 0.3, 0.95, 0.98)
+    }
+    for n, k in product(
+        (5, 10, 50, 200, 1000), ((8, 1), (16, 1), (1, 8), (1, 4), (8, 4), (3, 2))
+    ):
         for name, world in (worlds | {"Beta(.4, .4)": steady}).items():
             run = partial(red, world=world, n=n, k=k, drop=0.0)
             runs = 2_000 if n < 1000 else 1_000
@@ -208,10 +242,16 @@ def unequal() -> Iterator[Cell]:
 def equal() -> Iterator[Cell]:
     """Equal numbers of rollouts: no change, and a drop of 5 points."""
     for n, k in product((50, 200, 1000), (1, 4, 8)):
-        for name, world in {"steady": steady, "churn": churn, "10 % coins": coins}.items():
+        for name, world in {
+            "steady": steady,
+            "churn": churn,
+            "10 % coins": coins,
+        }.items():
             none = partial(red, world=world, n=n, k=(k, k), drop=0.0)
             row = f"{n} tasks x {k}"
-            yield Cell("equal", row, f"{name}: no change", none, 2_000, (0.0, MOST_FAILS))
+            yield Cell(
+                "equal", row, f"{name}: no change", none, 2_000, (0.0, MOST_FAILS)
+            )
         drop = partial(red, world=steady, n=n, k=(k, k), drop=0.05)
         least = FOUND.get((n, k), 0) - 2.0
         yield Cell("equal", row, "steady: 5 points", drop, 2_000, (least, 100.0))
@@ -225,7 +265,9 @@ def of_metric(
         chance = rng.beta(2, 2, n)
         sides = [passes(rng, chance, k) for _ in range(2)]
     elif kind == "near-binary":
-        sides = [(rng.random((n, k)) < 0.7) + 0.01 * rng.random((n, k)) for _ in range(2)]
+        sides = [
+            (rng.random((n, k)) < 0.7) + 0.01 * rng.random((n, k)) for _ in range(2)
+        ]
     else:
         skill = rng.random((n, 1))
         sides = [skill + rng.normal(0, 0.3, (n, k)) for _ in range(2)]
@@ -239,7 +281,9 @@ def metrics() -> Iterator[Cell]:
         for metric in ("harmonic_mean", "median", "own_mean", "worst_task", "pass^4"):
             run = partial(of_metric, metric=metric, n=n, k=4)
             runs = 2_000 if n < 20 else 600
-            yield Cell("metrics", f"{n} tasks x 4", metric, run, runs, (0.0, MOST_FAILS))
+            yield Cell(
+                "metrics", f"{n} tasks x 4", metric, run, runs, (0.0, MOST_FAILS)
+            )
         for kind in ("near-binary", "normal"):
             run = partial(of_metric, metric="mean_reward", n=n, k=1, kind=kind)
             cell = f"mean_reward, {kind}, x 1"
@@ -300,10 +344,14 @@ def at_stated_drop(
         (check,) = judged(asked, sides[2], sides[3] - stated)
         return check.verdict is Verdict.FAIL
     key = round(float(stated), 3)
-    if key not in memory:  # what this world has to lose for the metric to fall that much
+    if (
+        key not in memory
+    ):  # what this world has to lose for the metric to fall that much
         memory[key] = _loss(kind, metric, key)
     state = rng.bit_generator.state  # the same tasks, with and without the drop
-    one, other = kind(np.random.default_rng(state["state"]["state"] % 2**32), n, memory[key])
+    one, other = kind(
+        np.random.default_rng(state["state"]["state"] % 2**32), n, memory[key]
+    )
     (check,) = judged(asked, passes(rng, one, k), passes(rng, other, k))
     return check.verdict is Verdict.FAIL
 
@@ -350,7 +398,11 @@ def family() -> Iterator[Cell]:
     other = ("mean_reward", "pass@4", "pass^4", "median")
     for names, drop in product((alone, four, other), (0.0, 0.05)):
         run = partial(named, names=names, drop=drop)
-        limits = (67.0, 100.0) if drop and names != other else (0.0, 100.0 if drop else MOST_FAILS)
+        limits = (
+            (67.0, 100.0)
+            if drop and names != other
+            else (0.0, 100.0 if drop else MOST_FAILS)
+        )
         column = "5 points" if drop else "no change"
         yield Cell("family", ", ".join(names), column, run, 2_000, limits)
 
@@ -377,7 +429,9 @@ def runs() -> Iterator[Cell]:
         for sd in (0.0, 0.005, 0.01, 0.02):
             none = partial(of_runs, size=size, m=m, sd=sd, drop=0.0)
             most = 100.0 if sd and m < 5 else 2.0 if m < 10 else MOST_FAILS
-            yield Cell("runs", row, f"no change, sd {100 * sd:g}", none, 1_000, (0.0, most))
+            yield Cell(
+                "runs", row, f"no change, sd {100 * sd:g}", none, 1_000, (0.0, most)
+            )
         if size == (200, 4):
             least = {1: 67.0, 2: 80.0, 4: 86.0, 8: 85.0, 10: 85.0}.get(m, 0.0)
             run = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
@@ -385,12 +439,19 @@ def runs() -> Iterator[Cell]:
 
 
 KEYS: dict[str, dict[str, str | int]] = {
-    "macro F1": {"type": "f1", "gold": "gold", "predicted": "answer", "average": "macro"},
+    "macro F1": {
+        "type": "f1",
+        "gold": "gold",
+        "predicted": "answer",
+        "average": "macro",
+    },
     "ndcg@5": {"type": "ndcg_at_k", "relevance": "gain", "score": "score", "k": 5},
 }
 
 
-def rows(rng: np.random.Generator, skill: Floats, k: int, metric: str, loss: float) -> RolloutTable:
+def rows(
+    rng: np.random.Generator, skill: Floats, k: int, metric: str, loss: float
+) -> RolloutTable:
     """Rollouts of one run with k of each task: latencies, labels, or documents of queries."""
     n = len(skill)
     rollouts = table(np.ones((n, k)))
@@ -412,15 +473,24 @@ def rows(rng: np.random.Generator, skill: Floats, k: int, metric: str, loss: flo
 
 
 def of_rows(
-    rng: np.random.Generator, *, metric: str, n: int, k: int, memory: dict[float, float] | None
+    rng: np.random.Generator,
+    *,
+    metric: str,
+    n: int,
+    k: int,
+    memory: dict[float, float] | None,
 ) -> float:
     """Whether a run over rows fails: unchanged, or after the drop that was stated before."""
     if metric == "p95":
         asked = benchmark("p95", baseline=BaselineSpec(direction="lower"))
     else:
-        text = json.dumps({"name": "b", "rollouts": "r", "metrics": [{"it": KEYS[metric]}]})
+        text = json.dumps(
+            {"name": "b", "rollouts": "r", "metrics": [{"it": KEYS[metric]}]}
+        )
         spec = TypeAdapter(BenchmarkSpec).validate_json(text)
-        asked = Benchmark(replace(spec, baseline=BaselineSpec()), Path("b.bench.yaml"), {})
+        asked = Benchmark(
+            replace(spec, baseline=BaselineSpec()), Path("b.bench.yaml"), {}
+        )
     skill = rng.beta(0.8, 0.8, n)
     before, after = (rows(rng, skill, k, metric, 0.0) for _ in range(2))
     (check,) = compared(asked, [before], after)
@@ -450,7 +520,10 @@ def _row_loss(asked: Benchmark, metric: str, k: int, drop: float) -> float:
 
 def over_rows() -> Iterator[Cell]:
     """Metrics over rows: no change, and a drop of the size that was said to be found in 80 %."""
-    sizes = {"p95": ((50, 1), (200, 1), (100, 4)), "macro F1": ((50, 1), (200, 1), (100, 4))}
+    sizes = {
+        "p95": ((50, 1), (200, 1), (100, 4)),
+        "macro F1": ((50, 1), (200, 1), (100, 4)),
+    }
     for metric, cells in {**sizes, "ndcg@5": ((20, 10), (50, 10), (200, 10))}.items():
         for n, k in cells:
             row = f"{metric}, {n} tasks x {k}"
@@ -458,7 +531,10 @@ def over_rows() -> Iterator[Cell]:
             yield Cell("over_rows", row, "no change", none, 2_000, (0.0, MOST_FAILS))
             memory: dict[float, float] = {}
             drop = partial(of_rows, metric=metric, n=n, k=k, memory=memory)
-            limits = (60.0 if metric == "ndcg@5" else 70.0, 90.0)  # of queries each loses its own
+            limits = (
+                60.0 if metric == "ndcg@5" else 70.0,
+                90.0,
+            )  # of queries each loses its own
             yield Cell("over_rows", row, "stated drop", drop, 600, limits)
 
 
@@ -485,7 +561,11 @@ def in_rounds(
 
 def early() -> Iterator[Cell]:
     """Runs that stop as soon as the gate is sure, in rounds of a quarter of the rollouts."""
-    sizes = {(200, 8, 8): (50, 35, 65), (50, 8, 8): (45, 0, 0), (1000, 8, 8): (45, 60, 60)}
+    sizes = {
+        (200, 8, 8): (50, 35, 65),
+        (50, 8, 8): (45, 0, 0),
+        (1000, 8, 8): (45, 60, 60),
+    }
     for (n, *k), saved in (sizes | {(200, 4, 8): (45, 30, 60)}).items():
         for drop, least in zip((0.0, 0.05, 0.1), saved, strict=True):
             change = f"{100 * drop:g} points" if drop else "no change"
@@ -499,7 +579,9 @@ def early() -> Iterator[Cell]:
                 yield Cell("early", row, what, run, 1_000 if n < 1000 else 300, limits)
 
 
-def shifted(rng: np.random.Generator, *, m: int, sd: float, located: bool = False) -> float:
+def shifted(
+    rng: np.random.Generator, *, m: int, sd: float, located: bool = False
+) -> float:
     """Whether a shift after m unchanged runs is found within ten; NaN after a false alarm."""
     values = rng.normal(size=m + (10 if sd else 0))
     values[m:] -= sd
@@ -520,13 +602,26 @@ def drift() -> Iterator[Cell]:
             run = partial(shifted, m=m, sd=sd)
             yield Cell("drift", row, f"{sd:g} sd", run, 1_000, (least, 100.0))
         run = partial(shifted, m=m, sd=2.0, located=True)
-        yield Cell("drift", row, "2 sd: its range holds the run", run, 1_000, (90.0, 100.0))
+        yield Cell(
+            "drift", row, "2 sd: its range holds the run", run, 1_000, (90.0, 100.0)
+        )
         most = 100 * (1 - 0.995 ** (m - 7)) + 1.0  # one in 200 runs, from the eighth on
         run = partial(shifted, m=m, sd=0.0)
         yield Cell("drift", row, "a false alarm until then", run, 2_000, (0.0, most))
 
 
-TABLES = (unequal, equal, metrics, clusters, power, family, runs, over_rows, early, drift)
+TABLES = (
+    unequal,
+    equal,
+    metrics,
+    clusters,
+    power,
+    family,
+    runs,
+    over_rows,
+    early,
+    drift,
+)
 
 
 def collapses() -> Iterator[str]:
@@ -534,7 +629,10 @@ def collapses() -> Iterator[str]:
     yield "| every rollout 1 -> 0 | 1 rollout a task | 2 | 4 | 8 |"
     yield "|---|---|---|---|---|"
     for n in (1, 2, 3, 4, 5, 6, 7, 20):
-        row = [judged(benchmark(), np.ones((n, k)), np.zeros((n, k)))[0] for k in (1, 2, 4, 8)]
+        row = [
+            judged(benchmark(), np.ones((n, k)), np.zeros((n, k)))[0]
+            for k in (1, 2, 4, 8)
+        ]
         yield f"| {n} tasks | " + " | ".join(str(c.verdict) for c in row) + " |"
 
 
@@ -546,7 +644,11 @@ def written(cells: Sequence[Cell]) -> Iterator[str]:
     for row in dict.fromkeys(c.row for c in cells):
         percents = {c.column: c.percent for c in cells if c.row == row}
         values = (
-            "" if c not in percents else "none" if math.isnan(percents[c]) else f"{percents[c]:.1f}"
+            ""
+            if c not in percents
+            else "none"
+            if math.isnan(percents[c])
+            else f"{percents[c]:.1f}"
             for c in columns
         )
         yield f"| {row} | " + " | ".join(values) + " |"
@@ -559,7 +661,11 @@ def broken(cell: Cell) -> str:
         return ""
     for limit, sign in ((low, -1), (high, 1)):
         share = min(max(limit / 100, 0.002), 0.998)
-        slack = 300 * math.sqrt(share * (1 - share) / cell.runs) if cell.runs < 5_000 else 0.0
+        slack = (
+            300 * math.sqrt(share * (1 - share) / cell.runs)
+            if cell.runs < 5_000
+            else 0.0
+        )
         if sign * (cell.percent - limit) > slack:
             return f"{cell.table}: {cell.row}, {cell.column}: {cell.percent:.2f} %, limit {limit} %"
     return ""
@@ -568,9 +674,13 @@ def broken(cell: Cell) -> str:
 def main() -> int:
     """Measure and print."""
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="fewer runs of fewer cells")
+    parser.add_argument(
+        "--quick", action="store_true", help="fewer runs of fewer cells"
+    )
     parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--only", choices=[t.__name__ for t in TABLES], help="one table")
+    parser.add_argument(
+        "--only", choices=[t.__name__ for t in TABLES], help="one table"
+    )
     asked = parser.parse_args()
     tables = [t for t in TABLES if asked.only in (None, t.__name__)]
     step, scale = (6, 0.05) if asked.quick else (1, 1.0)  # each table keeps a cell
@@ -585,10 +695,14 @@ def main() -> int:
             print("\n".join(written(mine)), end="\n\n")
         counts = Counter(c.runs for c in mine)
         print(f"{len(mine)} cells of {min(counts)} to {max(counts)} runs;", end=" ")
-        print(f"{min(c.percent for c in mine):.1f} to {max(c.percent for c in mine):.1f} %\n")
+        print(
+            f"{min(c.percent for c in mine):.1f} to {max(c.percent for c in mine):.1f} %\n"
+        )
     if asked.only is None:
         print("\n".join(collapses()), end="\n\n")
-    print(f"{sum(c.runs for c in measured):,} runs in {time.perf_counter() - started:.0f} s")
+    print(
+        f"{sum(c.runs for c in measured):,} runs in {time.perf_counter() - started:.0f} s"
+    )
     problems = [problem for cell in measured if (problem := broken(cell))]
     print("\n".join(problems) or "every limit holds")
     return int(bool(problems))

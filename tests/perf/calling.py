@@ -63,7 +63,9 @@ class Scoring:
                         "reference": "{{ item.reference }}",
                         "output": "said: {{ item.output }}",
                     },
-                    "scores": [{"name": "score", "parser": parser, "minimum": 0, "maximum": 1}],
+                    "scores": [
+                        {"name": "score", "parser": parser, "minimum": 0, "maximum": 1}
+                    ],
                 }
             ],
             "expect": {"rollouts": "any"},
@@ -93,7 +95,10 @@ class Generating:
     @staticmethod
     def body(row):
         system = {"role": "system", "content": "be short"}
-        return {"model": "m", "messages": [system, {"role": "user", "content": row["question"]}]}
+        return {
+            "model": "m",
+            "messages": [system, {"role": "user", "content": row["question"]}],
+        }
 
     @staticmethod
     def benchmark(url, rows):
@@ -118,7 +123,9 @@ async def bare(kind, url, rows):
 
         async def work():
             for index in jobs:
-                async with session.post(url, json=kind.body(kind.row(index))) as response:
+                async with session.post(
+                    url, json=kind.body(kind.row(index))
+                ) as response:
                     json.loads(await response.read())
 
         await asyncio.gather(*(work() for _ in range(kind.at_once)))
@@ -159,7 +166,9 @@ def main(kind, rows):
             asking.append(kind.seen(address) / asked)
         again = pytest_run(whole, journal)
         peaks = {
-            size * kind.samples: pytest_run(project(kind, Path(name, f"{size}"), size, address))
+            size * kind.samples: pytest_run(
+                project(kind, Path(name, f"{size}"), size, address)
+            )
             for size in kind.sizes
         }
     calls = rows * kind.samples
@@ -169,13 +178,24 @@ def main(kind, rows):
     inner = median(b / (o.wall - start) for b, o in zip(bares, ours, strict=True))
     print(f"{calls} calls, {kind.at_once} at once, {kind.latency * 1e3:.0f} ms")
     print(f"bare    {calls / median(bares):6.0f} calls/s")
-    print(f"pytest  {calls / seconds:6.0f} calls/s, {start:.2f} s of {seconds:.2f} s for one row")
-    print(f"ratio   {ratio:6.2f} whole run, {inner:.2f} without start and end (limit 0.80)")
+    print(
+        f"pytest  {calls / seconds:6.0f} calls/s, {start:.2f} s of {seconds:.2f} s for one row"
+    )
+    print(
+        f"ratio   {ratio:6.2f} whole run, {inner:.2f} without start and end (limit 0.80)"
+    )
     if kind is Generating:
-        print(f"ratio   {median(asking):6.2f} from the first request to the last (limit 0.80)")
+        print(
+            f"ratio   {median(asking):6.2f} from the first request to the last (limit 0.80)"
+        )
     print(f"CPU     {(cpu - start_cpu) / calls * 1e3:6.3f} ms a call (limit 1)")
-    print(f"again   {calls / again.wall:6.0f} calls/s from the journal, {again.wall:.2f} s in all")
-    print("memory  " + ", ".join(f"{n} calls {used.peak:.1f} MiB" for n, used in peaks.items()))
+    print(
+        f"again   {calls / again.wall:6.0f} calls/s from the journal, {again.wall:.2f} s in all"
+    )
+    print(
+        "memory  "
+        + ", ".join(f"{n} calls {used.peak:.1f} MiB" for n, used in peaks.items())
+    )
 
 
 if __name__ == "__main__":

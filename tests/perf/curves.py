@@ -28,7 +28,10 @@ import numpy as np
 from measuring import MIB, ROUNDS, TESTS, graded, pytest_run, table, write_rollouts
 
 SAMPLES, FIELDS = 8, 10
-WORDS = "therefore the remainder of n by seven is three, and so the answer holds for all n. " * 9
+WORDS = (
+    "therefore the remainder of n by seven is three, and so the answer holds for all n. "
+    * 9
+)
 GB_ROWS = 1_000_000
 PEERS = ("pandas", "polars", "duckdb")
 
@@ -51,8 +54,8 @@ def write(path, rows, *, numbered=True):
 
 def case_load(path):
     """Read with ours."""
-    from pytest_evalmetrics.rollouts import load  # noqa: PLC0415 - a case's own
-    from pytest_evalmetrics.spec import RolloutsSpec  # noqa: PLC0415
+    from pytest_evalmetrics.rollouts import load  # a case's own
+    from pytest_evalmetrics.spec import RolloutsSpec
 
     spec = RolloutsSpec(path=(path,))
     return lambda: load(spec, Path("/"), scores=["reward"])
@@ -83,14 +86,14 @@ def case_json(path):
 
 def case_pandas(path):
     """Read with pandas."""
-    import pandas as pd  # noqa: PLC0415
+    import pandas as pd
 
     return lambda: pd.read_json(path, lines=True)
 
 
 def case_polars(path):
     """Read with Polars, the numbers alone."""
-    import polars as pl  # noqa: PLC0415
+    import polars as pl
 
     frame = pl.scan_ndjson(path)
     names = ["_ng_task_index", "_ng_rollout_index", "reward"]
@@ -100,22 +103,24 @@ def case_polars(path):
 
 def case_duckdb(path):
     """Read with DuckDB, the numbers alone."""
-    import duckdb  # noqa: PLC0415
+    import duckdb
 
-    query = f"select columns('^(_ng_.*|reward|field_.*)$') from read_json('{path}')"  # noqa: S608
+    query = f"select columns('^(_ng_.*|reward|field_.*)$') from read_json('{path}')"
     return lambda: duckdb.sql(query).fetchnumpy()
 
 
 def case_reduce(tasks, metrics):
     """Reduce a table of so many tasks by so many metrics, and write its aggregate."""
-    from calibration import benchmark  # noqa: PLC0415
+    from calibration import benchmark
 
-    from pytest_evalmetrics.metrics import plan, reduce_agent  # noqa: PLC0415
-    from pytest_evalmetrics.reports.payload import write_aggregates  # noqa: PLC0415
+    from pytest_evalmetrics.metrics import plan, reduce_agent
+    from pytest_evalmetrics.reports.payload import write_aggregates
 
     rollouts = graded(int(tasks), SAMPLES, FIELDS)
     names = ["mean_reward", *(f"pass@{k}" for k in range(1, SAMPLES + 1)), "pass_rate"]
-    names += [f"pass^{k}" for k in range(1, SAMPLES + 1)] + [f"max@{k}" for k in range(1, 8)]
+    names += [f"pass^{k}" for k in range(1, SAMPLES + 1)] + [
+        f"max@{k}" for k in range(1, 8)
+    ]
     spec = benchmark(*names[: int(metrics)], baseline=None).spec
 
     def run():
@@ -128,9 +133,9 @@ def case_reduce(tasks, metrics):
 
 def case_gate(tasks, metric, scored, gone):
     """Pair tasks with those of a baseline, whose ids are text, and gate a metric of them."""
-    from calibration import benchmark, gate  # noqa: PLC0415
+    from calibration import benchmark, gate
 
-    from pytest_evalmetrics.ext import AgentResult, Estimate  # noqa: PLC0415
+    from pytest_evalmetrics.ext import AgentResult, Estimate
 
     n, first = int(tasks), int(gone)
     before, after = SCORED[scored](np.random.default_rng(0), n)
@@ -178,7 +183,9 @@ def measure(name, *args, processes=None):
         env["EVALMETRICS_PROCESSES"] = str(processes)
     command = [sys.executable, __file__, "case", name, *map(str, args)]
     runs = [
-        json.loads(subprocess.run(command, check=True, capture_output=True, env=env).stdout)
+        json.loads(
+            subprocess.run(command, check=True, capture_output=True, env=env).stdout
+        )
         for _ in range(ROUNDS)
     ]
     walls, cpus, peaks = zip(*runs, strict=True)
@@ -191,7 +198,10 @@ def case(name, *args):
     before, started = time.process_time(), time.perf_counter()
     run()
     wall = time.perf_counter() - started
-    used = [resource.getrusage(who) for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)]
+    used = [
+        resource.getrusage(who)
+        for who in (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN)
+    ]
     cpu = sum(each.ru_utime + each.ru_stime for each in used) - before
     print(json.dumps([wall, cpu, sum(each.ru_maxrss for each in used) / MIB]))
 
@@ -207,13 +217,19 @@ def curve(what, sizes, figures):
     print(f"{'':>12}" + f"{'wall s':>10}{'CPU s':>9}{'MiB':>7}" * len(names))
     for size, row in rows.items():
         cells = "".join(
-            f"{wall:>10.3f}{cpu:>9.3f}{peak:>7.0f}" for wall, cpu, peak in (row[n] for n in names)
+            f"{wall:>10.3f}{cpu:>9.3f}{peak:>7.0f}"
+            for wall, cpu, peak in (row[n] for n in names)
         )
         print(f"{size:>12,}{cells}")
     (low, first), *_, (high, last) = rows.items()
     run = math.log(high / low)
-    slopes = [[math.log(last[n][i] / first[n][i]) / run for i in range(3)] for n in names]
-    print(f"{'slope':>12}" + "".join(f"{a:>10.2f}{b:>9.2f}{c:>7.2f}" for a, b, c in slopes))
+    slopes = [
+        [math.log(last[n][i] / first[n][i]) / run for i in range(3)] for n in names
+    ]
+    print(
+        f"{'slope':>12}"
+        + "".join(f"{a:>10.2f}{b:>9.2f}{c:>7.2f}" for a, b, c in slopes)
+    )
 
 
 def rows(folder, largest):
@@ -230,7 +246,11 @@ def rows(folder, largest):
             "json.loads": measure("json", path),
         }
 
-    curve("rows", [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= largest], figures)
+    curve(
+        "rows",
+        [n for n in (10_000, 100_000, 1_000_000, 10_000_000) if n <= largest],
+        figures,
+    )
 
 
 def peers(folder, _):
@@ -238,8 +258,14 @@ def peers(folder, _):
     path = folder / "peers.jsonl"
     write(path, 300_000)
     size = path.stat().st_size
-    print(f"\n300,000 rows, {size / 1e6:.0f} MB\n{'':>12}{'wall s':>10}{'CPU s':>9}{'MiB':>7}")
-    cases = ["load", "json", *(peer for peer in PEERS if importlib.util.find_spec(peer))]
+    print(
+        f"\n300,000 rows, {size / 1e6:.0f} MB\n{'':>12}{'wall s':>10}{'CPU s':>9}{'MiB':>7}"
+    )
+    cases = [
+        "load",
+        "json",
+        *(peer for peer in PEERS if importlib.util.find_spec(peer)),
+    ]
     for name in cases:
         wall, cpu, peak = measure(name, path)
         label = "ours" if name == "load" else name
@@ -270,7 +296,9 @@ def tasks(_, largest):
 
 def metrics(_, __):
     """Reduce by more and more metrics."""
-    curve("metrics", (1, 5, 25), lambda n: {"10,000 tasks": measure("reduce", 10_000, n)})
+    curve(
+        "metrics", (1, 5, 25), lambda n: {"10,000 tasks": measure("reduce", 10_000, n)}
+    )
 
 
 def gates(_, largest):
@@ -304,22 +332,31 @@ def benchmarks(folder, largest):
             write_rollouts(here / f"runs/b{i}.jsonl", rng, rng.beta(0.4, 0.4, 200))
             lines.append(f"  - {{name: b{i}, rollouts: runs/b{i}.jsonl}}")
         (here / "many.bench.yaml").write_text("\n".join(lines), encoding="utf-8")
-        walls, cpus, peaks = zip(*(pytest_run(here, "-q") for _ in range(ROUNDS)), strict=True)
+        walls, cpus, peaks = zip(
+            *(pytest_run(here, "-q") for _ in range(ROUNDS)), strict=True
+        )
         return {"200 tasks x 4 each": (min(walls), min(cpus), max(peaks))}
 
     curve("benchmarks", [n for n in (10, 100, 1000) if n <= largest], figures)
 
 
-CURVES = {each.__name__: each for each in (rows, peers, volume, tasks, metrics, gates, benchmarks)}
+CURVES = {
+    each.__name__: each
+    for each in (rows, peers, volume, tasks, metrics, gates, benchmarks)
+}
 
 
 def main():
     """Measure what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--full", action="store_true", help="ten million rows")
-    parser.add_argument("--only", choices=CURVES, help="all but volume where it is not given")
+    parser.add_argument(
+        "--only", choices=CURVES, help="all but volume where it is not given"
+    )
     asked = parser.parse_args()
-    chosen = [asked.only] if asked.only else [name for name in CURVES if name != "volume"]
+    chosen = (
+        [asked.only] if asked.only else [name for name in CURVES if name != "volume"]
+    )
     for name in chosen:
         with tempfile.TemporaryDirectory() as folder:
             CURVES[name](Path(folder), 10_000_000 if asked.full else 1_000_000)

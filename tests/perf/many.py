@@ -38,7 +38,9 @@ def write_benchmarks(folder, files, tasks, *, baseline):
     for file in range(files):
         lines = ["benchmarks:"]
         for number in range(file, BENCHMARKS, files):
-            write_rollouts(folder / f"runs/b{number}.jsonl", rng, rng.beta(0.4, 0.4, tasks))
+            write_rollouts(
+                folder / f"runs/b{number}.jsonl", rng, rng.beta(0.4, 0.4, tasks)
+            )
             lines += [
                 f"  - name: b{number}",
                 f"    rollouts: runs/b{number}.jsonl",
@@ -48,7 +50,9 @@ def write_benchmarks(folder, files, tasks, *, baseline):
                 '    thresholds: {pass@1: ">= 0.01"}',
                 *(["    baseline: true"] if baseline else []),
             ]
-        folder.joinpath(f"many{file}.bench.yaml").write_text("\n".join(lines), encoding="utf-8")
+        folder.joinpath(f"many{file}.bench.yaml").write_text(
+            "\n".join(lines), encoding="utf-8"
+        )
 
 
 def run(folder, *args):
@@ -68,7 +72,9 @@ def measure(label, folder):
     wall, cpu, peak = best(folder)
     print(f"  one process: {wall:.2f} s, {cpu:.2f} s CPU, peak {peak:.0f} MiB")
     wall, cpu, peak = best(folder, "-n", "2")
-    print(f"  -n 2: {wall:.2f} s, {cpu:.2f} s CPU, peak of the controller {peak:.0f} MiB")
+    print(
+        f"  -n 2: {wall:.2f} s, {cpu:.2f} s CPU, peak of the controller {peak:.0f} MiB"
+    )
     (folder / "conftest.py").write_text(NO_OP, encoding="utf-8")
     print(f"  as many items of ours that do nothing: {best(folder)[0]:.2f} s")
 
@@ -80,7 +86,9 @@ def ordinary():
             text = "def test_it():\n    assert True\n"
             Path(name, f"test_{number}.py").write_text(text, encoding="utf-8")
         run(Path(name))  # which rewrites their asserts
-        print(f"{BENCHMARKS:,} test functions, a file each\n  {best(Path(name))[0]:.2f} s")
+        print(
+            f"{BENCHMARKS:,} test functions, a file each\n  {best(Path(name))[0]:.2f} s"
+        )
 
 
 def main():

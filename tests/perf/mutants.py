@@ -123,7 +123,7 @@ def mutants(file: Path) -> Iterator[Mutant]:
 
 def make_map(folder: Path) -> None:
     """Run the tests once, and write which of them reach each line."""
-    import coverage  # noqa: PLC0415
+    import coverage
 
     folder.mkdir(parents=True, exist_ok=True)
     config = folder / "coveragerc"
@@ -137,13 +137,17 @@ def make_map(folder: Path) -> None:
     reached: dict[str, dict[int, set[str]]] = {}
     for path in (folder / "coverage", *folder.glob("coverage.*")):  # combined, or left
         data = coverage.CoverageData(str(path))
-        with contextlib.suppress(coverage.CoverageException):  # of a run that was killed
+        with contextlib.suppress(
+            coverage.CoverageException
+        ):  # of a run that was killed
             data.read()
         for file in data.measured_files():
             own = reached.setdefault(str(Path(file).relative_to(ROOT)), {})
             for line, contexts in data.contexts_by_lineno(file).items():
                 own.setdefault(line, set()).update(filter(None, map(node_id, contexts)))
-    table = {f: {n: sorted(ids) for n, ids in own.items()} for f, own in reached.items()}
+    table = {
+        f: {n: sorted(ids) for n, ids in own.items()} for f, own in reached.items()
+    }
     (folder / "map.json").write_text(json.dumps(table))
 
 
@@ -162,11 +166,18 @@ def verdict(copy: Path, tests: list[str]) -> str:
     env = {**os.environ, "PYTHONPATH": str(copy), "PYTHONDONTWRITEBYTECODE": "1"}
     try:
         run = subprocess.run(
-            [*command, *tests], cwd=copy, env=env, check=False, capture_output=True, timeout=300
+            [*command, *tests],
+            cwd=copy,
+            env=env,
+            check=False,
+            capture_output=True,
+            timeout=300,
         )
     except subprocess.TimeoutExpired:
         return "killed"
-    if run.returncode == 4:  # a case with :: in its name, or one over files that are not copied
+    if (
+        run.returncode == 4
+    ):  # a case with :: in its name, or one over files that are not copied
         functions = sorted({test.partition("[")[0] for test in tests})
         if functions == tests:
             sys.exit(run.stdout.decode() + run.stderr.decode())
@@ -183,16 +194,23 @@ def try_mutants(folder: Path, rooms: list[str], count: int, seed: int) -> None:
     for room in rooms:
         files = sorted((copy / "pytest_evalmetrics" / room).rglob("*.py"))
         every = [m for file in files for m in mutants(file)]
-        sample = random.Random(seed).sample(every, min(count, len(every)))  # noqa: S311
+        sample = random.Random(seed).sample(every, min(count, len(every)))
         outcomes: collections.Counter[str] = collections.Counter()
-        ids = sorted({test for own in table.values() for tests in own.values() for test in tests})
-        if verdict(copy, random.Random(seed).sample(ids, min(FAR, len(ids)))) != "survived":  # noqa: S311
-            sys.exit("the tests fail without a mutant too: no verdict would mean anything")
+        ids = sorted(
+            {test for own in table.values() for tests in own.values() for test in tests}
+        )
+        if (
+            verdict(copy, random.Random(seed).sample(ids, min(FAR, len(ids))))
+            != "survived"
+        ):
+            sys.exit(
+                "the tests fail without a mutant too: no verdict would mean anything"
+            )
         for mutant in sample:
             source = mutant.file.read_text(encoding="utf-8")
             shown = str(mutant.file.relative_to(copy))
             reaching = table.get(shown, {}).get(str(mutant.line), [])
-            random.Random(seed).shuffle(reaching)  # noqa: S311
+            random.Random(seed).shuffle(reaching)
             near = [t for t in reaching if t.startswith(f"tests/{room}/")]
             far = [t for t in reaching if t not in near]
             mutant.file.write_text(mutant.text(source), encoding="utf-8")
@@ -200,7 +218,9 @@ def try_mutants(folder: Path, rooms: list[str], count: int, seed: int) -> None:
                 outcome = verdict(copy, near[:NEAR])
                 if outcome != "killed" and far:
                     outcome = verdict(copy, far[:FAR])
-                if outcome != "killed":  # golden cases share processes: the map lacks most of them
+                if (
+                    outcome != "killed"
+                ):  # golden cases share processes: the map lacks most of them
                     outcome = verdict(copy, ["tests/golden"])
             finally:
                 mutant.file.write_text(source, encoding="utf-8")
@@ -208,10 +228,15 @@ def try_mutants(folder: Path, rooms: list[str], count: int, seed: int) -> None:
             if outcome != "killed":
                 before, after = source.splitlines(), mutant.text(source).splitlines()
                 print(f"{outcome} ({len(reaching)} tests reach it)")
-                print(*difflib.unified_diff(before, after, shown, shown, "", "", 2, ""), sep="\n")
+                print(
+                    *difflib.unified_diff(before, after, shown, shown, "", "", 2, ""),
+                    sep="\n",
+                )
             sys.stdout.flush()
         rate = 1 - outcomes["killed"] / len(sample)
-        print(f"{room}: {dict(outcomes)} of {len(sample)} of {len(every)}: {rate:.0%} survive")
+        print(
+            f"{room}: {dict(outcomes)} of {len(sample)} of {len(every)}: {rate:.0%} survive"
+        )
 
 
 def main() -> None:

@@ -30,7 +30,10 @@ BENCHMARK = {
     "metrics": "mean_reward",
     "expect": {"rollouts": "any"},
 }
-WHOLE = ({"type": "tool_call_accuracy"}, {"type": "tool-calling", "reference": "{{tool_calls}}"})
+WHOLE = (
+    {"type": "tool_call_accuracy"},
+    {"type": "tool-calling", "reference": "{{tool_calls}}"},
+)
 SCORERS = {
     "tool_call_accuracy": WHOLE[0],
     "flexible": {**WHOLE[0], "strict_order": False},
@@ -46,7 +49,10 @@ SCORERS = {
 def row(index):
     """Make a conversation; every third call of every tenth row is wrong."""
     calls = [
-        {"name": f"tool_{n}", "args": {"city": "Paris", "day": index % 7, "unit": "celsius"}}
+        {
+            "name": f"tool_{n}",
+            "args": {"city": "Paris", "day": index % 7, "unit": "celsius"},
+        }
         for n in range(CALLS)
     ]
     turns = [
@@ -56,13 +62,23 @@ def row(index):
     wanted = json.loads(json.dumps(calls))
     if index % 10 == 0:
         wanted[2]["args"]["city"] = "Rome"
-    form = [{"function": {"name": c["name"], "arguments": json.dumps(c["args"])}} for c in calls]
+    form = [
+        {"function": {"name": c["name"], "arguments": json.dumps(c["args"])}}
+        for c in calls
+    ]
     return {
         "task": index % 100,  # few: what is reported of each task is not scoring's
-        "user_input": [{"type": "human", "content": "What will it be like? " * 10}, *turns],
+        "user_input": [
+            {"type": "human", "content": "What will it be like? " * 10},
+            *turns,
+        ],
         "reference_tool_calls": wanted,
-        "tool_calls": [{"function": {"name": c["name"], "arguments": c["args"]}} for c in wanted],
-        "response": {"choices": [{"message": {"role": "assistant", "tool_calls": form}}]},
+        "tool_calls": [
+            {"function": {"name": c["name"], "arguments": c["args"]}} for c in wanted
+        ],
+        "response": {
+            "choices": [{"message": {"role": "assistant", "tool_calls": form}}]
+        },
         "reference": "The Paris of the north",
         "answer": "Paris of North",
     }
@@ -92,10 +108,15 @@ def main(count):
     lines = [json.dumps(row(index)) for index in range(count)]
     rows = [Row(i, "a", i, 0, json.loads(line)) for i, line in enumerate(lines)]
     works = {"json.loads": partial(map, json.loads, lines)}
-    works |= {name: partial(map, build(spec).score, rows) for name, spec in SCORERS.items()}
+    works |= {
+        name: partial(map, build(spec).score, rows) for name, spec in SCORERS.items()
+    }
     times = {name: [] for name in (*works, "pytest, two scorers")}
     with tempfile.TemporaryDirectory() as name:
-        every, one = project(Path(name, "all"), lines), project(Path(name, "one"), lines[:1])
+        every, one = (
+            project(Path(name, "all"), lines),
+            project(Path(name, "one"), lines[:1]),
+        )
         pytest_run(one)  # warm: byte code
         gc.freeze()  # the rows of all rounds are no work for the collector
         for _ in range(ROUNDS):
@@ -107,7 +128,9 @@ def main(count):
     base = median(times["json.loads"])
     for kind, took in times.items():
         seconds = median(took)
-        print(f"{kind:20}  {count / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads")
+        print(
+            f"{kind:20}  {count / seconds:8.0f} rows/s, {seconds / base:5.2f} of json.loads"
+        )
     print(f"each scorer has to do {LIMIT} rows/s; pytest is without its start and end")
 
 

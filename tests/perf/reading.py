@@ -129,7 +129,7 @@ def row(rng, texts, task, sample):
 
 def write(path, rows):
     """Write a file of rollouts, sorted by task and sample."""
-    rng = random.Random(1)  # noqa: S311 - text to read, no secret
+    rng = random.Random(1)
     texts = [text(rng, 1250) for _ in range(500)]
     with path.open("w", encoding="utf-8") as file:
         for index in range(rows):
@@ -220,7 +220,11 @@ def measure(program, path, processes=1):
         check=True,
         capture_output=True,
         text=True,
-        env={**environ, "PYTHONPATH": str(TESTS.parent), "EVALMETRICS_PROCESSES": str(processes)},
+        env={
+            **environ,
+            "PYTHONPATH": str(TESTS.parent),
+            "EVALMETRICS_PROCESSES": str(processes),
+        },
     ).stdout
     return tuple(map(float, output.split()))
 
@@ -231,7 +235,9 @@ def main(rows):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "rollouts.jsonl"
         write(path, rows)
-        path.with_name("large.bench.yaml").write_text(BENCH.format(tasks=-(-rows // SAMPLES)))
+        path.with_name("large.bench.yaml").write_text(
+            BENCH.format(tasks=-(-rows // SAMPLES))
+        )
         size = path.stat().st_size
         pytest_run(folder, "-p", "no:xdist")  # writes the byte code
         # alternately, so that a drift of the machine's speed meets all
@@ -243,8 +249,12 @@ def main(rows):
             )
             for _ in range(ROUNDS)
         ]
-    print(f"{rows} rows, {size / 1e6:.0f} MB, {size / rows:.0f} bytes a row, 10 numbers in each")
-    for side, what in enumerate(("load()", "json.loads over the lines", "msgspec, columns found")):
+    print(
+        f"{rows} rows, {size / 1e6:.0f} MB, {size / rows:.0f} bytes a row, 10 numbers in each"
+    )
+    for side, what in enumerate(
+        ("load()", "json.loads over the lines", "msgspec, columns found")
+    ):
         seconds = median(run[side][0] for run in runs)
         print(f"{what:<25} {seconds:6.2f} s  {size / seconds / 1e9:5.2f} GB/s")
     ratio, times = (median(run[0][0] / run[side][0] for run in runs) for side in (1, 2))
@@ -255,7 +265,9 @@ def main(rows):
         f"wall, {cores} processes against one: {several:.2f} s, {one:.2f} s, {one / several:.2f} x"
     )
     wall, cpu, peak = map(median, zip(*(run[4] for run in runs), strict=True))
-    print(f"pytest, whole run {wall:.2f} s wall, {cpu:.2f} s CPU, peak {peak:.0f} MiB (limit 250)")
+    print(
+        f"pytest, whole run {wall:.2f} s wall, {cpu:.2f} s CPU, peak {peak:.0f} MiB (limit 250)"
+    )
     ratio = median(run[4].wall / run[1][2] for run in runs)
     print(f"ratio of its wall to json.loads {ratio:.3f} (limit 0.6)")
 

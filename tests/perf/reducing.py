@@ -56,27 +56,39 @@ def blocks(table, samples):
 def whole_columns(table):
     """Compute them over all rollouts with numpy."""
     for column in table.scores.values():
-        _ = column.mean(), column.std(ddof=1), column.min(), column.max(), np.median(column)
+        _ = (
+            column.mean(),
+            column.std(ddof=1),
+            column.min(),
+            column.max(),
+            np.median(column),
+        )
 
 
 def polars(table):
     """Compute them by task with Polars."""
-    import polars as pl  # noqa: PLC0415 - a peer
+    import polars as pl  # a peer
 
     frame = pl.DataFrame({"task": table.task, **table.scores})
-    wanted = [getattr(pl.col(n), s)().alias(f"{s}/{n}") for n in table.scores for s in STATISTICS]
+    wanted = [
+        getattr(pl.col(n), s)().alias(f"{s}/{n}")
+        for n in table.scores
+        for s in STATISTICS
+    ]
     return lambda: frame.group_by("task").agg(wanted)
 
 
 def duckdb(table):
     """Compute them by task with DuckDB."""
-    import duckdb as db  # noqa: PLC0415 - a peer
+    import duckdb as db  # a peer
 
     kinds = ("avg", "max", "min", "median", "stddev_samp")
     wanted = ", ".join(f"{kind}({name})" for name in table.scores for kind in kinds)
     connection = db.connect(config={"threads": 1})
     connection.register("rows", {"task": table.task, **table.scores})
-    return lambda: connection.sql(f"select {wanted} from rows group by task").fetchnumpy()  # noqa: S608
+    return lambda: connection.sql(
+        f"select {wanted} from rows group by task"
+    ).fetchnumpy()
 
 
 def large(sizes=LARGE):
@@ -84,11 +96,17 @@ def large(sizes=LARGE):
     os.environ["POLARS_MAX_THREADS"] = "1"
     for tasks, samples in sizes:
         table = graded(tasks, samples, FIELDS)
-        print(f"{tasks:,} tasks x {samples} rollouts x {FIELDS} fields, CPU seconds, best of three")
+        print(
+            f"{tasks:,} tasks x {samples} rollouts x {FIELDS} fields, CPU seconds, best of three"
+        )
         by_task = cpu(lambda table=table: entries(table).statistics.of(table.offsets))
         pooled = cpu(partial(pooled_statistics, table))
         line("base statistics by task", by_task)
-        line("    numpy over blocks of tasks", cpu(partial(blocks, table, samples)), by_task)
+        line(
+            "    numpy over blocks of tasks",
+            cpu(partial(blocks, table, samples)),
+            by_task,
+        )
         for peer in (polars, duckdb):
             if importlib.util.find_spec(peer.__name__):
                 line(f"    {peer.__name__}", cpu(peer(table)), by_task)
@@ -105,7 +123,9 @@ def against_pandas(tasks=TASKS):
     """Measure all that is made of a million samples."""
     table = graded(tasks, SAMPLES, FIELDS)
     metrics = ["mean_reward", "pass_rate", *(f"pass@{k}" for k in KS)]
-    print(f"{tasks:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics")
+    print(
+        f"{tasks:,} tasks x {SAMPLES} rollouts x {FIELDS} fields, {len(metrics)} metrics"
+    )
     by_task = cpu(lambda: entries(table).statistics.of(table.offsets))
     whole = cpu(lambda: reduce_agent(planned(metrics), "agent", table))
     line("base statistics by task, as arrays", by_task)
@@ -118,15 +138,25 @@ def against_pandas(tasks=TASKS):
     frame["task"] = table.task
     few = frame[frame["task"] < GROUPBY_TASKS].groupby("task")
     grouped = cpu(lambda: few.agg(list(STATISTICS)), times=1) * tasks / GROUPBY_TASKS
-    line(f"pandas: groupby.agg of the five, {GROUPBY_TASKS:,} tasks scaled", grouped, by_task)
+    line(
+        f"pandas: groupby.agg of the five, {GROUPBY_TASKS:,} tasks scaled",
+        grouped,
+        by_task,
+    )
     groups = [
         group.drop(columns=["task"])
         for _, group in frame[frame["task"] < DESCRIBE_TASKS].groupby("task")
     ]
     # as NeMo Gym does
-    described = cpu(lambda: [getattr(g, name)() for g in groups for name in STATISTICS], times=1)
+    described = cpu(
+        lambda: [getattr(g, name)() for g in groups for name in STATISTICS], times=1
+    )
     alone = described * tasks / DESCRIBE_TASKS
-    line(f"pandas: one description per task, {DESCRIBE_TASKS} tasks scaled", alone, by_task)
+    line(
+        f"pandas: one description per task, {DESCRIBE_TASKS} tasks scaled",
+        alone,
+        by_task,
+    )
     line("    and against everything of ours (limit 40)", alone, whole)
 
 

@@ -15,7 +15,14 @@ def save(project, name, rows, **more):
     project.rows(
         name,
         [
-            {"id": t, "try": s, "reward": r, "prompt": f"What is {t}?", "response": text, **more}
+            {
+                "id": t,
+                "try": s,
+                "reward": r,
+                "prompt": f"What is {t}?",
+                "response": text,
+                **more,
+            }
             for t, s, r, text in rows
         ],
     )
@@ -62,7 +69,9 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project):
     bench(project, "  baseline: {answers: true}\n")
     project.run("--snapshot-update")
     (kept,) = project.path.glob("__baselines__/*/*.rows.jsonl.gz")
-    rows = [json.loads(line) for line in gzip.decompress(kept.read_bytes()).splitlines()]
+    rows = [
+        json.loads(line) for line in gzip.decompress(kept.read_bytes()).splitlines()
+    ]
     assert {key: rows[0][key] for key in ("task", "sample", "item")} == {
         "task": "q0",
         "sample": 0,
@@ -72,7 +81,9 @@ def test_a_committed_baseline_keeps_answers_where_asked_to(project):
     assert "flips" not in entry(project)
     save(project, "runs.jsonl", NEW)
     assert project.run().ret == 1
-    before, now = ([a["text"] for a in entry(project)["flips"][0][k]] for k in ("before", "now"))
+    before, now = (
+        [a["text"] for a in entry(project)["flips"][0][k]] for k in ("before", "now")
+    )
     assert (before, now) == (["It is 1."] * 2, ["No idea q1."] * 2)
     kept.unlink()
     assert project.run().ret == 1
@@ -94,7 +105,11 @@ LAYOUTS = [
     ({"response": "x", "answer": "42"}, "reference", "42"),
     ({"response": "x" * 9_000}, "text", "x" * 4_000 + " …"),
     # a question alone is no answer
-    ({"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}}, None, None),
+    (
+        {"responses_create_params": {"input": [{"role": "user", "content": "Why?"}]}},
+        None,
+        None,
+    ),
 ]
 
 
@@ -108,7 +123,9 @@ def test_texts_of_many_layouts(project):
         text += f"  - {{name: b{n}, rollouts: {new}, baseline: {{rollouts: {old}}}}}\n"
     project.write("math.bench.yaml", text)
     project.run().assert_outcomes(failed=len(LAYOUTS))
-    for (_, key, expected), benchmark in zip(LAYOUTS, project.report()["benchmarks"], strict=True):
+    for (_, key, expected), benchmark in zip(
+        LAYOUTS, project.report()["benchmarks"], strict=True
+    ):
         if key is None:
             assert "flips" not in benchmark
         else:
@@ -118,19 +135,24 @@ def test_texts_of_many_layouts(project):
 
 def test_the_texts_of_a_benchmark_have_a_bound(project):
     many = [(f"q{t}", s, 1.0, "long " * 700) for t in range(60) for s in range(4)]
-    flips = compared(project, many, [(t, s, 0.0, text) for t, s, _, text in many])["flips"]
+    flips = compared(project, many, [(t, s, 0.0, text) for t, s, _, text in many])[
+        "flips"
+    ]
     assert 5 < len(flips) < 15
     assert len(json.dumps(flips)) < 330_000
     assert (project.path / "evalmetrics" / "report.html").stat().st_size < 3_000_000
 
 
-def test_an_online_benchmark_shows_answers_and_hides_keys(project, judge_server, monkeypatch):
+def test_an_online_benchmark_shows_answers_and_hides_keys(
+    project, judge_server, monkeypatch
+):
     monkeypatch.setenv("MY_KEY", "sk-secret-of-mine-123")
 
     def online(answer):
         asked = f'[[say: "{answer}"]] {{{{ question }}}}'
         project.rows(
-            "rows.jsonl", [{"id": t, "question": f"q{t}", "want": "yes"} for t in range(12)]
+            "rows.jsonl",
+            [{"id": t, "question": f"q{t}", "want": "yes"} for t in range(12)],
         )
         project.write(
             "a.bench.yaml",
@@ -149,9 +171,13 @@ def test_an_online_benchmark_shows_answers_and_hides_keys(project, judge_server,
     assert flips[0]["before"][0]["text"] == "yes"
     assert flips[0]["now"][0]["text"].startswith("no, ")
     assert flips[0]["prompt"] == "q0"
-    everything = [*project.path.glob("evalmetrics/*"), *project.path.glob("__baselines__/*/*")]
+    everything = [
+        *project.path.glob("evalmetrics/*"),
+        *project.path.glob("__baselines__/*/*"),
+    ]
     held = b"".join(
-        gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes() for p in everything
+        gzip.decompress(p.read_bytes()) if p.suffix == ".gz" else p.read_bytes()
+        for p in everything
     )
     assert b"sk-secret-of-mine-123" not in held
 
@@ -168,13 +194,18 @@ def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
         "        return Explained(row.item['n'], f\"it is {row.item['answer']}\")\n",
     )
     bench = "benchmark: {name: a, dataset: rows.jsonl, scorers: [{type: says}], reward: good, "
-    project.write("a.bench.yaml", bench + "metrics: [pass@1], baseline: {answers: true}}\n")
+    project.write(
+        "a.bench.yaml", bench + "metrics: [pass@1], baseline: {answers: true}}\n"
+    )
     for n, answer, flags in ((1, "fine", ["--snapshot-update"]), (0, "bad", [])):
         rows = [{"task_id": t, "n": n, "answer": answer} for t in range(12)]
         project.rows("rows.jsonl", rows)
         assert project.run(*flags).ret == 1 - n
     flip = entry(project)["flips"][0]
-    assert (flip["before"][0]["reason"], flip["now"][0]["reason"]) == ("it is fine", "it is bad")
+    assert (flip["before"][0]["reason"], flip["now"][0]["reason"]) == (
+        "it is fine",
+        "it is bad",
+    )
 
 
 def test_files_that_changed_meanwhile_show_no_answers(project, monkeypatch):

@@ -37,10 +37,15 @@ def test_recorded_runs_give_their_noise_and_fitting_settings(project, noisy):
     mixed = int(((block.mean(axis=(0, 2)) % 1) > 0).sum())
     assert f"flaky: {mixed} of {TASKS} tasks have rollouts" in text
     values, by_task = block.mean(axis=(1, 2)), block.mean(axis=2)
-    gaps = [by_task[i] - by_task[(i + s) % RUNS] for s in (1, 2, 3) for i in range(RUNS)]
+    gaps = [
+        by_task[i] - by_task[(i + s) % RUNS] for s in (1, 2, 3) for i in range(RUNS)
+    ]
     of_tasks = np.sqrt(np.mean([gap.var(ddof=1) / TASKS for gap in gaps]) / 2)
     between = np.sqrt(max(values.var(ddof=1) - of_tasks**2, 0))
-    assert f"mean_reward: {values.mean():.4g}, {values.min():.4g} to {values.max():.4g}" in text
+    assert (
+        f"mean_reward: {values.mean():.4g}, {values.min():.4g} to {values.max():.4g}"
+        in text
+    )
     assert f"rollouts {of_tasks:.2g}, runs {between:.2g}" in text
     assert ("noise between runs dominates" in text) is noisy
     alarms = float(re.search(r"against one run: ([\d.]+) % expected", text)[1])
@@ -51,7 +56,9 @@ def test_recorded_runs_give_their_noise_and_fitting_settings(project, noisy):
         assert "as a patch" not in text
         return
     patch = text[text.index("--- a/math.bench.yaml") :]
-    subprocess.run(["git", "apply"], input=patch, text=True, check=True, cwd=project.path)
+    subprocess.run(
+        ["git", "apply"], input=patch, text=True, check=True, cwd=project.path
+    )
     spec = yaml.safe_load((project.path / "math.bench.yaml").read_text())["benchmark"]
     low = float(spec["thresholds"]["mean_reward"].removeprefix(">= "))
     assert low < values.mean() - 2 * values.std(ddof=1)
@@ -59,7 +66,10 @@ def test_recorded_runs_give_their_noise_and_fitting_settings(project, noisy):
     again = project.run("--evalmetrics-calibrate", "-q").stdout.str()
     assert "as a patch" not in again
     left = project.path / "evalmetrics"
-    assert sorted(path.name for path in left.iterdir()) == [".gitignore", "calibration.html"]
+    assert sorted(path.name for path in left.iterdir()) == [
+        ".gitignore",
+        "calibration.html",
+    ]
     page = (left / "calibration.html").read_text(encoding="utf-8")
     data = json.loads(page.partition('id="noise">')[2].partition("</script>")[0])
     (chart,) = data["benchmarks"][0]["charts"]
@@ -91,16 +101,23 @@ def test_a_target_is_run_several_times_in_sequence(project):
     text = result.stdout.str()
     assert "in 4 runs" in text
     order = (project.path / "calls").read_text()
-    assert [order.index(run) for run in "0123"] == sorted(order.index(run) for run in "0123")
+    assert [order.index(run) for run in "0123"] == sorted(
+        order.index(run) for run in "0123"
+    )
     assert "noise between runs dominates" in text
     drops = re.findall(r"  max_drop: ([\d.]+) gives 1 % of false alarms", text)
     assert len(drops) == 2
     assert f"+  baseline: {{max_drop: {max(drops, key=float)}}}" in text  # both hold it
     assert not list(project.path.rglob("__baselines__"))
     few = project.run("--evalmetrics-calibrate")
-    few.stdout.fnmatch_lines(["*two runs of the unchanged system are needed*", "*-runs 5"])
+    few.stdout.fnmatch_lines(
+        ["*two runs of the unchanged system are needed*", "*-runs 5"]
+    )
     assert few.ret == 1
-    for wrong in (["--evalmetrics-runs=4"], ["--evalmetrics-calibrate", "--evalmetrics-runs=1"]):
+    for wrong in (
+        ["--evalmetrics-runs=4"],
+        ["--evalmetrics-calibrate", "--evalmetrics-runs=1"],
+    ):
         assert project.run(*wrong).ret == pytest.ExitCode.USAGE_ERROR
 
 

@@ -31,7 +31,10 @@ def test_a_judge_that_is_too_kind_is_corrected(project):
     assert estimate["interval"]["low"] < truth < estimate["interval"]["high"]
     verdicts = {check["name"]: check["verdict"] for check in entry["checks"]}
     assert (verdicts["mean_reward"], verdicts["ppi/mean_reward"]) == ("PASS", "FAIL")
-    assert any("corrected by people's labels of 100 rollouts" in note for note in entry["notes"])
+    assert any(
+        "corrected by people's labels of 100 rollouts" in note
+        for note in entry["notes"]
+    )
     whole = estimate["interval"]
     # from a file of its own, and one end of the interval
     rows(project, 100, "labels.jsonl")
@@ -54,7 +57,9 @@ REFUSED = {
 def test_labels_that_correct_nothing_are_refused(project):
     rows(project, 20)
     for name, (text, _) in REFUSED.items():
-        project.bench(f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}", f"{name}.bench.yaml")
+        project.bench(
+            f"{text}\nthresholds: {{ppi/mean_reward: '>= 0.1'}}", f"{name}.bench.yaml"
+        )
     result = project.run("--continue-on-collection-errors")
     assert result.ret == pytest.ExitCode.TESTS_FAILED
     report = project.report()  # whose JSON has no NaN

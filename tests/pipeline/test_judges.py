@@ -16,7 +16,13 @@ def row(quality, human):
 
 
 def bench(
-    project, labels, *, text="label: human", url="http://127.0.0.1:1/v1", gates="", name="labels"
+    project,
+    labels,
+    *,
+    text="label: human",
+    url="http://127.0.0.1:1/v1",
+    gates="",
+    name="labels",
 ):
     project.rows(f"{name}.jsonl", labels)
     project.rows("data.jsonl", [{"id": "a"} | row("good", None)])
@@ -50,27 +56,42 @@ def checked(project):
 
 
 def test_labels_may_be_numbers_or_those_of_the_rubric(project, judge_server):
-    labels = [row("good", "good"), row("good", 1), row("bad", "good"), row("bad", False)]
+    labels = [
+        row("good", "good"),
+        row("good", 1),
+        row("bad", "good"),
+        row("bad", False),
+    ]
     bench(project, labels, url=judge_server.url())
     check, _, notes = checked(project)
     assert (check["rows"], check["accuracy"], check["kappa"]) == (4, 0.75, 0.5)
-    assert [each["row"].rpartition("/")[2] for each in check["first"]] == ["labels.jsonl:3"]
-    agreement = "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
+    assert [each["row"].rpartition("/")[2] for each in check["first"]] == [
+        "labels.jsonl:3"
+    ]
+    agreement = (
+        "judge check: quality is what people say in 3 of 4 labelled rows (kappa 0.5)"
+    )
     assert agreement in notes
     assert judge_server.posts == 4  # the row that is scored is one of them
 
 
 def test_what_is_undefined_holds_no_threshold(project, judge_server):
-    bench(project, [row("good", 1), row("good", 1)], url=judge_server.url(), gates=GATES)
+    bench(
+        project, [row("good", 1), row("good", 1)], url=judge_server.url(), gates=GATES
+    )
     _, (accuracy, kappa), _ = checked(project)
     assert accuracy["verdict"] == "PASS"
-    assert accuracy["estimate"]["interval"]["low"] == pytest.approx(0.342380)  # Wilson's of 2 in 2
+    assert accuracy["estimate"]["interval"]["low"] == pytest.approx(
+        0.342380
+    )  # Wilson's of 2 in 2
     assert (kappa["verdict"], kappa["line"]) == ("INCONCLUSIVE", 13)
     assert "all scores and labels are the same" in kappa["reason"]
 
 
 def test_a_labelled_row_without_a_score_leaves_nothing_judged(project, judge_server):
-    bench(project, [row("good", 1), row("so-so", 1)], url=judge_server.url(), gates=GATES)
+    bench(
+        project, [row("good", 1), row("so-so", 1)], url=judge_server.url(), gates=GATES
+    )
     check, gates, notes = checked(project)
     assert [gate["verdict"] for gate in gates] == ["INCONCLUSIVE"] * 2
     assert (check["failed"], check["accuracy"], check["kappa"]) == (1, None, None)
@@ -84,7 +105,11 @@ INVALID = {
     "text": ([row("good", "x")], {}, 'is "x", expected a number or one of good, bad'),
     "null": ([{"human": 1}, {}], {}, "is null"),
     "empty": ([], {}, "empty.jsonl: the file is empty"),
-    "score": (ONE, {"text": "label: human, score: fun"}, "gives no 'fun'; it gives: other, qual"),
+    "score": (
+        ONE,
+        {"text": "label: human, score: fun"},
+        "gives no 'fun'; it gives: other, qual",
+    ),
     "gate": (ONE, {"gates": 'judge_kappa/fun: ">= 1"'}, "judge_check: quality"),
     "bare": (ONE, {"gates": 'judge_kappa: ">= 1"'}, "judge_check: quality"),
 }
@@ -116,7 +141,11 @@ def test_summaries_of_rubrics_and_panels():
     # by hand: units 11, 00, 11, 10: D_o = 1/4, D_e = 2 * 5 * 3 / (8 * 7)
     assert whole.agreement.alpha == pytest.approx(1 - (1 / 4) / (30 / 56))
     assert one.mode_category == "good"
-    assert (one.agreement, other.rubric_distribution, other.mode_category) == (None, (), None)
+    assert (one.agreement, other.rubric_distribution, other.mode_category) == (
+        None,
+        (),
+        None,
+    )
     (same,) = summarise_all(["q"], dict.fromkeys(columns, np.ones(5)), about)
     assert same.agreement is not None
     assert same.agreement.alpha is None

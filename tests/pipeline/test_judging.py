@@ -3,13 +3,26 @@
 import numpy as np
 import pytest
 
-MEANS = ["mean_reward", "pass_rate", "pass@1", "pass@3", "pass^2", "max@2", "mean/reward"]
+MEANS = [
+    "mean_reward",
+    "pass_rate",
+    "pass@1",
+    "pass@3",
+    "pass^2",
+    "max@2",
+    "mean/reward",
+]
 
 
 def rows(rewards, agent="agent", **fields):
     """Write each task's rewards, and fields of which each has a value per task."""
     return [
-        {"agent_ref": {"name": agent}, "_ng_task_index": t, "_ng_rollout_index": s, "reward": r}
+        {
+            "agent_ref": {"name": agent},
+            "_ng_task_index": t,
+            "_ng_rollout_index": s,
+            "reward": r,
+        }
         | {name: values[t] for name, values in fields.items()}
         for t, task in enumerate(rewards)
         for s, r in enumerate(task)
@@ -37,7 +50,9 @@ def test_every_metric_can_be_gated(project):
     before = np.random.default_rng(1).random((40, 4))
     tests = dict.fromkeys(MEANS, "paired t")
     tests |= dict.fromkeys(["median", "median/reward", "std/reward"], "swapped sides")
-    tests |= dict.fromkeys(["worst_task", "min/reward"], "relabelled rollouts of each task")
+    tests |= dict.fromkeys(
+        ["worst_task", "min/reward"], "relabelled rollouts of each task"
+    )
     checks = judged(
         project,
         rows(before.tolist()),
@@ -50,7 +65,10 @@ def test_every_metric_can_be_gated(project):
     tests["spread_of_tasks"] = "swapped sides"
     assert {check["name"]: check["evidence"]["test"] for check in checks} == tests
     for check in checks:
-        if check["name"] in ("worst_task", "min/reward"):  # four rollouts prove nothing of a task
+        if check["name"] in (
+            "worst_task",
+            "min/reward",
+        ):  # four rollouts prove nothing of a task
             assert check["verdict"] in ("PASS", "INCONCLUSIVE")
         else:
             assert check["verdict"] == "FAIL"
@@ -62,7 +80,9 @@ def test_a_collapse_fails_a_median_whose_sides_have_unequal_rollouts(project):
     before, after = [[1, 0, 0]] * 30 + [[1, 1, 0]] * 10, [[0, 0]] * 40
     (check,) = judged(project, rows(before), rows(after), "[median]")
     assert check["verdict"] == "FAIL"
-    assert check["evidence"]["p"] < 0.01  # relabellings as low by the median are not by the mean
+    assert (
+        check["evidence"]["p"] < 0.01
+    )  # relabellings as low by the median are not by the mean
 
 
 def test_a_metric_over_many_tasks_is_swapped_in_groups(project):
@@ -72,7 +92,10 @@ def test_a_metric_over_many_tasks_is_swapped_in_groups(project):
     for after, verdict in ((before / 2, "FAIL"), (again, "PASS")):
         both = rows(before.tolist()), rows(after.tolist())
         (check,) = judged(
-            project, *both, "[std/reward]", "baseline: {rollouts: old.jsonl, direction: higher}"
+            project,
+            *both,
+            "[std/reward]",
+            "baseline: {rollouts: old.jsonl, direction: higher}",
         )
         assert check["verdict"] == verdict
 
@@ -86,14 +109,23 @@ def test_names_of_values_and_hooks_imply_no_direction(project):
     )
     kinds = ["x/time/cost"] * 20 + ["y"] * 20
     project.rows("runs.jsonl", rows([[0.0]] * 40, kind=kinds))
-    gated = ['"pass@1[kind=x/time/cost]"', '"pass@1[kind=y]"', '"a hook\'s cost [usd"', '"cost/"']
+    gated = [
+        '"pass@1[kind=x/time/cost]"',
+        '"pass@1[kind=y]"',
+        '"a hook\'s cost [usd"',
+        '"cost/"',
+    ]
     project.bench(
         f"metrics: [pass@1]\nkey_metrics: [{', '.join(gated)}]\nbaseline: {{rule: exact}}"
     )
     assert project.run("--snapshot-update").ret == 0
     project.rows("runs.jsonl", rows([[1.0]] * 10 + [[0.0]] * 30, kind=kinds))
     project.run()
-    checks = [c for c in project.report()["benchmarks"][0]["checks"] if c["gate"] == "baseline"]
+    checks = [
+        c
+        for c in project.report()["benchmarks"][0]["checks"]
+        if c["gate"] == "baseline"
+    ]
     assert [check["verdict"] for check in checks] == ["PASS", "PASS", "FAIL", "FAIL"]
     # a part is gated on its own tasks
     hard = checks[0]["evidence"]
@@ -106,7 +138,11 @@ def test_a_missing_reward_is_never_zero(project):
     (check,) = judged(project, before, after, "[mean_reward]")
     assert check["verdict"] == "PASS"
     evidence = check["evidence"]
-    assert (evidence["current"], evidence["tasks"], evidence["missing"]) == (1.0, 99, 0.01)
+    assert (evidence["current"], evidence["tasks"], evidence["missing"]) == (
+        1.0,
+        99,
+        0.01,
+    )
     assert evidence["worst_case"]["current"] == 0.99
 
 
@@ -122,7 +158,11 @@ def test_the_family_is_all_gated_metrics_of_all_agents(project):
     before = rows(one, "one") + rows(other, "other")
     after = rows([[0.0]] * 7 + one[7:], "one") + rows(other, "other")
     checks = judged(project, before, after, "[mean_reward, pass@1]")
-    names = [(agent, name) for agent in ("one", "other") for name in ("mean_reward", "pass@1")]
+    names = [
+        (agent, name)
+        for agent in ("one", "other")
+        for name in ("mean_reward", "pass@1")
+    ]
     assert [(check["agent"], check["name"]) for check in checks] == names
     assert checks[0]["evidence"]["p"] == 0.5**8
     # two agents; the two metrics are one number
@@ -134,8 +174,11 @@ def test_ids_as_text_and_as_numbers_give_the_same_evidence(project):
     rng = np.random.default_rng(1)
     chance = rng.beta(0.4, 0.4, (120, 1))
     old, new = (
-        rows((rng.random((120, 4)) < c).astype(float).tolist()) for c in (chance, chance / 2)
+        rows((rng.random((120, 4)) < c).astype(float).tolist())
+        for c in (chance, chance / 2)
     )
     text = [row | {"_ng_task_index": str(row["_ng_task_index"])} for row in old]
-    checks = [judged(project, before, new, "[mean_reward, median]") for before in (old, text)]
+    checks = [
+        judged(project, before, new, "[mean_reward, median]") for before in (old, text)
+    ]
     assert checks[0] == checks[1]

@@ -34,7 +34,9 @@ def test_a_drift_of_both_is_distinguished_from_a_regression(project):
     project.write("judged.bench.yaml", FILE)
     then = measure(project, 1)
     project.run("--snapshot-update").assert_outcomes(passed=1)
-    kept = json.loads((project.path / "__baselines__/judged.bench/judged.json").read_text())
+    kept = json.loads(
+        (project.path / "__baselines__/judged.bench/judged.json").read_text()
+    )
     recorded = kept["agents"]["agent"]["key_metrics"]
     assert {"mean_reward/over_reference", "mean/reference"} <= recorded.keys()
 
@@ -47,7 +49,9 @@ def test_a_drift_of_both_is_distinguished_from_a_regression(project):
     assert evidence["drop"] == pytest.approx(then.mean() - now.mean(), abs=1e-9)
     p = ttest_rel(then, now, alternative="greater").pvalue
     assert evidence["p"] == pytest.approx(p, abs=1e-6)
-    result.stdout.fnmatch_lines(["*the mean reward of the reference was 0.50*, and is 0.39*"])
+    result.stdout.fnmatch_lines(
+        ["*the mean reward of the reference was 0.50*, and is 0.39*"]
+    )
 
     measure(project, 3, drift=-0.1, drop=0.06)  # a drift that hides a regression
     project.run()
@@ -66,4 +70,6 @@ def test_a_reference_must_have_the_tasks_of_the_run_and_be_used(project):
     )
     project.write("judged.bench.yaml", FILE.replace(", mean_reward/over_reference", ""))
     result = project.run()
-    result.stdout.fnmatch_lines(["*:5: benchmark.reference: no metric is of it: list one of over*"])
+    result.stdout.fnmatch_lines(
+        ["*:5: benchmark.reference: no metric is of it: list one of over*"]
+    )

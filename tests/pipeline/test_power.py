@@ -31,7 +31,9 @@ def test_the_detectable_drop_of_a_mean_follows_from_its_sampling_error(project):
     for k in (2, 4, 8):
         # the variance of a difference of two runs is 2 p (1 - p) / k, averaged over the tasks
         se = np.sqrt(2 * np.mean(chance * (1 - chance)) / k / N)
-        detectable = float(re.search(rf"pass@1 +{N} +{k} +([\d.]+) .* rollouts\n", table)[1])
+        detectable = float(
+            re.search(rf"pass@1 +{N} +{k} +([\d.]+) .* rollouts\n", table)[1]
+        )
         assert detectable == pytest.approx(quantiles(N) * se, rel=0.1)
 
 
@@ -53,9 +55,13 @@ def test_a_plan_notes_what_no_gate_can_detect(project):
 
 
 def test_without_any_rollouts_the_spread_is_assumed(project):
-    project.bench("num_samples: 4\nmetrics: [pass@1]\nexpect: {tasks: 198}\nbaseline: true")
+    project.bench(
+        "num_samples: 4\nmetrics: [pass@1]\nexpect: {tasks: 198}\nbaseline: true"
+    )
     mde = quantiles(198) * np.sqrt(2 / 6 / 4 / 198)
-    plan(project).fnmatch_lines([f"*pass@1 *198 *4 *{mde:.4f} *an even spread of pass rates"])
+    plan(project).fnmatch_lines(
+        [f"*pass@1 *198 *4 *{mde:.4f} *an even spread of pass rates"]
+    )
 
 
 def test_the_committed_baseline_comes_first(project):

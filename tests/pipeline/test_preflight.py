@@ -2,7 +2,9 @@
 
 import pytest
 
-ROWS = [{"id": i, "question": f"q{i}", "reference": "r", "level": "easy"} for i in range(4)]
+ROWS = [
+    {"id": i, "question": f"q{i}", "reference": "r", "level": "easy"} for i in range(4)
+]
 ONLINE = """\
 benchmark:
   name: a
@@ -43,24 +45,84 @@ llm-judge, model: {url: URL, name: j}, scores: [{name: x}], prompt_template: "{{
 FAULTS = {
     "k": (ONLINE, "[mean_reward]", "[pass@8]", ":8:13: *pass@8 needs 8 rollouts*"),
     "recorded k": (REMOTE, "[mean_reward]", "[pass@8]", ":7:13: *pass@8*task*"),
-    "score": (ONLINE, "{mean_reward:", "{mean/acuracy:", ":9:16: *no rollout*'acuracy'*exact-m*"),
-    "given score": (REMOTE, "{mean_reward:", "{mean/acuracy:", ":9:16: *did you mean 'accuracy'*"),
-    "prompt": (ONLINE, "{{ question", "{{ quetion", ":5:3: *no row can*'quetion'*'question'*"),
-    "reference": (ONLINE, "item.reference", "item.referense", ":7:33: *no row can*'referense'*"),
-    "body": (REMOTE, "item.reference", "item['referense']", ":5:*: *no row can*'referense'*"),
-    "answer": (ONLINE, "item.reference", "sample.output_txt", ":7:33: *_txt'*'output_text'*"),
-    "filter": (REMOTE, "item.reference", "item.reference | first + 1", ":5:*: *first + 1*rows.j*"),
-    "braces": (ONLINE, "{{ question }}", "Q { question }", ":5:3: *{ question } is sent as it is*"),
+    "score": (
+        ONLINE,
+        "{mean_reward:",
+        "{mean/acuracy:",
+        ":9:16: *no rollout*'acuracy'*exact-m*",
+    ),
+    "given score": (
+        REMOTE,
+        "{mean_reward:",
+        "{mean/acuracy:",
+        ":9:16: *did you mean 'accuracy'*",
+    ),
+    "prompt": (
+        ONLINE,
+        "{{ question",
+        "{{ quetion",
+        ":5:3: *no row can*'quetion'*'question'*",
+    ),
+    "reference": (
+        ONLINE,
+        "item.reference",
+        "item.referense",
+        ":7:33: *no row can*'referense'*",
+    ),
+    "body": (
+        REMOTE,
+        "item.reference",
+        "item['referense']",
+        ":5:*: *no row can*'referense'*",
+    ),
+    "answer": (
+        ONLINE,
+        "item.reference",
+        "sample.output_txt",
+        ":7:33: *_txt'*'output_text'*",
+    ),
+    "filter": (
+        REMOTE,
+        "item.reference",
+        "item.reference | first + 1",
+        ":5:*: *first + 1*rows.j*",
+    ),
+    "braces": (
+        ONLINE,
+        "{{ question }}",
+        "Q { question }",
+        ":5:3: *{ question } is sent as it is*",
+    ),
     "body's braces": (
         REMOTE,
         "{{ item.reference }}",
         "{item.reference}",
         ":5:*: *as it is written*",
     ),
-    "system": (ONLINE, "name: m}", 'name: m, system_prompt: "{{ level }}"}', ":4:*: *as written*"),
-    "judge": (ONLINE, 'exact-match, reference: "{{ item.reference }}"}', JUDGED, ":7:*: *'y'*"),
-    "metric": (ONLINE, "[mean_reward]", "[mean_rewrd]", ":8:13: *did you mean 'mean_reward'*"),
-    "gated": (ONLINE, "{mean_reward:", "{mean_rewrd:", ":9:16: *did you mean 'mean_reward'*"),
+    "system": (
+        ONLINE,
+        "name: m}",
+        'name: m, system_prompt: "{{ level }}"}',
+        ":4:*: *as written*",
+    ),
+    "judge": (
+        ONLINE,
+        'exact-match, reference: "{{ item.reference }}"}',
+        JUDGED,
+        ":7:*: *'y'*",
+    ),
+    "metric": (
+        ONLINE,
+        "[mean_reward]",
+        "[mean_rewrd]",
+        ":8:13: *did you mean 'mean_reward'*",
+    ),
+    "gated": (
+        ONLINE,
+        "{mean_reward:",
+        "{mean_rewrd:",
+        ":9:16: *did you mean 'mean_reward'*",
+    ),
     "value": (
         REMOTE,
         "{mean_reward:",
@@ -68,7 +130,12 @@ FAULTS = {
         ":9:16: *level = 'hard'*easy*",
     ),
     "field": (REMOTE, "[level]", "[levl]", ":*levl*"),
-    "reward": (REMOTE, "  metrics:", "  reward: accurcy\n  metrics:", ":3:3: *accurcy*"),
+    "reward": (
+        REMOTE,
+        "  metrics:",
+        "  reward: accurcy\n  metrics:",
+        ":3:3: *accurcy*",
+    ),
 }
 
 
@@ -80,7 +147,9 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_serve
     for fault, (*_, line) in FAULTS.items():
         result.stdout.fnmatch_lines([f"{fault}.bench.yaml{line}"])
     count = len(FAULTS)
-    result.stdout.fnmatch_lines([f"{count} problems in {count} of {count} benchmark files"])
+    result.stdout.fnmatch_lines(
+        [f"{count} problems in {count} of {count} benchmark files"]
+    )
     assert result.ret == 1
     assert not (paid.path / "evalmetrics").exists()
     assert paid.run("--continue-on-collection-errors").ret != 0
@@ -90,7 +159,9 @@ def test_nothing_is_paid_for_a_benchmark_that_cannot_be_judged(paid, judge_serve
 def test_a_check_of_what_is_right_calls_nothing(paid, judge_server):
     write(paid, ONLINE)
     write(paid, REMOTE.replace("name: a", "name: b", 1), "b.bench.yaml")
-    paid.write("test_broken.py", "import nothing_of_the_kind\n")  # tests are no business of it
+    paid.write(
+        "test_broken.py", "import nothing_of_the_kind\n"
+    )  # tests are no business of it
     result = paid.run("--evalmetrics-check")
     result.stdout.fnmatch_lines(["no problems: 2 benchmark files, 2 benchmarks"])
     assert (result.ret, judge_server.posts) == (0, 0)
@@ -98,7 +169,9 @@ def test_a_check_of_what_is_right_calls_nothing(paid, judge_server):
 
 def test_a_check_reports_everything_at_once(paid, judge_server):
     wrong = ONLINE.replace("name: m}", 'name: "<model>", api_key_secret: NO_SUCH_KEY}')
-    wrong = wrong.replace("question }}", "quetion }}").replace("[mean_reward]", "[mean_rewrd]")
+    wrong = wrong.replace("question }}", "quetion }}").replace(
+        "[mean_reward]", "[mean_rewrd]"
+    )
     write(paid, wrong.replace("{mean_reward:", "{mean/f1:"))
     write(paid, "benchmark:\n  name: b\n  rolouts: x.jsonl\n", "b.bench.yaml")
     write(paid, "benchmark: {name: c, rollouts: none.jsonl}\n", "c.bench.yaml")

@@ -44,7 +44,9 @@ def check(project):
 def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
     project.write("math.bench.yaml", FILE.format(tasks=160))
     whole = project.rows("runs.jsonl", rows(1))
-    project.run("--snapshot-update", "--evalmetrics-all-tasks").assert_outcomes(passed=1)
+    project.run("--snapshot-update", "--evalmetrics-all-tasks").assert_outcomes(
+        passed=1
+    )
     assert len(drawn(project)) == 160
     before = whole.read_text()
 
@@ -55,9 +57,15 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
     tasks = drawn(project)
     assert len(tasks) == 40
     assert sum(int(task) % 4 == 3 for task in tasks) == 10
-    assert (check(project)["evidence"]["drop"], check(project)["evidence"]["tasks"]) == (0, 40)
+    assert (
+        check(project)["evidence"]["drop"],
+        check(project)["evidence"]["tasks"],
+    ) == (0, 40)
     # the interval is that of these tasks' mean
-    mine = [[r["reward"] for r in rows(1) if str(r["_ng_task_index"]) == task] for task in tasks]
+    mine = [
+        [r["reward"] for r in rows(1) if str(r["_ng_task_index"]) == task]
+        for task in tasks
+    ]
     estimate = project.report()["benchmarks"][0]["agents"][0]["estimates"]["pass@1"]
     assert estimate["value"] == np.mean(mine)
     assert estimate["tasks"] == 40
@@ -75,9 +83,14 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
     assert check(project)["evidence"]["tasks"] == 40
 
     result = project.run("--snapshot-update")  # would drop 120 tasks
-    result.stdout.fnmatch_lines(["*no baseline was recorded, because it would drop tasks*"])
+    result.stdout.fnmatch_lines(
+        ["*no baseline was recorded, because it would drop tasks*"]
+    )
     for all_of, count in (((), 40), (("--evalmetrics-all-tasks",), 160)):
-        assert f"pass@1  {count} " in project.run("--evalmetrics-plan", *all_of).stdout.str()
+        assert (
+            f"pass@1  {count} "
+            in project.run("--evalmetrics-plan", *all_of).stdout.str()
+        )
 
 
 def test_tasks_are_drawn_by_content_and_a_lost_one_is_not_overlooked(project):
@@ -130,7 +143,9 @@ def test_only_the_sampled_rows_of_a_data_set_are_asked(project):
     project.write("answers.bench.yaml", ONLINE)
     data = [{"id": f"q{i}", "n": i, "level": LEVELS[i % 4]} for i in range(32)]
     project.rows("data.jsonl", data)
-    project.run("--snapshot-update", "--evalmetrics-all-tasks").assert_outcomes(passed=1)
+    project.run("--snapshot-update", "--evalmetrics-all-tasks").assert_outcomes(
+        passed=1
+    )
     asked = project.path / "asked.txt"
     assert len(asked.read_text().split()) == 32
     chosen = []

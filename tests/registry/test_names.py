@@ -22,8 +22,12 @@ def installed(tmp_path, monkeypatch):
     def install(package, entry_points, **sources):
         info = tmp_path / f"{package}-1.0.dist-info"
         info.mkdir()
-        (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n")
-        (info / "entry_points.txt").write_text(f"[pytest_evalmetrics.things]\n{entry_points}")
+        (info / "METADATA").write_text(
+            f"Metadata-Version: 2.1\nName: {package}\nVersion: 1.0\n"
+        )
+        (info / "entry_points.txt").write_text(
+            f"[pytest_evalmetrics.things]\n{entry_points}"
+        )
         for name, text in sources.items():
             (tmp_path / f"{name}.py").write_text(text)
             modules.append(name)
@@ -39,7 +43,14 @@ def test_a_family_is_looked_up_by_its_members(things):
     family = things.find("top@12of3")
     assert (family.name, family.target) == ("top@{k}of{n}", dict)
     assert family.numbers == {"k": 12, "n": 3}
-    for name in ("top@0of3", "top@012of3", "top@-1of3", "top@of3", "top@1of3x", "top@{k}of3"):
+    for name in (
+        "top@0of3",
+        "top@012of3",
+        "top@-1of3",
+        "top@of3",
+        "top@1of3x",
+        "top@{k}of3",
+    ):
         with pytest.raises(RegistryError, match="there is no thing"):
             things.find(name)
 
@@ -85,7 +96,9 @@ def test_two_classes_of_one_place_and_two_instances_are_two_things(things):
 @pytest.mark.parametrize("names", [("top@{k}", "top@1"), ("top@1", "top@{k}")])
 def test_a_member_of_a_family_is_taken(things, names):
     things.register(names[0])(dict)
-    with pytest.raises(RegistryError, match=r"registered twice: by builtins.dict .* as 'top@"):
+    with pytest.raises(
+        RegistryError, match=r"registered twice: by builtins.dict .* as 'top@"
+    ):
         things.register(names[1])(list)
 
 
@@ -96,12 +109,14 @@ def test_a_name_that_could_not_be_written_is_refused(things, name):
 
 
 def test_a_reference_is_imported(things):
-    import collections  # noqa: PLC0415 - what is referred to
+    import collections  # what is referred to
 
     thing = things.find("collections:OrderedDict")
     assert thing.target is collections.OrderedDict
     assert thing.reference
-    assert things.find("collections:OrderedDict.fromkeys").target == thing.target.fromkeys
+    assert (
+        things.find("collections:OrderedDict.fromkeys").target == thing.target.fromkeys
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,10 +124,16 @@ def test_a_reference_is_imported(things):
     [
         ("no_such_pkg:Thing", "there is no module 'no_such_pkg'"),
         ("collections.no_such:Thing", "there is no module 'collections.no_such'"),
-        ("collections:OrderdDict", "collections has no 'OrderdDict'; did you mean 'OrderedDict'"),
+        (
+            "collections:OrderdDict",
+            "collections has no 'OrderdDict'; did you mean 'OrderedDict'",
+        ),
         ("collections:OrderedDict.kopy", "has no 'kopy'; did you mean 'copy'"),
         ("raising_for_tests:Thing", "can't be imported: KeyError: 'x'"),
-        ("importing_for_tests:Thing", "can't be imported: ModuleNotFoundError: No module named"),
+        (
+            "importing_for_tests:Thing",
+            "can't be imported: ModuleNotFoundError: No module named",
+        ),
         ("broken_for_tests:Thing", "can't be imported: SyntaxError"),
     ],
 )
@@ -141,7 +162,9 @@ def test_an_entry_point_is_loaded_at_first_use(installed):
     with pytest.raises(RegistryError, match=message) as caught:
         things.find("bad")
     assert "fix or uninstall plugin" in str(caught.value)
-    with pytest.raises(RegistryError, match="can't be loaded from no_such_module_of_plugin:One"):
+    with pytest.raises(
+        RegistryError, match="can't be loaded from no_such_module_of_plugin:One"
+    ):
         things.find("gone")
 
 
@@ -161,5 +184,7 @@ def test_one_name_of_two_providers_is_an_error(installed):
     things = installed("another", "one = builtins:list\n")
     with pytest.raises(RegistryError, match="registered twice"):
         registered.find("one")
-    with pytest.raises(RegistryError, match=r"registered twice: by builtins\.(dict|list)"):
+    with pytest.raises(
+        RegistryError, match=r"registered twice: by builtins\.(dict|list)"
+    ):
         things.find("one")

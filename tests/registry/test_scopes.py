@@ -38,7 +38,9 @@ def scored(project, folder):
 
 
 def verdicts(project):
-    return {b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]}
+    return {
+        b["id"].partition("/")[0]: b["verdict"] for b in project.report()["benchmarks"]
+    }
 
 
 @pytest.mark.parametrize("args", [("-n", "1"), ("--import-mode=importlib",)])
@@ -50,7 +52,9 @@ def test_each_project_of_a_repository_has_its_own(project, args):
     assert verdicts(project) == {"a": "FAIL", "b": "PASS"}
 
 
-def test_a_name_is_unknown_beside_its_folder_and_the_deeper_one_wins_which_is_noted(project):
+def test_a_name_is_unknown_beside_its_folder_and_the_deeper_one_wins_which_is_noted(
+    project,
+):
     project.write("a/conftest.py", SCORER.format(value=0.0))
     scored(project, "a")
     scored(project, "b")
@@ -87,10 +91,12 @@ def test_tests_and_the_files_that_they_run_have_theirs(project):
         )
     project.rollouts([[1.0]], name="b/runs.jsonl")
     project.bench(
-        "metrics: [own]\nthresholds: {own: {min: 0.75, max: 0.75}}", name="b/math.bench.yaml"
+        "metrics: [own]\nthresholds: {own: {min: 0.75, max: 0.75}}",
+        name="b/math.bench.yaml",
     )
     project.write(
-        "b/sub/test_file.py", "def test_it(evalmetrics): evalmetrics.run('../math.bench.yaml')\n"
+        "b/sub/test_file.py",
+        "def test_it(evalmetrics): evalmetrics.run('../math.bench.yaml')\n",
     )
     project.run().assert_outcomes(passed=4)
 
@@ -143,8 +149,12 @@ def test_a_wrong_call_in_the_hook_is_a_message_at_its_line(project, call, folder
     project.bench(name="a.bench.yaml")
     project.bench(name="late/b.bench.yaml")
     result = project.run()
-    result.stdout.fnmatch_lines([f"{folder}conftest.py:2: pytest_evalmetrics_register failed: *"])
-    result.stdout.fnmatch_lines([FAULTS[call], '*registry.register_metric("a_name")(MyMetric)*'])
+    result.stdout.fnmatch_lines(
+        [f"{folder}conftest.py:2: pytest_evalmetrics_register failed: *"]
+    )
+    result.stdout.fnmatch_lines(
+        [FAULTS[call], '*registry.register_metric("a_name")(MyMetric)*']
+    )
     result.stdout.no_fnmatch_line("*_hookexec*")
     assert result.ret == pytest.ExitCode.INTERRUPTED
 
@@ -154,8 +164,12 @@ def test_a_wrong_call_in_the_hook_fails_a_test_at_its_line(project):
     project.write("conftest.py", hook)
     project.write("test_a.py", "def test_a(evalmetrics): evalmetrics.check([1])\n")
     result = project.run()
-    result.stdout.fnmatch_lines(["conftest.py:2: pytest_evalmetrics_register failed: *"])
+    result.stdout.fnmatch_lines(
+        ["conftest.py:2: pytest_evalmetrics_register failed: *"]
+    )
     result.stdout.no_fnmatch_line("*call_historic*")
     result = project.run("--evalmetrics-list")
-    result.stderr.fnmatch_lines(["*conftest.py:2: pytest_evalmetrics_register failed: *"])
+    result.stderr.fnmatch_lines(
+        ["*conftest.py:2: pytest_evalmetrics_register failed: *"]
+    )
     assert result.ret == pytest.ExitCode.USAGE_ERROR

@@ -25,7 +25,10 @@ def report_schema() -> dict[str, Any]:
     verdict = {"type": "string", "enum": _VERDICTS}
     properties = entry["properties"]
     entry["properties"] = {"id": properties.pop("id"), "verdict": verdict} | properties
-    entry["required"] = [*(name for name in entry["required"] if name != "flips"), "verdict"]
+    entry["required"] = [
+        *(name for name in entry["required"] if name != "flips"),
+        "verdict",
+    ]
     agent = definitions["AgentResult"]  # its aggregate metrics are a file of their own
     del agent["properties"]["aggregate"]
     agent["required"].remove("aggregate")
@@ -75,7 +78,13 @@ def report_schema() -> dict[str, Any]:
 
 def _run() -> dict[str, Any]:
     """Return the schema of a line of the history."""
-    point = {"value": _NUMBER, "low": _NUMBER, "high": _NUMBER, "tasks": _WHOLE, "rollouts": _WHOLE}
+    point = {
+        "value": _NUMBER,
+        "low": _NUMBER,
+        "high": _NUMBER,
+        "tasks": _WHOLE,
+        "rollouts": _WHOLE,
+    }
     properties = {
         "schema_version": {"const": 1},
         "benchmark": _TEXT,
@@ -91,7 +100,9 @@ def _run() -> dict[str, Any]:
     return _closed(properties, optional=("reason", "drift"))
 
 
-def _closed(properties: dict[str, Any], optional: tuple[str, ...] = ()) -> dict[str, Any]:
+def _closed(
+    properties: dict[str, Any], optional: tuple[str, ...] = ()
+) -> dict[str, Any]:
     return {
         "type": "object",
         "properties": properties,
@@ -110,4 +121,6 @@ def _list(items: dict[str, Any]) -> dict[str, Any]:
 
 if __name__ == "__main__":
     schemas = Path(__file__).parents[2] / "pytest_evalmetrics" / "schemas"
-    (schemas / "report.schema.json").write_text(json.dumps(report_schema(), indent=2) + "\n")
+    (schemas / "report.schema.json").write_text(
+        json.dumps(report_schema(), indent=2) + "\n"
+    )

@@ -22,13 +22,19 @@ class Groups(list[dict[str, Any]]):
 
 def aggregate(tasks, kind, agent="é"):
     groups = kind({"_ng_task_index": i, "mean/reward": i / 7} for i in range(tasks))
-    return {"agent_ref": {"name": agent}, "agent_metrics": {}, "group_level_metrics": groups}
+    return {
+        "agent_ref": {"name": agent},
+        "agent_metrics": {},
+        "group_level_metrics": groups,
+    }
 
 
 @pytest.mark.parametrize("tasks", [0, 1, 5, 120_000])
 def test_pieces_are_the_whole(tasks):
     plain = write_aggregates("b", [aggregate(tasks, list), aggregate(1, list, "x")])
-    pieces = write_aggregates("b", [aggregate(tasks, Groups), aggregate(1, Groups, "x")])
+    pieces = write_aggregates(
+        "b", [aggregate(tasks, Groups), aggregate(1, Groups, "x")]
+    )
     assert pieces == plain
     assert pieces[1] == ""
     assert ("\n" in pieces[0]) == (tasks < 120_000)  # nobody reads so many

@@ -50,7 +50,9 @@ def test_nothing_that_a_report_holds_becomes_markup(report):
         holder[path[-1]] = ATTACK
         body = comment({ATTACK: report, "b": report})
         # within HTML, Markdown is none
-        markdown = "\n".join(x for x in body.splitlines() if not x.startswith("<summary>"))
+        markdown = "\n".join(
+            x for x in body.splitlines() if not x.startswith("<summary>")
+        )
         assert not re.search(r"(?<!\\)<img", body), path
         assert not re.search(r"(?<![\w\\])@octocat", body), path
         assert not re.search(r"(?<!\\)\]\\?\(javascript", markdown), path

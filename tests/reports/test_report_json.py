@@ -20,7 +20,13 @@ VALUES = st.recursive(
 @pytest.mark.parametrize("text", ["", 'é 😀 / \\ "x"\n', "half a pair: \ud800"])
 @pytest.mark.parametrize("large", [10**30, 10**3])
 def test_it_is_what_json_writes(text, large):
-    value = {text: [], "b": {}, "c": text, "d": [1e-05, 1e22, -0.0, large], "f": [[], {"a": None}]}
+    value = {
+        text: [],
+        "b": {},
+        "c": text,
+        "d": [1e-05, 1e22, -0.0, large],
+        "f": [[], {"a": None}],
+    }
     assert json.loads(as_json(value)) == value
     lines = json.dumps(value, indent=2).splitlines()
     assert [line.count(" ") for line in as_json(value).decode().splitlines()] == [

@@ -45,7 +45,9 @@ def one(project):
 def files(project, folder="evalmetrics"):
     """All that is there but for run.json, see test_run_folder."""
     names = {path.name for path in (project.path / folder).iterdir()}
-    return {name for name in names if name != ".gitignore" and not name.endswith("run.json")}
+    return {
+        name for name in names if name != ".gitignore" and not name.endswith("run.json")
+    }
 
 
 OURS = {"aggregate_metrics.json", "report.json", "summary.md", "report.html"}
@@ -55,8 +57,12 @@ def test_ours_and_those_that_are_registered_write(one):
     one.write("conftest.py", OWN)
     result = one.run("--evalmetrics-output", "out/x")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["artifacts: out/x_aggregate_metrics.json, *, out/x_verdicts.json"])
-    assert files(one, "out") == {f"x_{n}" for n in (*OURS, "verdicts.json", "counts.txt")}
+    result.stdout.fnmatch_lines(
+        ["artifacts: out/x_aggregate_metrics.json, *, out/x_verdicts.json"]
+    )
+    assert files(one, "out") == {
+        f"x_{n}" for n in (*OURS, "verdicts.json", "counts.txt")
+    }
     assert json.loads((one.path / "out/x_verdicts.json").read_text()) == {
         "math.bench.yaml::math": "PASS"
     }
@@ -126,9 +132,14 @@ def test_gitlab_s_file_lists_each_fault_as_documented(project, monkeypatch):
     violations = json.loads(output.read_text())
     keys = {"description", "check_name", "fingerprint", "severity", "location"}
     assert all(set(violation) == keys for violation in violations)
-    assert all(re.fullmatch("[0-9a-f]{32}", violation["fingerprint"]) for violation in violations)
+    assert all(
+        re.fullmatch("[0-9a-f]{32}", violation["fingerprint"])
+        for violation in violations
+    )
     assert len({violation["fingerprint"] for violation in violations}) == 5
-    severities = {(v["description"].partition(":")[0], v["severity"]) for v in violations}
+    severities = {
+        (v["description"].partition(":")[0], v["severity"]) for v in violations
+    }
     assert severities == {
         ("fails", "critical"),
         ("gone", "major"),
@@ -144,6 +155,8 @@ def test_gitlab_s_file_lists_each_fault_as_documented(project, monkeypatch):
     project.run("-x", "-Wdefault")
     first, *_, lost = json.loads(output.read_text())
     assert first["description"] == "fails: mean_reward is 0.7, below 0.9"
-    assert first["fingerprint"] == violations[0]["fingerprint"]  # of the fault, not of its numbers
+    assert (
+        first["fingerprint"] == violations[0]["fingerprint"]
+    )  # of the fault, not of its numbers
     assert lost["description"] == "a.bench.yaml::warns was not evaluated"
     assert lost["location"] == {"path": path, "lines": {"begin": 1}}

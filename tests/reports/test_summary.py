@@ -18,7 +18,9 @@ def test_a_run_leaves_it_and_github_gets_it(project, monkeypatch):
     assert text.startswith("## ❌ Benchmarks: FAIL\n\n1 FAIL\n")
     assert "| ❌ | math | mean\\_reward | 0.5000 | 0.0945 to 0.9055 |" in text
     result.stdout.fnmatch_lines(
-        ["::error file=math.bench.yaml,line=5,title=math%3A FAIL::mean_reward is 0.5, below 0.9"]
+        [
+            "::error file=math.bench.yaml,line=5,title=math%3A FAIL::mean_reward is 0.5, below 0.9"
+        ]
     )
 
 
@@ -54,8 +56,12 @@ def test_no_text_of_a_file_is_interpreted():
 
 
 def test_annotations_are_escaped_and_errors_come_first():
-    lines = github_annotations(_report(_entry("w", "odd", "WARN"), _entry("f", "100 %\nbad")))
-    assert lines[0] == "::error file=a%2Cb%3Ac.yaml,line=3,title=f%3A FAIL::100 %25%0Abad"
+    lines = github_annotations(
+        _report(_entry("w", "odd", "WARN"), _entry("f", "100 %\nbad"))
+    )
+    assert (
+        lines[0] == "::error file=a%2Cb%3Ac.yaml,line=3,title=f%3A FAIL::100 %25%0Abad"
+    )
     assert lines[1] == "::error file=z::z was not evaluated"
     assert lines[2].startswith("::warning ")
 
@@ -70,16 +76,25 @@ def test_control_characters_are_shown_and_not_sent():
 def test_an_interrupted_test_has_an_entry_with_the_reason_everywhere():
     entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
     report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
-    lost = ["t.py::test_x was not evaluated to its end", "t.py::test_y was not evaluated"]
-    annotations = [line.partition("::error file=t.py::")[2] for line in github_annotations(report)]
+    lost = [
+        "t.py::test_x was not evaluated to its end",
+        "t.py::test_y was not evaluated",
+    ]
+    annotations = [
+        line.partition("::error file=t.py::")[2] for line in github_annotations(report)
+    ]
     assert annotations[1:] == lost
-    assert [line[4:] for line in summary(report).replace("\\", "").splitlines()[-2:]] == lost
+    assert [
+        line[4:] for line in summary(report).replace("\\", "").splitlines()[-2:]
+    ] == lost
 
 
 def test_formulas_and_mentions_are_text():
     text = summary(_report(_entry("$a$ @me", "$b$ @you")))
     assert re.findall(r"(?<!<span>)[$@]", text) == []
-    assert "| pass@1 |" in summary(_report(_entry("pass@1", "bad")))  # which mentions nobody
+    assert "| pass@1 |" in summary(
+        _report(_entry("pass@1", "bad"))
+    )  # which mentions nobody
 
 
 def test_a_summary_of_thousands_of_failures_is_one_that_github_takes():

@@ -5,10 +5,14 @@ import pytest
 ODD = "odd\n::stop-commands::\x1b[31m$x$ @you"
 
 
-def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(project, monkeypatch):
+def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(
+    project, monkeypatch
+):
     monkeypatch.setenv("GITHUB_STEP_SUMMARY", "no/where.md")
     project.rollouts([[1.0], [0.0]] * 2)
-    project.bench('expect: {tasks: 4}\nmetrics: [pass@1]\nthresholds: {pass@1: ">= 0.7"}')
+    project.bench(
+        'expect: {tasks: 4}\nmetrics: [pass@1]\nthresholds: {pass@1: ">= 0.7"}'
+    )
     project.write("gone.bench.yaml", "benchmark: {name: gone, rollouts: gone.jsonl}\n")
     result = project.run()
     result.stdout.fnmatch_lines(
@@ -25,7 +29,9 @@ def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(project, monk
         ],
         consecutive=True,
     )
-    result.stdout.fnmatch_lines(["  -> paths are relative to the folder of the benchmark file"])
+    result.stdout.fnmatch_lines(
+        ["  -> paths are relative to the folder of the benchmark file"]
+    )
     result.stdout.fnmatch_lines(
         [
             "FAIL          math.bench.yaml::math  pass@1 0.5000, 4 tasks, 4 rollouts",
@@ -54,7 +60,11 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
     shown = r"odd\n::stop-commands::\x1b[31m$x$ @you: mean_reward"
     lines = result.stdout.lines
     assert rf"FAIL  math.bench.yaml:5: {shown} is 0, below 0.7" in lines
-    (line,) = [line for line in lines if line.startswith("FAIL          math.bench.yaml::math  ")]
+    (line,) = [
+        line
+        for line in lines
+        if line.startswith("FAIL          math.bench.yaml::math  ")
+    ]
     assert f"{shown} 0, 1 task, 1 rollout" in line
     assert "worst: mean_reward 0, 1 task, 1 rollout" in line
     assert line.endswith("mean_reward 1, 1 task, 1 rollout  and 6 more agents")
@@ -63,9 +73,12 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
     file = f"{project.path.name}/math.bench.yaml"
     assert len(annotations) == 2
     assert all(
-        line.startswith(f"::error file={file},line=5,title=math%3A FAIL::") for line in annotations
+        line.startswith(f"::error file={file},line=5,title=math%3A FAIL::")
+        for line in annotations
     )
-    assert any(line.endswith("::worst: mean_reward is 0, below 0.7") for line in annotations)
+    assert any(
+        line.endswith("::worst: mean_reward is 0, below 0.7") for line in annotations
+    )
     text = (project.path / "evalmetrics" / "summary.md").read_text(encoding="utf-8")
     assert text.replace("\n", "").isprintable()
     assert "\n::" not in text
@@ -84,7 +97,9 @@ def many(project):
     entries += [f"{{name: p{i:02}}}" for i in range(50)]
     entries += [f"{{name: s{i:02}, skip: later}}" for i in range(12)]
     each = "".join(f"- {entry}\n" for entry in entries)
-    project.write("a.bench.yaml", f"defaults: {{rollouts: runs.jsonl}}\nbenchmarks:\n{each}")
+    project.write(
+        "a.bench.yaml", f"defaults: {{rollouts: runs.jsonl}}\nbenchmarks:\n{each}"
+    )
     return project
 
 
@@ -99,9 +114,16 @@ def test_many_passing_benchmarks_are_folded_and_a_few_failing_ones_never(many):
 def test_of_many_missing_results_the_first_are_reported(many):
     lines = many.run("-x").stdout.lines
     first = lines.index("INCONCLUSIVE  a.bench.yaml::f1  was not evaluated")
-    assert lines[first + 10] == "... and 55 more that were not evaluated (-v shows them)"
+    assert (
+        lines[first + 10] == "... and 55 more that were not evaluated (-v shows them)"
+    )
     quiet = many.run("-x", "-q").stdout
     quiet.fnmatch_lines(
-        ["=* benchmarks =*", "1 benchmark: 1 FAIL, 65 not evaluated", "artifacts: *", "=*"],
+        [
+            "=* benchmarks =*",
+            "1 benchmark: 1 FAIL, 65 not evaluated",
+            "artifacts: *",
+            "=*",
+        ],
         consecutive=True,
     )

@@ -15,7 +15,11 @@ def many(project, count, failing):
         project.rows(
             f"{name}.jsonl",
             (
-                {"_ng_task_index": t, "reward": max(reward, better), "agent_ref": {"name": agent}}
+                {
+                    "_ng_task_index": t,
+                    "reward": max(reward, better),
+                    "agent_ref": {"name": agent},
+                }
                 for agent, better in AGENTS.items()
                 for t in range(8)
             ),
@@ -76,7 +80,9 @@ def test_the_first_of_many_warnings_are_shown(project):
     shared = "{rollouts: runs.jsonl, metrics: [mean_reward], baseline: {rollouts: old.jsonl}}"
     project.write("all.bench.yaml", f"defaults: {shared}\nbenchmarks:\n{each}")
     short, long = project.run("-Wdefault"), project.run("-Wdefault", "-v")
-    assert short.parseoutcomes() == long.parseoutcomes() == {"passed": 12, "warnings": 12}
+    assert (
+        short.parseoutcomes() == long.parseoutcomes() == {"passed": 12, "warnings": 12}
+    )
     counts = [str(run.stdout).count(" RegressionWarning: b") for run in (short, long)]
     assert counts == [5, 12]
     short.stdout.fnmatch_lines(["7 more benchmarks or metrics warn: -v, or summary.md"])
@@ -84,7 +90,9 @@ def test_the_first_of_many_warnings_are_shown(project):
 
 def test_fewer_lines_with_a_shorter_traceback_style(project):
     many(project, count=1, failing=1)
-    long, short, line = (project.run(f"--tb={style}").stdout for style in ("long", "short", "line"))
+    long, short, line = (
+        project.run(f"--tb={style}").stdout for style in ("long", "short", "line")
+    )
     short.fnmatch_lines(["FAIL  all.bench.yaml:*: mid: mean_reward is 0, below 0.9"])
     short.no_fnmatch_line("verdict  *")
     line.fnmatch_lines(["mid: mean_reward is 0, below 0.9"])

@@ -30,7 +30,9 @@ def test_numbers(value, text):
 @given(st.floats(-1e6, 1e6), st.floats(-1e6, 1e6))
 def test_a_value_is_never_written_as_the_bound_that_it_misses(value, bound):
     if value != bound:
-        assert float(distinct(value, bound)) != bound or repr(value) == distinct(value, bound)
+        assert float(distinct(value, bound)) != bound or repr(value) == distinct(
+            value, bound
+        )
 
 
 @pytest.mark.parametrize(

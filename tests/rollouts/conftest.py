@@ -41,12 +41,19 @@ class Folder:
         return self.write(json.dumps(value), name)
 
     def load(self, *path, scores=(), categories=(), spec=None, **more):
-        return load(spec or spec_of(path, **more), self.path, scores=scores, categories=categories)
+        return load(
+            spec or spec_of(path, **more),
+            self.path,
+            scores=scores,
+            categories=categories,
+        )
 
     def shared(self, *path, count=3, size=5000):
         """Read as several processes do that share parts of `size` bytes; None if they can't."""
         files = find_files(path, self.path, fetch=False)
-        return read_large(files, None, Request(FieldMap(), ("reward",)), count=count, size=size)
+        return read_large(
+            files, None, Request(FieldMap(), ("reward",)), count=count, size=size
+        )
 
     def dataset(self, *path, **wanted):
         return load_dataset(spec_of(path), self.path, **wanted)
@@ -83,7 +90,9 @@ def real(acceptance):
 def serving(handler):
     """Answer requests on this machine's loopback: gives the host and port."""
     with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
-        thread = threading.Thread(target=server.serve_forever, args=(0.01,), daemon=True)
+        thread = threading.Thread(
+            target=server.serve_forever, args=(0.01,), daemon=True
+        )
         thread.start()
         yield f"127.0.0.1:{server.server_port}"
         server.shutdown()

@@ -22,7 +22,9 @@ class Layout(NamedTuple):
     def data(self):
         if isinstance(self.content, bytes):
             return self.content
-        text = self.content if isinstance(self.content, str) else json.dumps(self.content)
+        text = (
+            self.content if isinstance(self.content, str) else json.dumps(self.content)
+        )
         return text.encode()
 
 
@@ -32,11 +34,20 @@ def _lines(*rows):
 
 def _run_of(task, score):
     feedback = {"correctness": {"n": 1, "avg": score}}
-    return {"id": f"run-{task}", "reference_example_id": task, "feedback_stats": feedback}
+    return {
+        "id": f"run-{task}",
+        "reference_example_id": task,
+        "feedback_stats": feedback,
+    }
 
 
 def _stat(name, mean):
-    return {"name": {"name": name, "split": "test"}, "count": 1, "sum": mean, "mean": mean}
+    return {
+        "name": {"name": name, "split": "test"},
+        "count": 1,
+        "sum": mean,
+        "mean": mean,
+    }
 
 
 def _instance(task, *stats, **more):
@@ -48,7 +59,12 @@ def _event(task, kind, **data):
 
 
 def _simulation(task, trial, info):
-    return {"id": f"{task}-{trial}", "task_id": task, "trial": trial, "reward_info": info}
+    return {
+        "id": f"{task}-{trial}",
+        "task_id": task,
+        "trial": trial,
+        "reward_info": info,
+    }
 
 
 def _evaluated(task, *statuses):
@@ -61,22 +77,38 @@ def _score(trace, name, value):
 
 def _parquet(*rows):
     sink = pyarrow.BufferOutputStream()
-    pyarrow.parquet.write_table(pyarrow.Table.from_pylist(rows), sink, compression="none")
+    pyarrow.parquet.write_table(
+        pyarrow.Table.from_pylist(rows), sink, compression="none"
+    )
     return bytes(sink.getvalue())
 
 
 def _detail(task, score):
-    doc = {"id": task, "query": f"question {task}", "choices": ["a", "b"], "gold_index": [0]}
+    doc = {
+        "id": task,
+        "query": f"question {task}",
+        "choices": ["a", "b"],
+        "gold_index": [0],
+    }
     return {"doc": doc, "metric": {"extractive_match": score}}
 
 
 def _trial(task, number, *, resolved):
-    return {"trial_name": f"{task}.{number}-of-2.run", "task_id": task, "is_resolved": resolved}
+    return {
+        "trial_name": f"{task}.{number}-of-2.run",
+        "task_id": task,
+        "is_resolved": resolved,
+    }
 
 
 def _event_of(task, *, root, **scores):
     record = task if root else None
-    return {"id": f"{task}-{root}", "dataset_record_id": record, "is_root": root, "scores": scores}
+    return {
+        "id": f"{task}-{root}",
+        "dataset_record_id": record,
+        "is_root": root,
+        "scores": scores,
+    }
 
 
 def _otlp(**attributes):
@@ -90,20 +122,37 @@ def _otlp(**attributes):
 def _span(task, *scores):
     events = [{"name": "exception", "attributes": []}]
     for name, score in scores:
-        result = {"gen_ai.evaluation.name": name, "gen_ai.evaluation.score.value": score}
-        events.append({"name": "gen_ai.evaluation.result", "attributes": _otlp(**result)})
+        result = {
+            "gen_ai.evaluation.name": name,
+            "gen_ai.evaluation.score.value": score,
+        }
+        events.append(
+            {"name": "gen_ai.evaluation.result", "attributes": _otlp(**result)}
+        )
     attributes = _otlp(**{"dataset.item": task, "gen_ai.usage.output_tokens": 12})
-    span = {"traceId": f"t{task}", "name": "agent", "attributes": attributes, "events": events}
+    span = {
+        "traceId": f"t{task}",
+        "name": "agent",
+        "attributes": attributes,
+        "events": events,
+    }
     scope = {"scope": {"name": "agents"}, "spans": [span]}
     return {"resourceSpans": [{"resource": {"attributes": []}, "scopeSpans": [scope]}]}
 
 
 def _assessed(trace, **values):
     assessments = [
-        {"assessment_name": name, "feedback": {"value": value}, "source": {"source_type": "CODE"}}
+        {
+            "assessment_name": name,
+            "feedback": {"value": value},
+            "source": {"source_type": "CODE"},
+        }
         for name, value in values.items()
     ]
-    return {"info": {"trace_id": trace, "assessments": assessments}, "data": {"spans": []}}
+    return {
+        "info": {"trace_id": trace, "assessments": assessments},
+        "data": {"spans": []},
+    }
 
 
 # the counts of gpt4 on the leaderboard: 761 wins, 32 losses and 12 draws of 805, 95.28 %
@@ -131,14 +180,23 @@ LAYOUTS = {
             "unresolved_ids": ["b__b-2"],
             "error_ids": ["d__d-4"],
         },
-        {"a__a-1": [1], "b__b-2": [0], "c__c-3": [0], "d__d-4": [None], "e__e-5": [None]},
+        {
+            "a__a-1": [1],
+            "b__b-2": [0],
+            "c__c-3": [0],
+            "d__d-4": [None],
+            "e__e-5": [None],
+        },
         "resolved_ids",
     ),
     "tau2-bench": Layout(
         "github.com/sierra-research/tau2-bench, src/tau2/data_model/simulation.py",
         "results.json",
         {
-            "info": {"num_trials": 2, "agent_info": {"implementation": "x", "llm": "m"}},
+            "info": {
+                "num_trials": 2,
+                "agent_info": {"implementation": "x", "llm": "m"},
+            },
             "tasks": [{"id": "0"}, {"id": "1"}],
             "simulations": [
                 _simulation("0", 0, {"reward": 1.0, "reward_basis": ["DB"]}),
@@ -154,7 +212,13 @@ LAYOUTS = {
         "github.com/sierra-research/tau-bench, run.py and historical_trajectories",
         "gpt-4o-airline.json",
         [
-            {"task_id": task, "reward": float(one), "info": {}, "traj": [], "trial": trial}
+            {
+                "task_id": task,
+                "reward": float(one),
+                "info": {},
+                "traj": [],
+                "trial": trial,
+            }
             for trial in range(4)
             for task, trials in enumerate(_AIRLINE)
             for one in trials[trial]
@@ -167,8 +231,12 @@ LAYOUTS = {
         "samples_eval_results.json",
         {
             "eval": {
-                "HumanEval/0": _evaluated("HumanEval/0", ("pass", "pass"), ("pass", "fail")),
-                "HumanEval/1": _evaluated("HumanEval/1", ("timeout", "timeout"), ("fail", "fail")),
+                "HumanEval/0": _evaluated(
+                    "HumanEval/0", ("pass", "pass"), ("pass", "fail")
+                ),
+                "HumanEval/1": _evaluated(
+                    "HumanEval/1", ("timeout", "timeout"), ("fail", "fail")
+                ),
             }
         },
         {"HumanEval/0": [1, 0], "HumanEval/1": [0, 0]},
@@ -192,7 +260,11 @@ LAYOUTS = {
         "github.com/tatsu-lab/alpaca_eval, src/alpaca_eval/metrics/winrate.py and leaderboards",
         "annotations.json",
         [
-            {"instruction": f"question {n:03}", "generator_2": "gpt4", "preference": preference}
+            {
+                "instruction": f"question {n:03}",
+                "generator_2": "gpt4",
+                "preference": preference,
+            }
             for n, preference in enumerate(_PREFERENCES)
         ],
         {f"question {n:03}": [_POINTS[p]] for n, p in enumerate(_PREFERENCES)},
@@ -258,8 +330,16 @@ LAYOUTS = {
         "span_annotations.json",
         {
             "data": [
-                {"span_id": span, "name": name, "result": {"label": None, "score": score}}
-                for span, name, score in (("s1", "qa", 1.0), ("s1", "tone", 0.0), ("s2", "qa", 0.5))
+                {
+                    "span_id": span,
+                    "name": name,
+                    "result": {"label": None, "score": score},
+                }
+                for span, name, score in (
+                    ("s1", "qa", 1.0),
+                    ("s1", "tone", 0.0),
+                    ("s2", "qa", 0.5),
+                )
             ]
         },
         {"s1": [1], "s2": [0.5]},
@@ -279,7 +359,9 @@ LAYOUTS = {
     "mlflow-traces": Layout(
         "github.com/mlflow/mlflow, mlflow/entities/assessment.py",
         "traces.jsonl",
-        _lines(_assessed("tr-1", correct="yes", tone="no"), _assessed("tr-2", correct="no")),
+        _lines(
+            _assessed("tr-1", correct="yes", tone="no"), _assessed("tr-2", correct="no")
+        ),
         {"tr-1": [1], "tr-2": [0]},
         "feedback",
     ),
@@ -308,13 +390,23 @@ LAYOUTS = {
     "bfcl": Layout(
         "github.com/ShishirPatil/gorilla, berkeley-function-call-leaderboard/bfcl_eval",
         "BFCL_v4_multiple_result.json",
-        _lines(*({"id": f"multiple_{n}", "result": "[f()]", "latency": 0.5} for n in range(3))),
+        _lines(
+            *(
+                {"id": f"multiple_{n}", "result": "[f()]", "latency": 0.5}
+                for n in range(3)
+            )
+        ),
         {"multiple_0": [1], "multiple_1": [0], "multiple_2": [1]},
         "id",
         {
             "BFCL_v4_multiple_score.json": _lines(
                 {"accuracy": 2 / 3, "correct_count": 2, "total_count": 3},
-                {"id": "multiple_1", "valid": False, "error": ["wrong count"], "prompt": {}},
+                {
+                    "id": "multiple_1",
+                    "valid": False,
+                    "error": ["wrong count"],
+                    "prompt": {},
+                },
             )
         },
     ),

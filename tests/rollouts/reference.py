@@ -28,7 +28,12 @@ def places(value, path):
         inner = []
         if isinstance(value, dict) and key in value:
             inner.append(value[key])
-        if isinstance(value, list) and size == 1 and key.isdecimal() and int(key) < len(value):
+        if (
+            isinstance(value, list)
+            and size == 1
+            and key.isdecimal()
+            and int(key) < len(value)
+        ):
             inner.append(value[int(key)])
         for each in inner:
             values += [each] if size == len(parts) else places(each, rest)
@@ -70,7 +75,9 @@ def met(row, fields):
         if key not in taken:
             values.append((key, False, value))
     values = [v for v in values if v[0] not in mapped and not v[0].startswith("_")]
-    return values + [(name, False, v) for name, p in mapped.items() for v in places(row, p)]
+    return values + [
+        (name, False, v) for name, p in mapped.items() for v in places(row, p)
+    ]
 
 
 def value_of(row, name, fields):
@@ -108,23 +115,32 @@ def read(rows, fields, categories):
         samples.append(count[agent, task] if sample is None else sample)
         count[agent, task] += 1
     order = list(dict.fromkeys(agents))
-    keys = [(order.index(a), t, s) for a, t, s in zip(agents, ids, samples, strict=True)]
+    keys = [
+        (order.index(a), t, s) for a, t, s in zip(agents, ids, samples, strict=True)
+    ]
     ranked = sorted(range(len(rows)), key=keys.__getitem__)
 
     values = [each for row in rows for each in met(row, fields)]
     numeric = [(n, u) for n, u, v in values if isinstance(v, int | float)]
     usage = dict.fromkeys(n for n, u in numeric if u)
-    names = [*(n for n in dict.fromkeys(n for n, u in numeric if not u) if n not in usage), *usage]
+    names = [
+        *(n for n in dict.fromkeys(n for n, u in numeric if not u) if n not in usage),
+        *usage,
+    ]
     scores = {name: [value_of(rows[i], name, fields) for i in ranked] for name in names}
     broken = {n for n, _, v in values if isinstance(v, float)}
-    integers = {n for n, column in scores.items() if None not in column and n not in broken}
+    integers = {
+        n for n, column in scores.items() if None not in column and n not in broken
+    }
     return Plain(
         agents=order,
         tasks=sorted(set(ids)),
         rows=[(agents[i], ids[i], samples[i]) for i in ranked],
         scores=scores,
         integers=integers,
-        labels={name: [label(first(rows[i], name)) for i in ranked] for name in categories},
+        labels={
+            name: [label(first(rows[i], name)) for i in ranked] for name in categories
+        },
     )
 
 
@@ -136,7 +152,10 @@ def plain(table):
         rows=[
             (table.agents[a], table.tasks[t], s)
             for a, t, s in zip(
-                table.agent.tolist(), table.task.tolist(), table.sample.tolist(), strict=True
+                table.agent.tolist(),
+                table.task.tolist(),
+                table.sample.tolist(),
+                strict=True,
             )
         ],
         scores={

@@ -10,7 +10,9 @@ def bits(value):
     if isinstance(value, np.ndarray):
         return value.dtype.str, value.tobytes()
     if isinstance(value, dict):
-        return [(name, bits(each)) for name, each in value.items()]  # their order counts
+        return [
+            (name, bits(each)) for name, each in value.items()
+        ]  # their order counts
     if is_dataclass(value):
         return [bits(getattr(value, field.name)) for field in fields(value)]
     return value

@@ -47,7 +47,10 @@ def chunk(task, sample=None, agent=None, scores=None, first=1, **more):
         task=task,
         sample=sample or nothing,
         agent=agent or nothing,
-        scores={name: np.array(column, np.float64) for name, column in (scores or {}).items()},
+        scores={
+            name: np.array(column, np.float64)
+            for name, column in (scores or {}).items()
+        },
         **more,
     )
 

@@ -59,7 +59,11 @@ def test_any_document_and_any_lines(real, folder, path):
     (file,) = real.path.glob(path)
     lines = path.endswith("l")
     text = file.read_text()
-    whole = [json.loads(line) for line in text.splitlines()][:3] if lines else json.loads(text)
+    whole = (
+        [json.loads(line) for line in text.splitlines()][:3]
+        if lines
+        else json.loads(text)
+    )
     if "samples" in whole:
         for sample in whole["samples"]:
             sample.pop("events")
@@ -124,7 +128,14 @@ def test_a_broken_document(folder, content, message):
 
 def test_a_half_line(folder):
     for row in (
-        {"doc_id": 0, "doc": {}, "target": "", "resps": [["a"]], "filtered_resps": ["a"], "acc": 1},
+        {
+            "doc_id": 0,
+            "doc": {},
+            "target": "",
+            "resps": [["a"]],
+            "filtered_resps": ["a"],
+            "acc": 1,
+        },
         {"example_id": 0, "prompt": [], "completion": [], "answer": "", "reward": 1},
         {"id": "e", "task": {"type": "T", "key": "k"}, "errors": [], "traces": []},
     ):

@@ -27,7 +27,12 @@ ROWS = [
         "response": {"usage": {"input_tokens": 10, "output_tokens": None}},
         "difficulty": "hard",
     }
-    for task, sample, reward in [(1, 0, 1.0), (1, 1, None), (0, 0, float("nan")), (0, 1, 0.5)]
+    for task, sample, reward in [
+        (1, 0, 1.0),
+        (1, 1, None),
+        (0, 0, float("nan")),
+        (0, 1, 0.5),
+    ]
 ]
 
 
@@ -92,7 +97,11 @@ def test_a_compressed_and_a_truncated_file(folder, kind):
 @pytest.mark.parametrize(
     ("change", "options", "message"),
     [
-        ({"reward": "high"}, {}, "the score 'reward' is text: \"high\"; expected a number"),
+        (
+            {"reward": "high"},
+            {},
+            "the score 'reward' is text: \"high\"; expected a number",
+        ),
         ({"_ng_task_index": None}, {}, "'_ng_task_index' is null; the row's keys"),
         ({"_ng_rollout_index": -1}, {}, "the sample index is -1"),
         ({}, {"fields": {"task": "problem"}}, "'problem' is not there; the row's keys"),
@@ -118,4 +127,7 @@ def test_decimals_and_large_numbers(folder, tmp_path):
     }
     pq.write_table(pa.table(columns), tmp_path / "runs.parquet")
     scores = folder.load("runs.parquet", scores=["reward"]).scores
-    assert (scores["reward"].tolist(), scores["large"].tolist()) == ([0.25], [float(2**63)])
+    assert (scores["reward"].tolist(), scores["large"].tolist()) == (
+        [0.25],
+        [float(2**63)],
+    )

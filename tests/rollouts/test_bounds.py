@@ -18,7 +18,9 @@ else:
 def bomb(path, start, block, mebibytes=320):
     """Write so much of one block after a start, as members of a compressed file."""
     pack = gzip.compress if path.suffix == ".gz" else zstd.compress
-    path.write_bytes(pack(start.encode()) + pack(block.encode() * (1 << 20)) * mebibytes)
+    path.write_bytes(
+        pack(start.encode()) + pack(block.encode() * (1 << 20)) * mebibytes
+    )
 
 
 _READ = """
@@ -73,7 +75,10 @@ def test_the_bounds_can_be_set(folder, monkeypatch):
     for name in ("runs.jsonl", "runs.json"):
         refused = folder.refused(name, scores=["reward"])
         assert refused.line == 1
-        assert "more than 1,000,000 bytes, which EVALMETRICS_MAX_ROW_BYTES" in refused.message
+        assert (
+            "more than 1,000,000 bytes, which EVALMETRICS_MAX_ROW_BYTES"
+            in refused.message
+        )
     monkeypatch.setenv("EVALMETRICS_MAX_ROW_BYTES", "many")
     assert "EVALMETRICS_MAX_ROW_BYTES is 'many'" in folder.refused().message
 
@@ -94,7 +99,8 @@ def test_the_expansion_can_be_set(folder, monkeypatch):
 
 def lines(count, odd, text):
     rows = [
-        f'{{"_ng_task_index": {n}, "reward": 1, "usage": {{"t": {n}}}}}\n' for n in range(count)
+        f'{{"_ng_task_index": {n}, "reward": 1, "usage": {{"t": {n}}}}}\n'
+        for n in range(count)
     ]
     rows[odd] = text + "\n"
     return "".join(rows)
@@ -103,10 +109,19 @@ def lines(count, odd, text):
 @pytest.mark.parametrize(
     ("text", "key"),
     [
-        ('{"_ng_task_index": 9000, "reward": 1, "reward": 0, "usage": {"t": 1}}', "reward"),
-        ('{"_ng_task_index": 9000, "_ng_task_index": 9001, "reward": 1}', "_ng_task_index"),
+        (
+            '{"_ng_task_index": 9000, "reward": 1, "reward": 0, "usage": {"t": 1}}',
+            "reward",
+        ),
+        (
+            '{"_ng_task_index": 9000, "_ng_task_index": 9001, "reward": 1}',
+            "_ng_task_index",
+        ),
         ('{"_ng_task_index": 9000, "reward": 1, "usage": {"t": 1, "t": 2}}', "t"),
-        ('{"_ng_task_index": 9000, "reward": NaN, "usage": {"t": 1, "\\u0074": 2}}', "t"),
+        (
+            '{"_ng_task_index": 9000, "reward": NaN, "usage": {"t": 1, "\\u0074": 2}}',
+            "t",
+        ),
     ],
 )
 def test_a_key_that_stands_twice_is_refused(folder, text, key):

@@ -22,7 +22,9 @@ def test_columns(folder, separator, end):
     rows = list(csv.reader(TEXT.splitlines(keepends=True)))
     with (folder.path / "runs.csv").open("w", newline="") as file:
         csv.writer(file, delimiter=separator, lineterminator=end).writerows(rows)
-    table = folder.load("runs.csv", fields=FIELDS, scores=["reward"], categories=["difficulty"])
+    table = folder.load(
+        "runs.csv", fields=FIELDS, scores=["reward"], categories=["difficulty"]
+    )
     assert (table.tasks, table.agents) == (("a", "b"), ("m1",))
     assert table.sample.tolist() == [0, 1, 0, 1]
     np.testing.assert_equal(table.scores["reward"], [0.5, np.nan, 0.1, np.nan])
@@ -33,7 +35,9 @@ def test_columns(folder, separator, end):
 
 
 def test_the_names_of_nemo_gym_and_whole_numbers(folder):
-    folder.write("_ng_task_index,_ng_rollout_index,reward,n\n10,1,1,007\n2,0,0,8\n10,0,1,9\n")
+    folder.write(
+        "_ng_task_index,_ng_rollout_index,reward,n\n10,1,1,007\n2,0,0,8\n10,0,1,9\n"
+    )
     table = folder.load(scores=["reward"])
     assert table.tasks == (2, 10)
     assert table.sample.tolist() == [0, 0, 1]
@@ -41,7 +45,9 @@ def test_the_names_of_nemo_gym_and_whole_numbers(folder):
 
 
 def test_long_cells_many_rows_and_compression(folder):
-    lines = "".join(f'{n},{n % 2},"{"x" * (200_000 if n == 5 else 1)}"\n' for n in range(40_000))
+    lines = "".join(
+        f'{n},{n % 2},"{"x" * (200_000 if n == 5 else 1)}"\n' for n in range(40_000)
+    )
     folder.write(gzip.compress(f"id,reward,text\n{lines}".encode(), 1), "runs.csv.gz")
     before = csv.field_size_limit()
     table = folder.load("runs.csv.gz", fields={"task": "id"}, scores=["reward"])
@@ -56,8 +62,16 @@ def test_long_cells_many_rows_and_compression(folder):
         ("id,reward\na,1\nb\n", 3, "this line has 1 cell, and the file 2 columns"),
         ("id,reward\na,1\nb,1,2\n", 3, "this line has 3 cells"),
         ('id,reward\na,1\n"b,1\n', 3, "the file ends inside of quotes"),
-        ("id,reward\na,high\n", 2, "the score 'reward' is text: \"high\"; expected a number"),
-        ("id,reward\na, 1_000 \n", 2, "the score 'reward' is text: \"1_000\"; expected a number"),
+        (
+            "id,reward\na,high\n",
+            2,
+            "the score 'reward' is text: \"high\"; expected a number",
+        ),
+        (
+            "id,reward\na, 1_000 \n",
+            2,
+            "the score 'reward' is text: \"1_000\"; expected a number",
+        ),
         ("id,reward\na,1\n,1\n", 3, "no task id: 'id' is null"),
         ("id,reward,n\na,1,0\nb,1,-1\n", 3, "the sample index is -1"),
         ("name,reward\na,1\n", 2, "'id' is not there; the row's keys: name, reward"),

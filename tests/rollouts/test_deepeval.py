@@ -6,12 +6,23 @@ import numpy as np
 
 
 def metric(name, score, **more):
-    return {"name": name, "score": score, "success": score is not None and score >= 0.5, **more}
+    return {
+        "name": name,
+        "score": score,
+        "success": score is not None and score >= 0.5,
+        **more,
+    }
 
 
 def case(name, *metrics, **more):
     success = all(m["success"] for m in metrics)
-    return {"name": name, "input": "?", "success": success, "metricsData": list(metrics), **more}
+    return {
+        "name": name,
+        "input": "?",
+        "success": success,
+        "metricsData": list(metrics),
+        **more,
+    }
 
 
 def write(folder, *cases, **more):
@@ -29,7 +40,9 @@ def test_what_the_tool_wrote(real):
     table = real.load(path, scores=["success"])
     assert table.tasks == ("sample_test_case",)
     assert table.scores["success"].sum() == whole["testPassed"] == 0
-    assert table.scores["Answer Relevancy"].tolist() == whole["metricsScores"][0]["scores"]
+    assert (
+        table.scores["Answer Relevancy"].tolist() == whole["metricsScores"][0]["scores"]
+    )
     assert table.scores["Faithfulness"].tolist() == [0.45]  # the case's, not its spans'
     assert table.notes == ()
     refused = real.refused(path, scores=["reward"])
@@ -42,8 +55,15 @@ def test_as_a_data_set_each_case_is_a_task(folder):
 
 
 def test_usage(folder):
-    taken = {"tokenCost": 0.5, "completionTime": 2.5, "inputTokenCount": 7, "outputTokenCount": 3}
-    table = load(folder, case("a", metric("m", 1.0), **taken), hyperparameters={"model": "gpt"})
+    taken = {
+        "tokenCost": 0.5,
+        "completionTime": 2.5,
+        "inputTokenCount": 7,
+        "outputTokenCount": 3,
+    }
+    table = load(
+        folder, case("a", metric("m", 1.0), **taken), hyperparameters={"model": "gpt"}
+    )
     columns = ("cost_usd", "latency_s", "prompt_tokens", "completion_tokens")
     assert [table.scores[c].tolist() for c in columns] == [[0.5], [2.5], [7], [3]]
     assert table.agents == ("gpt",)
@@ -64,7 +84,9 @@ def test_what_was_not_judged_is_missing_and_no_failure(folder):
     np.testing.assert_equal(table.scores["n"], [np.nan, 1, 0, 1, np.nan])
     assert np.isnan(table.scores["m"]).all()
     missing, graded, none = table.notes
-    assert missing.startswith("m was not judged: 1 rollout without a score, which is missing")
+    assert missing.startswith(
+        "m was not judged: 1 rollout without a score, which is missing"
+    )
     assert missing.endswith("run.json, testCases[0]: rate limit)")
     assert graded.startswith("m was not judged: 3 rollouts graded all the same")
     assert none.startswith("not scored: 1 rollout")
@@ -87,7 +109,10 @@ def test_what_evaluate_returns_runs_of_early_versions_and_metrics_of_one_name(fo
     del returned["metricsData"]
     folder.json({"test_results": [returned], "confident_link": None}, "run.json")
     assert folder.load("run.json", scores=["m"]).scores["m"].tolist() == [0.75]
-    one, two = {**metric("x", 0.75), "metric": "m"}, {**metric("x", 0.25), "metric": "m"}
+    one, two = (
+        {**metric("x", 0.75), "metric": "m"},
+        {**metric("x", 0.25), "metric": "m"},
+    )
     del one["name"], two["name"]
     early = {"name": "a", "input": "?", "success": False, "metricsMetadata": [one, two]}
     folder.json({"testCases": [early]}, "run.json")

@@ -45,7 +45,9 @@ nested = st.recursive(
     leaf,
     lambda inner: (
         st.lists(inner, max_size=2)
-        | st.dictionaries(st.sampled_from(["a", "b", "a.b", "0", "1"]), inner, max_size=3)
+        | st.dictionaries(
+            st.sampled_from(["a", "b", "a.b", "0", "1"]), inner, max_size=3
+        )
     ),
     max_leaves=8,
 )

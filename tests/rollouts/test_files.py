@@ -46,7 +46,10 @@ def test_absolute_paths_links_and_the_users_home(base, monkeypatch):
     other = base.path.parent / "other.jsonl"
     for name in ("HOME", "USERPROFILE"):
         monkeypatch.setenv(name, str(base.path.parent))
-    assert shown(base, "~/bench/a.jsonl", "~/other.jsonl") == ["a.jsonl", other.as_posix()]
+    assert shown(base, "~/bench/a.jsonl", "~/other.jsonl") == [
+        "a.jsonl",
+        other.as_posix(),
+    ]
     (base.path / "c.jsonl").symlink_to("a.jsonl")  # which is the file
     assert shown(base, "[abc].jsonl") == ["a.jsonl", "b.jsonl"]
 
@@ -61,7 +64,10 @@ def test_absolute_paths_links_and_the_users_home(base, monkeypatch):
         ("runs/3.jsonl", "{base}/runs holds: 10.jsonl, 2.jsonl, deep"),
         ("rnus/3.jsonl", "there is no folder {base}/rnus"),
         ("rnus/*.jsonl", "there is no folder {base}/rnus"),
-        ("**/*.json", "'**/*.json' matches no file: searched {base}, which holds: a.jsonl, b.json"),
+        (
+            "**/*.json",
+            "'**/*.json' matches no file: searched {base}, which holds: a.jsonl, b.json",
+        ),
         ("empty/*", "searched {base}/empty, which holds: nothing"),
     ],
 )
@@ -85,4 +91,6 @@ def test_a_copy_of_a_file_is_noted(folder, name):
     folder.write(gzip.compress(text.encode()) if name.endswith(".gz") else text, name)
     folder.write(text.replace('"a"', '"c"'), "c.jsonl")  # of the same size
     table = folder.load("a.jsonl", name, "c.jsonl", fields={"task": "id"})
-    assert table.notes == (f"{name} looks like a copy of a.jsonl, and its rows count too",)
+    assert table.notes == (
+        f"{name} looks like a copy of a.jsonl, and its rows count too",
+    )

@@ -31,13 +31,19 @@ def trial(folder, task, code, reward=None, *, job="job", **more):
 
 
 def job(folder, planned, name="job", **evals):
-    result = {"id": "1", "n_total_trials": planned, "stats": {"n_completed_trials": planned}}
+    result = {
+        "id": "1",
+        "n_total_trials": planned,
+        "stats": {"n_completed_trials": planned},
+    }
     result["stats"]["evals"] = evals
     folder.json(result, f"{name}/result.json")
 
 
 def test_a_job_whose_reward_is_0(real):
-    stats = json.loads((real.path / "harbor/job_reward0/result.json").read_text())["stats"]
+    stats = json.loads((real.path / "harbor/job_reward0/result.json").read_text())[
+        "stats"
+    ]
     table = real.load("harbor/job_reward0", scores=["reward"])
     ((_, own),) = stats["evals"].items()
     assert table.scores["reward"].mean() == own["metrics"][0]["mean"] == 0
@@ -53,10 +59,15 @@ def test_a_job_whose_reward_is_0(real):
 def test_a_job_whose_trial_crashed(real):
     table = real.load("harbor/job_errored", scores=["reward"])
     assert table.tasks == ("terminal-bench/pytorch-model-recovery",)
-    assert np.isnan(table.scores["reward"]).tolist() == [True]  # Harbor's own mean says 0
+    assert np.isnan(table.scores["reward"]).tolist() == [
+        True
+    ]  # Harbor's own mean says 0
     (note,) = table.notes
     assert note.startswith("RuntimeError: 1 rollout without a score, which is missing")
-    assert "job_errored/pytorch-model-recovery__HCjaKtr/result.json: pi subscription" in note
+    assert (
+        "job_errored/pytorch-model-recovery__HCjaKtr/result.json: pi subscription"
+        in note
+    )
 
 
 def test_trials_without_a_job_in_the_order_of_their_start(real):
@@ -66,19 +77,26 @@ def test_trials_without_a_job_in_the_order_of_their_start(real):
     for path in ("harbor", "harbor/**/result.json"):  # many jobs at once
         rewards = real.load(path, scores=["reward"]).scores["reward"]
         np.testing.assert_equal(rewards, [0, np.nan, 1, 1, 1])
-    for path in ("harbor/trials_claude_3attempts", "harbor/trials_claude_3attempts/*/result.json"):
+    for path in (
+        "harbor/trials_claude_3attempts",
+        "harbor/trials_claude_3attempts/*/result.json",
+    ):
         table = real.load(path, scores=["reward"])
         assert table.tasks == ("terminal-bench/asset-sync-repair",)
         assert table.sample.tolist() == [0, 1, 2]
         assert table.scores["reward"].tolist() == [1, 1, 1]
         costs = [r["agent_result"]["cost_usd"] for r in results]
         assert table.scores["cost_usd"].tolist() == costs
-        (note,) = table.notes  # one of the trials is of another job, with another checksum
+        (note,) = (
+            table.notes
+        )  # one of the trials is of another job, with another checksum
         start = "the task 'terminal-bench/asset-sync-repair' has rollouts of 2 versions"
         assert note.startswith(start)
 
 
-@pytest.mark.parametrize("path", ["job", "job/", "jo*", "job/result.json", "job/*/result.json"])
+@pytest.mark.parametrize(
+    "path", ["job", "job/", "jo*", "job/result.json", "job/*/result.json"]
+)
 def test_however_a_job_is_named(folder, path):
     trial(folder, "b", "x", {"reward": 0.5})
     trial(folder, "a", "z", {"reward": 0}, **span(3, 9))
@@ -117,9 +135,15 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     table = folder.load("job", scores=["reward"])
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0, *[np.nan] * 4])
     notes = "\n".join(table.notes)
-    assert "DockerError: 1 rollout without a score, which is missing (first job/a__1/" in notes
+    assert (
+        "DockerError: 1 rollout without a score, which is missing (first job/a__1/"
+        in notes
+    )
     assert "AgentTimeoutError: 1 rollout graded all the same (first job/b__2/" in notes
-    assert "not scored: 2 rollouts without a score, which is missing (first job/c__3/" in notes
+    assert (
+        "not scored: 2 rollouts without a score, which is missing (first job/c__3/"
+        in notes
+    )
     assert "StepError: 1 rollout" in notes
     assert "ApiRateLimitError: 1 rollout without a score" in notes
     assert "mean reward" not in notes
@@ -128,22 +152,36 @@ def test_errors_are_missing_unless_they_were_graded(folder):
 def test_a_trial_that_left_no_result_is_missing(folder):
     trial(folder, "a", "1", {"reward": 1})
     for name in ("a__2", "gone__3"):
-        config = {"trial_name": name, "task": {"path": "C:\\tasks\\lost"}, "agent": {"name": "x"}}
+        config = {
+            "trial_name": name,
+            "task": {"path": "C:\\tasks\\lost"},
+            "agent": {"name": "x"},
+        }
         folder.json(config, f"job/{name}/config.json")
     folder.write("{}", "job/config.json")  # the job's own, without a trial's name
     job(folder, 3)
     table = folder.load("job", scores=["reward"])
     assert table.tasks == ("lost", "org/a")
-    np.testing.assert_equal(sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan])
+    np.testing.assert_equal(
+        sorted(table.scores["reward"].tolist()), [1, np.nan, np.nan]
+    )
     assert "n_total_trials is 3, and the rollouts give 1" in table.notes[0]
     assert "no result: 2 rollouts without a score" in table.notes[1]
 
 
 def test_steps_are_added_up(folder):
-    used = {"n_input_tokens": 100, "n_output_tokens": 10, "n_cache_tokens": 7, "cost_usd": 0.5}
+    used = {
+        "n_input_tokens": 100,
+        "n_output_tokens": 10,
+        "n_cache_tokens": 7,
+        "cost_usd": 0.5,
+    }
     steps = [
         {"agent_result": used, "agent_execution": span(1, 2)},
-        {"agent_result": {**used, "n_cache_tokens": None}, "agent_execution": span(2, 3)},
+        {
+            "agent_result": {**used, "n_cache_tokens": None},
+            "agent_execution": span(2, 3),
+        },
         {"agent_result": None},
     ]
     trial(folder, "a", "1", {"reward": 1}, step_results=steps, agent_result=None)
@@ -182,14 +220,19 @@ def test_the_jobs_own_mean_is_compared_with_missing_as_0(folder):
     assert not any("mean" in note for note in notes)
     job(folder, 2, coder__m1__bench={"n_trials": 1, "metrics": [{"mean": 1.0}]})
     notes = folder.load("job", scores=["reward"]).notes
-    assert "mean reward of coder__m1__bench, a missing one counted as 0, is 1, and" in notes[0]
+    assert (
+        "mean reward of coder__m1__bench, a missing one counted as 0, is 1, and"
+        in notes[0]
+    )
     assert "the rollouts give 0.5" in notes[0]
 
 
 def test_labels_and_names_by_path(folder):
     trial(folder, "a", "1", {"reward": 1}, source="bench", started_at="soon")
     fields = {"agent": "agent_info.version", "task": "source"}
-    table = folder.load("job", scores=["reward"], fields=fields, categories=["agent_info.name"])
+    table = folder.load(
+        "job", scores=["reward"], fields=fields, categories=["agent_info.name"]
+    )
     assert (table.agents, table.tasks) == (("1",), ("bench",))
     assert table.categories["agent_info.name"].labels == ("coder",)
     refused = folder.refused("job", fields={"task": "nowhere"})
@@ -203,8 +246,14 @@ def test_labels_and_names_by_path(folder):
         ("[1]", "not a JSON object"),
         ('{"task_name": 3, "trial_name": "b"}', "the task_name of this trial is 3"),
         ('{"trials": []}', "not a Harbor result"),
-        ('{"task_name": "a", "trial_name": "b", "verifier_result": 3}', "expected an object"),
-        ('{"task_name": "a", "trial_name": "b", "verifier_result": {"reward": "1"}}', "is text"),
+        (
+            '{"task_name": "a", "trial_name": "b", "verifier_result": 3}',
+            "expected an object",
+        ),
+        (
+            '{"task_name": "a", "trial_name": "b", "verifier_result": {"reward": "1"}}',
+            "is text",
+        ),
     ],
 )
 def test_one_bad_trial_among_many_is_named(folder, content, message):

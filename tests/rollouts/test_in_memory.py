@@ -43,7 +43,9 @@ def test_the_forms_mean_the_same(rewards):
     assert rows(table) == [(0, 0, 1), (0, 1, 0), (1, 0, 0.5), (1, 1, 1)]
 
 
-@pytest.mark.parametrize("rewards", [[1, None, 0.5], np.array([1.0, np.nan, 0.5]), range(3)])
+@pytest.mark.parametrize(
+    "rewards", [[1, None, 0.5], np.array([1.0, np.nan, 0.5]), range(3)]
+)
 def test_a_flat_list_is_one_sample_of_each_task(rewards):
     table = table_in_memory(rewards)
     assert [row[:2] for row in rows(table)] == [(0, 0), (1, 0), (2, 0)]
@@ -72,7 +74,9 @@ def test_scores_and_labels_follow_their_tasks():
     )
     assert [row[2] for row in rows(table, "tokens")] == [7, 8, 9]
     assert [row[2] for row in rows(table, "listed")] == [3, 1, 2]
-    labels = {n: [c.labels[i] for i in c.codes.tolist()] for n, c in table.categories.items()}
+    labels = {
+        n: [c.labels[i] for i in c.codes.tolist()] for n, c in table.categories.items()
+    }
     assert labels == {"level": ["easy", "hard", "hard"], "named": ["1", "2", "2"]}
 
 
@@ -90,7 +94,11 @@ def test_scores_and_labels_follow_their_tasks():
         (np.zeros((2, 2, 2)), {}, r"the shape \(2, 2, 2\)"),
         ({"a": np.zeros((2, 2))}, {}, r"rewards\['a'\] has the shape \(2, 2\)"),
         ([1j], {}, "is complex"),
-        ([1, 2], {"scores": {"reward": [2, 3]}}, "scores holds a 'reward' beside rewards"),
+        (
+            [1, 2],
+            {"scores": {"reward": [2, 3]}},
+            "scores holds a 'reward' beside rewards",
+        ),
         ([1, 2], {"scores": {"x": [1]}}, r"scores\['x'\] has 1 task, and rewards 2"),
         ([[1, 2]], {"scores": {"x": [[1]]}}, "has 1 value of task 0, and rewards 2"),
         ({"a": 1}, {"scores": {"x": {"b": 1}}}, "'b' is only in scores"),

@@ -23,7 +23,8 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         {
             "run": {"id": "r1", "date": "2026-01-01"},
             "results": [
-                {"question_id": f"q{n}", "prompt": "?", "verdict": w} for n, w in enumerate(WORDS)
+                {"question_id": f"q{n}", "prompt": "?", "verdict": w}
+                for n, w in enumerate(WORDS)
             ],
         },
         (
@@ -35,7 +36,10 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     "trials.json": (
         {
             "tasks": [
-                {"task_id": n, "trials": [{"trial": k, "reward": {"v": k / 2}} for k in range(3)]}
+                {
+                    "task_id": n,
+                    "trials": [{"trial": k, "reward": {"v": k / 2}} for k in range(3)],
+                }
                 for n in range(N)
             ]
         },
@@ -53,17 +57,26 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         "mean_reward",
     ),
     "models.json": (
-        {"date": {}, "by": {m: {f"t{n}": n / 11 for n in range(N)} for m in ("m1", "m2")}},
+        {
+            "date": {},
+            "by": {m: {f"t{n}": n / 11 for n in range(N)} for m in ("m1", "m2")},
+        },
         "{rows: by.*, keyed: id, fields: {agent: _parent._key, reward: value}}",
         "mean_reward",
     ),
     "runs.json": (
-        {m: [{"task_id": n, "passed": p} for n, p in enumerate(PASSES)] for m in ("m1", "m2")},
+        {
+            m: [{"task_id": n, "passed": p} for n, p in enumerate(PASSES)]
+            for m in ("m1", "m2")
+        },
         "{rows: '*', fields: {task: task_id, agent: _parent._key}}",
         "pass@1",
     ),
     "summary.json": (
-        {"sum": {"passed": 8}, "rows": [{"id": n, "g": {"ok": p}} for n, p in enumerate(PASSES)]},
+        {
+            "sum": {"passed": 8},
+            "rows": [{"id": n, "g": {"ok": p}} for n, p in enumerate(PASSES)],
+        },
         "{rows: rows, fields: {task: id, reward: g.ok}}",
         "pass@1",
     ),
@@ -74,7 +87,12 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     ),
     "long.jsonl": (
         lines(
-            {"trace_id": f"tr{n}", "name": name, "value": n / 11, "created_at": "2026-01-01"}
+            {
+                "trace_id": f"tr{n}",
+                "name": name,
+                "value": n / 11,
+                "created_at": "2026-01-01",
+            }
             for n in range(N)
             for name in ("correctness", "fluency")
         ),
@@ -86,7 +104,11 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     ),
     "graded.jsonl": (
         lines(
-            {"id": n, "input": f"q {n % 6}", "scores": [{"name": m, "value": n / 11} for m in "ab"]}
+            {
+                "id": n,
+                "input": f"q {n % 6}",
+                "scores": [{"name": m, "value": n / 11} for m in "ab"],
+            }
             for n in range(N)
         ),
         (
@@ -97,7 +119,13 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     ),
     "own_ids.jsonl": (
         lines(
-            {"id": f"{n}-{k}", "input": f"q {n}", "model": "m", "score": k / 4, "ts": 1.7e9 + n}
+            {
+                "id": f"{n}-{k}",
+                "input": f"q {n}",
+                "model": "m",
+                "score": k / 4,
+                "ts": 1.7e9 + n,
+            }
             for n in range(N)
             for k in range(5)
         ),
@@ -105,7 +133,10 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         "mean_reward",
     ),
     "tickets.jsonl": (
-        lines({"note": f"n{n}", "ticket_id": f"k{n}", "ok": p} for n, p in enumerate(PASSES)),
+        lines(
+            {"note": f"n{n}", "ticket_id": f"k{n}", "ok": p}
+            for n, p in enumerate(PASSES)
+        ),
         "{fields: {task: ticket_id}}",
         "pass@1",
     ),
@@ -118,7 +149,10 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         "pass@1",
     ),
     "deep.jsonl": (
-        lines({"meta": {"id": n}, "grading": {"correct": w.lower()}} for n, w in enumerate(WORDS)),
+        lines(
+            {"meta": {"id": n}, "grading": {"correct": w.lower()}}
+            for n, w in enumerate(WORDS)
+        ),
         "{fields: {task: meta.id, reward: grading.correct}, map: {reward: {fail: 0, pass: 1}}}",
         "pass@1",
     ),
@@ -134,7 +168,10 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         "mean_reward",
     ),
     "failures.jsonl": (
-        lines({"uid": f"n{n}", "failed": "no" if p else "yes"} for n, p in enumerate(PASSES)),
+        lines(
+            {"uid": f"n{n}", "failed": "no" if p else "yes"}
+            for n, p in enumerate(PASSES)
+        ),
         "{fields: {task: uid, reward: failed}, map: {reward: {'no': 1, 'yes': 0}}}",
         "pass@1",
     ),
@@ -199,16 +236,24 @@ def test_odd_files_are_gated_in_two_commands(project):
             *REASONS.get(name, comments[1:]),
         ]
         assert any(c.startswith("reward: ") for c in comments) or "lists" in shape
-        assert benchmark["baseline"] == ({"direction": "lower"} if name == "slips.jsonl" else True)
+        assert benchmark["baseline"] == (
+            {"direction": "lower"} if name == "slips.jsonl" else True
+        )
     assert project.run().ret == 0
-    estimates = {b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]}
+    estimates = {
+        b["name"]: b["agents"][0]["estimates"] for b in project.report()["benchmarks"]
+    }
     for name, (_, _, metric) in ODD.items():
         value = estimates[name.partition(".")[0]][metric]["value"]
         assert value == pytest.approx(VALUES[metric])
-    project.write("keyed.json", json.dumps(ODD["keyed.json"][0]).replace("true", "false"))
+    project.write(
+        "keyed.json", json.dumps(ODD["keyed.json"][0]).replace("true", "false")
+    )
     result = project.run()
     assert result.ret == 1
-    result.stdout.fnmatch_lines(["FAIL  keyed.bench.yaml:*: pass@1 fell from 0.6667 to 0*"])
+    result.stdout.fnmatch_lines(
+        ["FAIL  keyed.bench.yaml:*: pass@1 fell from 0.6667 to 0*"]
+    )
 
 
 @pytest.mark.parametrize(
@@ -236,7 +281,9 @@ def test_no_file_is_written_over(project):
     project.write("keyed.bench.yaml", "mine")
     result = project.run("--evalmetrics-init", "keyed.json")
     assert result.ret == pytest.ExitCode.USAGE_ERROR
-    result.stderr.fnmatch_lines(["*keyed.bench.yaml: there is such a benchmark file already*"])
+    result.stderr.fnmatch_lines(
+        ["*keyed.bench.yaml: there is such a benchmark file already*"]
+    )
     assert (project.path / "keyed.bench.yaml").read_text() == "mine"
 
 
@@ -257,7 +304,9 @@ def test_settings_of_vllms_lm_eval_tests(project, rtol, status):
     project.write("Llama.yaml", VLLM.replace("RTOL", rtol))
     result = project.run("--evalmetrics-init", "Llama.yaml")
     assert result.ret == 0
-    result.stdout.fnmatch_lines(["*Name the rollouts in it, then: pytest Llama.bench.yaml"])
+    result.stdout.fnmatch_lines(
+        ["*Name the rollouts in it, then: pytest Llama.bench.yaml"]
+    )
     rows = [
         sample(n, filter=name, exact_match=float(n > low))
         for name, low in (("strict-match", 1), ("flexible-extract", 0))
@@ -299,7 +348,13 @@ def test_settings_of_other_tools(project, name, text, thresholds):
 def test_thresholds_that_a_file_of_deepeval_names(project):
     metric = {"name": "Faithfulness", "threshold": 0.7, "success": True, "score": 0.9}
     case = {"input": "q", "actualOutput": "a", "success": True, "metricsData": [metric]}
-    cases = [{**case, "name": f"case {n}", "input": f"q{n}", "order": n} for n in range(4)]
-    project.write("run.json", json.dumps({"testCases": cases, "conversationalTestCases": []}))
+    cases = [
+        {**case, "name": f"case {n}", "input": f"q{n}", "order": n} for n in range(4)
+    ]
+    project.write(
+        "run.json", json.dumps({"testCases": cases, "conversationalTestCases": []})
+    )
     assert project.run("--evalmetrics-init", "run.json").ret == 0
-    assert proposal(project, "run.json")[0]["thresholds"] == {"mean/Faithfulness": {"min": 0.7}}
+    assert proposal(project, "run.json")[0]["thresholds"] == {
+        "mean/Faithfulness": {"min": 0.7}
+    }

@@ -37,7 +37,9 @@ def archive(samples, summaries=None):
     with zipfile.ZipFile(packed, "w", zipfile.ZIP_DEFLATED) as file:
         file.writestr("_journal/start.json", json.dumps(header))
         for each in samples:
-            file.writestr(f"samples/{each['id']}_epoch_{each['epoch']}.json", json.dumps(each))
+            file.writestr(
+                f"samples/{each['id']}_epoch_{each['epoch']}.json", json.dumps(each)
+            )
         if summaries is not None:
             file.writestr("summaries.json", json.dumps(summaries))
         file.writestr("header.json", json.dumps(header))
@@ -50,9 +52,12 @@ def test_a_log_of_today_zstd_members_and_all(real, kind):
     (path,) = (real.path / GENERATED).glob("*.json")
     samples = json.loads(path.read_text())["samples"]
     expected = {
-        (s["id"], s["epoch"] - 1): float(s["scores"]["match"]["value"] == "C") for s in samples
+        (s["id"], s["epoch"] - 1): float(s["scores"]["match"]["value"] == "C")
+        for s in samples
     }
-    rows = zip(table.task.tolist(), table.sample.tolist(), table.scores["reward"], strict=True)
+    rows = zip(
+        table.task.tolist(), table.sample.tolist(), table.scores["reward"], strict=True
+    )
     assert {(table.tasks[task], n): value for task, n, value in rows} == expected
     assert table.agents == ("mockllm/model",)
     assert table.scores["prompt_tokens"].sum() == 108
@@ -78,7 +83,15 @@ def test_a_log_that_was_never_scored_and_a_cancelled_one_that_has_all_its_sample
 @pytest.mark.parametrize(
     ("value", "number"),
     [
-        *[("C", 1), ("I", 0), ("P", 0.5), ("N", 0), ("yes", 1), ("False", 0), ("0.25", 0.25)],
+        *[
+            ("C", 1),
+            ("I", 0),
+            ("P", 0.5),
+            ("N", 0),
+            ("yes", 1),
+            ("False", 0),
+            ("0.25", 0.25),
+        ],
         *[(True, 1), (0.3, 0.3), (2, 2)],
     ],
 )
@@ -111,9 +124,15 @@ def test_several_scorers_need_a_name(folder):
     assert folder.load("log.json", scores=["judge"]).scores["judge"].tolist() == [0.5]
     fields = {"reward": "judge", "scores": {"level": "metadata.level"}}
     table = folder.load("log.json", scores=["reward"], fields=fields)
-    assert (table.scores["reward"].tolist(), table.scores["level"].tolist()) == ([0.5], [3])
+    assert (table.scores["reward"].tolist(), table.scores["level"].tolist()) == (
+        [0.5],
+        [3],
+    )
     assert table.ruler == {  # any of them may have measured what lies elsewhere
-        "inspect_ai judge": {"options model": ["judge"], "scores": ["judge", "level", "reward"]},
+        "inspect_ai judge": {
+            "options model": ["judge"],
+            "scores": ["judge", "level", "reward"],
+        },
         "inspect_ai match": {"options model": ["judge"], "scores": ["level", "match"]},
     }
 
@@ -123,7 +142,10 @@ def test_logs_of_early_versions(folder):
     results = {"scorer": {"name": "score"}, "metrics": {"accuracy": {"value": 0.25}}}
     table = load(folder, [early], version=1, results=results)
     assert table.scores["score"].tolist() == [1]
-    assert "accuracy of score in the log is 0.25, and the rollouts give 1" in table.notes[0]
+    assert (
+        "accuracy of score in the log is 0.25, and the rollouts give 1"
+        in table.notes[0]
+    )
 
 
 @pytest.mark.parametrize(
@@ -158,8 +180,12 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     (unscored,) = [note for note in table.notes if "NaN" in note]
     assert "sample 'e', epoch 1" in unscored
     missing, graded, nan = [note for note in table.notes if note != unscored]
-    assert missing.startswith("RuntimeError: 2 rollouts without a score, which is missing (first ")
-    assert "log.json, sample 'a', epoch 1: RuntimeError('the sandbox is gone')" in missing
+    assert missing.startswith(
+        "RuntimeError: 2 rollouts without a score, which is missing (first "
+    )
+    assert (
+        "log.json, sample 'a', epoch 1: RuntimeError('the sandbox is gone')" in missing
+    )
     assert graded.startswith("RuntimeError: 1 rollout graded all the same")
     assert nan.startswith("not scored: 1 rollout")
 
@@ -187,7 +213,9 @@ def test_an_invalidated_sample_is_missing(folder):
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1])
     assert "invalidated: 1 rollout" in table.notes[0]
     assert "leaked answer" in table.notes[0]
-    folder.write(archive([spoilt], [sample("a", model_usage={}, total_time=1.0)]), "log.eval")
+    folder.write(
+        archive([spoilt], [sample("a", model_usage={}, total_time=1.0)]), "log.eval"
+    )
     assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1]
 
 
@@ -195,13 +223,21 @@ def test_an_invalidated_sample_is_missing(folder):
     ("reducer", "value"),
     [
         # three of four, and one of four
-        *[("mean", 0.5), ("median", 0.5), ("max", 1.0), ("pass_at_1", 0.5), ("at_least_3", 0.5)],
+        *[
+            ("mean", 0.5),
+            ("median", 0.5),
+            ("max", 1.0),
+            ("pass_at_1", 0.5),
+            ("at_least_3", 0.5),
+        ],
         ("pass_at_2", (1 + 0.5) / 2),
     ],
 )
 def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
     scores = {"a": "CCCI", "b": "CIII"}
-    samples = [sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)]
+    samples = [
+        sample(t, n, s) for t, each in scores.items() for n, s in enumerate(each, 1)
+    ]
     samples.append(sample("b", 5, float("nan")))  # which reducers leave out
 
     def differences(reducer, value, *others):
@@ -222,9 +258,17 @@ def test_each_reducer_is_compared_with_its_own(folder, reducer, value):
 
 def test_summaries_are_enough_unless_they_are_fewer(folder):
     usage = {"model_usage": {}, "total_time": 2.0}
-    both = [sample("a", metadata={"level": "hard"}, **usage), sample("b", score="I", **usage)]
-    folder.write(archive([{"id": "a", "epoch": 1}, {"id": "b", "epoch": 1}], both), "log.eval")
-    assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [1, 0]
+    both = [
+        sample("a", metadata={"level": "hard"}, **usage),
+        sample("b", score="I", **usage),
+    ]
+    folder.write(
+        archive([{"id": "a", "epoch": 1}, {"id": "b", "epoch": 1}], both), "log.eval"
+    )
+    assert folder.load("log.eval", scores=["reward"]).scores["reward"].tolist() == [
+        1,
+        0,
+    ]
     folder.write(archive(both, [sample("a", **usage)]), "log.eval")
     table = folder.load("log.eval", scores=["reward"], categories=["metadata.level"])
     assert table.scores["reward"].tolist() == [1, 0]

@@ -13,13 +13,17 @@ ROW = '{"_ng_task_index": 0, "reward": 1.0}'
 inner = st.recursive(
     st.none() | st.integers() | st.text(alphabet='"\\[]{},a\n'),
     lambda each: (
-        st.lists(each, max_size=3) | st.dictionaries(st.text('"\\{}', max_size=2), each, max_size=2)
+        st.lists(each, max_size=3)
+        | st.dictionaries(st.text('"\\{}', max_size=2), each, max_size=2)
     ),
     max_leaves=5,
 )
 
 
-@given(st.lists(st.dictionaries(st.text(max_size=3), inner, max_size=3), max_size=5), st.data())
+@given(
+    st.lists(st.dictionaries(st.text(max_size=3), inner, max_size=3), max_size=5),
+    st.data(),
+)
 def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
     indent = data.draw(st.sampled_from([None, 2]))
     text = json.dumps(rows, indent=indent).encode()
@@ -40,7 +44,11 @@ def test_a_text_is_split_at_its_rows_wherever_it_is_cut(rows, data):
 @pytest.mark.parametrize(
     ("content", "line", "message"),
     [
-        (f"[\n{ROW},\n{ROW[:9]}", 3, "the file ends before its array does, after row 1"),
+        (
+            f"[\n{ROW},\n{ROW[:9]}",
+            3,
+            "the file ends before its array does, after row 1",
+        ),
         (f"[\n{ROW},", 2, "was the run interrupted?"),
         ('["', 1, "before the first row"),
         (f"[{ROW},]", 1, "found ',' after row 1"),

@@ -19,7 +19,9 @@ from pytest_evalmetrics.rollouts import large, source
 from pytest_evalmetrics.rollouts.large import process_count, usable_cores
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
-LINUX = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="looks into /proc")
+LINUX = pytest.mark.skipif(
+    not sys.platform.startswith("linux"), reason="looks into /proc"
+)
 
 
 def some_rows(first, count):
@@ -31,7 +33,11 @@ def some_rows(first, count):
             "reward": [1, True, 0.25][i % 3],
             "agent_ref": {"name": f"agent{i % 7 // 6}"},
             **({"late": i} if i > 600 else {}),
-            **({"odd": float("nan") if i % 200 < 100 else "text"} if i % 100 == 17 else {"odd": 1}),
+            **(
+                {"odd": float("nan") if i % 200 < 100 else "text"}
+                if i % 100 == 17
+                else {"odd": 1}
+            ),
         }
         for i in range(first, first + count)
     ]
@@ -94,12 +100,18 @@ def large_file(tmp_path_factory):
     padding = "x" * 65_000
     with path.open("w", encoding="utf-8") as file:
         for i in range(source.LARGE // 65_000 + 10):
-            file.write(f'{{"_ng_task_index": {i}, "reward": {i % 2}, "text": "{padding}"}}\n')
+            file.write(
+                f'{{"_ng_task_index": {i}, "reward": {i % 2}, "text": "{padding}"}}\n'
+            )
     return path
 
 
 def test_files_elsewhere_are_large_by_their_stated_size():
-    for size, is_large in ((None, False), (source.LARGE - 1, False), (source.LARGE, True)):
+    for size, is_large in (
+        (None, False),
+        (source.LARGE - 1, False),
+        (source.LARGE, True),
+    ):
         files = [RolloutFile(Path("a.jsonl"), "a.jsonl", "http://a/a.jsonl", size)]
         assert source.is_large(files) is is_large
 
@@ -109,7 +121,9 @@ def test_a_run_over_a_large_file(project, monkeypatch, large_file):
     (project.path / "runs.jsonl").symlink_to(large_file)
     project.bench("metrics: [mean_reward]\nthresholds: {mean_reward: '>= 0.4'}")
     main = project.write("main.py", "import sys, pytest\nsys.exit(pytest.main())\n")
-    result = project.pytester.run(sys.executable, str(main))  # a main module without a guard
+    result = project.pytester.run(
+        sys.executable, str(main)
+    )  # a main module without a guard
     result.assert_outcomes(passed=1)
     project.run("-n", "1").assert_outcomes(passed=1)
 
@@ -149,12 +163,17 @@ except KeyboardInterrupt:
 
 
 def children(pid):
-    return [int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()]
+    return [
+        int(c) for c in Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+    ]
 
 
 def gone(pids):
     deadline = time.monotonic() + 30
-    while any(Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < deadline:
+    while (
+        any(Path(f"/proc/{pid}").exists() for pid in pids)
+        and time.monotonic() < deadline
+    ):
         time.sleep(0.01)
     return not any(Path(f"/proc/{pid}").exists() for pid in pids)
 
@@ -169,7 +188,9 @@ def test_processes_end_with_the_run(folder, by):
         env={**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)},
     )
     assert process.stdout is not None
-    assert process.stdout.readline().startswith(b"reading")  # two of them may say so at once
+    assert process.stdout.readline().startswith(
+        b"reading"
+    )  # two of them may say so at once
     readers = children(process.pid)
     assert len(readers) == 3
     process.send_signal(by)
@@ -213,12 +234,15 @@ def test_the_cores_are_shared(monkeypatch, environ, cores, expected):
 @pytest.mark.parametrize("cap", ["0", "-1", "two", "1.5", "²"])
 def test_a_cap_that_is_no_whole_number_is_refused(cap, monkeypatch):
     monkeypatch.setenv("EVALMETRICS_PROCESSES", cap)
-    with pytest.raises(DataError, match=f"EVALMETRICS_PROCESSES is '{cap}'.*whole number from 1"):
+    with pytest.raises(
+        DataError, match=f"EVALMETRICS_PROCESSES is '{cap}'.*whole number from 1"
+    ):
         process_count()
 
 
 @pytest.mark.parametrize(
-    ("quota", "expected"), [("50000 100000", 1), ("150000 100000", 1), ("max 100000", 4), (None, 4)]
+    ("quota", "expected"),
+    [("50000 100000", 1), ("150000 100000", 1), ("max 100000", 4), (None, 4)],
 )
 def test_a_container_has_its_quota(tmp_path, monkeypatch, quota, expected):
     path = tmp_path / "cpu.max"
@@ -235,7 +259,9 @@ def test_a_container_has_its_quota(tmp_path, monkeypatch, quota, expected):
 )
 def test_busy_cores_are_left_alone(tmp_path, monkeypatch, running, expected):
     path = tmp_path / "loadavg"
-    path.write_text(f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii")
+    path.write_text(
+        f"0.5 0.4 0.3 {running} 12345\n" if running else "0.5", encoding="ascii"
+    )
     monkeypatch.setattr(large, "_LOAD", path)
     monkeypatch.setattr(os, "cpu_count", lambda: 4)
     monkeypatch.setattr(large, "usable_cores", lambda: 3)

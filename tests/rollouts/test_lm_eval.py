@@ -38,7 +38,9 @@ def test_what_the_tool_wrote(real):
     assert table.tasks == ("toy_add/0", "toy_add/1", "toy_add/2")
     assert table.sample.tolist() == [0, 0, 0]
     assert table.agents == ("qdpv68r5",)
-    assert ["answered 3 times and scored once" in note for note in table.notes] == [True]
+    assert ["answered 3 times and scored once" in note for note in table.notes] == [
+        True
+    ]
 
 
 def test_each_filter_has_its_own_scores(folder):
@@ -55,7 +57,9 @@ def test_each_filter_has_its_own_scores(folder):
 
 def test_rows_of_early_versions(folder):
     rows = [row(n, filter=None, acc=n % 2) for n in range(4)]
-    folder.write(json.dumps(rows, indent=1), "toy.jsonl")  # an array, whatever it is called
+    folder.write(
+        json.dumps(rows, indent=1), "toy.jsonl"
+    )  # an array, whatever it is called
     table = folder.load("toy.jsonl", scores=["reward"])
     assert (table.tasks, table.agents) == ((0, 1, 2, 3), ("agent",))
     assert table.scores["reward"].tolist() == [0, 1, 0, 1]
@@ -64,7 +68,9 @@ def test_rows_of_early_versions(folder):
 def test_tasks_of_several_files_and_their_distinguishing_label(folder):
     run(folder, [row(0, acc=1)], "mmlu_law")
     run(folder, [row(0, acc=0)], "mmlu_art")
-    table = folder.load("out/*.jsonl", scores=["acc"], categories=["task", "doc.subject"])
+    table = folder.load(
+        "out/*.jsonl", scores=["acc"], categories=["task", "doc.subject"]
+    )
     assert table.tasks == ("mmlu_art/0", "mmlu_law/0")
     assert set(table.categories["task"].labels) == {"mmlu_art", "mmlu_law"}
     assert table.categories["doc.subject"].labels == ("math",)
@@ -96,11 +102,20 @@ def test_the_results_are_compared_with_the_means(folder, aggregation, stated, no
 
 
 def test_what_is_no_number(folder):
-    run(folder, [row(0, acc=1, word_perplexity=[-3.5, 4]), row(1, acc=None, word_perplexity=None)])
+    run(
+        folder,
+        [
+            row(0, acc=1, word_perplexity=[-3.5, 4]),
+            row(1, acc=None, word_perplexity=None),
+        ],
+    )
     table = folder.load("out/*", scores=["acc"])
     np.testing.assert_equal(table.scores["acc"], [1, np.nan])
     assert any("not scored: 1 rollout" in note for note in table.notes)
-    assert any("word_perplexity: in some rows this is not a number" in note for note in table.notes)
+    assert any(
+        "word_perplexity: in some rows this is not a number" in note
+        for note in table.notes
+    )
     refused = folder.refused("out/*", scores=["word_perplexity"])
     assert "is a list: [-3.5, 4]" in refused.message
 
@@ -120,7 +135,9 @@ def test_log_likelihoods_of_perplexities_and_answers_without_a_score(folder):
 def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
     for name, score in (("old", 0.25), ("new", 0.75)):
         rows = [row(n, score=score) for n in range(20)]
-        project.write(f"{name}/samples_toy_{DATE}.jsonl", "\n".join(map(json.dumps, rows)))
+        project.write(
+            f"{name}/samples_toy_{DATE}.jsonl", "\n".join(map(json.dumps, rows))
+        )
         stated = {"score,none": score, "score_stderr,none": 0.01}
         results = {"results": {"toy": stated}, "configs": {}, "model_name": "m"}
         results |= {"n-samples": {"toy": {"effective": 20}}}
@@ -129,15 +146,23 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
     bench = f"benchmark: {{name: x, rollouts: new/{files}*, reward: score, metrics: [mean_reward], "
     bench += f"baseline: {{rollouts: old/{files}*}}}}\n"
     for more, reason in (
-        ("", "mean_reward can't be compared with the baseline's run: the files say that less"),
+        (
+            "",
+            "mean_reward can't be compared with the baseline's run: the files say that less",
+        ),
         (", direction: lower", "mean_reward rose from 0.25 to 0.75"),
     ):
         project.write("x.bench.yaml", bench.replace("}}", f"{more}}}}}"))
         run = project.run()
         run.assert_outcomes(failed=1)
         assert reason in run.stdout.str()
-    project.write("x.bench.yaml", bench.replace(" reward: score,", "").replace("new/", "old/"))
-    assert "the only score is 'score', and of a reward more is better" in project.run().stdout.str()
+    project.write(
+        "x.bench.yaml", bench.replace(" reward: score,", "").replace("new/", "old/")
+    )
+    assert (
+        "the only score is 'score', and of a reward more is better"
+        in project.run().stdout.str()
+    )
 
 
 def test_rows_that_are_refused(folder):
@@ -151,10 +176,16 @@ def test_rows_that_are_refused(folder):
 
 def results_alone(accuracy, stderr, n=1319):
     """Write a file of results as lm-evaluation-harness 0.4 does, without samples."""
-    metrics = {"exact_match,strict-match": accuracy, "exact_match_stderr,strict-match": stderr}
+    metrics = {
+        "exact_match,strict-match": accuracy,
+        "exact_match_stderr,strict-match": stderr,
+    }
     return json.dumps(
         {
-            "results": {"gsm8k": {"alias": "gsm8k", **metrics}, "all": {"alias": "all", **metrics}},
+            "results": {
+                "gsm8k": {"alias": "gsm8k", **metrics},
+                "all": {"alias": "all", **metrics},
+            },
             "group_subtasks": {"gsm8k": [], "all": ["gsm8k"]},
             "n-samples": {"gsm8k": {"original": n, "effective": n}},
             "higher_is_better": {"gsm8k": {"exact_match": True}},
@@ -178,14 +209,18 @@ def test_results_without_samples_are_gated_by_welch(project):
         checks = project.report()["benchmarks"][0]["checks"]
         (p,) = [c["evidence"]["p"] for c in checks if c["name"] == "mean_reward"]
         sides = [(a, spread(a) * math.sqrt(1319), 1319) for a in (0.72, accuracy)]
-        welch = ttest_ind_from_stats(*sides[0], *sides[1], equal_var=False, alternative="greater")
+        welch = ttest_ind_from_stats(
+            *sides[0], *sides[1], equal_var=False, alternative="greater"
+        )
         assert p == pytest.approx(welch.pvalue, rel=1e-9)
     text = run.stdout.str()
     assert "Welch's t of the stated standard errors" in text
     assert "groups are left out: all" in text
     assert "left out, because there are no rollouts: pass_rate" in text
     project.write("results.json", results_alone(1.0, 0.0))  # where nothing varies
-    project.write("x.bench.yaml", bench.replace("true", "{rollouts: results.json, max_drop: 0}"))
+    project.write(
+        "x.bench.yaml", bench.replace("true", "{rollouts: results.json, max_drop: 0}")
+    )
     project.run().assert_outcomes(passed=1)
     project.write("x.bench.yaml", bench)
     project.write("results.json", results_alone(0.64, "N/A"))

@@ -30,15 +30,23 @@ def test_columns_without_room_are_refused(folder, monkeypatch):
 )
 @pytest.mark.parametrize(
     ("limit", "expected"),
-    [("max", 5000 * 1024), ("4000000", 4000000 - 1000000 + 300), ("900000", 300 - 100000)],
+    [
+        ("max", 5000 * 1024),
+        ("4000000", 4000000 - 1000000 + 300),
+        ("900000", 300 - 100000),
+    ],
 )
-def test_the_machine_and_the_container_both_limit(tmp_path, monkeypatch, names, limit, expected):
+def test_the_machine_and_the_container_both_limit(
+    tmp_path, monkeypatch, names, limit, expected
+):
     assert names in [group[1:] for group in table._GROUPS]
     meminfo = tmp_path / "meminfo"
     meminfo.write_text("MemTotal:  9000 kB\nMemAvailable:  5000 kB\n", encoding="ascii")
     tmp_path.joinpath(names[0]).write_text(limit, encoding="ascii")
     tmp_path.joinpath(names[1]).write_text("1000000\n", encoding="ascii")
-    tmp_path.joinpath("memory.stat").write_text(f"anon 5\n{names[2]} 300\n", encoding="ascii")
+    tmp_path.joinpath("memory.stat").write_text(
+        f"anon 5\n{names[2]} 300\n", encoding="ascii"
+    )
     monkeypatch.setattr(table, "_MEMORY", meminfo)
     monkeypatch.setattr(table, "_GROUP", tmp_path)
     monkeypatch.setattr(table, "_GROUPS", [("gone", *names), ("", *names)])
@@ -60,6 +68,9 @@ def test_full_memory_is_reported(project, monkeypatch, where):
     result = project.run_here()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["math.bench.yaml:1: there is not enough memory for math", "  split the benchmark into *"]
+        [
+            "math.bench.yaml:1: there is not enough memory for math",
+            "  split the benchmark into *",
+        ]
     )
     assert project.report()["not_evaluated"] == ["math.bench.yaml::math"]

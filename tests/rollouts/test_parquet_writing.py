@@ -13,11 +13,26 @@ pq = pytest.importorskip("pyarrow.parquet")
 
 
 def row(task, sample, reward, **more):
-    return {"_ng_task_index": task, "_ng_rollout_index": sample, "reward": reward, **more}
+    return {
+        "_ng_task_index": task,
+        "_ng_rollout_index": sample,
+        "reward": reward,
+        **more,
+    }
 
 
 def assert_same(one, other):
-    kept = ("agents", "tasks", "integers", "scores", "agent", "task", "sample", "read_as", "notes")
+    kept = (
+        "agents",
+        "tasks",
+        "integers",
+        "scores",
+        "agent",
+        "task",
+        "sample",
+        "read_as",
+        "notes",
+    )
     for name in (*kept, "categories"):
         assert bits(getattr(one, name)) == bits(getattr(other, name)), name
     assert [type(task) for task in one.tasks] == [type(task) for task in other.tasks]
@@ -35,12 +50,18 @@ def test_json_lines(folder, tasks):
             turns=3,
             level=sample if task == tasks[0] else None,
             passed=sample == 1,
-            **({"agent_ref": {"name": agent}, "response": {"usage": usage}} if agent else {}),
+            **(
+                {"agent_ref": {"name": agent}, "response": {"usage": usage}}
+                if agent
+                else {}
+            ),
             meta={"kind": "hard" if sample else None},
             seconds=1e400 if task == tasks[1] else 0.1,
         )
         for agent in ("z", None, "b")
-        for task, sample, reward in zip(tasks * 2, [1, 1, 1, 0, 0, 0], rewards, strict=True)
+        for task, sample, reward in zip(
+            tasks * 2, [1, 1, 1, 0, 0, 0], rewards, strict=True
+        )
     )
     labels = ["meta.kind", "passed", "level"]
     summary = to_parquet("runs.jsonl", "out/run.parquet", folder.path, labels)
@@ -60,15 +81,21 @@ def test_a_foreign_format_with_an_only_score(folder):
         {"name": n, "scores": {"a: b": {"value": s}}, "task_duration": d}
         for n, s, d in [("x", 0.5, 1.0), ("y", None, 2.5), ("w", 1, 0)]
     ]
-    failed = [{"name": "v", "error_message": "RuntimeError: no", "error_type": "RuntimeError"}]
+    failed = [
+        {"name": "v", "error_message": "RuntimeError: no", "error_type": "RuntimeError"}
+    ]
     report = {"name": "t", "cases": cases, "failures": failed, "analyses": []}
     folder.json(report, "report.json")
     to_parquet("report.json", "run.parquet", folder.path)
-    ours, theirs = (folder.load(n, scores=["reward"]) for n in ("report.json", "run.parquet"))
+    ours, theirs = (
+        folder.load(n, scores=["reward"]) for n in ("report.json", "run.parquet")
+    )
     assert ours.tasks == ("v", "w", "x", "y")
     assert ours.notes
     assert_same(ours, theirs)
-    folder.rows({"_ng_task_index": n, "b.c": n, "a": n / 2} for n in range(3))  # and no reward
+    folder.rows(
+        {"_ng_task_index": n, "b.c": n, "a": n / 2} for n in range(3)
+    )  # and no reward
     to_parquet("runs.jsonl", "run.parquet", folder.path)
     assert_same(folder.load("runs.jsonl"), folder.load("run.parquet"))
 
@@ -77,7 +104,9 @@ def test_a_foreign_format_with_an_only_score(folder):
 def test_what_would_be_read_otherwise_is_refused(folder, name):
     folder.rows([row(0, 0, 1, level=2), row(0, 1, 0, level="hard")])
     folder.write("before", "run.parquet")
-    message = "the label 'level' would not be read back" if name == "level" else "in no row"
+    message = (
+        "the label 'level' would not be read back" if name == "level" else "in no row"
+    )
     with pytest.raises(DataError, match=message):
         to_parquet("runs.jsonl", "run.parquet", folder.path, [name])
     assert (folder.path / "run.parquet").read_text() == "before"
@@ -110,9 +139,15 @@ def test_without_pyarrow(folder, monkeypatch):
 @pytest.mark.parametrize(
     ("args", "message"),
     [
-        (["--evalmetrics-to-parquet=a"], "--evalmetrics-to-parquet needs --evalmetrics-inspect"),
+        (
+            ["--evalmetrics-to-parquet=a"],
+            "--evalmetrics-to-parquet needs --evalmetrics-inspect",
+        ),
         (["--evalmetrics-label=a"], "--evalmetrics-label needs --evalmetrics-inspect"),
-        (["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"], "there is no file 'b'"),
+        (
+            ["--evalmetrics-inspect=b", "--evalmetrics-to-parquet=a"],
+            "there is no file 'b'",
+        ),
     ],
 )
 def test_errors_of_the_option(project, args, message):

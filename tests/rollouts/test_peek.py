@@ -31,11 +31,15 @@ def test_keys_and_those_one_level_below(text, keys):
 
 
 plain = st.text(
-    st.characters(codec="ascii", exclude_characters='."\\', min_codepoint=32, max_codepoint=126)
+    st.characters(
+        codec="ascii", exclude_characters='."\\', min_codepoint=32, max_codepoint=126
+    )
 )
 values = st.recursive(
     st.none() | st.text() | st.integers(),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(plain, inner, max_size=3),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.dictionaries(plain, inner, max_size=3)
+    ),
     max_leaves=12,
 )
 

@@ -36,7 +36,9 @@ def load(folder, results, score="success", **stats):
 
 @pytest.mark.parametrize("name", ["results.json", "results.jsonl"])
 def test_what_the_tool_wrote(real, name):
-    whole = json.loads((real.path / "formats/promptfoo/results.json").read_text())["results"]
+    whole = json.loads((real.path / "formats/promptfoo/results.json").read_text())[
+        "results"
+    ]
     stats, (prompt,) = whole["stats"], whole["prompts"]
     table = real.load(f"formats/promptfoo/{name}", scores=["success"])
     assert table.tasks == ("add-1", "add-2", "boom")
@@ -47,13 +49,23 @@ def test_what_the_tool_wrote(real, name):
     assert (success == 0).sum() == stats["failures"] == 2
     assert np.isnan(success).sum() == stats["errors"] == 2
     assert np.nansum(table.scores["score"]) == prompt["metrics"]["score"]
-    assert np.nansum(table.scores["correctness"]) == prompt["metrics"]["namedScores"]["correctness"]
-    assert np.nansum(table.scores["cost_usd"]) == pytest.approx(prompt["metrics"]["cost"])
+    assert (
+        np.nansum(table.scores["correctness"])
+        == prompt["metrics"]["namedScores"]["correctness"]
+    )
+    assert np.nansum(table.scores["cost_usd"]) == pytest.approx(
+        prompt["metrics"]["cost"]
+    )
     assert table.scores["latency_s"].sum() == pytest.approx(0.077)  # totalLatencyMs
     assert np.nansum(table.scores["prompt_tokens"]) == stats["tokenUsage"]["prompt"]
-    assert np.nansum(table.scores["completion_tokens"]) == stats["tokenUsage"]["completion"]
+    assert (
+        np.nansum(table.scores["completion_tokens"])
+        == stats["tokenUsage"]["completion"]
+    )
     (note,) = table.notes
-    assert note.startswith("error: 2 rollouts without a score, which is missing (first ")
+    assert note.startswith(
+        "error: 2 rollouts without a score, which is missing (first "
+    )
     assert note.endswith(": model down)")
 
 
@@ -70,7 +82,13 @@ def test_tests_are_distinguished_by_their_variables(folder):
     assert named[:3] == ['add [{"q": "1"}]', 'add [{"q": "1"}]', 'add [{"q": "2"}]']
     assert named[3] == "alone"
     assert named[4].startswith('{"q": "xxx')
-    assert table.scores["score"].tolist() == [0.3, 0.1, 0.2, 0.5, 0.4]  # repeats by testIdx
+    assert table.scores["score"].tolist() == [
+        0.3,
+        0.1,
+        0.2,
+        0.5,
+        0.4,
+    ]  # repeats by testIdx
 
 
 def test_providers_and_prompts_are_agents_and_the_reward_has_to_be_named(folder):
@@ -78,7 +96,10 @@ def test_providers_and_prompts_are_agents_and_the_reward_has_to_be_named(folder)
     refused = folder.refused("out.json", scores=["reward"])
     assert "success, score, tone" in refused.message
     assert "`reward: success`" in str(refused.hint)
-    assert folder.load("out.json", scores=["score"]).agents == ("openai:x", "plain:text")
+    assert folder.load("out.json", scores=["score"]).agents == (
+        "openai:x",
+        "plain:text",
+    )
     table = load(folder, [result(), result(prompt={"label": "p1"}, promptIdx=1)])
     assert table.agents == ("openai:x, p0", "openai:x, p1")
 
@@ -90,17 +111,30 @@ def test_errors_are_distinguished_from_assertions(folder):
         {"failureReason": None, "error": "down", "gradingResult": None},
         {"failureReason": None, "error": "not equal"},
     ]
-    rows = [result(str(n), success=False, score=0, **cause) for n, cause in enumerate(causes)]
+    rows = [
+        result(str(n), success=False, score=0, **cause)
+        for n, cause in enumerate(causes)
+    ]
     table = load(folder, rows)
     np.testing.assert_equal(table.scores["success"], [np.nan, 0, np.nan, 0])
 
 
 def test_what_its_grader_could_not_answer_is_missing_and_no_failure(folder):
-    broken = {"pass": False, "score": 0, "reason": "no JSON", "metadata": {"graderError": True}}
+    broken = {
+        "pass": False,
+        "score": 0,
+        "reason": "no JSON",
+        "metadata": {"graderError": True},
+    }
     failed = {"pass": False, "score": 0, "reason": "not equal"}
     named = {**broken, "assertion": {"metric": "tone"}}
     rows = [
-        result(success=False, score=0, failureReason=1, gradingResult={"componentResults": parts})
+        result(
+            success=False,
+            score=0,
+            failureReason=1,
+            gradingResult={"componentResults": parts},
+        )
         for parts in ([broken], [broken, failed], [named, {"pass": True}], [failed])
     ]
     rows[2]["namedScores"] = {"tone": 0, "facts": 1}
@@ -130,7 +164,13 @@ def test_an_unreported_count_is_not_0(folder):
 
 
 def test_its_own_counts_are_compared(folder):
-    rows = [result(), result(success=False), result(success=False, failureReason=2, error="x")]
+    rows = [
+        result(),
+        result(success=False),
+        result(success=False, failureReason=2, error="x"),
+    ]
     assert len(load(folder, rows, successes=1, failures=1, errors=1).notes) == 1
-    notes = load(folder, rows, successes=2, failures=2).notes  # early: errors are failures
+    notes = load(
+        folder, rows, successes=2, failures=2
+    ).notes  # early: errors are failures
     assert "successes in its stats is 2, and the rollouts give 1" in "".join(notes)

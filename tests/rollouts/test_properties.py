@@ -44,7 +44,9 @@ usage = (
     st.none()
     | text
     | st.dictionaries(
-        st.sampled_from(["tokens", "a", "_x", "details", "total"]), numbers | anything, max_size=3
+        st.sampled_from(["tokens", "a", "_x", "details", "total"]),
+        numbers | anything,
+        max_size=3,
     )
 )
 mostly_numbers = st.one_of(numbers, numbers, anything)
@@ -60,11 +62,17 @@ def rows_of(draw, *, many):
                 optional={
                     "response": st.none()
                     | text
-                    | st.fixed_dictionaries({}, optional={"usage": usage, "output": anything}),
+                    | st.fixed_dictionaries(
+                        {}, optional={"usage": usage, "output": anything}
+                    ),
                     "usage": usage,
                     "agent_ref": st.none()
                     | st.fixed_dictionaries(
-                        {}, optional={"name": st.sampled_from(["one", "two", "\udc00"]) | st.none()}
+                        {},
+                        optional={
+                            "name": st.sampled_from(["one", "two", "\udc00"])
+                            | st.none()
+                        },
                     ),
                 },
             ),
@@ -73,7 +81,11 @@ def rows_of(draw, *, many):
         )
     )
     rows = []
-    task = st.integers(0, 3) | st.integers(-(10**20), 10**20) | st.sampled_from(["01", "b", "é"])
+    task = (
+        st.integers(0, 3)
+        | st.integers(-(10**20), 10**20)
+        | st.sampled_from(["01", "b", "é"])
+    )
     if draw(st.booleans()):
         task = st.integers(0, 5)
     numbered = draw(st.booleans())
@@ -103,14 +115,20 @@ def writable(value):
 def written(rows, draw, *, array):
     """Write rows in one of the ways in which tools write them."""
     ascii_only = draw.draw(st.booleans(), label="ascii")
-    separators = draw.draw(st.sampled_from([None, (",", ":"), (" , ", " : ")]), label="separators")
+    separators = draw.draw(
+        st.sampled_from([None, (",", ":"), (" , ", " : ")]), label="separators"
+    )
     if not ascii_only:
         rows = writable(rows)
     if array:
         indent = draw.draw(st.sampled_from([None, 1]), label="indent")
-        whole = json.dumps(rows, ensure_ascii=ascii_only, separators=separators, indent=indent)
+        whole = json.dumps(
+            rows, ensure_ascii=ascii_only, separators=separators, indent=indent
+        )
     else:
-        lines = [json.dumps(r, ensure_ascii=ascii_only, separators=separators) for r in rows]
+        lines = [
+            json.dumps(r, ensure_ascii=ascii_only, separators=separators) for r in rows
+        ]
         end = draw.draw(st.sampled_from(["\n", "\r\n", "\n\n", "\n \t\n"]), label="end")
         whole = end.join(lines) + draw.draw(st.sampled_from(["", end]), label="last")
     return draw.draw(st.sampled_from([b"", b"\xef\xbb\xbf"])) + whole.encode()
@@ -123,7 +141,9 @@ def test_the_table_equals_what_json_loads_reads(data, array, many):
     content = written(rows, data, array=array)
     packed = data.draw(st.booleans(), label="gzip")
     decoded = content.decode("utf-8-sig")
-    texts = [decoded] if array else [text for text in decoded.split("\n") if text.strip()]
+    texts = (
+        [decoded] if array else [text for text in decoded.split("\n") if text.strip()]
+    )
     values = [json.loads(text) for text in texts]
     expected = read(writable(values[0] if array else values), FieldMap(), [])
     with tempfile.TemporaryDirectory() as path:

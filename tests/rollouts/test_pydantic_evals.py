@@ -4,12 +4,24 @@ import numpy as np
 
 
 def results(values):
-    return {name: {"name": name, "value": value, "reason": None} for name, value in values.items()}
+    return {
+        name: {"name": name, "value": value, "reason": None}
+        for name, value in values.items()
+    }
 
 
 def case(name, **more):
-    kinds = {kind: results(more.pop(kind, {})) for kind in ("scores", "assertions", "labels")}
-    return {"name": name, "inputs": "?", "metrics": {}, "task_duration": 0.5, **kinds, **more}
+    kinds = {
+        kind: results(more.pop(kind, {})) for kind in ("scores", "assertions", "labels")
+    }
+    return {
+        "name": name,
+        "inputs": "?",
+        "metrics": {},
+        "task_duration": 0.5,
+        **kinds,
+        **more,
+    }
 
 
 def failure(name, message="RuntimeError: down", **more):
@@ -28,13 +40,17 @@ def test_what_the_tool_wrote(real):
     assert set(table.categories["tone"].labels) == {"ok", "(missing)"}
     assert table.tasks == ("case-a", "case-b", "case-boom")
     assert table.sample.tolist() == [0, 1] * 3
-    np.testing.assert_equal(table.scores["EqualsExpected"], [1, 1, 1, 0, np.nan, np.nan])
+    np.testing.assert_equal(
+        table.scores["EqualsExpected"], [1, 1, 1, 0, np.nan, np.nan]
+    )
     np.testing.assert_equal(table.scores["closeness"], [1, 1, 1, 0.25, np.nan, np.nan])
     np.testing.assert_equal(table.scores["prompt_tokens"], [12] * 4 + [np.nan] * 2)
     np.testing.assert_equal(table.scores["cost_usd"], [0.0003] * 4 + [np.nan] * 2)
     assert np.isfinite(table.scores["latency_s"]).tolist() == [True] * 4 + [False] * 2
     (note,) = table.notes
-    assert note.startswith("RuntimeError: 2 rollouts without a score, which is missing (first ")
+    assert note.startswith(
+        "RuntimeError: 2 rollouts without a score, which is missing (first "
+    )
     assert note.endswith("failures[0]: RuntimeError: model down)")
 
 
@@ -69,7 +85,9 @@ def test_an_evaluator_that_raised(folder):
 def test_metrics_are_no_reward_and_a_namesake_stays_distinct(folder):
     load(folder, case("a", scores={"s": 0.5}, assertions={"s": True}), score="s")
     assert "s, assertion.s" in folder.refused("report.json", scores=["reward"]).message
-    table = load(folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9}))
+    table = load(
+        folder, case("a", scores={"s": 0.5}, metrics={"steps": 4, "output_tokens": 9})
+    )
     assert table.scores["reward"].tolist() == [0.5]
     assert table.scores["completion_tokens"].tolist() == [9]
 

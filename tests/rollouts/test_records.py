@@ -15,7 +15,13 @@ from pyarrow import feather
 from pytest_evalmetrics.errors import DataError
 
 ROWS = [
-    {"_ng_task_index": t, "_ng_rollout_index": s, "reward": r, "text": "ü\n", "deep": {"a": [{}]}}
+    {
+        "_ng_task_index": t,
+        "_ng_rollout_index": s,
+        "reward": r,
+        "text": "ü\n",
+        "deep": {"a": [{}]},
+    }
     for t, s, r in [(2, 1, 0.5), (0, 0, math.nan), (2, 0, 1), (1, 0, None)]
 ]
 
@@ -117,5 +123,7 @@ def test_rows_of_a_file_that_changes_meanwhile_are_refused(two):
     reading = two.records("a.jsonl")
     next(reading)
     two.rows(ROWS, "a.jsonl")
-    with pytest.raises(DataError, match=r"a\.jsonl: this file was changed while it was read"):
+    with pytest.raises(
+        DataError, match=r"a\.jsonl: this file was changed while it was read"
+    ):
         list(reading)

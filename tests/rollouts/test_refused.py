@@ -18,14 +18,22 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
         (ROW + '{"_ng_task_index": 1, "box": {"a": 1}', 2, INTERRUPTED),
         (ROW + '{"_ng_task_index": 1, "rew\n\n', 2, INTERRUPTED),
         (ROW + "{\n", 2, INTERRUPTED),
-        (ROW + '{"_ng_task_index": 1, "r\n' + NEXT, 2, "Unterminated string starting at column 23"),
+        (
+            ROW + '{"_ng_task_index": 1, "r\n' + NEXT,
+            2,
+            "Unterminated string starting at column 23",
+        ),
         (ROW + "\nhello\n", 3, "Expecting value at column 1, near 'hello'"),
         (ROW.strip() + NEXT, 1, "Extra data at column 61"),
         (ROW + '{"a": 01}\n' + NEXT, 2, "Expecting ',' delimiter at column 8"),
         (ROW + '{"a": "b\tc"}\n' + NEXT, 2, "Invalid control character at column 9"),
         (ROW + "[1, 2]\n", 2, "this row is not a JSON object: found '[1, 2]'"),
         (ROW + "null\n" + NEXT, 2, "this row is not a JSON object: found 'null'"),
-        (json.dumps({"_ng_task_index": 0}, indent=1), 1, "it holds only its opening brace"),
+        (
+            json.dumps({"_ng_task_index": 0}, indent=1),
+            1,
+            "it holds only its opening brace",
+        ),
         ("reward = 1\n", 1, "near 'reward = 1'"),
         (ROW + '{"x": ' + "[" * 9999 + "]" * 9999 + "}", 2, "nested too deeply"),
         (ROW.encode() + b'{"x": "caf\xe9"}', 2, "not UTF-8 text: found the byte 0xe9"),
@@ -34,7 +42,9 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
 def test_a_broken_line(folder, content, line, message):
     content = content if isinstance(content, bytes) else content.encode()
     for before, form in product((0, 50), (None, BLOCKS)):
-        rows = "".join(ROW.replace("0,", f"{-1 - i},", 1) for i in range(before)).encode()
+        rows = "".join(
+            ROW.replace("0,", f"{-1 - i},", 1) for i in range(before)
+        ).encode()
         folder.write(rows + content)
         error = folder.refused(scores=["reward"], format=form)
         assert error.where == f"runs.jsonl:{before + line}"
@@ -44,20 +54,48 @@ def test_a_broken_line(folder, content, line, message):
 @pytest.mark.parametrize(
     ("row", "message", "hint"),
     [
-        ({"task_id": 1}, "this row has no task id: '_ng_task_index' is not there", "{task: KEY}"),
+        (
+            {"task_id": 1},
+            "this row has no task id: '_ng_task_index' is not there",
+            "{task: KEY}",
+        ),
         ({"_ng_task_index": None}, "'_ng_task_index' is null", "{task: KEY}"),
-        ({"_ng_task_index": 1.0}, "the task id is 1.0; expected a whole number", "{task: KEY}"),
+        (
+            {"_ng_task_index": 1.0},
+            "the task id is 1.0; expected a whole number",
+            "{task: KEY}",
+        ),
         ({"_ng_task_index": True}, "the task id is a boolean: true", "{task: KEY}"),
         ({"_ng_task_index": [1]}, "the task id is a list: [1]", "{task: KEY}"),
         ({"_ng_rollout_index": -1}, "the sample index is -1", "{sample: KEY}"),
-        ({"_ng_rollout_index": 2**63}, "the sample index is 9223372036854775808", "{sample: KEY}"),
+        (
+            {"_ng_rollout_index": 2**63},
+            "the sample index is 9223372036854775808",
+            "{sample: KEY}",
+        ),
         ({"_ng_rollout_index": 1.0}, "the sample index is 1.0", "{sample: KEY}"),
-        ({"_ng_rollout_index": False}, "the sample index is a boolean: false", "{sample: KEY}"),
+        (
+            {"_ng_rollout_index": False},
+            "the sample index is a boolean: false",
+            "{sample: KEY}",
+        ),
         ({"_ng_rollout_index": "1"}, 'the sample index is text: "1"', "{sample: KEY}"),
-        ({"agent_ref": {"name": 3}}, "the agent's name is 3; expected text", "{agent: KEY}"),
-        ({"reward": "0"}, "the score 'reward' is text: \"0\"; expected a number", "reward: NAME"),
+        (
+            {"agent_ref": {"name": 3}},
+            "the agent's name is 3; expected text",
+            "{agent: KEY}",
+        ),
+        (
+            {"reward": "0"},
+            "the score 'reward' is text: \"0\"; expected a number",
+            "reward: NAME",
+        ),
         ({"reward": [1, 2]}, "the score 'reward' is a list: [1, 2]", "{reward: PATH}"),
-        ({"reward": {"a": 1}}, "the score 'reward' is an object: {\"a\": 1}", "{reward: PATH}"),
+        (
+            {"reward": {"a": 1}},
+            "the score 'reward' is an object: {\"a\": 1}",
+            "{reward: PATH}",
+        ),
         ({"level": ["a"]}, "'level' is a list: [\"a\"]", "level.KEY"),
     ],
 )
@@ -75,13 +113,17 @@ def test_a_row_that_does_not_fit(folder, row, message, hint):
 
 
 def test_a_score_or_a_category_that_is_in_no_row(folder):
-    folder.rows([{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x", "level": None}])
+    folder.rows(
+        [{"_ng_task_index": 0, "rewards": 1, "acc": 0.5, "text": "x", "level": None}]
+    )
     error = folder.refused(scores=["reward"])
     start = "the score 'reward' is in no row; did you mean 'rewards'? the scores there are: acc, re"
     assert error.message.startswith(start)
     assert "`reward: NAME`" in str(error.hint)
     assert "`fields: {reward: PATH}`" in str(error.hint)
-    assert folder.load(categories=["level"]).categories["level"].labels == ("(missing)",)
+    assert folder.load(categories=["level"]).categories["level"].labels == (
+        "(missing)",
+    )
     assert "did you mean 'level'?" in folder.refused(categories=["lvel"]).message
 
 
@@ -105,8 +147,12 @@ def test_a_list_of_tokens_does_not_hide_their_number(folder):
 def test_the_same_attempt_twice(folder):
     folder.write(ROW + NEXT, "a.jsonl")
     folder.write("\n" + NEXT.replace("0,", "1,", 1) + NEXT, "b.jsonl")
-    folder.write(json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]), "c.json")
-    message = "c.json: row 3: this row is the same attempt as c.json, row 1: task 0, sample 0"
+    folder.write(
+        json.dumps([json.loads(ROW), json.loads(NEXT), json.loads(ROW)]), "c.json"
+    )
+    message = (
+        "c.json: row 3: this row is the same attempt as c.json, row 1: task 0, sample 0"
+    )
     assert str(folder.refused("c.json")).startswith(message)
     error = folder.refused("*.jsonl")
     assert error.where == "b.jsonl:3"

@@ -13,7 +13,12 @@ from rollouts.same import all_bits
 pytest.importorskip("fsspec")
 pytest.importorskip("aiohttp")
 ROWS = [
-    {"_ng_task_index": n, "_ng_rollout_index": 0, "reward": n % 2, "text": "x" * (n % 90)}
+    {
+        "_ng_task_index": n,
+        "_ng_rollout_index": 0,
+        "reward": n % 2,
+        "text": "x" * (n % 90),
+    }
     for n in range(400)
 ]
 ROWS[57]["text"] = "x" * 200_000  # longer than a look at the end of a part
@@ -51,7 +56,9 @@ class Handler(BaseHTTPRequestHandler):
         self.send_response(status)
         if name in ("runs", "array", "short"):
             self.send_header("Accept-Ranges", "bytes")
-        if name == "chunked":  # says no length, so that only its end tells that it is whole
+        if (
+            name == "chunked"
+        ):  # says no length, so that only its end tells that it is whole
             self.send_header("Transfer-Encoding", "chunked")
             text = b"%x\r\n%s\r\n" % (len(text), text)
         else:
@@ -75,8 +82,16 @@ def server():
         ("denied", "access is denied: 403", ""),
         ("none", "there is no such file", ""),
         ("down", "this can't be fetched: 503", ""),
-        ("cut", "the connection was closed before all of it had arrived: ", "try again"),
-        ("chunked", "the connection was closed before all of it had arrived", "try again"),
+        (
+            "cut",
+            "the connection was closed before all of it had arrived: ",
+            "try again",
+        ),
+        (
+            "chunked",
+            "the connection was closed before all of it had arrived",
+            "try again",
+        ),
         ("shrinks", f"only {len(TEXT)} of {len(TEXT) + 7} bytes arrived", ""),
         ("login", "this is a web page, not rollouts", "login page"),
     ],
@@ -113,7 +128,9 @@ def test_a_host_that_does_not_answer(folder, url, message):
 
 
 def test_no_encryption_and_a_proxy_that_does_not_answer(folder, server, monkeypatch):
-    refused = folder.refused(f"{server.replace('http', 'https')}/runs.jsonl", scores=["reward"])
+    refused = folder.refused(
+        f"{server.replace('http', 'https')}/runs.jsonl", scores=["reward"]
+    )
     assert refused.message.startswith("no encrypted connection can be made: ")
     monkeypatch.delenv("NO_PROXY", raising=False)
     monkeypatch.delenv("no_proxy", raising=False)
@@ -125,7 +142,11 @@ def test_no_encryption_and_a_proxy_that_does_not_answer(folder, server, monkeypa
 
 @pytest.mark.parametrize(
     ("url", "extra"),
-    [("s3://a/b.jsonl", "s3"), ("hf://datasets/a/b.jsonl", "hf"), ("https://a.invalid/b", "http")],
+    [
+        ("s3://a/b.jsonl", "s3"),
+        ("hf://datasets/a/b.jsonl", "hf"),
+        ("https://a.invalid/b", "http"),
+    ],
 )
 def test_what_has_to_be_installed(folder, monkeypatch, url, extra):
     monkeypatch.setitem(sys.modules, "fsspec", None)
@@ -137,7 +158,9 @@ def test_processes_read_parts_of_what_nobody_copied_beside_whole_files(folder, s
     folder.write(TEXT.replace(b'rollout_index": 0', b'rollout_index": 1'), "b.jsonl")
     paths = (f"{server}/runs.jsonl?token=secret", "b.jsonl")
     alone = folder.load(*paths, scores=["reward"])
-    assert alone.scores["reward"].tolist() == [row["reward"] for row in ROWS for _ in "ab"]
+    assert alone.scores["reward"].tolist() == [
+        row["reward"] for row in ROWS for _ in "ab"
+    ]
     source = alone.sources[0]
     assert (source.path, source.size) == (f"{server}/runs.jsonl", len(TEXT))
     assert "" in Handler.asked  # the whole of it
@@ -152,9 +175,13 @@ def test_processes_read_parts_of_what_nobody_copied_beside_whole_files(folder, s
 @pytest.mark.parametrize(
     ("name", "requests"), [("whole.jsonl", 1), ("short.jsonl", 1), ("array.json", 2)]
 )
-def test_what_can_not_be_read_in_parts_is_left_to_one_process(folder, server, name, requests):
+def test_what_can_not_be_read_in_parts_is_left_to_one_process(
+    folder, server, name, requests
+):
     assert folder.shared(f"{server}/{name}", count=2, size=4000) is None
-    assert len(Handler.asked) == requests  # whether there are parts, then what it begins with
+    assert (
+        len(Handler.asked) == requests
+    )  # whether there are parts, then what it begins with
     assert Handler.asked[0] == "bytes=1-1"
 
 
@@ -168,7 +195,9 @@ class Store(BaseHTTPRequestHandler):
 
     def do_GET(self):
         status, code, message = self.error
-        text = f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
+        text = (
+            f"<Error><Code>{code}</Code><Message>{message}</Message></Error>".encode()
+        )
         self.send_response(status)
         self.send_header("Content-Type", "application/xml")
         self.send_header("Content-Length", str(len(text)))
@@ -227,7 +256,9 @@ def test_from_s3(folder, monkeypatch):
     client.close()
     table = folder.load("s3://runs/math/*.jsonl", scores=["reward"])
     assert table.scores["reward"].tolist() == [row["reward"] for row in ROWS]
-    assert [s.path for s in table.sources] == [f"s3://runs/math/{n}.jsonl" for n in "ab"]
+    assert [s.path for s in table.sources] == [
+        f"s3://runs/math/{n}.jsonl" for n in "ab"
+    ]
     assert len(folder.load("s3://runs/math/a.jsonl", scores=["reward"])) == 200
     assert folder.refused("s3://runs/math/c.jsonl").message == "there is no such file"
     assert folder.refused("s3://runs/math/c*").message == "this matches no file"

@@ -37,7 +37,9 @@ def test_a_number_among_text_is_not_lost(folder):
     expected = [None] * 200
     expected[150], expected[199] = 42, 1
     assert column(table, "answer") == expected
-    text = "in some rows this is not a number and counts as missing, first in runs.jsonl"
+    text = (
+        "in some rows this is not a number and counts as missing, first in runs.jsonl"
+    )
     assert table.notes == (f"answer: {text}:1", f"total_tokens: {text}:10")
 
 
@@ -58,18 +60,25 @@ def test_nan_and_infinity_are_missing_and_are_counted(folder):
 
 
 def test_halves_of_surrogate_pairs_are_spelled_out(folder):
-    folder.write(r'{"_ng_task_index": "\ud800", "agent_ref": {"name": "a\udc00"}, "b\ud800": 2}')
+    folder.write(
+        r'{"_ng_task_index": "\ud800", "agent_ref": {"name": "a\udc00"}, "b\ud800": 2}'
+    )
     table = folder.load(categories=["agent_ref.name"])
     assert (table.tasks, table.agents) == ((r"\ud800",), (r"a\udc00",))
     assert table.categories["agent_ref.name"].labels == (r"a\udc00",)
     assert column(table, r"b\ud800") == [2]
 
 
-texts = st.sampled_from(["NaN", "-Infinity", '": NaN}', '\\": [NaN]', "\\"]) | st.text(max_size=9)
+texts = st.sampled_from(["NaN", "-Infinity", '": NaN}', '\\": [NaN]', "\\"]) | st.text(
+    max_size=9
+)
 numbers = st.floats() | st.integers(-3, 3) | st.none()
 lines = st.lists(
     st.fixed_dictionaries(
-        {"reward": st.floats() | st.none(), "other": st.floats(-2, 2) | st.sampled_from([1e999])},
+        {
+            "reward": st.floats() | st.none(),
+            "other": st.floats(-2, 2) | st.sampled_from([1e999]),
+        },
         optional={"note": texts, "usage": st.fixed_dictionaries({"tokens": numbers})},
     ),
     min_size=1,
@@ -85,16 +94,23 @@ def test_lines_are_read_and_noted_as_rows_of_an_array_are(rows):
         folder = Folder(Path(name))
         folder.rows(rows, "a.jsonl")
         folder.json(rows, "a.json")
-        one, other = (folder.load(f"a.{kind}", scores=["reward"]) for kind in ("jsonl", "json"))
+        one, other = (
+            folder.load(f"a.{kind}", scores=["reward"]) for kind in ("jsonl", "json")
+        )
     assert list(one.scores) == list(other.scores)
     for score, column in one.scores.items():
         np.testing.assert_array_equal(column, other.scores[score])
-    assert one.notes == tuple(re.sub(r"a\.json, row ", "a.jsonl:", n) for n in other.notes)
+    assert one.notes == tuple(
+        re.sub(r"a\.json, row ", "a.jsonl:", n) for n in other.notes
+    )
     assert one.integers == other.integers
 
 
 def test_a_broken_row_behind_them_is_reported(folder):
-    text = '{"_ng_task_index": 0, "reward": NaN}\n' * 3 + '{"_ng_task_index": 1, "reward": -NaN}\n'
+    text = (
+        '{"_ng_task_index": 0, "reward": NaN}\n' * 3
+        + '{"_ng_task_index": 1, "reward": -NaN}\n'
+    )
     folder.write(text)
     refused = folder.refused(scores=["reward"])
     assert (refused.line, "this line is not JSON" in refused.message) == (4, True)

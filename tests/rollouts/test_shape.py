@@ -13,7 +13,9 @@ from pytest_evalmetrics.errors import ConfigError, DataError
 
 
 def spec_of(folder, rollouts):
-    file = folder.write(f"benchmark:\n  name: x\n  rollouts: {rollouts}\n", "x.bench.yaml")
+    file = folder.write(
+        f"benchmark:\n  name: x\n  rollouts: {rollouts}\n", "x.bench.yaml"
+    )
     (benchmark,) = load_benchmarks(file, shown="x.bench.yaml")
     return benchmark.spec.rows
 
@@ -28,8 +30,12 @@ def read(folder, rollouts, **files):
 
 def rewards(table):
     of_tasks = {}
-    for task, value in zip(table.task.tolist(), table.scores["reward"].tolist(), strict=True):
-        of_tasks.setdefault(table.tasks[task], []).append(None if math.isnan(value) else value)
+    for task, value in zip(
+        table.task.tolist(), table.scores["reward"].tolist(), strict=True
+    ):
+        of_tasks.setdefault(table.tasks[task], []).append(
+            None if math.isnan(value) else value
+        )
     return of_tasks
 
 
@@ -38,7 +44,10 @@ NESTED = {
     "runs": [{"t": "a", "r": 1}, {"t": "a", "r": 0}, {"t": "b", "r": None}],
 }
 STATS = [
-    {"id": "a", "stats": [{"n": {"x": "em"}, "mean": 1.0}, {"n": {"x": "f1"}, "mean": 0.5}]},
+    {
+        "id": "a",
+        "stats": [{"n": {"x": "em"}, "mean": 1.0}, {"n": {"x": "f1"}, "mean": 0.5}],
+    },
     {"id": "b", "stats": [{"n": {"x": "em"}, "mean": 0.0}]},
 ]
 REPORT = {
@@ -69,7 +78,11 @@ LINES = "".join(
             {"a": [1, 0], "b": [None]},
         ),
         ("{keyed: t, fields: {reward: value}}", {"a": 1, "b": 0}, {"a": [1], "b": [0]}),
-        ("{keyed: t, fields: {reward: r}}", {"a": [{"r": 1}], "b": []}, {"a": [1], "b": [None]}),
+        (
+            "{keyed: t, fields: {reward: r}}",
+            {"a": [{"r": 1}], "b": []},
+            {"a": [1], "b": [None]},
+        ),
         (
             '{fields: {task: id, reward: p}, map: {reward: {"true": 1, "null": 0, "1.5": 0.5}}}',
             [{"id": "a", "p": True}, {"id": "b", "p": None}, {"id": "c", "p": 1.5}],
@@ -77,7 +90,10 @@ LINES = "".join(
         ),
         (
             "{where: {split: [test, dev]}, fields: {task: id, reward: p}}",
-            [{"id": n, "split": s, "p": 1} for n, s in (("a", "dev"), ("b", "no"), ("c", "test"))],
+            [
+                {"id": n, "split": s, "p": 1}
+                for n, s in (("a", "dev"), ("b", "no"), ("c", "test"))
+            ],
             {"a": [1], "c": [1]},
         ),
     ],
@@ -95,9 +111,14 @@ def test_cells_of_csv(folder):
         r_csv="id,lang,v\n007,en,pass\n008,en,fail\n9,de,pass\n10a,en,\n",
     )
     assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
-    assert table.notes == ("r.csv: where: leaves out 1 of 4 rows, whose lang is not en",)
+    assert table.notes == (
+        "r.csv: where: leaves out 1 of 4 rows, whose lang is not en",
+    )
     with pytest.raises(DataError, match=r"r\.csv:3: map: reward: no number for"):
-        read(folder, "{path: r.csv, fields: {task: id, reward: v}, map: {reward: {pass: 1}}}")
+        read(
+            folder,
+            "{path: r.csv, fields: {task: id, reward: v}, map: {reward: {pass: 1}}}",
+        )
 
 
 def test_enclosing_objects_and_scores_with_a_map_of_their_own(folder):
@@ -111,11 +132,16 @@ def test_enclosing_objects_and_scores_with_a_map_of_their_own(folder):
     )
     assert (table.agents, table.sample.tolist()) == (("m",), [3, 3])
     assert rewards(table) == {"a": [1], "b": [None]}
-    assert (table.scores["lost"].tolist()[0], table.scores["kept"].tolist()[1]) == (0, 2)
+    assert (table.scores["lost"].tolist()[0], table.scores["kept"].tolist()[1]) == (
+        0,
+        2,
+    )
 
 
 ANSWERS = '{"id": "a", "answer": "x"}\n{"id": "b", "answer": "y"}\n'
-JOIN = "{path: r.jsonl, fields: {task: id, reward: ok}, join: {path: g.jsonl, on: id%s}}"
+JOIN = (
+    "{path: r.jsonl, fields: {task: id, reward: ok}, join: {path: g.jsonl, on: id%s}}"
+)
 
 
 def test_join(folder):
@@ -128,7 +154,9 @@ def test_join(folder):
 
 def test_join_of_rows_without_a_partner(folder):
     grades = '{"id": "a", "ok": 1}\n{"id": "c", "ok": 1}\n'
-    with pytest.raises(DataError, match=r"1 row without the other half, the first at r.jsonl:2"):
+    with pytest.raises(
+        DataError, match=r"1 row without the other half, the first at r.jsonl:2"
+    ):
         read(folder, JOIN % "", r_jsonl=ANSWERS, g_jsonl=grades)
     kept = read(folder, JOIN % ", unmatched: keep")
     assert rewards(kept) == {"a": [1], "b": [None]}
@@ -149,16 +177,32 @@ PIVOT = "{rows: '*.stats', pivot: {by: _parent.id, %s}}"
     [
         ("{rows: run, fields: {task: t}}", NESTED, "did you mean 'runs'"),
         ("{rows: info, fields: {task: t}}", NESTED, "no row has 't'"),
-        ("{rows: info.model, fields: {task: t}}", NESTED, "row 1 is 'm'; expected an object"),
+        (
+            "{rows: info.model, fields: {task: t}}",
+            NESTED,
+            "row 1 is 'm'; expected an object",
+        ),
         ("{rows: runs, fields: {task: tt}}", NESTED, "did you mean 't'"),
         ("{rows: stats, fields: {task: t}}", STATS, r"write \* for each value"),
         ("{keyed: t, rows: runs}", NESTED, "keyed: is for an object"),
         ("{keyed: t}", {"a": {"t": "b"}}, "a field 't' of its own, 'b'"),
         ("{lists: {resolved_id: 1}}", REPORT, "did you mean 'resolved_ids'"),
-        ("{lists: {resolved_ids: 1, failed_ids: 0}}", REPORT, "submitted_ids has 1 id of no list"),
-        ("{lists: {resolved_ids: 1, submitted_ids: 0}}", REPORT, "'a' is in resolved_ids and in"),
+        (
+            "{lists: {resolved_ids: 1, failed_ids: 0}}",
+            REPORT,
+            "submitted_ids has 1 id of no list",
+        ),
+        (
+            "{lists: {resolved_ids: 1, submitted_ids: 0}}",
+            REPORT,
+            "'a' is in resolved_ids and in",
+        ),
         ("{where: {kind: match}, fields: {task: id}}", LINES, "no row has 'kind'"),
-        ("{where: {type: mach}, fields: {task: id}}", LINES, "there is 'null', 'match'"),
+        (
+            "{where: {type: mach}, fields: {task: id}}",
+            LINES,
+            "there is 'null', 'match'",
+        ),
         (
             (
                 "{where: {type: match}, fields: {task: id, reward: data.verdict}, "
@@ -172,7 +216,11 @@ PIVOT = "{rows: '*.stats', pivot: {by: _parent.id, %s}}"
             NESTED,
             "no row has a value at 'rr'",
         ),
-        (PIVOT % "name: n.y, value: mean", STATS, "no row has 'n.y'; did you mean 'n.x'"),
+        (
+            PIVOT % "name: n.y, value: mean",
+            STATS,
+            "no row has 'n.y'; did you mean 'n.x'",
+        ),
         (PIVOT % "name: n.x, value: men", STATS, "did you mean 'mean'"),
         (
             "{pivot: {by: t, name: n, value: v}}",
@@ -184,8 +232,16 @@ PIVOT = "{rows: '*.stats', pivot: {by: _parent.id, %s}}"
             {"columns": ["a", "b"], "data": [["x", 1], ["y"]]},
             "row 2 has 1 cell, and the table 2 columns",
         ),
-        ("{rows: runs, fields: {task: t, reward: r}}", '{"runs": [', "this is not JSON"),
-        ("{keyed: t, fields: {reward: value}}", '{"a": 1,\n"a": 0}', "'a' occurs twice"),
+        (
+            "{rows: runs, fields: {task: t, reward: r}}",
+            '{"runs": [',
+            "this is not JSON",
+        ),
+        (
+            "{keyed: t, fields: {reward: value}}",
+            '{"a": 1,\n"a": 0}',
+            "'a' occurs twice",
+        ),
         ("{format: harbor, rows: runs}", NESTED, "have a shape of their own"),
     ],
 )
@@ -202,7 +258,9 @@ def test_two_ways_to_read_an_object_are_refused(folder):
 
 
 def test_a_run_names_the_line_of_the_key(project):
-    project.write("r.json", json.dumps({"runs": [{"t": "a", "v": "pass"}, {"t": "b", "v": "?"}]}))
+    project.write(
+        "r.json", json.dumps({"runs": [{"t": "a", "v": "pass"}, {"t": "b", "v": "?"}]})
+    )
     bench = (
         "benchmark:\n  name: x\n  rollouts:\n    path: r.json\n    rows: runs\n"
         "    fields: {task: t, reward: v}\n    map:\n      reward: {pass: 1, fail: 0}\n"
@@ -216,10 +274,14 @@ def test_a_run_names_the_line_of_the_key(project):
     )
 
 
-_FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(encoding="utf-8")
+_FORMATS = (Path(__file__).parents[2] / "docs" / "formats.md").read_text(
+    encoding="utf-8"
+)
 RECIPES = {
     match[2]: match[1]
-    for match in re.finditer(r"```yaml\n(benchmark:\n  name: (\S+)\n.*?)```", _FORMATS, re.DOTALL)
+    for match in re.finditer(
+        r"```yaml\n(benchmark:\n  name: (\S+)\n.*?)```", _FORMATS, re.DOTALL
+    )
 }
 
 
@@ -229,15 +291,24 @@ def test_recipes_of_the_documentation(folder, name):
     assert len(recipe.splitlines()) <= 8
     for file, content in {layout.file: layout.data(), **layout.beside}.items():
         folder.write(content, file)
-    (benchmark,) = load_benchmarks(folder.write(recipe, "x.bench.yaml"), shown="x.bench.yaml")
-    assert rewards(folder.load(spec=benchmark.spec.rows, scores=["reward"])) == layout.rewards
+    (benchmark,) = load_benchmarks(
+        folder.write(recipe, "x.bench.yaml"), shown="x.bench.yaml"
+    )
+    assert (
+        rewards(folder.load(spec=benchmark.spec.rows, scores=["reward"]))
+        == layout.rewards
+    )
     key = layout.key.encode()
     folder.write(layout.data().replace(key, b"x" * len(key)), layout.file)
     folder.refused(spec=benchmark.spec.rows, scores=["reward"])
 
 
 def test_the_published_win_rate_of_alpaca_eval():
-    values = [value for (value,) in LAYOUTS["alpaca-eval"].rewards.values() if value is not None]
+    values = [
+        value
+        for (value,) in LAYOUTS["alpaca-eval"].rewards.values()
+        if value is not None
+    ]
     assert sum(values) / len(values) * 100 == pytest.approx(95.27950310559004)
 
 

@@ -61,7 +61,9 @@ def by_readers(shards, request, whose):
 
 
 def by_new_readers(shards, request):
-    return merge(request, shards, (ShardReader(request).read(shard) for shard in shards))
+    return merge(
+        request, shards, (ShardReader(request).read(shard) for shard in shards)
+    )
 
 
 def outcome(read):
@@ -81,16 +83,21 @@ def test_shards_put_together_are_the_files(data, request):
             rows = data.draw(rows_of(many=data.draw(st.booleans(), label="many")))
             content = written(rows, data, array=array)
             packed = data.draw(st.sampled_from([False, False, True]), label="gzip")
-            folder.write(gzip.compress(content) if packed else content, f"{number}.jsonl")
+            folder.write(
+                gzip.compress(content) if packed else content, f"{number}.jsonl"
+            )
         size = data.draw(st.integers(1, 3000), label="size")
         shards = shards_in(folder, size)
         whose = data.draw(
-            st.lists(st.integers(0, 2), min_size=len(shards), max_size=len(shards)), label="whose"
+            st.lists(st.integers(0, 2), min_size=len(shards), max_size=len(shards)),
+            label="whose",
         )
         expected = outcome(lambda: in_order(folder, request))
         several = outcome(lambda: by_readers(shards, request, whose))
         apart = outcome(lambda: by_new_readers(shards, request))
-    if isinstance(expected, str):  # which of several bad rows is told is for `read_large` to mend
+    if isinstance(
+        expected, str
+    ):  # which of several bad rows is told is for `read_large` to mend
         assert isinstance(several, str)
         assert isinstance(apart, str)
     else:
@@ -153,4 +160,6 @@ def test_the_same_attempt_in_two_shards_is_refused_in_the_same_words(folder):
     request = Request(FieldMap())
     message = outcome(lambda: by_readers(shards, request, [0, 1, 0]))
     assert message == outcome(lambda: in_order(folder, request))
-    assert message.startswith("runs.jsonl:5: this row is the same attempt as runs.jsonl:2")
+    assert message.startswith(
+        "runs.jsonl:5: this row is the same attempt as runs.jsonl:2"
+    )

@@ -20,11 +20,15 @@ else:
 
 random_text = random.Random(1)  # noqa: S311 - what compresses badly
 ROWS = "".join(
-    json.dumps({"_ng_task_index": i, "reward": 1, "text": f"{random_text.getrandbits(800):x}"})
+    json.dumps(
+        {"_ng_task_index": i, "reward": 1, "text": f"{random_text.getrandbits(800):x}"}
+    )
     + "\n"
     for i in range(3000)
 ).encode()
-pack = pytest.mark.parametrize("pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"])
+pack = pytest.mark.parametrize(
+    "pack", [gzip.compress, zstd.compress], ids=["gzip", "zstd"]
+)
 
 
 @pack
@@ -64,7 +68,9 @@ def test_line_ends_blank_lines_and_marks(folder, end, mark, start):
     folder.write(mark + start.encode() + end.join([*rows, ""]).encode(), "whole.jsonl")
     folder.write(mark + start.encode() + end.join(rows).encode(), "open.jsonl")
     # the last row once more: the message has to name its line all the same
-    folder.write(mark + start.encode() + end.join([*rows, rows[0]]).encode(), "twice.jsonl")
+    folder.write(
+        mark + start.encode() + end.join([*rows, rows[0]]).encode(), "twice.jsonl"
+    )
     lines = start.count("\n") + 1, start.count("\n") + 300 * end.count("\n") + 1
     for form in (None, BLOCKS):
         assert folder.load("whole.jsonl", format=form).tasks == tuple(range(300))
@@ -83,7 +89,10 @@ def test_line_ends_blank_lines_and_marks(folder, end, mark, start):
         (gzip.compress(b""), "the file holds no row"),
         (b"[]", "the file holds no row"),
         (b" [\n ]\n", "the file holds no row"),
-        (b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n", "Git LFS pointer"),
+        (
+            b"version https://git-lfs.github.com/spec/v1\noid sha256:4d7a\n",
+            "Git LFS pointer",
+        ),
         ('{"a": 1}'.encode("utf-16"), "this is UTF-16 text"),
         ('{"a": 1}'.encode("utf-16-le"), "this is a binary file"),
         (b"PK\x03\x04rest", "this is a zip archive"),
@@ -112,7 +121,10 @@ def test_a_pipe_is_not_waited_for(folder):
     ("raised", "message"),
     [
         (PermissionError(13, "Permission denied"), "no permission to read this file"),
-        (OSError(5, "Input/output error"), "the file can't be read: Input/output error"),
+        (
+            OSError(5, "Input/output error"),
+            "the file can't be read: Input/output error",
+        ),
         (FileNotFoundError(2, "No such file"), "there is no such file"),
     ],
 )
@@ -137,7 +149,10 @@ class Raising(Blocks):
 def test_a_loader_that_raises_is_named(folder):
     folder.write(ROWS)
     refused = folder.refused(format="rollouts.test_source:Raising")
-    assert refused.message == "its loader can't read this: ValueError: nothing in runs.jsonl"
+    assert (
+        refused.message
+        == "its loader can't read this: ValueError: nothing in runs.jsonl"
+    )
     assert refused.file == "runs.jsonl"
 
 

@@ -44,7 +44,11 @@ def test_names_and_ids_that_would_paint_the_terminal(project):
 
 def test_a_format_without_a_reward(project):
     cases = [
-        {"name": n, "scores": {"a: b": {"value": s}, "c": {"value": 0.5}}, "task_duration": 1.0}
+        {
+            "name": n,
+            "scores": {"a: b": {"value": s}, "c": {"value": 0.5}},
+            "task_duration": 1.0,
+        }
         for n, s in [("x", 0.5), ("y", None)]
     ]
     report = {"name": "t", "cases": cases, "failures": [], "analyses": []}
@@ -85,7 +89,9 @@ def test_rows_without_anything_like_a_task(project):
     assert "no task id" in refused.stderr.str()
 
 
-@pytest.mark.parametrize(("name", "path"), [("a.jsonl", "*.jsonl"), ("deep/a.jsonl", "**/*.jsonl")])
+@pytest.mark.parametrize(
+    ("name", "path"), [("a.jsonl", "*.jsonl"), ("deep/a.jsonl", "**/*.jsonl")]
+)
 def test_a_folder_is_read_by_the_files_in_it(project, name, path):
     project.rollouts([[1, 0], [1, 1]], f"runs/{name}")
     project.write("runs/notes.txt", "none of them")

@@ -27,13 +27,17 @@ def build(*chunks, scores=("reward",)):
         return load_chunks(Folder(Path(path)), *chunks, scores=scores)
 
 
-attempts = st.tuples(st.sampled_from(["b", "a", None]), st.integers(0, 3), st.integers(0, 3))
+attempts = st.tuples(
+    st.sampled_from(["b", "a", None]), st.integers(0, 3), st.integers(0, 3)
+)
 
 
 @given(st.lists(attempts, unique=True, min_size=1), st.integers(1, 5))
 def test_rows_are_sorted_by_agent_task_and_sample(keys, size):
     rows = [(*key, float(i)) for i, key in enumerate(keys)]
-    table = build(*(of_rows(rows[i : i + size], i + 1) for i in range(0, len(rows), size)))
+    table = build(
+        *(of_rows(rows[i : i + size], i + 1) for i in range(0, len(rows), size))
+    )
     order = list(dict.fromkeys(key[0] or "agent" for key in keys))
     expected = sorted(rows, key=lambda r: (order.index(r[0] or "agent"), r[1], r[2]))
     assert plain(table).rows == [(r[0] or "agent", r[1], r[2]) for r in expected]
@@ -42,7 +46,9 @@ def test_rows_are_sorted_by_agent_task_and_sample(keys, size):
 
 @given(st.lists(attempts, min_size=1))
 def test_rows_without_an_index_are_numbered_as_they_come(keys):
-    table = build(of_rows([(agent, task, None, i) for i, (agent, task, _) in enumerate(keys)]))
+    table = build(
+        of_rows([(agent, task, None, i) for i, (agent, task, _) in enumerate(keys)])
+    )
     for _, mine in table.by_agent():
         for start, stop in zip(mine.offsets, mine.offsets[1:], strict=False):
             assert mine.sample[start:stop].tolist() == list(range(stop - start))
@@ -74,9 +80,14 @@ def test_a_number_and_its_text_are_refused_as_two_tasks(tasks):
 def test_names_stand_in_messages():
     bad = [NotFinite("reward", "NaN", 2)]
     rows = chunk(
-        ["x", "y"], scores={"reward": [1, np.nan]}, names=["x.json", "y.json"], not_finite=bad
+        ["x", "y"],
+        scores={"reward": [1, np.nan]},
+        names=["x.json", "y.json"],
+        not_finite=bad,
     )
-    assert build(rows).notes == ("reward: 1 value is NaN and counts as missing (y.json)",)
+    assert build(rows).notes == (
+        "reward: 1 value is NaN and counts as missing (y.json)",
+    )
     with pytest.raises(DataError, match=r"the same attempt as x\.json") as caught:
         build(replace(rows, task=["x", "x"], sample=[0, 0]))
     assert caught.value.file == "y.json"
@@ -87,12 +98,16 @@ def test_the_only_score_of_a_format_is_the_reward():
     table = build(chunk(["x"], scores={"acc": [1.0], "n": [3.0]}, rewards=["acc"]))
     assert table.scores["reward"].tolist() == [1]
     assert table.integers == {"acc", "n", "reward"}
-    half = chunk(["x"], scores={"acc": [0.5]}, rewards=["acc"], fractional=frozenset({"acc"}))
+    half = chunk(
+        ["x"], scores={"acc": [0.5]}, rewards=["acc"], fractional=frozenset({"acc"})
+    )
     assert build(half).integers == frozenset()
     with pytest.raises(DataError, match="several scores could be the reward: acc, f1"):
         build(acc, chunk(["y"], scores={"f1": [1.0]}, rewards=["f1"]))
     assert "reward" not in build(acc, scores=()).scores
-    with pytest.raises(DataError, match="the only score is 'wer', and of a reward more is better"):
+    with pytest.raises(
+        DataError, match="the only score is 'wer', and of a reward more is better"
+    ):
         build(chunk(["x"], scores={"wer": [1.0]}, rewards=["wer"]))
 
 
@@ -102,13 +117,19 @@ def test_columns_of_any_kind_hold_their_numbers(kind):
     three = chunk(["x", "y", "z"], scores={"reward": [1.0, 0, 1]})
     table = build(replace(three, scores={"reward": values}, task=np.array([3, 4, 5])))
     assert table.scores["reward"].tolist() == [1, 0, 1]
-    assert [(task, type(task)) for task in table.tasks] == [(3, int), (4, int), (5, int)]
+    assert [(task, type(task)) for task in table.tasks] == [
+        (3, int),
+        (4, int),
+        (5, int),
+    ]
 
 
 @pytest.mark.parametrize("name", ["task", "sample", "agent", "scores"])
 def test_a_column_of_another_length_is_refused(name):
     three = chunk(["x", "y", "z"], scores={"reward": [1.0, 0, 1]})
-    short = {"reward": np.array([1.0])} if name == "scores" else getattr(three, name)[:1]
+    short = (
+        {"reward": np.array([1.0])} if name == "scores" else getattr(three, name)[:1]
+    )
     named = "reward" if name == "scores" else name
     with pytest.raises(DataError, match=f"a chunk has 3 places, and 1 of {named}"):
         build(replace(three, **{name: short}))

@@ -17,14 +17,24 @@ def test_what_the_tool_wrote(real):
     table = real.load(f"{path}/results.jsonl", scores=["reward"])
     assert len(table) == 15
     assert (table.tasks, table.sample.tolist()) == ((0, 1, 2, 3, 4), [0, 1, 2] * 5)
-    for name in ("reward", "total_tool_calls", "python_calls", "correct_answer_reward_func"):
+    for name in (
+        "reward",
+        "total_tool_calls",
+        "python_calls",
+        "correct_answer_reward_func",
+    ):
         assert table.scores[name].mean() == pytest.approx(metadata[f"avg_{name}"])
     assert "generation_ms" not in table.scores
-    rows = [json.loads(s) for s in (real.path / path / "results.jsonl").read_text().splitlines()]
+    rows = [
+        json.loads(s)
+        for s in (real.path / path / "results.jsonl").read_text().splitlines()
+    ]
     # the tool numbered rows 0 0 0 1 1 1 ..., and their questions are a b c d e a b c ...
     assert [r["id"] for r in rows] == [task for task in range(5) for _ in range(3)]
     assert all(rows[i]["prompt"] == rows[i % 5]["prompt"] for i in range(15))
-    taken = [rows[i + 5 * k]["generation_ms"] / 1000 for i in range(5) for k in range(3)]
+    taken = [
+        rows[i + 5 * k]["generation_ms"] / 1000 for i in range(5) for k in range(3)
+    ]
     assert table.scores["latency_s"].tolist() == pytest.approx(taken)
     assert table.agents == (metadata["model"],)
     assert table.notes == ()
@@ -59,13 +69,22 @@ def test_errors_are_missing_unless_they_were_graded(folder, error, kind):
     np.testing.assert_equal(table.scores["reward"], [np.nan, 0.25, 0, np.nan])
     missing, graded, unscored = table.notes
     assert unscored.startswith("not scored: 1 rollout")
-    assert missing.startswith(f"{kind}: 1 rollout without a score, which is missing (first runs")
-    assert graded.startswith(f"{kind}: 1 rollout graded all the same (first runs.jsonl:2")
+    assert missing.startswith(
+        f"{kind}: 1 rollout without a score, which is missing (first runs"
+    )
+    assert graded.startswith(
+        f"{kind}: 1 rollout graded all the same (first runs.jsonl:2"
+    )
 
 
 def test_its_metadata_is_compared(folder):
     folder.rows([row(0, 1.0), row(1, 0.0)], "results.jsonl")
-    metadata = {"avg_reward": 0.75, "num_examples": 2, "rollouts_per_example": 2, "model": "m"}
+    metadata = {
+        "avg_reward": 0.75,
+        "num_examples": 2,
+        "rollouts_per_example": 2,
+        "model": "m",
+    }
     folder.json(metadata, "metadata.json")
     table = folder.load("results.jsonl", scores=["reward"])
     assert table.agents == ("m",)

@@ -11,7 +11,13 @@ def trace(rewards=None, **more):
 
 def episode(key, *traces, **more):
     task = {"type": "Task", "data": {"idx": 1}, "key": key, "hash": f"hash-{key}"}
-    keys = {"id": "e", "env": {"id": "gsm8k"}, "ok": True, "is_timeout": False, "errors": []}
+    keys = {
+        "id": "e",
+        "env": {"id": "gsm8k"},
+        "ok": True,
+        "is_timeout": False,
+        "errors": [],
+    }
     return {**keys, "task": task, "traces": list(traces), **more}
 
 
@@ -20,8 +26,17 @@ def call(**usage):
 
 
 def test_rewards_are_summed_by_their_weights(folder):
-    rewards = {"exact": {"score": 1.0, "weight": 0.5}, "tone": {"score": 0.25}, "late": None}
-    folder.rows([episode("a", trace(rewards, metrics={"turns": 3})), episode("b", trace(rewards))])
+    rewards = {
+        "exact": {"score": 1.0, "weight": 0.5},
+        "tone": {"score": 0.25},
+        "late": None,
+    }
+    folder.rows(
+        [
+            episode("a", trace(rewards, metrics={"turns": 3})),
+            episode("b", trace(rewards)),
+        ]
+    )
     table = folder.load(scores=["reward"])
     assert table.tasks == ("a", "b")
     assert table.scores["reward"].tolist() == [0.75, 0.75]
@@ -38,7 +53,9 @@ def test_what_the_calls_took(folder):
         {"model": "org/m", "error": {"type": "E", "message": ""}},
     ]
     timing = {"agent": {"start": 100.0, "end": 107.5}}
-    folder.rows([episode("a", trace({"r": {"score": 1.0}}, calls=calls, timing=timing))])
+    folder.rows(
+        [episode("a", trace({"r": {"score": 1.0}}, calls=calls, timing=timing))]
+    )
     table = folder.load(scores=["reward"])
     assert {name: column.tolist() for name, column in table.scores.items()} == {
         "reward": [1],
@@ -53,7 +70,9 @@ def test_what_the_calls_took(folder):
 
 
 def test_episodes_of_one_task_are_its_samples(folder):
-    rows = [episode("a", trace({"r": {"score": s}}), group={"id": "g"}) for s in (1.0, 0.0)]
+    rows = [
+        episode("a", trace({"r": {"score": s}}), group={"id": "g"}) for s in (1.0, 0.0)
+    ]
     del rows[0]["task"]["key"], rows[1]["task"]["key"]  # then it is known by its hash
     folder.rows(rows)
     table = folder.load(scores=["reward"])
@@ -67,7 +86,9 @@ def test_several_agents_in_an_episode(folder):
     folder.rows([episode("a", solver, solver, judge)])
     table = folder.load(scores=["reward"])
     assert (table.agents, table.sample.tolist()) == (("solver",), [0, 1])
-    folder.rows([episode("a", {**judge, "rewards": {"r": {"score": 0.5}}})])  # all are frozen
+    folder.rows(
+        [episode("a", {**judge, "rewards": {"r": {"score": 0.5}}})]
+    )  # all are frozen
     assert folder.load(scores=["reward"]).scores["reward"].tolist() == [0.5]
 
 
@@ -88,15 +109,24 @@ def test_errors_are_missing_unless_they_were_graded(folder):
     np.testing.assert_equal(table.scores["reward"], [np.nan, 1, 1, np.nan, np.nan])
     assert table.agents == ("agent",)
     notes = "\n".join(table.notes)
-    assert "SandboxError: 2 rollouts without a score, which is missing (first runs.jsonl:1" in notes
+    assert (
+        "SandboxError: 2 rollouts without a score, which is missing (first runs.jsonl:1"
+        in notes
+    )
     assert "SandboxError: 1 rollout graded all the same (first runs.jsonl:2" in notes
-    assert "not scored: 1 rollout without a score, which is missing (first runs.jsonl:5" in notes
+    assert (
+        "not scored: 1 rollout without a score, which is missing (first runs.jsonl:5"
+        in notes
+    )
 
 
 def test_rows_that_are_refused(folder):
     nameless = episode(None, trace(), task={"type": "T", "data": {}})
     newer = episode("a", trace(version=7))
-    for row, message in ((nameless, "neither a key nor a hash"), (newer, "of version 7")):
+    for row, message in (
+        (nameless, "neither a key nor a hash"),
+        (newer, "of version 7"),
+    ):
         folder.rows([episode("x", trace({"r": {"score": 1.0}})), row])
         refused = folder.refused()
         assert message in refused.message

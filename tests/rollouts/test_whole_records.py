@@ -21,7 +21,11 @@ def content_of_inspect(row):
 
 # files, the key of a task in a record, and what an attempt holds
 WRITTEN = [
-    ("formats/inspect_ai/generated_0.3.285/*.eval", lambda row: row["id"], content_of_inspect),
+    (
+        "formats/inspect_ai/generated_0.3.285/*.eval",
+        lambda row: row["id"],
+        content_of_inspect,
+    ),
     ("formats/inspect_ai/*.json", lambda row: row["id"], content_of_inspect),
     (
         "formats/lm_eval/qdpv68r5/samples_*.jsonl",
@@ -30,15 +34,27 @@ WRITTEN = [
     ),
     (
         "formats/verifiers/legacy_2025-09/*.jsonl",
-        lambda row: ANSWERS.index(row["answer"]),  # its ids are those of other questions
+        lambda row: ANSWERS.index(
+            row["answer"]
+        ),  # its ids are those of other questions
         lambda row: row["completion"],
     ),
-    ("formats/deepeval/*.json", lambda row: row["name"], lambda row: row["actualOutput"]),
-    ("harbor/job_reward0", lambda row: row["task_name"], lambda row: row["agent_result"]),
+    (
+        "formats/deepeval/*.json",
+        lambda row: row["name"],
+        lambda row: row["actualOutput"],
+    ),
+    (
+        "harbor/job_reward0",
+        lambda row: row["task_name"],
+        lambda row: row["agent_result"],
+    ),
 ]
 
 
-@pytest.mark.parametrize(("path", "task", "content"), WRITTEN, ids=[path for path, *_ in WRITTEN])
+@pytest.mark.parametrize(
+    ("path", "task", "content"), WRITTEN, ids=[path for path, *_ in WRITTEN]
+)
 def test_what_the_tools_wrote(real, path, task, content):
     table, rows = real.whole(path)
     assert [table.tasks[t] for t in table.task] == [task(row) for _, row in rows]
@@ -52,7 +68,9 @@ def test_errors_are_no_answers(real):
         table, rows = real.whole(f"formats/promptfoo/{name}")
         for at, (_, row) in enumerate(rows):
             wrong = table.tasks[table.task[at]] == "boom"
-            assert row.get(MARK) == ({"failed": ["error", "model down"]} if wrong else None)
+            assert row.get(MARK) == (
+                {"failed": ["error", "model down"]} if wrong else None
+            )
             assert wrong or row["response"]["output"]
     for where, row in real.whole("formats/pydantic_evals/report.json")[1]:
         assert (MARK in row) == ("failures[" in where)
@@ -65,7 +83,13 @@ def test_errors_are_no_answers(real):
 def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
     def sample(task, value, **more):
         score = {"value": value, "answer": "x"}
-        return {"id": task, "epoch": 1, "scores": {"match": score}, "output": task, **more}
+        return {
+            "id": task,
+            "epoch": 1,
+            "scores": {"match": score},
+            "output": task,
+            **more,
+        }
 
     log = {
         "version": 2,
@@ -74,7 +98,9 @@ def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
         "samples": [
             sample("b", None),
             sample("a", None, error={"message": "RuntimeError('the sandbox is gone')"}),
-            sample("c", "I", error={"message": "RuntimeError('too late')"}),  # and graded
+            sample(
+                "c", "I", error={"message": "RuntimeError('too late')"}
+            ),  # and graded
             sample("d", "C", invalidation={"reason": "leaked answer"}),
         ],
     }
@@ -92,7 +118,12 @@ def test_who_failed_in_the_grading_alone_can_be_graded_again(folder):
 
 
 def test_attachments_stand_where_they_belong(folder):
-    asked = {"id": "a", "epoch": 1, "input": "attachment://1", "target": "attachment://2"}
+    asked = {
+        "id": "a",
+        "epoch": 1,
+        "input": "attachment://1",
+        "target": "attachment://2",
+    }
     message = {"role": "user", "content": [{"type": "text", "text": "attachment://1"}]}
     texts = {"messages": [message], "attachments": {"1": "a long text"}}
     sample = {**asked, **texts, "scores": {"match": {"value": 1}}}
@@ -116,5 +147,7 @@ def test_a_loader_without_records_is_refused_and_one_with_them_is_not(folder):
     load_chunks(folder, chunk(["a"], scores={"reward": [0.5]}))
     with pytest.raises(DataError, match="can't be scored: only its numbers are read"):
         list(folder.records("a", format=CHUNKS))
-    records = list(folder.records("a", format="rollouts.test_whole_records:WithRecords"))
+    records = list(
+        folder.records("a", format="rollouts.test_whole_records:WithRecords")
+    )
     assert records == [("a:1", {"said": "x"})]

@@ -14,7 +14,9 @@ PYTHON = os.environ.get("EVALMETRICS_TOOLS_PYTHON")
 def run_tool(module, script, folder):
     """Run a script with the Python that has a tool, in `folder`; skip the test without one."""
     if not PYTHON:
-        pytest.skip("set EVALMETRICS_TOOLS_PYTHON to the Python of an environment with the tools")
+        pytest.skip(
+            "set EVALMETRICS_TOOLS_PYTHON to the Python of an environment with the tools"
+        )
     probe = f"import importlib.util as u; raise SystemExit(not u.find_spec({module!r}))"
     if subprocess.run([PYTHON, "-c", probe], check=False).returncode:
         pytest.skip(f"{module} is not installed for {PYTHON}")
@@ -68,7 +70,9 @@ def test_inspect_ai(folder):
     for kind in ("eval", "json"):
         table = folder.load(f"{kind}-False/*", scores=["match"])
         np.testing.assert_equal(table.scores["match"], [1, 1, np.nan, np.nan])
-        np.testing.assert_equal(table.scores["parts.quality"], [0.25, 0.5, np.nan, np.nan])
+        np.testing.assert_equal(
+            table.scores["parts.quality"], [0.25, 0.5, np.nan, np.nan]
+        )
         np.testing.assert_equal(table.scores["parts.style"], [0.5, 0.5, np.nan, np.nan])
         np.testing.assert_equal(table.scores["prompt_tokens"], [15, 15, np.nan, np.nan])
         np.testing.assert_equal(table.scores["cost_usd"], [0.5, 0.5, np.nan, np.nan])
@@ -152,7 +156,9 @@ def test_lm_eval(folder):
     (results,) = (folder.path / "out").rglob("results_*.json")
     stated = json.loads(results.read_text())["results"]["toy"]
     for name in ("strict", "loose"):
-        table = folder.load("out/**/samples_toy_*.jsonl", scores=[f"exact_match,{name}"])
+        table = folder.load(
+            "out/**/samples_toy_*.jsonl", scores=[f"exact_match,{name}"]
+        )
         assert table.tasks == ("toy/0", "toy/1")
         column = table.scores[f"exact_match,{name}"]
         assert column.mean() == pytest.approx(stated[f"exact_match,{name}"])
@@ -189,7 +195,11 @@ for number, (key, score) in enumerate([("a", 1.0), ("a", 0.0), ("b", None)]):
 def test_verifiers(folder):
     run_tool("verifiers", VERIFIERS, folder.path)
     table = folder.load("traces.jsonl", scores=["reward"])
-    assert (table.tasks, table.sample.tolist(), table.agents) == (("a", "b"), [0, 1, 0], ("org/m",))
+    assert (table.tasks, table.sample.tolist(), table.agents) == (
+        ("a", "b"),
+        [0, 1, 0],
+        ("org/m",),
+    )
     np.testing.assert_equal(table.scores["reward"], [0.5, 0, np.nan])
     np.testing.assert_equal(table.scores["exact"], [1, 0, np.nan])
     assert table.scores["prompt_tokens"].tolist() == [15] * 3

@@ -12,10 +12,14 @@ import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from urllib.parse import parse_qsl, urlsplit
 
-HTML = b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
+HTML = (
+    b"<!DOCTYPE html><html><head><title>Bad gateway</title></head><body>x</body></html>"
+)
 LOCK = threading.Lock()
 SEEN = {"posts": 0, "keys": []}
-RELEASED = threading.Event()  # by a GET of `/?release`: what comes after `held` posts waits for it
+RELEASED = (
+    threading.Event()
+)  # by a GET of `/?release`: what comes after `held` posts waits for it
 
 
 def nat(item):
@@ -23,12 +27,25 @@ def nat(item):
     match item.get("mode"):
         case "crash":
             reasoning = {"error": "Evaluator error: no judge"}
-            return {"success": True, "result": {"id": "1", "score": 0.0, "reasoning": reasoning}}
+            return {
+                "success": True,
+                "result": {"id": "1", "score": 0.0, "reasoning": reasoning},
+            }
         case "false":
-            return {"success": False, "result": None, "error": "the evaluator timed out"}
+            return {
+                "success": False,
+                "result": None,
+                "error": "the evaluator timed out",
+            }
         case "null":
-            return {"success": True, "result": {"id": "1", "score": None, "reasoning": {}}}
-    return {"success": True, "result": {"id": "1", "score": item["score"], "reasoning": {"m": "x"}}}
+            return {
+                "success": True,
+                "result": {"id": "1", "score": None, "reasoning": {}},
+            }
+    return {
+        "success": True,
+        "result": {"id": "1", "score": item["score"], "reasoning": {"m": "x"}},
+    }
 
 
 class Handler(BaseHTTPRequestHandler):
@@ -82,7 +99,9 @@ class Handler(BaseHTTPRequestHandler):
         elif body.get("mode") == "close":
             self.close_connection = True
         else:
-            self.respond(200, json.dumps({"result": {"score": body.get("score")}}).encode())
+            self.respond(
+                200, json.dumps({"result": {"score": body.get("score")}}).encode()
+            )
 
 
 def main(port):

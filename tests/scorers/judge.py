@@ -23,7 +23,9 @@ FORMS = ("json_schema", "json_object", "none")
 def marked(text, name):
     """Find `[[name: a, b]]` in a text."""
     return [
-        part.strip() for m in re.findall(rf"\[\[{name}: (.*?)\]\]", text) for part in m.split(",")
+        part.strip()
+        for m in re.findall(rf"\[\[{name}: (.*?)\]\]", text)
+        for part in m.split(",")
     ]
 
 
@@ -34,28 +36,45 @@ def material(text):
 
 def answer(text):  # noqa: PLR0911 - one for each question
     """Give what the text asks for."""
-    of_ragas = re.findall(r"the following input\ninput: (.*)\nOutput: ", text, re.DOTALL)
+    of_ragas = re.findall(
+        r"the following input\ninput: (.*)\nOutput: ", text, re.DOTALL
+    )
     if of_ragas:
         return answer_ragas(json.loads(of_ragas[0]))
     if '{"topics"' in text:
         return {"topics": marked(text, "topics")}
     if '"refused"' in text:
         topic = json.loads(re.findall(r'named here: (\{"topic": .*)', text)[0])["topic"]
-        return {"reasoning": f"about {topic}", "refused": topic in marked(text, "refused")}
+        return {
+            "reasoning": f"about {topic}",
+            "refused": topic in marked(text, "refused"),
+        }
     if '"matches"' in text:
         asked = material(text)
         wanted = asked["reference_topics"]
-        return {"matches": [{"topic": t, "on_topic": t in wanted} for t in asked["topics"][::-1]]}
+        return {
+            "matches": [
+                {"topic": t, "on_topic": t in wanted} for t in asked["topics"][::-1]
+            ]
+        }
     if '"user_goal"' in text:
-        return {"user_goal": marked(text, "goal")[0], "end_state": marked(text, "end")[0]}
+        return {
+            "user_goal": marked(text, "goal")[0],
+            "end_state": marked(text, "end")[0],
+        }
     if '"verdict"' in text:
         asked = material(text)
-        return {"reasoning": "compared", "verdict": int(asked["wanted"] == asked["arrived_at"])}
+        return {
+            "reasoning": "compared",
+            "verdict": int(asked["wanted"] == asked["arrived_at"]),
+        }
     if '"rating"' in text:
         first = material(text)["answer_a"]
         return {"reasoning": "rated", "rating": int(marked(first, "rating")[0])}
     asked = (
-        " ".join(map(str, texts_of(material(text)))) if "material to be judged" in text else text
+        " ".join(map(str, texts_of(material(text))))
+        if "material to be judged" in text
+        else text
     )
     return json.loads(re.findall(r"\[\[say: (.*?)\]\]", asked, re.DOTALL)[0])
 
@@ -70,14 +89,22 @@ def texts_of(value):
 def answer_ragas(asked):
     """Give the same to the questions of RAGAS."""
     if "topic" in asked:
-        return {"refused_to_answer": asked["topic"] in marked(asked["user_input"], "refused")}
+        return {
+            "refused_to_answer": asked["topic"]
+            in marked(asked["user_input"], "refused")
+        }
     if "topics" in asked:
-        return {"classifications": [t in asked["reference_topics"] for t in asked["topics"]]}
+        return {
+            "classifications": [t in asked["reference_topics"] for t in asked["topics"]]
+        }
     if "user_input" in asked:
         return {"topics": marked(asked["user_input"], "topics")}
     if "workflow" in asked:
         text = asked["workflow"]
-        return {"user_goal": marked(text, "goal")[0], "end_state": marked(text, "end")[0]}
+        return {
+            "user_goal": marked(text, "goal")[0],
+            "end_state": marked(text, "end")[0],
+        }
     if "desired_outcome" in asked:
         same = asked["desired_outcome"] == asked["arrived_outcome"]
         return {"reason": "compared", "verdict": str(int(same))}
@@ -113,12 +140,17 @@ class Handler(BaseHTTPRequestHandler):
         slow = 0.05 if self.path.startswith("/slow/") else 0
         time.sleep(float(query.get("latency", slow)))
         if "status" in query:
-            error = {"message": "this judge answers nobody", "type": "invalid_request_error"}
+            error = {
+                "message": "this judge answers nobody",
+                "type": "invalid_request_error",
+            }
             self.respond(int(query["status"]), {"error": error})
             return
         form = body.get("response_format", {"type": "none"})["type"]
         if FORMS.index(form) < FORMS.index(query.get("takes", "json_schema")):
-            self.respond(400, {"error": {"message": f"response_format {form} is not supported"}})
+            self.respond(
+                400, {"error": {"message": f"response_format {form} is not supported"}}
+            )
             return
         first = body["messages"][0]["content"]
         asked = body["messages"][-1]["content"]
@@ -138,9 +170,16 @@ class Handler(BaseHTTPRequestHandler):
             "id": f"chatcmpl-{posts}",
             "model": query.get("as", body["model"]),
             "choices": [
-                {"message": {"role": "assistant", "content": content}, "finish_reason": "stop"}
+                {
+                    "message": {"role": "assistant", "content": content},
+                    "finish_reason": "stop",
+                }
             ],
-            "usage": {"prompt_tokens": 100, "completion_tokens": 10, "total_tokens": 110},
+            "usage": {
+                "prompt_tokens": 100,
+                "completion_tokens": 10,
+                "total_tokens": 110,
+            },
         }
         if query.get("usage") == "no":
             del reply["usage"]

@@ -33,14 +33,18 @@ class Overlap(BaseEvaluator):
         if item.output_obj == "nan":
             return EvalOutputItem(id=item.id, score=float("nan"), reasoning={})
         wanted = str(item.expected_output_obj).split()
-        share = sum(word in str(item.output_obj).split() for word in wanted) / len(wanted)
+        share = sum(word in str(item.output_obj).split() for word in wanted) / len(
+            wanted
+        )
         return EvalOutputItem(id=item.id, score=share, reasoning={"method": "overlap"})
 
 
 @register_evaluator(config_type=OverlapConfig)
 async def overlap(config, builder):
     evaluator = Overlap()
-    yield EvaluatorInfo(config=config, evaluate_fn=evaluator.evaluate, description="shared words")
+    yield EvaluatorInfo(
+        config=config, evaluate_fn=evaluator.evaluate, description="shared words"
+    )
 
 
 if __name__ == "__main__":

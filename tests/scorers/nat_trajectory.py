@@ -44,7 +44,9 @@ def item(number, row):
 
 async def main(rows):
     evaluator = TrajectoryEvaluator(llm=RunnableLambda(judge), tools=[])
-    results = [await evaluator.evaluate_item(item(n, row)) for n, row in enumerate(rows)]
+    results = [
+        await evaluator.evaluate_item(item(n, row)) for n, row in enumerate(rows)
+    ]
     return [{"score": each.score, "error": each.error} for each in results]
 
 

@@ -42,7 +42,9 @@ def ready(row):
     if isinstance(row.get("user_input"), list):
         sample["user_input"] = [message(turn) for turn in row["user_input"]]
     if "reference_tool_calls" in row:
-        sample["reference_tool_calls"] = [ToolCall(**c) for c in row["reference_tool_calls"]]
+        sample["reference_tool_calls"] = [
+            ToolCall(**c) for c in row["reference_tool_calls"]
+        ]
     return sample
 
 

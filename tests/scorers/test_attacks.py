@@ -11,7 +11,9 @@ from pathlib import Path
 
 import pytest
 
-ATTACKS = json.loads((Path(__file__).parent / "attacks.json").read_text(encoding="utf-8"))
+ATTACKS = json.loads(
+    (Path(__file__).parent / "attacks.json").read_text(encoding="utf-8")
+)
 SAFE = "harmless"
 JUDGE = "judge_model: {url: URL, name: judge}"
 SCORERS = f"""\
@@ -36,10 +38,18 @@ SCORERS = f"""\
 
 def attacked(text):
     """Put a text where rows of all judges hold one."""
-    step = {"event_type": "TOOL_END", "name": text, "data": {"input": text, "output": {"k": text}}}
+    step = {
+        "event_type": "TOOL_END",
+        "name": text,
+        "data": {"input": text, "output": {"k": text}},
+    }
     messages = [
         {"type": "human", "content": text},
-        {"type": "ai", "content": text, "tool_calls": [{"name": text, "args": {"k": text}}]},
+        {
+            "type": "ai",
+            "content": text,
+            "tool_calls": [{"name": text, "args": {"k": text}}],
+        },
         {"type": "tool", "content": text},
     ]
     return {
@@ -62,7 +72,9 @@ def instance_of(schema):
         return {key: instance_of(inner) for key, inner in schema["properties"].items()}
     if schema["type"] == "array":
         return [instance_of(schema["items"])]
-    return {"string": "text", "boolean": True, "number": 1, "integer": 1}[schema["type"]]
+    return {"string": "text", "boolean": True, "number": 1, "integer": 1}[
+        schema["type"]
+    ]
 
 
 @pytest.fixture
@@ -94,7 +106,9 @@ def prompts():
 def replaced(value, text):
     """Put the attack in place of the harmless text, wherever a parsed line has it."""
     if isinstance(value, dict):
-        return {replaced(key, text): replaced(item, text) for key, item in value.items()}
+        return {
+            replaced(key, text): replaced(item, text) for key, item in value.items()
+        }
     if isinstance(value, list):
         return [replaced(item, text) for item in value]
     return value.replace(SAFE, text) if isinstance(value, str) else value
@@ -123,11 +137,17 @@ def test_no_attack_leaves_its_place(project, prompts):
     result = project.run()
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
-        ["note: *the prompt of llm-judge has response as written in the row*| untrusted*"]
+        [
+            "note: *the prompt of llm-judge has response as written in the row*| untrusted*"
+        ]
     )
     assert result.stdout.str().count("as written in the row") == 1
     # the bare one, for comparison, is talked to
-    guarded = [prompt for prompt in asked if not prompt.startswith("Rate ") or "\nby " in prompt]
+    guarded = [
+        prompt
+        for prompt in asked
+        if not prompt.startswith("Rate ") or "\nby " in prompt
+    ]
     bare = len(asked) - len(guarded)
     assert bare == len(texts)
     assert len(guarded) % len(texts) == 0
@@ -140,5 +160,7 @@ def test_no_attack_leaves_its_place(project, prompts):
             assert lines == prompt.splitlines()  # no other character ends a line
             assert len(lines) == len(safe.split("\n")), text
             for line, harmless in zip(lines, safe.split("\n"), strict=True):
-                expected = [(words, replaced(v, text)) for words, v in quoted_in(harmless)]
+                expected = [
+                    (words, replaced(v, text)) for words, v in quoted_in(harmless)
+                ]
                 assert quoted_in(line) == expected, text

@@ -62,8 +62,16 @@ def test_a_registered_function_may_make_a_scorer():
         (spec("breaks"), "raised-KeyError", "the scorer raised KeyError: 'nothing'"),
         (spec("leaves"), "raised-SystemExit", "the scorer raised SystemExit: 3"),
         (spec("cancels"), "raised-CancelledError", "the scorer raised CancelledError"),
-        (spec("generated"), "no-score", "the scorer gave asked, got, expected generated"),
-        (spec("length", scores=["a", "b"]), "no-score", "the scorer gave 3, expected a, b"),
+        (
+            spec("generated"),
+            "no-score",
+            "the scorer gave asked, got, expected generated",
+        ),
+        (
+            spec("length", scores=["a", "b"]),
+            "no-score",
+            "the scorer gave 3, expected a, b",
+        ),
         (entry(type=f"{HERE}:breaks"), "raised-KeyError", "the scorer raised KeyError"),
     ],
 )
@@ -79,7 +87,11 @@ def test_failed_rows(keys, kind, message):
     [
         (spec("nothing"), RegistryError, f"the scorer '{HERE}:nothing' can't be found"),
         (spec("ITEM"), RegistryError, f"'{HERE}:ITEM' is not a function"),
-        (spec("is_short", limt=2), DataError, f"'{HERE}:is_short' can't be called with a row and"),
+        (
+            spec("is_short", limt=2),
+            DataError,
+            f"'{HERE}:is_short' can't be called with a row and",
+        ),
     ],
 )
 def test_scorers_that_can_not_be_built(keys, error, message):
@@ -90,7 +102,9 @@ def test_scorers_that_can_not_be_built(keys, error, message):
 
 
 def test_a_function_that_forgets_to_await_stops_the_benchmark():
-    with pytest.raises(RegistryError, match="gives a coroutine: write it as `async def`"):
+    with pytest.raises(
+        RegistryError, match="gives a coroutine: write it as `async def`"
+    ):
         make(spec("forgets_await")).score(recorded(ITEM))
 
 

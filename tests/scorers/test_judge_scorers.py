@@ -19,7 +19,9 @@ OPENAI = [
     {
         "role": "assistant",
         "content": "Let me see.",
-        "tool_calls": [{"function": {"name": "weather", "arguments": '{"city": "Paris"}'}}],
+        "tool_calls": [
+            {"function": {"name": "weather", "arguments": '{"city": "Paris"}'}}
+        ],
     },
     {"role": "tool", "content": "sunny"},
 ]
@@ -41,7 +43,11 @@ def lines_asked(judge_server, call=0):
 @pytest.mark.parametrize("messages", [RAGAS, OPENAI])
 def test_a_conversation_is_one_object_a_line(judge_server, messages):
     turn = {"role": "user", "content": "[[topics: a]]"}
-    item = {"user_input": [*messages, turn], "reference_topics": ["a"], "response": "recorded"}
+    item = {
+        "user_input": [*messages, turn],
+        "reference_topics": ["a"],
+        "response": "recorded",
+    }
     judged(make(judge_server, "topic_adherence"), row(**item))
     spoken = [
         {"from": "User", "text": "Weather?"},
@@ -84,7 +90,10 @@ def test_topic_adherence(judge_server, mode, expected):
 
 @pytest.mark.parametrize(
     ("text", "kind"),
-    [("hello", "no-topics"), (f"[[topics: {', '.join(map(str, range(101)))}]]", "too-many-topics")],
+    [
+        ("hello", "no-topics"),
+        (f"[[topics: {', '.join(map(str, range(101)))}]]", "too-many-topics"),
+    ],
 )
 def test_no_topics_and_too_many_are_no_score(judge_server, text, kind):
     sample = row(user_input=text, reference_topics=["a"])
@@ -116,7 +125,9 @@ def errand(goal, end):
 )
 def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expected):
     sample = row(user_input=errand("a table", end), reference=reference)
-    result = judged(make(judge_server, "agent_goal_accuracy", use_reference=use_reference), sample)
+    result = judged(
+        make(judge_server, "agent_goal_accuracy", use_reference=use_reference), sample
+    )
     assert result.scores == {"agent_goal_accuracy": expected}
     assert result.reason == f"goal: a table; end: {end}; compared"
     assert judge_server.posts == 2
@@ -127,7 +138,9 @@ def test_agent_goal_accuracy(judge_server, use_reference, reference, end, expect
 
 @pytest.mark.parametrize("rating", [1, 3, 5, -1])
 def test_a_rating_that_was_not_offered_is_no_rating(judge_server, rating):
-    sample = row(user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]")
+    sample = row(
+        user_input="?", response=f"[[rating: {rating}]]", reference="[[rating: 4]]"
+    )
     with pytest.raises((RowError, CallError), match="expected 0, 2 or 4") as raised:
         judged(make(judge_server, "answer_accuracy"), sample)
     assert raised.value.kind == "bad-answer"  # the other rating alone is no score
@@ -152,8 +165,20 @@ def test_a_new_version_of_a_prompt_asks_anew(judge_server, tmp_path, monkeypatch
 
 STEPS = [
     {"payload": {"event_type": "LLM_START", "name": "m"}},
-    {"payload": {"event_type": "LLM_END", "name": "m", "data": {"input": "?", "output": "Act\n"}}},
-    {"payload": {"event_type": "TOOL_END", "name": "search", "data": {"output": {"hits": [1]}}}},
+    {
+        "payload": {
+            "event_type": "LLM_END",
+            "name": "m",
+            "data": {"input": "?", "output": "Act\n"},
+        }
+    },
+    {
+        "payload": {
+            "event_type": "TOOL_END",
+            "name": "search",
+            "data": {"output": {"hits": [1]}},
+        }
+    },
 ]
 
 
@@ -181,7 +206,10 @@ def agent_run(score, **more):
 )
 def test_trajectory_evaluation(judge_server, grade, expected):
     result = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
-    assert (result.scores, result.reason) == ({"trajectory_evaluation": expected}, "why")
+    assert (result.scores, result.reason) == (
+        {"trajectory_evaluation": expected},
+        "why",
+    )
     (asked,) = lines_asked(judge_server)
     assert asked.pop("question").startswith("What?")
     assert asked == {
@@ -197,7 +225,10 @@ def test_trajectory_evaluation(judge_server, grade, expected):
 @pytest.mark.parametrize("answer", ['{"reasoning": "no score"}', "[1]", "3"])
 def test_an_answer_without_the_field(judge_server, answer):
     with pytest.raises((RowError, CallError), match="has no 'score'"):
-        judged(trajectory(judge_server), row(**agent_run(3, question=f"? [[say: {answer} ]]")))
+        judged(
+            trajectory(judge_server),
+            row(**agent_run(3, question=f"? [[say: {answer} ]]")),
+        )
 
 
 # -- rows that can't be judged
@@ -228,7 +259,13 @@ BROKEN = {
         (agent_run(3), "intermediate_steps", None, "no-intermediate_steps"),
         *(
             (agent_run(3), "intermediate_steps", steps, "bad-intermediate_steps")
-            for steps in ("x", [], ["x"], STEPS[:1], [{"payload": {"event_type": "TOOL_END"}}])
+            for steps in (
+                "x",
+                [],
+                ["x"],
+                STEPS[:1],
+                [{"payload": {"event_type": "TOOL_END"}}],
+            )
         ),
     ],
 }
@@ -236,7 +273,9 @@ BROKEN = {
 
 @pytest.mark.parametrize("kind", BROKEN)
 def test_a_row_that_can_not_be_judged_costs_nothing(judge_server, kind):
-    scorer = trajectory(judge_server) if kind == "trajectory" else make(judge_server, kind)
+    scorer = (
+        trajectory(judge_server) if kind == "trajectory" else make(judge_server, kind)
+    )
     for item, key, value, error in BROKEN[kind]:
         with pytest.raises(RowError) as raised:
             judged(scorer, row(**{**item, key: value}))

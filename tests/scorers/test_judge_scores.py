@@ -20,7 +20,9 @@ def spec(name="s", pattern=None, method="match", **more):
     if pattern is not None:
         more["parser"] = {"type": "regex", "pattern": pattern, "method": method}
     model = {"url": "http://127.0.0.1:1/v1", "name": "m"}
-    return entry(type="llm-judge", model=model, scores=[{"name": name, **more}]).scores[0]
+    return entry(type="llm-judge", model=model, scores=[{"name": name, **more}]).scores[
+        0
+    ]
 
 
 PARSERS = {
@@ -93,7 +95,8 @@ def test_a_json_path_and_a_named_group():
 
 
 @given(
-    st.sampled_from(sorted(PARSERS)), st.text() | st.floats().map(lambda x: f'{{"quality": {x}}}')
+    st.sampled_from(sorted(PARSERS)),
+    st.text() | st.floats().map(lambda x: f'{{"quality": {x}}}'),
 )
 def test_any_text_is_a_score_within_its_bounds_or_refused(parser, text):
     score = PARSERS[parser]

@@ -11,7 +11,10 @@ from pytest_evalmetrics.ext import CallError, Row
 QUALITY = {"name": "quality", "description": "how good", "minimum": 1, "maximum": 5}
 TONE = {
     "name": "tone",
-    "rubric": [{"label": "kind", "value": 1, "description": "warm"}, {"label": "cold", "value": 0}],
+    "rubric": [
+        {"label": "kind", "value": 1, "description": "warm"},
+        {"label": "cold", "value": 0},
+    ],
 }
 SAY = "Rate {{ item.text }}. [[say: {{ item.say }}]]"
 MODEL = {"url": "http://h/v1", "name": "a"}
@@ -28,7 +31,10 @@ def reply(**answer):
 
 def test_messages_and_the_description_of_the_scores(judge_server):
     template = [
-        {"role": "system", "content": "{% for s in scores.values() %}{{ s.name }}, {% endfor %}"},
+        {
+            "role": "system",
+            "content": "{% for s in scores.values() %}{{ s.name }}, {% endfor %}",
+        },
         {"role": "user", "content": SAY},
     ]
     model = judge_server.entry(system_prompt="never sent")
@@ -40,11 +46,18 @@ def test_messages_and_the_description_of_the_scores(judge_server):
 
 
 def test_the_default_prompt_shows_the_row_and_the_rubric(judge_server):
-    scorer = make(model=judge_server.entry(), prompt_template=None, scores=[QUALITY, TONE])
+    scorer = make(
+        model=judge_server.entry(), prompt_template=None, scores=[QUALITY, TONE]
+    )
     item = {"say": '[[say: {"quality": 2, "tone": "cold"}]]'}
     judged(scorer, Row(0, "a", 0, 0, item, {"output_text": "the answer"}))
     asked = judge_server.bodies[0]["messages"][0]["content"]
-    for part in ("the answer", "- quality: how good", "  - kind: warm", '"kind" or "cold"'):
+    for part in (
+        "the answer",
+        "- quality: how good",
+        "  - kind: warm",
+        '"kind" or "cold"',
+    ):
         assert part in asked
     assert scorer.judges[0].versions == {"prompts": "2"}
 
@@ -68,13 +81,18 @@ AT_PATH = {"name": "quality", "parser": {"json_path": "$.quality"}}
     [
         ({"structured_output": False}, None),
         ({"structured_output": {"schema": {"type": "object"}}}, {"type": "object"}),
-        ({"scores": [QUALITY, TONE, {"name": "fit", "minimum": 1, "maximum": 5}]}, FORM),
+        (
+            {"scores": [QUALITY, TONE, {"name": "fit", "minimum": 1, "maximum": 5}]},
+            FORM,
+        ),
         ({"scores": [{"name": "fit"}, PATTERN]}, None),
         ({"scores": [AT_PATH]}, None),
     ],
 )
 def test_the_form_that_is_asked_for(judge_server, more, form):
-    judged(make(model=judge_server.entry(), **more), reply(quality=4, tone="kind", fit=2))
+    judged(
+        make(model=judge_server.entry(), **more), reply(quality=4, tone="kind", fit=2)
+    )
     asked = judge_server.bodies[0].get("response_format")
     assert (asked and asked["json_schema"]["schema"]) == form
 
@@ -103,7 +121,11 @@ def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
 
 @pytest.mark.parametrize(
     ("combine", "values", "expected"),
-    [("mean", [1, 2, 4.5], 2.5), ("majority", [1, 5, 2, 3, 5], 5), ("majority", [1, 5], None)],
+    [
+        ("mean", [1, 2, 4.5], 2.5),
+        ("majority", [1, 5, 2, 3, 5], 5),
+        ("majority", [1, 5], None),
+    ],
 )
 def test_what_several_scores_come_to(combine, values, expected):
     panel = make(judges=[MODEL] * 2, combine=combine).target
@@ -116,7 +138,11 @@ def test_what_several_scores_come_to(combine, values, expected):
 
 @pytest.mark.parametrize(
     "more",
-    [{}, {"model": MODEL, "judge_model": MODEL}, {"model": MODEL, "structured_output": {"f": 1}}],
+    [
+        {},
+        {"model": MODEL, "judge_model": MODEL},
+        {"model": MODEL, "structured_output": {"f": 1}},
+    ],
 )
 def test_what_a_judge_needs(more):
     with pytest.raises(ValueError, match=r"missing|say the same|structured_output"):

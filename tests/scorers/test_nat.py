@@ -8,7 +8,9 @@ from scorers.offline import entry, make, row
 from pytest_evalmetrics.errors import RowError
 
 URL = "http://127.0.0.1:1/evaluate"
-SCORER = make(entry(type="nemo-agent-toolkit-remote", url=URL, evaluator_name="My eval/2"))
+SCORER = make(
+    entry(type="nemo-agent-toolkit-remote", url=URL, evaluator_name="My eval/2")
+)
 ITEM = {"id": "a", "output_obj": "x"}
 CRASHED = "evaluator-crashed"
 
@@ -20,7 +22,10 @@ class Answers:
         self.answer = answer
 
     async def post(self, endpoint, body, *, check, **_):
-        assert (endpoint.url, body) == (URL, {"evaluator_name": "My eval/2", "item": ITEM})
+        assert (endpoint.url, body) == (
+            URL,
+            {"evaluator_name": "My eval/2", "item": ITEM},
+        )
         check(self.answer)
         return self.answer
 
@@ -56,10 +61,18 @@ def test_the_row_is_the_item_and_the_evaluator_names_the_score(answer, value):
         (result(0.0, {"error": "Evaluator error: no judge"}), CRASHED, "no judge"),
         (result(0, {"error": {"type": "KeyError"}}), CRASHED, "KeyError"),
         (result(0.0, "Evaluator error: 'x'"), CRASHED, "'x'"),
-        (result(0.0, "Error in evaluator from parsing judge LLM response."), CRASHED, ""),
+        (
+            result(0.0, "Error in evaluator from parsing judge LLM response."),
+            CRASHED,
+            "",
+        ),
         (result(0.0, "ValueError: no such key"), CRASHED, "no such key"),
         (result(0.0, "Traceback (most recent call last):\n"), CRASHED, "Traceback"),
-        ({"success": False, "result": None, "error": "time is up"}, "not-successful", "time is up"),
+        (
+            {"success": False, "result": None, "error": "time is up"},
+            "not-successful",
+            "time is up",
+        ),
         ({"success": False}, "not-successful", "no reason"),
         ({"success": True, "result": {"score": 0.5, "error": "cut"}}, CRASHED, "cut"),
         (result(0.0) | {"error": "time is up"}, "not-successful", "time is up"),

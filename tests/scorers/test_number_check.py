@@ -15,7 +15,9 @@ def spec(operation="=="):
 
 def check(left, right, operation="=="):
     return (
-        make(spec(operation)).score(recorded({"left": left, "right": right})).scores["number-check"]
+        make(spec(operation))
+        .score(recorded({"left": left, "right": right}))
+        .scores["number-check"]
     )
 
 
@@ -32,7 +34,11 @@ def check(left, right, operation="=="):
 )
 def test_operations(spellings, below, same, above):
     for operation in spellings:
-        assert [check(left, "2", operation) for left in ("1", "2.0", "3")] == [below, same, above]
+        assert [check(left, "2", operation) for left in ("1", "2.0", "3")] == [
+            below,
+            same,
+            above,
+        ]
 
 
 @pytest.mark.parametrize(
@@ -56,7 +62,8 @@ def test_the_last_number(text, number):
 
 # a long text takes no more than its length: its square would take hours
 @pytest.mark.parametrize(
-    "value", ["", "none", "1.2.3", ".", "-", "9" * 5000, "." * 1_000_000, None, True, [1]]
+    "value",
+    ["", "none", "1.2.3", ".", "-", "9" * 5000, "." * 1_000_000, None, True, [1]],
 )
 def test_what_has_no_number_is_a_failed_row(value):
     assert refusal(spec(), recorded({"left": value, "right": 1})).startswith(
@@ -70,4 +77,6 @@ def test_the_last_number_is_the_one_that_reading_forwards_finds_last(text):
     if numbers and numbers[-1].count(".") < 2:
         assert check(text, float(numbers[-1])) == 1
     else:
-        assert refusal(spec(), recorded({"left": text, "right": 1})).startswith("no-number")
+        assert refusal(spec(), recorded({"left": text, "right": 1})).startswith(
+            "no-number"
+        )

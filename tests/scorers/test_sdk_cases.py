@@ -27,9 +27,14 @@ def test_reference_and_candidate(cases, section, spec):
     assert len(cases[section]) == 5
     for case in cases[section]:
         if "error" in case:
-            assert refusal(spec, recorded(case)) == "no-text: the candidate is 5, expected text"
+            assert (
+                refusal(spec, recorded(case))
+                == "no-text: the candidate is 5, expected text"
+            )
         else:
-            assert scorer.score(recorded(case)).scores == pytest.approx(case["scores"], abs=1e-12)
+            assert scorer.score(recorded(case)).scores == pytest.approx(
+                case["scores"], abs=1e-12
+            )
 
 
 def test_string_check(cases):
@@ -42,7 +47,11 @@ def test_number_check(cases):
     for case in cases["number_check"]:
         more = {"epsilon": case["epsilon"]} if "epsilon" in case else {}
         spec = entry(type="number-check", operation=case["op"], **TEMPLATES, **more)
-        if case["scores"] == {"number-check": "NaN"}:  # a failed row here, with its reason
-            assert refusal(spec, recorded(case)).startswith("no-number: the left value is")
+        if case["scores"] == {
+            "number-check": "NaN"
+        }:  # a failed row here, with its reason
+            assert refusal(spec, recorded(case)).startswith(
+                "no-number: the left value is"
+            )
         else:
             assert make(spec).score(recorded(case)).scores == case["scores"], case

@@ -42,7 +42,9 @@ def test_spaces_and_articles_count_for_nothing(text):
     assert EXACT_MATCH(text, f" the  {text}\ta an ") == {"exact-match": 1}
 
 
-COLOURS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(" ".join)
+COLOURS = st.lists(st.sampled_from(["red", "green", "blue", "the"]), max_size=6).map(
+    " ".join
+)
 
 
 @pytest.mark.parametrize(
@@ -87,14 +89,19 @@ def test_it_is_sacrebleus(reference, candidate):
 
 @pytest.mark.parametrize(
     ("reference", "message"),
-    [([], "no-reference: the row has no reference"), ([1], "no-text: the reference is 1, expecte")],
+    [
+        ([], "no-reference: the row has no reference"),
+        ([1], "no-text: the reference is 1, expecte"),
+    ],
 )
 def test_bleu_without_a_reference(reference, message):
     item = recorded({"reference": reference, "response": "x"})
     assert refusal(entry(type="bleu"), item).startswith(message)
 
 
-ORACLE = rouge_scorer.RougeScorer(["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True)
+ORACLE = rouge_scorer.RougeScorer(
+    ["rouge1", "rouge2", "rouge3", "rougeL"], use_stemmer=True
+)
 ROUGE_WORDS = ["the", "cats", "cat", "sat", "sitting", "on", "mats"]
 ROUGE_TEXTS = st.lists(st.sampled_from(ROUGE_WORDS), max_size=8).map(" ".join)
 
@@ -134,7 +141,9 @@ def string_check(operation):
     ],
 )
 def test_string_operations(operation, left, right, expected):
-    result = make(string_check(operation)).score(recorded({"left": left, "right": right}))
+    result = make(string_check(operation)).score(
+        recorded({"left": left, "right": right})
+    )
     assert result.scores == {"string-check": expected}
 
 

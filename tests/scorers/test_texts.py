@@ -21,11 +21,22 @@ def value(item, **keys):
         "Paris",
         {"role": "assistant", "content": "Paris"},
         {"choices": [{"message": {"content": "Paris"}}]},
-        {"choices": [{"message": {"content": [{"type": "text", "text": "Pa"}, {"text": "ris"}]}}]},
+        {
+            "choices": [
+                {
+                    "message": {
+                        "content": [{"type": "text", "text": "Pa"}, {"text": "ris"}]
+                    }
+                }
+            ]
+        },
         {
             "output": [
                 {"type": "reasoning", "content": None},
-                {"type": "message", "content": [{"type": "output_text", "text": "Paris"}]},
+                {
+                    "type": "message",
+                    "content": [{"type": "output_text", "text": "Paris"}],
+                },
             ]
         },
     ],
@@ -39,18 +50,35 @@ def test_the_text_of_a_response(response):
 def test_templates_replace_the_default_fields():
     item = recorded({"want": {"text": "Paris"}, "got": ["x", "Paris"]})
     assert value(item, reference="{{ item.want.text }}", candidate="{{ got[1] }}") == 1
-    assert value(item, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
+    assert (
+        value(item, reference="{{ item.want.text }}", candidate="in {{ got[0] }}") == 0
+    )
     assert value(item, reference="Paris", candidate="{{ sample.got[1] }}") == 1
 
 
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({"response": "x"}, "template: '{{ item.reference }}': 'dict object' has no attribute"),
-        ({"reference": "x"}, "no-response: the row has no response, and nothing was generated"),
-        ({"reference": 5, "response": "5"}, "no-text: the reference is 5, expected text"),
-        ({"reference": "5", "output_text": 5}, "no-text: the candidate is 5, expected text"),
-        ({"reference": "5", "response": 5}, "bad-response: the response is 5, expected choices"),
+        (
+            {"response": "x"},
+            "template: '{{ item.reference }}': 'dict object' has no attribute",
+        ),
+        (
+            {"reference": "x"},
+            "no-response: the row has no response, and nothing was generated",
+        ),
+        (
+            {"reference": 5, "response": "5"},
+            "no-text: the reference is 5, expected text",
+        ),
+        (
+            {"reference": "5", "output_text": 5},
+            "no-text: the candidate is 5, expected text",
+        ),
+        (
+            {"reference": "5", "response": 5},
+            "bad-response: the response is 5, expected choices",
+        ),
         (
             {"reference": "5", "response": {"role": "assistant", "content": None}},
             "bad-response: the content of a message is null, expected text",
@@ -70,12 +98,16 @@ def test_failed_rows(item, message):
         (entry(type="rouge"), "rouge_score", "text"),
     ],
 )
-def test_a_package_that_is_missing_is_named_with_the_command(spec, module, extra, monkeypatch):
+def test_a_package_that_is_missing_is_named_with_the_command(
+    spec, module, extra, monkeypatch
+):
     for name in list(sys.modules):
         if name.split(".")[0] == module or name == "pytest_evalmetrics.expressions":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, module, None)
-    with pytest.raises(EvalMetricsError, match=f"the scorer {spec.type} needs {module}") as raised:
+    with pytest.raises(
+        EvalMetricsError, match=f"the scorer {spec.type} needs {module}"
+    ) as raised:
         make(spec)
     assert raised.value.hint == f"pip install 'pytest-evalmetrics[{extra}]'"
 
@@ -83,7 +115,9 @@ def test_a_package_that_is_missing_is_named_with_the_command(spec, module, extra
 def test_knowing_the_scorers_imports_nothing_of_an_extra():
     code = "import sys; from pytest_evalmetrics.registry import scorers; "
     code += "scorers.names(); print(sorted(sys.modules))"
-    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=True
+    )
     assert "'pytest_evalmetrics.scorers.text_scorers'" in run.stdout
     for name in ("jinja2", "jsonpath", "sacrebleu", "rouge_score", "nltk", "aiohttp"):
         assert f"'{name}'" not in run.stdout

@@ -44,7 +44,12 @@ def score(item, spec=STRICT):
         ([ai(A), {"type": "tool", "content": "x"}, ai(B)], [A, B], 1, 1),
         ([ai({"name": "look", "args": A["args"]})], [A], 0, 0),
         # one of two arguments of one of two calls
-        ([ai({"name": "search", "args": {"city": "Rome", "days": 2}}, B)], [A, B], 0.75, 0.75),
+        (
+            [ai({"name": "search", "args": {"city": "Rome", "days": 2}}, B)],
+            [A, B],
+            0.75,
+            0.75,
+        ),
         ([ai({"name": "search", "args": {"city": "Rome", "days": 2}})], [A], 0.5, 0.5),
         ([ai({"name": "search", "args": {"days": 2}})], [A], 0.5, 0.5),
         ([ai({"name": "search", "args": {**A["args"], "more": 1}})], [A], 1, 1),
@@ -69,8 +74,17 @@ def test_by_hand(messages, reference, strict, flexible):
         {"name": "book", "arguments": {"id": 7}},
         {"type": "tool_call", "id": "1", "name": "book", "args": {"id": 7}},
         {"function": {"name": "book", "arguments": {"id": 7}}},
-        {"id": "1", "type": "function", "function": {"name": "book", "arguments": '{"id": 7}'}},
-        {"type": "function_call", "name": "book", "arguments": '{"id":7}', "call_id": "c"},
+        {
+            "id": "1",
+            "type": "function",
+            "function": {"name": "book", "arguments": '{"id": 7}'},
+        },
+        {
+            "type": "function_call",
+            "name": "book",
+            "arguments": '{"id":7}',
+            "call_id": "c",
+        },
     ],
 )
 def test_every_form_of_a_call(form):
@@ -107,13 +121,20 @@ def test_arguments_that_are_none_are_the_models_fault(arguments, message):
     assert message in result.reason
     assert len(result.reason) < 400
     reason = refusal(STRICT, recorded(talk(ai(B), reference=[broken])))
-    assert reason.startswith("bad-reference: reference_tool_calls[0]: the arguments of 'book'")
+    assert reason.startswith(
+        "bad-reference: reference_tool_calls[0]: the arguments of 'book'"
+    )
 
 
 def test_a_response_of_the_responses_api_and_a_lone_message():
     output = [
         {"type": "reasoning", "summary": []},
-        {"type": "function_call", "name": "book", "arguments": '{"id": 7}', "call_id": "c"},
+        {
+            "type": "function_call",
+            "name": "book",
+            "arguments": '{"id": 7}',
+            "call_id": "c",
+        },
     ]
     item = {"user_input": "Book it", "reference_tool_calls": [B]}
     assert score({**item, "response": {"output": output}}) == 1
@@ -124,21 +145,54 @@ def test_a_response_of_the_responses_api_and_a_lone_message():
     ("item", "message"),
     [
         ({"user_input": [ai(A)]}, "no-reference: the row has no reference_tool_calls"),
-        ({"reference_tool_calls": []}, "no-response: the row has no user_input, and no response"),
-        (talk(reference=[]), "no-response: the row has no message of the agent in user_input"),
-        (talk({"type": "AI", "tool_calls": [A]}, reference=[A]), "bad-user_input: user_input[1]"),
-        (talk("hello", reference=[A]), 'bad-user_input: user_input[1] is "hello", expected a '),
+        (
+            {"reference_tool_calls": []},
+            "no-response: the row has no user_input, and no response",
+        ),
+        (
+            talk(reference=[]),
+            "no-response: the row has no message of the agent in user_input",
+        ),
+        (
+            talk({"type": "AI", "tool_calls": [A]}, reference=[A]),
+            "bad-user_input: user_input[1]",
+        ),
+        (
+            talk("hello", reference=[A]),
+            'bad-user_input: user_input[1] is "hello", expected a ',
+        ),
         (
             talk({"role": "assistant", "tool_calls": A}, reference=[A]),
             "bad-call: user_input[1].tool_calls is {",
         ),
-        (talk(ai({"function": {"arguments": "{}"}}), reference=[A]), "bad-call: the agent's tool "),
-        (talk(ai("book"), reference=[A]), 'bad-call: user_input[1].tool_calls[0] is "book"'),
-        (talk(ai(A), reference=None), "bad-reference: reference_tool_calls is null, expected a "),
-        (talk(ai(A), reference=[{"name": "a"}]), 'bad-reference: reference_tool_calls[0] is {"na'),
-        (talk(ai(A), reference=[{"args": {}}]), "bad-reference: reference_tool_calls[0] is {"),
-        (talk(ai(A), reference="a(1)"), "bad-reference: reference_tool_calls is text that is no"),
-        ({"user_input": 7, "reference_tool_calls": []}, "bad-user_input: user_input is 7, expec"),
+        (
+            talk(ai({"function": {"arguments": "{}"}}), reference=[A]),
+            "bad-call: the agent's tool ",
+        ),
+        (
+            talk(ai("book"), reference=[A]),
+            'bad-call: user_input[1].tool_calls[0] is "book"',
+        ),
+        (
+            talk(ai(A), reference=None),
+            "bad-reference: reference_tool_calls is null, expected a ",
+        ),
+        (
+            talk(ai(A), reference=[{"name": "a"}]),
+            'bad-reference: reference_tool_calls[0] is {"na',
+        ),
+        (
+            talk(ai(A), reference=[{"args": {}}]),
+            "bad-reference: reference_tool_calls[0] is {",
+        ),
+        (
+            talk(ai(A), reference="a(1)"),
+            "bad-reference: reference_tool_calls is text that is no",
+        ),
+        (
+            {"user_input": 7, "reference_tool_calls": []},
+            "bad-user_input: user_input is 7, expec",
+        ),
         (
             {"user_input": "x", "reference_tool_calls": [], "response": {"text": "x"}},
             'bad-response: the response is {"text": "x"}, expected choices[0]',
@@ -166,7 +220,10 @@ def by_definition(calls, wanted, *, strict):
     """Write the formula down again, as RAGAS describes it."""
 
     def key(call):
-        return [call["name"], *(t for k in sorted(call["args"]) for t in (k, str(call["args"][k])))]
+        return [
+            call["name"],
+            *(t for k in sorted(call["args"]) for t in (k, str(call["args"][k]))),
+        ]
 
     if not calls or not wanted:
         return float(not calls and not wanted)
@@ -180,12 +237,16 @@ def by_definition(calls, wanted, *, strict):
         if not expected:
             total += not args
         else:
-            hits = [k for k in expected if k in args and str(args[k]) == str(expected[k])]
+            hits = [
+                k for k in expected if k in args and str(args[k]) == str(expected[k])
+            ]
             total += len(hits) / len(expected)
     return total / len(wanted)
 
 
-REORDERED = CALLS.flatmap(lambda calls: st.tuples(st.just(calls), st.permutations(calls)))
+REORDERED = CALLS.flatmap(
+    lambda calls: st.tuples(st.just(calls), st.permutations(calls))
+)
 
 
 @given(st.tuples(CALLS, CALLS) | REORDERED, st.booleans())
@@ -193,4 +254,6 @@ def test_it_is_the_formula(lists, strict):
     calls, wanted = lists
     spec = STRICT if strict else FLEXIBLE
     expected = by_definition(calls, wanted, strict=strict)
-    assert score(talk(ai(*calls), reference=wanted), spec) == pytest.approx(expected, abs=1e-12)
+    assert score(talk(ai(*calls), reference=wanted), spec) == pytest.approx(
+        expected, abs=1e-12
+    )

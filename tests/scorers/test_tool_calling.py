@@ -40,7 +40,9 @@ def test_the_cases_that_the_sdk_answered(acceptance):
     for case in cases:
         item = recorded({"tool_calls": case["reference"], "response": case["response"]})
         if "error" in case:
-            assert refusal(SPEC, item).startswith(("bad-reference: ", "bad-response: ", "bad-cal"))
+            assert refusal(SPEC, item).startswith(
+                ("bad-reference: ", "bad-response: ", "bad-cal")
+            )
             continue
         ours = make(SPEC).score(item).scores
         if ours != case["scores"]:
@@ -56,7 +58,11 @@ def test_the_cases_that_the_sdk_answered(acceptance):
         ([call("a", {"x": 1})], [call("a", '{"x": 1}')], (1, 1)),
         ([call("a", '{"x": 1}')] * 2, [call("a", {"x": 1})], (0, 0)),
         ([call("a", "{}")] * 2, [call("a", {})] * 2, (1, 1)),
-        ([call("a", '{"x": 1}')] * 2, [call("a", {"x": 1}), call("a", {"x": 2})], (1, 0)),
+        (
+            [call("a", '{"x": 1}')] * 2,
+            [call("a", {"x": 1}), call("a", {"x": 2})],
+            (1, 0),
+        ),
         (
             [call("a", {"x": 2}), call("b", {}), call("a", {"x": 1})],
             [call("a", {"x": 1}), call("a", {"x": 2}), call("b", {})],
@@ -67,7 +73,11 @@ def test_the_cases_that_the_sdk_answered(acceptance):
         ([call("A", {})], [call("a", {})], (0, 0)),
         ([call("a", {"x": "P"})], [call("a", {"x": "p"})], (1, 0)),
         ([call("a", {"x": 1, "y": 2})], [call("a", {"x": 1})], (1, 0)),
-        ([call("a", '{"y": {"q": 1, "p": 2}}')], [call("a", {"y": {"p": 2, "q": 1}})], (1, 1)),
+        (
+            [call("a", '{"y": {"q": 1, "p": 2}}')],
+            [call("a", {"y": {"p": 2, "q": 1}})],
+            (1, 1),
+        ),
         ([call("a", None)], [call("a", {})], (1, 1)),
         ([{"function": {"arguments": "{}"}}], [], (1, 1)),
         ([], [], (1, 1)),
@@ -82,19 +92,34 @@ def test_by_hand(calls, wanted, expected):
 @pytest.mark.parametrize(
     ("item", "message"),
     [
-        ({"response": answer()}, "template: '{{tool_calls}}': 'tool_calls' is undefined"),
-        ({"tool_calls": []}, "no-response: the row has no response"),
-        ({"tool_calls": [], "response": {}}, "bad-response: the response is {}, expected choi"),
-        ({"tool_calls": [], "response": {"choices": [{}]}}, "bad-response: response.choices is"),
         (
-            {"tool_calls": [], "response": {"choices": [{"message": {"tool_calls": "a"}}]}},
+            {"response": answer()},
+            "template: '{{tool_calls}}': 'tool_calls' is undefined",
+        ),
+        ({"tool_calls": []}, "no-response: the row has no response"),
+        (
+            {"tool_calls": [], "response": {}},
+            "bad-response: the response is {}, expected choi",
+        ),
+        (
+            {"tool_calls": [], "response": {"choices": [{}]}},
+            "bad-response: response.choices is",
+        ),
+        (
+            {
+                "tool_calls": [],
+                "response": {"choices": [{"message": {"tool_calls": "a"}}]},
+            },
             'bad-call: response.tool_calls is "a", expected a list',
         ),
         (
             {"tool_calls": [], "response": {"output": "text"}},
             'bad-response: response.output is "text"',
         ),
-        ({"tool_calls": 3, "response": answer()}, "bad-reference: the reference is 3, expected a "),
+        (
+            {"tool_calls": 3, "response": answer()},
+            "bad-reference: the reference is 3, expected a ",
+        ),
     ],
 )
 def test_failed_rows(item, message):
@@ -105,13 +130,17 @@ CALLS = st.lists(
     st.builds(
         call,
         st.sampled_from(["a", "a.b", "a_b"]),
-        st.dictionaries(st.sampled_from("pq"), st.sampled_from([0, 1, True, 1.0, "1"]), max_size=2),
+        st.dictionaries(
+            st.sampled_from("pq"), st.sampled_from([0, 1, True, 1.0, "1"]), max_size=2
+        ),
     ),
     max_size=5,
 )
 
 
-REORDERED = CALLS.flatmap(lambda calls: st.tuples(st.just(calls), st.permutations(calls)))
+REORDERED = CALLS.flatmap(
+    lambda calls: st.tuples(st.just(calls), st.permutations(calls))
+)
 
 
 @given(st.tuples(CALLS, CALLS) | REORDERED)
@@ -119,7 +148,10 @@ def test_it_compares_multisets(lists):
     functions = [[each["function"] for each in calls] for calls in lists]
     names = [Counter(f["name"].replace(".", "_") for f in calls) for calls in functions]
     whole = [
-        Counter((f["name"].replace(".", "_"), *sorted(f["arguments"].items())) for f in calls)
+        Counter(
+            (f["name"].replace(".", "_"), *sorted(f["arguments"].items()))
+            for f in calls
+        )
         for calls in functions
     ]
     as_text = [call(f["name"], json.dumps(f["arguments"])) for f in functions[0]]

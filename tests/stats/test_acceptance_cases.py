@@ -14,9 +14,14 @@ from pytest_evalmetrics.stats.distributions import binom_sf
 CASES = Path(__file__).parents[2] / "../shared/acceptance/stats/cases.json"
 
 # the acceptance names on the left; their arguments go by keyword, as the file spells them
-AS_THEY_ARE = "beta_interval design_effect holm mcnemar_exact mde required_n se_bernoulli"
+AS_THEY_ARE = (
+    "beta_interval design_effect holm mcnemar_exact mde required_n se_bernoulli"
+)
 FUNCTIONS = {
-    **{name: getattr(textbook, name) for name in f"{AS_THEY_ARE} se_paired_from_corr".split()},
+    **{
+        name: getattr(textbook, name)
+        for name in f"{AS_THEY_ARE} se_paired_from_corr".split()
+    },
     **{name: getattr(ours, name) for name in ("quantile7", "t_ppf", "wilson")},
     "bh": textbook.benjamini_hochberg,
     "binom_p": lambda k, n, p, alternative: {"greater": binom_sf(k, n, p)}[alternative],
@@ -24,7 +29,9 @@ FUNCTIONS = {
     "ci_z": lambda d, **rest: textbook.z_interval(estimate=d, **rest),
     "clopper": textbook.clopper_pearson,
     "clustered_se": lambda x, cl, finite: finite and textbook.clustered_se(x, cl),
-    "mcnemar_chi2": lambda **rest: _fields(textbook.mcnemar_chi2(**rest), "statistic", "p"),
+    "mcnemar_chi2": lambda **rest: _fields(
+        textbook.mcnemar_chi2(**rest), "statistic", "p"
+    ),
     "mcnemar_power": lambda N, **rest: textbook.mcnemar_power(n=N, **rest),  # noqa: N803 - the file's
     "mean_pass_hat_k": lambda n, cs, k: np.mean(ours.pass_m_of_n(n, cs, k, k)),
     "paired_t_ci": lambda **rest: _fields(ours.paired_t(**rest), "low", "high"),
@@ -47,7 +54,9 @@ def _cases():
     return json.loads(CASES.read_text(encoding="utf-8")) if CASES.is_file() else []
 
 
-pytestmark = pytest.mark.skipif(not CASES.is_file(), reason="the shared cases are not here")
+pytestmark = pytest.mark.skipif(
+    not CASES.is_file(), reason="the shared cases are not here"
+)
 
 
 @pytest.mark.parametrize("case", _cases(), ids=lambda case: case["id"])
@@ -57,9 +66,14 @@ def test_a_published_number_is_reproduced(case):
         assert math.isnan(number)
         return
     tolerance = case["tolerance"]
-    within = tolerance.get("abs", 0) + tolerance.get("rel", 0) * np.abs(case["expected"])
+    within = tolerance.get("abs", 0) + tolerance.get("rel", 0) * np.abs(
+        case["expected"]
+    )
     assert number.shape == np.shape(case["expected"])
-    assert (np.abs(number - case["expected"]) <= within).all(), (number, case["expected"])
+    assert (np.abs(number - case["expected"]) <= within).all(), (
+        number,
+        case["expected"],
+    )
 
 
 def test_every_function_is_covered_by_a_case():

@@ -49,11 +49,15 @@ def test_alpha_is_that_of_krippendorff(units, level):
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        expected = krippendorff.alpha(reliability_data=ratings, level_of_measurement=level)
+        expected = krippendorff.alpha(
+            reliability_data=ratings, level_of_measurement=level
+        )
     assert agreement == pytest.approx(expected, abs=1e-9)
 
 
-_PAIRS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30)
+_PAIRS = st.lists(
+    st.tuples(st.integers(0, 3), st.integers(0, 3)), min_size=1, max_size=30
+)
 
 
 @settings(max_examples=40)

@@ -23,7 +23,9 @@ values = st.lists(st.floats(-1e6, 1e6), min_size=2, max_size=30)
 def test_the_standard_error_and_interval_of_a_mean():
     assert means.mean_se(X).se == pytest.approx(oracle.sem(X), rel=1e-12)
     low, high = oracle.t.interval(0.9, 59, np.mean(X), oracle.sem(X))
-    assert means.t_interval(means.mean_se(X), 0.9) == pytest.approx((low, high), rel=1e-11)
+    assert means.t_interval(means.mean_se(X), 0.9) == pytest.approx(
+        (low, high), rel=1e-11
+    )
 
 
 def test_clustered_against_cluster_robust_regression():
@@ -32,7 +34,9 @@ def test_clustered_against_cluster_robust_regression():
         assert textbook.clustered_se(X, groups) == pytest.approx(fit.bse[0], rel=1e-12)
     # rollouts copied within a cluster add nothing, and clusters of one task are no clusters
     for x, times in ((X, 1), (X, 4), (X[:2], 1)):
-        clustered = textbook.clustered_se(np.repeat(x, times), np.repeat(np.arange(len(x)), times))
+        clustered = textbook.clustered_se(
+            np.repeat(x, times), np.repeat(np.arange(len(x)), times)
+        )
         assert clustered == pytest.approx(means.mean_se(x).se, rel=1e-9)
 
 
@@ -52,7 +56,9 @@ def cr2(x, codes, icc):
     return np.linalg.norm(g @ x), roots.sum() ** 2 / (roots**2).sum()
 
 
-@pytest.mark.parametrize("sizes", [[5, 3, 8], [100, 10, 10, 10, 10], [4] * 10, [231, 75, 44, 3]])
+@pytest.mark.parametrize(
+    "sizes", [[5, 3, 8], [100, 10, 10, 10, 10], [4] * 10, [231, 75, 44, 3]]
+)
 def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     rng = np.random.default_rng(3)
     codes = np.repeat(np.arange(len(sizes)), sizes)
@@ -61,7 +67,9 @@ def test_clusters_of_unequal_size_leave_fewer_degrees_of_freedom(sizes):
     sums = np.bincount(codes, weights=rest)
     icc = (sums @ sums - rest @ rest) / sum(m * (m - 1) for m in sizes) / x.var(ddof=1)
     result = means.mean_se(x, codes)
-    assert (result.se, result.df) == pytest.approx(cr2(x, codes, min(max(icc, 0), 1)), rel=1e-9)
+    assert (result.se, result.df) == pytest.approx(
+        cr2(x, codes, min(max(icc, 0), 1)), rel=1e-9
+    )
     assert result.df <= len(sizes) - 1 + 1e-9
     half = oracle.t.ppf(0.975, result.df) * result.se
     low, high = means.t_interval(result, 0.95)
@@ -87,9 +95,17 @@ def test_undefined_estimates_are_nan():
     one, alike = means.mean_se([0.5]), means.mean_se([1.0] * 40)
     one_cluster = means.mean_se([1, 0, 1], ["a", "a", "a"])
     assert math.isnan(means.mean_se([]).mean)
-    assert np.isnan([means.mean_se([0.5]).se, one_cluster.se, means.ratio_mean([1], [2]).se]).all()
-    assert np.isnan([means.t_interval(result, 0.95) for result in (one, alike, one_cluster)]).all()
-    for result in (paired_t([]), paired_t([0.5]), paired_t([0.5, 0.2], clusters=["a", "a"])):
+    assert np.isnan(
+        [means.mean_se([0.5]).se, one_cluster.se, means.ratio_mean([1], [2]).se]
+    ).all()
+    assert np.isnan(
+        [means.t_interval(result, 0.95) for result in (one, alike, one_cluster)]
+    ).all()
+    for result in (
+        paired_t([]),
+        paired_t([0.5]),
+        paired_t([0.5, 0.2], clusters=["a", "a"]),
+    ):
         assert np.isnan([result.p, result.low]).all()
 
 
@@ -98,7 +114,9 @@ def test_rounding_is_no_spread():
     x = [0.9 - 0.6, 0.8 - 0.5, 0.7 - 0.4, 0.3]
     assert len(set(x)) > 1
     assert means.mean_se(x).se == 0
-    assert textbook.clustered_se([0.5, -0.1, -0.1, 0.5, 0.3, 0.1], [0, 0, 1, 1, 2, 2]) == 0
+    assert (
+        textbook.clustered_se([0.5, -0.1, -0.1, 0.5, 0.3, 0.1], [0, 0, 1, 1, 2, 2]) == 0
+    )
     assert means.ratio_mean([0.1 * 3, 0.3, 0.6], [1, 1, 2]).se == 0
     before = [np.mean([0.1, 0.2, 0.3]), 0.5, 1e9]
     after = [np.mean([0.3, 0.2, 0.1]), 0.25, 1e9 + 1]
@@ -126,10 +144,14 @@ def test_the_paired_t_test(side):
 @pytest.mark.parametrize("side", SIDES)
 def test_the_clustered_test(side):
     groups = np.arange(50) // 5
-    fit = OLS(A - B, np.ones(50)).fit(cov_type="cluster", cov_kwds={"groups": groups}, use_t=True)
+    fit = OLS(A - B, np.ones(50)).fit(
+        cov_type="cluster", cov_kwds={"groups": groups}, use_t=True
+    )
     result = paired_t(A - B, clusters=groups, alternative=side)
     assert result.statistic == pytest.approx(fit.tvalues[0], rel=1e-12)
-    assert (result.low, result.high) == pytest.approx(tuple(fit.conf_int()[0]), rel=1e-9)
+    assert (result.low, result.high) == pytest.approx(
+        tuple(fit.conf_int()[0]), rel=1e-9
+    )
     if side == "two-sided":
         assert result.p == pytest.approx(fit.pvalues[0], rel=1e-9)
     else:
@@ -154,13 +176,20 @@ def test_a_drop_of_every_task_alike_is_seen_in_many_tasks():
     for side, p, other in (("greater", 0.25, 1), ("two-sided", 0.5, 0.5)):
         assert paired_t([0.3, 0.3], alternative=side).p == p
         assert paired_t([-0.3, -0.3], alternative=side).p == other
-        assert paired_t([0.0] * 30, alternative=side).p == 1  # no difference is no evidence
-    assert paired_t([0.5, -0.1, -0.1, 0.5], clusters=[0, 0, 1, 1], alternative="greater").p == 0.25
+        assert (
+            paired_t([0.0] * 30, alternative=side).p == 1
+        )  # no difference is no evidence
+    assert (
+        paired_t([0.5, -0.1, -0.1, 0.5], clusters=[0, 0, 1, 1], alternative="greater").p
+        == 0.25
+    )
 
 
 @pytest.mark.parametrize("alpha", [0.01, 0.05])
 @pytest.mark.parametrize("df", [9, 49, 199, 4_999])
 def test_the_detectable_difference_is_detected(df, alpha):
     critical = oracle.t.isf(alpha, df)
-    assert oracle.nct.sf(critical, df, mde_factor(df, alpha)) == pytest.approx(0.8, abs=0.02)
+    assert oracle.nct.sf(critical, df, mde_factor(df, alpha)) == pytest.approx(
+        0.8, abs=0.02
+    )
     assert math.isnan(mde_factor(0, alpha))

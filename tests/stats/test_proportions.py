@@ -13,8 +13,19 @@ from stats.textbook import clopper_pearson
 
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n, wilson, zero_flip_bound
 
-SHARES = [(0, 1), (0, 12), (3, 10), (10, 10), (20, 100), (199, 200), (7, 100_000), (500_000, 10**6)]
-shares = st.integers(1, 5_000).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n)))
+SHARES = [
+    (0, 1),
+    (0, 12),
+    (3, 10),
+    (10, 10),
+    (20, 100),
+    (199, 200),
+    (7, 100_000),
+    (500_000, 10**6),
+]
+shares = st.integers(1, 5_000).flatmap(
+    lambda n: st.tuples(st.integers(0, n), st.just(n))
+)
 
 
 @pytest.mark.parametrize("share", SHARES)
@@ -22,7 +33,9 @@ def test_intervals_against_scipy(share):
     both = ((wilson, "wilson"), (clopper_pearson, "exact"))
     for level, (ours, method) in itertools.product([0.8, 0.95, 0.99], both):
         theirs = oracle.binomtest(*share).proportion_ci(level, method)
-        assert ours(*share, level) == pytest.approx((theirs.low, theirs.high), rel=1e-9, abs=1e-12)
+        assert ours(*share, level) == pytest.approx(
+            (theirs.low, theirs.high), rel=1e-9, abs=1e-12
+        )
 
 
 @settings(max_examples=40)
@@ -67,7 +80,9 @@ def exact_pass_at(n, c, k):
 @pytest.mark.parametrize("k", [1, 2, 25, 1_000])
 def test_large_n(n, k):
     for c in (0, 1, 37, 990, 1_000, 1_024):
-        assert pass_at_k(n, c, k) == pytest.approx(float(exact_pass_at(n, c, k)), rel=1e-11)
+        assert pass_at_k(n, c, k) == pytest.approx(
+            float(exact_pass_at(n, c, k)), rel=1e-11
+        )
         all_pass = float(1 - exact_pass_at(n, n - c, k))
         assert pass_hat_k(n, c, k) == pytest.approx(all_pass, rel=1e-9, abs=1e-300)
 
@@ -79,7 +94,9 @@ def test_correctly_rounded_and_more_attempts_and_more_passes_help(count):
     here, all_pass = pass_at_k(n, c, k), pass_hat_k(n, c, k)
     assert here == float(exact_pass_at(n, c, k))
     assert all_pass == float(1 - exact_pass_at(n, n - c, k))
-    assert max_at_k(np.array([[1.0] * c + [0.0] * (n - c)]), k) == pytest.approx([here], rel=1e-12)
+    assert max_at_k(np.array([[1.0] * c + [0.0] * (n - c)]), k) == pytest.approx(
+        [here], rel=1e-12
+    )
     assert 0 <= all_pass <= c / n <= here <= 1
     if k < n:
         assert pass_at_k(n, c, k + 1) >= here

@@ -49,7 +49,9 @@ def test_passes_against_every_deal(tasks):
     if len({v for side in (before, after) for task in side for v in task}) == 1:
         assert (result.p, result.mid_p) == (1, 1)
         return
-    assert (result.p, result.mid_p) == pytest.approx(every_deal(before, after), abs=1e-9)
+    assert (result.p, result.mid_p) == pytest.approx(
+        every_deal(before, after), abs=1e-9
+    )
 
 
 @settings(max_examples=25)
@@ -67,7 +69,9 @@ def test_any_rewards_against_every_deal(seed):
 
 @pytest.mark.parametrize(("k_before", "k_after"), [(8, 1), (1, 8), (16, 5), (4, 4)])
 @pytest.mark.parametrize("chance", [0.02, 0.5, 0.98])
-def test_many_tasks_by_their_cumulants_are_close_to_the_convolution(k_before, k_after, chance):
+def test_many_tasks_by_their_cumulants_are_close_to_the_convolution(
+    k_before, k_after, chance
+):
     rng = np.random.default_rng(1)
     sides = [(rng.random((300, k)) < chance).astype(float) for k in (k_before, k_after)]
     exact = relabel_test(*(packed(side) for side in sides))
@@ -82,7 +86,9 @@ def test_many_tasks_against_scipys_permutations():
     sides = rng.exponential(size=(30, 6)), rng.exponential(size=(30, 3)) * 0.7
     result = relabel_test(*(packed(side) for side in sides))
     pooled = np.concatenate(sides, axis=1)
-    draws = np.array([np.argsort(rng.random(pooled.shape), axis=1) for _ in range(4_000)])
+    draws = np.array(
+        [np.argsort(rng.random(pooled.shape), axis=1) for _ in range(4_000)]
+    )
     dealt = np.take_along_axis(pooled[None], draws, axis=2)
     totals = (dealt[:, :, :6].mean(axis=2) - dealt[:, :, 6:].mean(axis=2)).sum(axis=1)
     seen = (sides[0].mean(axis=1) - sides[1].mean(axis=1)).sum()
@@ -120,5 +126,7 @@ def test_a_value_that_is_no_number_is_refused():
 def test_tasks_of_two_values_by_how_many_are_the_second():
     sizes, ups = np.array([[4, 4], [2, 2]]), np.array([[0, 4], [1, 2]])
     assert two_valued(sizes, ups, (0.0, 1.0)).tolist() == [[0, 1], [0.5, 1]]
-    worst = two_valued(sizes, ups, (0.2, 0.8), lambda v, o: np.minimum.reduceat(v, o[:-1]))
+    worst = two_valued(
+        sizes, ups, (0.2, 0.8), lambda v, o: np.minimum.reduceat(v, o[:-1])
+    )
     assert worst.tolist() == [[0.2, 0.8], [0.2, 0.8]]

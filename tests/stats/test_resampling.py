@@ -64,7 +64,9 @@ def test_weights_serve_where_index_vectors_are_too_long(clustered):
 
     draws = reducer_draws(weighted, 3_000, groups, 1_500, rng(), weighted=weighted)
     unit_means = x.reshape(-1, 3).mean(axis=1) if clustered else x
-    assert draws.std() == pytest.approx(unit_means.std() / np.sqrt(unit_means.size), rel=0.06)
+    assert draws.std() == pytest.approx(
+        unit_means.std() / np.sqrt(unit_means.size), rel=0.06
+    )
 
 
 def test_a_quantile_is_linear_between_order_statistics():

@@ -20,7 +20,9 @@ def enumerated(values, side):
     """Return p and mid-p over all signs, in whole numbers."""
     size = {"two-sided": abs, "greater": lambda t: t}[side]
     signs = itertools.product((1, -1), repeat=len(values))
-    sums = [size(sum(s * v for s, v in zip(sign, values, strict=True))) for sign in signs]
+    sums = [
+        size(sum(s * v for s, v in zip(sign, values, strict=True))) for sign in signs
+    ]
     seen = size(sum(values))
     beyond, at = sum(t > seen for t in sums), sum(t == seen for t in sums)
     return (beyond + at) / len(sums), (beyond + at / 2) / len(sums)

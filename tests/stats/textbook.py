@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from pytest_evalmetrics.stats.basics import Bounds, StatResult, nonzero, vector
-from pytest_evalmetrics.stats.distributions import beta_parts, binom_sf, bisected, normal_ppf
+from pytest_evalmetrics.stats.distributions import (
+    beta_parts,
+    binom_sf,
+    bisected,
+    normal_ppf,
+)
 from pytest_evalmetrics.stats.means import ratio_mean, signflip_exact
 
 if TYPE_CHECKING:
@@ -18,7 +23,9 @@ if TYPE_CHECKING:
 
 
 def _beta_quantile(p: float, a: float, b: float) -> float:
-    return bisected(lambda x: -beta_parts(x, 1 - x, a, b)[0], -p, 0.0, 1.0, halvings=200)
+    return bisected(
+        lambda x: -beta_parts(x, 1 - x, a, b)[0], -p, 0.0, 1.0, halvings=200
+    )
 
 
 def beta_interval(k: float, n: float, level: float = 0.95) -> Bounds:
@@ -59,7 +66,9 @@ def mcnemar_power(n: int, gain: float, loss: float, *, alpha: float = 0.05) -> f
     """
     power, flips = 0.0, gain + loss
     for m in range(1, n + 1) if flips else ():
-        needed = next((k for k in range(m + 1) if binom_sf(k, m, 0.5) <= alpha / 2), m + 1)
+        needed = next(
+            (k for k in range(m + 1) if binom_sf(k, m, 0.5) <= alpha / 2), m + 1
+        )
         chance = math.comb(n, m) * flips**m * (1 - flips) ** (n - m)
         significant = (binom_sf(needed, m, share / flips) for share in (gain, loss))
         power += chance * sum(significant)
@@ -115,7 +124,9 @@ def bootstrap_ci(
     return (low, high) if method == "percentile" else (twice - high, twice - low)
 
 
-def wilcoxon_exact(d: ArrayLike, *, alternative: Alternative = "two-sided") -> StatResult:
+def wilcoxon_exact(
+    d: ArrayLike, *, alternative: Alternative = "two-sided"
+) -> StatResult:
     """Wilcoxon's signed-rank test of up to 32 paired differences (1945), exact with ties too."""
     moved = nonzero(vector(d, "d"))
     _, place, counts = np.unique(np.abs(moved), return_inverse=True, return_counts=True)

@@ -33,7 +33,8 @@ def main(url, path, rows, parallelism, mode="normal"):
         failed = [isinstance(one, CallError) for one in results]
         know = {
             "outcomes": [
-                str(one) if bad else one.body for one, bad in zip(results, failed, strict=True)
+                str(one) if bad else one.body
+                for one, bad in zip(results, failed, strict=True)
             ],
             "hits": client.usage.from_journal,
             "warnings": client.transport.warnings,

@@ -37,7 +37,9 @@ class FakeTime:
     def __init__(self):
         self.now = 1000.0
         self.slept = []
-        self.clock = Clock(lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: 0.5)
+        self.clock = Clock(
+            lambda: self.now, lambda: 1.7e9 + self.now, self.sleep, lambda: 0.5
+        )
 
     async def sleep(self, seconds):
         self.slept.append(seconds)
@@ -46,7 +48,9 @@ class FakeTime:
 
 
 def raw(body, content_type="application/json", status=200):
-    return RawResponse(status, {"Content-Type": content_type} if content_type else {}, body)
+    return RawResponse(
+        status, {"Content-Type": content_type} if content_type else {}, body
+    )
 
 
 def ok(body=None):
@@ -55,7 +59,9 @@ def ok(body=None):
 
 def status(code, message="", **headers):
     headers = {name.replace("_", "-"): value for name, value in headers.items()}
-    return RawResponse(code, JSON | headers, json.dumps({"error": {"message": message}}).encode())
+    return RawResponse(
+        code, JSON | headers, json.dumps({"error": {"message": message}}).encode()
+    )
 
 
 def broken(kind, message="it broke", **more):
@@ -123,7 +129,9 @@ class Client:
         self.sender = None if network else FakeSender(*script)
         clock = None if network else self.time.clock
         policy = RetryPolicy(**policy)
-        self.transport = Transport(journal, sender=self.sender, policy=policy, clock=clock)
+        self.transport = Transport(
+            journal, sender=self.sender, policy=policy, clock=clock
+        )
         return self
 
     def call(self, body=None, *, occurrence=0, check=None, url=URL, **settings):
@@ -141,7 +149,9 @@ class Client:
     def many(self, rows, parallelism, done=lambda *_: None, **settings):
         async def ask(row):
             try:
-                outcome = await self.call({"row": row}, parallelism=parallelism, **settings)
+                outcome = await self.call(
+                    {"row": row}, parallelism=parallelism, **settings
+                )
             except CallError as error:
                 outcome = error
             done(row, outcome)

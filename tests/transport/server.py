@@ -49,7 +49,9 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
         case "/status":
             return reply(int(query["code"]), b'{"detail": "no such evaluator"}')
         case "/redirect":
-            return reply(int(query.get("code", 307)), b"", Location=query.get("to", "/ok"))
+            return reply(
+                int(query.get("code", 307)), b"", Location=query.get("to", "/ok")
+            )
         case "/garbage":
             writer.write(b"SSH-2.0-OpenSSH_9.2\r\n\r\n")
             await writer.drain()
@@ -78,7 +80,9 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
                 writer.write((head + f"Content-Length: {size}\r\n\r\n").encode())
             for _ in range(0, size, 65536):
                 writer.write(
-                    b"10000\r\n" + b" " * 65536 + b"\r\n" if "chunked" in query else b" " * 65536
+                    b"10000\r\n" + b" " * 65536 + b"\r\n"
+                    if "chunked" in query
+                    else b" " * 65536
                 )
                 await writer.drain()
             if "chunked" in query:
@@ -106,7 +110,8 @@ async def serve(reader, writer, seen):
             first, *lines = head.decode("latin-1").split("\r\n")
             _method, target, _version = first.split(" ")
             headers = {
-                k.lower(): v.strip() for k, _, v in (line.partition(":") for line in lines if line)
+                k.lower(): v.strip()
+                for k, _, v in (line.partition(":") for line in lines if line)
             }
             body = await reader.readexactly(int(headers.get("content-length", 0)))
             parts = urlsplit(target)

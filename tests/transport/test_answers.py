@@ -39,18 +39,32 @@ def test_json_is_read_under_its_names_and_without_one(content_type):
 
 def test_other_encodings_marks_and_half_a_surrogate_pair_are_read():
     assert ask(raw(b"\xef\xbb\xbf[1]")) == [1]
-    assert ask(raw('["ä"]'.encode("latin-1"), "application/json; charset=ISO-8859-1")) == ["ä"]
+    assert ask(
+        raw('["ä"]'.encode("latin-1"), "application/json; charset=ISO-8859-1")
+    ) == ["ä"]
     assert ask(raw(b'["\\ud800", 1e-400]')) == ["\ud800", 0.0]
 
 
 NO_JSON = [
     (raw(b""), "empty", "answered 200 OK with an empty body"),
     (raw(b" \r\n ", None, 204), "empty", "answered 204 No Content with an empty body"),
-    (raw(b"<html><title>Log in</title>", "text/html; charset=utf-8"), "html", "an HTML page"),
+    (
+        raw(b"<html><title>Log in</title>", "text/html; charset=utf-8"),
+        "html",
+        "an HTML page",
+    ),
     (raw(b"\n<!DOCTYPE HTML>", None), "html", "an HTML page"),
     (raw(b"<!doctype html>", "text/plain"), "html", "an HTML page"),
-    (raw(b"0.5", "text/plain"), "content-type", "text/plain, expected application/json"),
-    (raw(b"{}", "application/octet-stream"), "content-type", "application/octet-stream"),
+    (
+        raw(b"0.5", "text/plain"),
+        "content-type",
+        "text/plain, expected application/json",
+    ),
+    (
+        raw(b"{}", "application/octet-stream"),
+        "content-type",
+        "application/octet-stream",
+    ),
     (raw(b"data: {}", "text/event-stream"), "content-type", "text/event-stream"),
     (raw(b'"\xff"'), "invalid-json", "not in utf-8"),
     (raw(b"[]", "application/json; charset=klingon"), "invalid-json", "not in klingon"),
@@ -68,8 +82,12 @@ NO_JSON = [
 ]
 
 
-@pytest.mark.parametrize(("answer", "kind", "message"), NO_JSON, ids=map(str, range(len(NO_JSON))))
-def test_what_is_no_answer_is_that_rows_error_and_not_kept(client, answer, kind, message):
+@pytest.mark.parametrize(
+    ("answer", "kind", "message"), NO_JSON, ids=map(str, range(len(NO_JSON)))
+)
+def test_what_is_no_answer_is_that_rows_error_and_not_kept(
+    client, answer, kind, message
+):
     client(ok(), answer, ok(), mode="normal").ask("another")
     with pytest.raises(CallError, match=message) as error:
         client.ask()
@@ -83,7 +101,9 @@ _values = st.recursive(
     | st.integers()
     | st.text()
     | st.floats(allow_nan=False, allow_infinity=False),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text(), inner, max_size=4)
+    ),
 )
 
 
@@ -103,7 +123,10 @@ def test_everything_else_is_read_as_json_reads_it(value):
         ('{"error": null, "message": "second"}', "second"),
         ('{"code": 7}', '{"code": 7}'),
         ('"plain"', "plain"),
-        ("<html><head><title>502 Bad\nGateway</title><style>x{}</style>", "502 Bad Gateway"),
+        (
+            "<html><head><title>502 Bad\nGateway</title><style>x{}</style>",
+            "502 Bad Gateway",
+        ),
         ("<html><style>x{}</style><body><h1>Sorry</h1> not now", "Sorry not now"),
         ("upstream \x1b[31mdown\x00", "upstream [31mdown"),
         ("", ""),

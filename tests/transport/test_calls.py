@@ -34,7 +34,11 @@ def test_an_unusable_url_is_refused(url):
 
 
 def test_a_password_in_the_url_is_refused_and_not_shown():
-    for url in ("https://user:hunter2@host/x", "https://hunter2@host/x", "ftp://u:hunter2@host"):
+    for url in (
+        "https://user:hunter2@host/x",
+        "https://hunter2@host/x",
+        "ftp://u:hunter2@host",
+    ):
         with pytest.raises(EvalMetricsError) as error:
             Endpoint(url)
         assert "hunter2" not in str(error.value)
@@ -76,7 +80,10 @@ def test_a_body_that_json_can_not_write_is_that_rows_error(client, body, message
 
 
 CALL = Call(
-    Endpoint(URL), b'{"a":1,"b":"x"}', kind="remote/1", versions={"model": "m1", "prompt": "p"}
+    Endpoint(URL),
+    b'{"a":1,"b":"x"}',
+    kind="remote/1",
+    versions={"model": "m1", "prompt": "p"},
 )
 
 
@@ -106,7 +113,10 @@ def test_whatever_an_answer_depends_on_changes_the_key(other):
 @pytest.mark.parametrize(
     "same",
     [
-        replace(CALL, endpoint=Endpoint(URL, KEY, timeout_s=1.0, max_retries=9, parallelism=3)),
+        replace(
+            CALL,
+            endpoint=Endpoint(URL, KEY, timeout_s=1.0, max_retries=9, parallelism=3),
+        ),
         replace(CALL, label="other"),
         replace(CALL, versions={"prompt": "p", "model": "m1"}),
         replace(CALL, identity=CALL.payload, payload=b"1"),
@@ -119,12 +129,17 @@ def test_who_asks_and_how_does_not(same):
 def test_a_new_key_to_the_door_finds_the_old_answers(client):
     client(mode="normal")
     for value in ("sk-old-key", "sk-new-key"):
-        answer = client.ask({"token": value}, url=f"{URL}?key={value}", secret=secret(value))
+        answer = client.ask(
+            {"token": value}, url=f"{URL}?key={value}", secret=secret(value)
+        )
         assert answer.from_journal == ("new" in value)
 
 
 @given(
-    st.lists(st.tuples(st.sampled_from([b"a", b"b", b"", None]), st.integers(0, 2)), max_size=30)
+    st.lists(
+        st.tuples(st.sampled_from([b"a", b"b", b"", None]), st.integers(0, 2)),
+        max_size=30,
+    )
 )
 def test_occurrences_count_earlier_calls(contents):
     occurrences, before = Occurrences(), Counter()

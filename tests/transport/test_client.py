@@ -42,9 +42,15 @@ def test_transient_failures_are_retried_and_then_reported(client, failure):
 
 @pytest.mark.parametrize("code", [400, 405, 409, 410, 413, 418, 422, 451])
 def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client, code):
-    with pytest.raises(CallError, match=f"answered {code}.*, and said: bad field 'x'") as error:
+    with pytest.raises(
+        CallError, match=f"answered {code}.*, and said: bad field 'x'"
+    ) as error:
         client(status(code, "bad field 'x'")).ask()
-    assert (error.value.kind, error.value.status, error.value.attempts) == (f"http-{code}", code, 1)
+    assert (error.value.kind, error.value.status, error.value.attempts) == (
+        f"http-{code}",
+        code,
+        1,
+    )
     assert client.time.slept == []
 
 
@@ -53,7 +59,9 @@ def test_another_4xx_is_that_rows_error_at_once_with_the_endpoints_words(client,
 def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secret):
     message = f"answered {code} .*, and said: not you"
     with pytest.raises(EndpointError, match=message) as error:
-        client(status(code, f"not you {KEY.reveal()}")).ask_many(range(1000), 64, secret=secret)
+        client(status(code, f"not you {KEY.reveal()}")).ask_many(
+            range(1000), 64, secret=secret
+        )
     assert len(client.sender.bodies) == 1  # the first call goes alone
     assert ("MY_KEY" in str(error.value)) is (code != 404 and secret is not None)
     assert ("api_key_secret" in str(error.value)) is (code != 404 and secret is None)
@@ -91,7 +99,9 @@ def test_a_wait_goes_by_the_endpoints_clock(client):
 
 def test_a_longer_wait_than_allowed_stops_the_run(client):
     client(ok(), status(429, "slow down", Retry_After="36000"))
-    with pytest.raises(EndpointError, match="asked to wait 10 h 00 min, over the 60 s of max_wait"):
+    with pytest.raises(
+        EndpointError, match="asked to wait 10 h 00 min, over the 60 s of max_wait"
+    ):
         client.ask_many(range(1000), 8)
     assert client.time.now == 1000
     assert len(client.sender.bodies) < 20
@@ -103,9 +113,15 @@ def test_a_longer_wait_than_allowed_stops_the_run(client):
     "refusal",
     [
         status(402, "top up"),
-        raw(b'{"error": {"message": "top up", "code": "insufficient_quota"}}', status=429),
+        raw(
+            b'{"error": {"message": "top up", "code": "insufficient_quota"}}',
+            status=429,
+        ),
         raw(b'{"detail": "top up: you have run out of credits"}', status=429),
-        raw(b'{"error": {"type": "credit_balance_too_low", "message": "top up"}}', status=429),
+        raw(
+            b'{"error": {"type": "credit_balance_too_low", "message": "top up"}}',
+            status=429,
+        ),
     ],
 )
 def test_a_spent_quota_stops_the_run(client, refusal):
@@ -140,7 +156,10 @@ def refuse(body):
 
 
 def test_what_the_caller_refuses_is_not_kept_and_is_named_like_any_failure(client):
-    bad, good = ok({"success": False, "error": f"oh no {KEY.reveal()}"}), ok({"success": True})
+    bad, good = (
+        ok({"success": False, "error": f"oh no {KEY.reveal()}"}),
+        ok({"success": True}),
+    )
     client(bad, good, mode="normal")
     with pytest.raises(CallError, match=r"the evaluator says: oh no \*\*\*$") as error:
         client.ask(check=refuse, secret=KEY)
@@ -181,7 +200,9 @@ def test_a_storm_of_429_is_weathered_and_no_row_is_lost(client):
     assert turned_away < 1000
 
 
-@pytest.mark.parametrize("overload", [TimeoutError(), status(503), status(429)], ids=repr)
+@pytest.mark.parametrize(
+    "overload", [TimeoutError(), status(503), status(429)], ids=repr
+)
 def test_overload_makes_it_ask_less_at_once_and_success_more(client, overload):
     most = []
 
@@ -215,7 +236,9 @@ def test_an_endpoint_that_is_gone_stops_the_run_before_every_row_has_paid_its_re
     gone = f"{script[-1].message}; over 90 % of the attempts of the last 50 s"
     with pytest.raises(EndpointError, match=gone) as raised:
         client(*script).ask_many(range(100_000), 8)
-    assert raised.value.hint == (script[-1].hint or "run again later: paid answers are kept")
+    assert raised.value.hint == (
+        script[-1].hint or "run again later: paid answers are kept"
+    )
     assert len(client.sender.bodies) < 1000
 
 

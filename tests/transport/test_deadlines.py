@@ -7,7 +7,9 @@ from transport.fakes import answers_in, ok
 
 from pytest_evalmetrics.ext import CallError
 
-SHORT_S = 0.02  # long enough for a call to be sent; a request that hangs never ends before it
+SHORT_S = (
+    0.02  # long enough for a call to be sent; a request that hangs never ends before it
+)
 
 
 @pytest.fixture
@@ -35,7 +37,9 @@ async def answered(slow):
     assert (await call(slow, "next")).body == {"score": 1.0}
 
 
-def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoint(slow, path):
+def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoint(
+    slow, path
+):
     async def work():
         with pytest.raises(TimeoutError):
             async with asyncio.timeout(SHORT_S):
@@ -51,7 +55,9 @@ def test_a_caller_s_shorter_limit_ends_the_call_and_is_no_failure_of_the_endpoin
 def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(slow):
     async def work():
         async with asyncio.timeout(3600) as outer:
-            with pytest.raises(CallError, match=r"no whole answer within 0\.02 s") as failure:
+            with pytest.raises(
+                CallError, match=r"no whole answer within 0\.02 s"
+            ) as failure:
                 await call(slow, "hang", timeout_s=SHORT_S, max_retries=2)
             assert (failure.value.kind, failure.value.attempts) == ("timeout", 3)
             await answered(slow)
@@ -61,7 +67,9 @@ def test_the_endpoint_s_shorter_limit_fails_the_attempt_and_not_the_caller(slow)
     assert slow.sender.bodies == [b'"hang"'] * 3 + [b'"next"']
 
 
-def test_a_cancelled_call_gives_its_place_to_the_next_and_in_the_queue_is_never_sent(slow, path):
+def test_a_cancelled_call_gives_its_place_to_the_next_and_in_the_queue_is_never_sent(
+    slow, path
+):
     async def work():
         hanging = asyncio.ensure_future(call(slow, "hang"))
         await slow.arrived.wait()

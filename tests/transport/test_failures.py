@@ -96,5 +96,7 @@ def test_a_table_that_can_not_be_read_is_reported(client, path):
     with closing(sqlite3.connect(path)) as db:
         db.execute("DROP TABLE failures")
         db.commit()
-    with pytest.raises(EvalMetricsError, match="can't be read: no such table: failures"):
+    with pytest.raises(
+        EvalMetricsError, match="can't be read: no such table: failures"
+    ):
         replayed(client)

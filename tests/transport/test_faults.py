@@ -39,8 +39,16 @@ def test_connections_are_kept_alive_and_no_cookies(client, ask, server):
 @pytest.mark.parametrize(
     ("at", "kind", "message"),
     [
-        ("/status?code=500", "http-500", "answered 500 Internal Server Error, and said: no such"),
-        ("/cut", "closed", r"closed the connection before the answer was whole \(4 attempts\)"),
+        (
+            "/status?code=500",
+            "http-500",
+            "answered 500 Internal Server Error, and said: no such",
+        ),
+        (
+            "/cut",
+            "closed",
+            r"closed the connection before the answer was whole \(4 attempts\)",
+        ),
         ("/close", "closed", "closed the connection"),
         ("/garbage", "not-http", "did not answer in HTTP"),
     ],
@@ -68,7 +76,9 @@ def test_a_small_one_that_unpacks_to_a_huge_one_is_not_either(ask):
 
 
 def test_a_slow_drip_does_not_pass_the_timeout(ask):
-    with pytest.raises(CallError, match=r"no whole answer within 0\.1 s \(2 attempts\)") as error:
+    with pytest.raises(
+        CallError, match=r"no whole answer within 0\.1 s \(2 attempts\)"
+    ) as error:
         ask("/drip", timeout_s=0.1, max_retries=1)
     assert error.value.kind == "timeout"
 
@@ -83,11 +93,21 @@ def test_a_redirect_is_not_followed(ask, server, code):
 @pytest.mark.parametrize(
     ("url", "message", "hint"),
     [
-        ("http://127.0.0.1:{free}/x", r"127\.0\.0\.1:{free} refused", "is the server running"),
-        ("https://127.0.0.1:{used}/x", r"no TLS connection to 127\.0\.0\.1:{used}: ", "http://"),
+        (
+            "http://127.0.0.1:{free}/x",
+            r"127\.0\.0\.1:{free} refused",
+            "is the server running",
+        ),
+        (
+            "https://127.0.0.1:{used}/x",
+            r"no TLS connection to 127\.0\.0\.1:{used}: ",
+            "http://",
+        ),
     ],
 )
-def test_a_server_that_is_not_there_and_one_without_tls(ask, server, url, message, hint):
+def test_a_server_that_is_not_there_and_one_without_tls(
+    ask, server, url, message, hint
+):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         ports = {"free": free.getsockname()[1], "used": server.port}
@@ -127,7 +147,8 @@ def tls_port(tmp_path):
 
 def test_a_certificate_that_is_not_trusted(ask, tls_port):
     with pytest.raises(
-        EndpointError, match=rf"certificate of 127\.0\.0\.1:{tls_port} is refused: self.signed"
+        EndpointError,
+        match=rf"certificate of 127\.0\.0\.1:{tls_port} is refused: self.signed",
     ) as error:
         ask(f"https://127.0.0.1:{tls_port}/x")
     assert "SSL_CERT_FILE" in str(error.value)
@@ -139,7 +160,9 @@ def test_a_proxy_of_the_environment_is_for_others_only(ask, server, monkeypatch)
         monkeypatch.delenv(variable, raising=False)
     for host in ("127.0.0.1", "localhost"):
         assert ask(f"http://{host}:{server.port}/ok")["score"] == 1.0
-    with pytest.raises(EndpointError, match=r"the proxy 127\.0\.0\.1:9 can't be") as error:
+    with pytest.raises(
+        EndpointError, match=r"the proxy 127\.0\.0\.1:9 can't be"
+    ) as error:
         ask("http://api.example/x")
     assert "hunter2" not in str(error.value)
     assert "NO_PROXY=api.example goes past it" in str(error.value)
@@ -148,7 +171,8 @@ def test_a_proxy_of_the_environment_is_for_others_only(ask, server, monkeypatch)
 def test_a_name_that_does_not_resolve(ask):
     """Reserved by RFC 6761: nobody has it. Without a name server it can't be known for sure."""
     with pytest.raises(
-        (CallError, EndpointError), match=r"the name no-such-host\.invalid does not resolve"
+        (CallError, EndpointError),
+        match=r"the name no-such-host\.invalid does not resolve",
     ) as error:
         ask("http://no-such-host.invalid/x", {})
     if isinstance(error.value, CallError):

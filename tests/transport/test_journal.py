@@ -16,7 +16,9 @@ def run(client, mode="normal", **settings):
 
 
 def test_replay_without_a_journal_explains_how_to_get_one(client, path):
-    with pytest.raises(EvalMetricsError, match=r"no journal to replay at .*journal\.sqlite3"):
+    with pytest.raises(
+        EvalMetricsError, match=r"no journal to replay at .*journal\.sqlite3"
+    ):
         run(client, "replay").ask()
     assert not path.exists()
 
@@ -44,7 +46,9 @@ def test_the_least_recently_used_answers_go_first(client, path):
         client.ask_many(written, 1)
         assert client.transport.warnings == ()
     outcomes = run(client, "replay").ask_many(range(50), 1)
-    left = {row for row, outcome in outcomes.items() if not isinstance(outcome, CallError)}
+    left = {
+        row for row, outcome in outcomes.items() if not isinstance(outcome, CallError)
+    }
     assert {*range(5), *range(40, 50)} <= left
     assert not {5, 6, 7} & left
     client()
@@ -75,7 +79,9 @@ def test_a_full_journal_drops_failures_before_paid_answers_and_warns_when_it_dro
 # what a disk can do
 
 
-def test_a_full_disk_loses_no_answer_of_this_run_and_gets_them_when_it_has_room(client, path):
+def test_a_full_disk_loses_no_answer_of_this_run_and_gets_them_when_it_has_room(
+    client, path
+):
     run(client).ask_many(range(1), 1)
     disk = client.transport._journal._store._db
     disk.execute("PRAGMA max_page_count = 20")
@@ -107,7 +113,9 @@ def test_what_is_no_journal_of_ours_is_left_alone_and_nothing_is_called(
 
 
 @pytest.mark.parametrize("is_folder", [True, False])
-def test_a_journal_that_can_not_be_opened_costs_the_run_nothing_else(tmp_path, is_folder):
+def test_a_journal_that_can_not_be_opened_costs_the_run_nothing_else(
+    tmp_path, is_folder
+):
     path = tmp_path / "cache" / "journal.sqlite3"
     if is_folder:
         path.mkdir(parents=True)

@@ -5,7 +5,11 @@ import pytest
 from transport.fakes import Client, answers_in, ok, raw, select, status
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport.journal_store import clear_journal, export_journal, import_journal
+from pytest_evalmetrics.transport.journal_store import (
+    clear_journal,
+    export_journal,
+    import_journal,
+)
 
 
 @pytest.fixture
@@ -23,7 +27,9 @@ def test_what_is_exported_can_be_imported_elsewhere(journal, tmp_path):
     assert import_journal(other, file) == 3
     assert import_journal(other, file) == 0  # what is there stays
     for table, count in (("answers", 3), ("failures", 2)):
-        columns = "key, status, attempts, created, body" + ", message" * (table == "failures")
+        columns = "key, status, attempts, created, body" + ", message" * (
+            table == "failures"
+        )
         rows = select(journal, f"{columns} FROM {table} ORDER BY key")
         assert select(other, f"{columns} FROM {table} ORDER BY key") == rows
         assert len(rows) == count
@@ -69,7 +75,9 @@ FAILED = (
         (5, FAILED % ('"k"', 2, '""'), "expected an answer"),
     ],
 )
-def test_a_bad_line_is_named_and_nothing_is_imported(journal, tmp_path, line, text, expected):
+def test_a_bad_line_is_named_and_nothing_is_imported(
+    journal, tmp_path, line, text, expected
+):
     file = tmp_path / "j.jsonl"
     export_journal(journal, file)
     lines = file.read_text().splitlines()

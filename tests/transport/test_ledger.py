@@ -39,7 +39,9 @@ def answers(path):
     with Client(path) as client:
         client(broken("gone", retry=False), mode="normal")
         outcomes = client.ask_many(range(ANSWERS), 1)
-        bodies = {n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)}
+        bodies = {
+            n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)
+        }
         assert all(bodies[n] == body(n) for n in bodies)
         return len(bodies), client.transport.warnings
 
@@ -80,7 +82,9 @@ def test_a_stub_is_set_aside_and_another_short_file_is_refused(ledger, client):
     assert ledger.read_text() == "my notes"
 
 
-def test_garbage_behind_the_end_costs_nothing_and_a_changed_digit_is_no_other_answer(ledger):
+def test_garbage_behind_the_end_costs_nothing_and_a_changed_digit_is_no_other_answer(
+    ledger,
+):
     with ledger.open("ab") as file:
         file.write(b"\0garbage" * 400)
     assert answers(ledger)[0] == ANSWERS
@@ -121,7 +125,15 @@ class Runs:
 
     def start(self, rows, parallelism=64, mode="normal", **more):
         url = self._server.at("/ok?latency=0.02")
-        command = [sys.executable, SCRIPT, url, self._path, str(rows), str(parallelism), mode]
+        command = [
+            sys.executable,
+            SCRIPT,
+            url,
+            self._path,
+            str(rows),
+            str(parallelism),
+            mode,
+        ]
         process = subprocess.Popen(
             command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more
         )
@@ -203,8 +215,14 @@ def test_a_disk_that_is_full_for_the_journal(runs, path):
     resource = pytest.importorskip("resource")
     small = (resource.RLIMIT_FSIZE, (40_000, 40_000))
     env = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}  # it would be cut off
-    full = report(runs.start(400, preexec_fn=lambda: resource.setrlimit(*small), env=env))
-    assert sum(isinstance(outcome, dict) for outcome in full["outcomes"]) == runs.paid == 400
+    full = report(
+        runs.start(400, preexec_fn=lambda: resource.setrlimit(*small), env=env)
+    )
+    assert (
+        sum(isinstance(outcome, dict) for outcome in full["outcomes"])
+        == runs.paid
+        == 400
+    )
     (warning,) = full["warnings"]
     assert f"the journal {path} can't be written" in warning
     written = answers_in(path)
@@ -220,7 +238,9 @@ def obey_permissions():
             assert prctl(24, capability, 0, 0, 0) == 0  # PR_CAPBSET_DROP
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="taking root's rights away is Linux's")
+@pytest.mark.skipif(
+    sys.platform != "linux", reason="taking root's rights away is Linux's"
+)
 def test_a_folder_that_may_only_be_read(runs, path):
     first = report(runs.start(120))
     path.chmod(0o400)

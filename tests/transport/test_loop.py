@@ -86,8 +86,12 @@ def test_closing_ends_what_still_runs_and_the_thread():
     loop.close()  # a second time does nothing
 
 
-@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="this system has no such timer")
-@pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")  # a moment too early
+@pytest.mark.skipif(
+    not hasattr(signal, "setitimer"), reason="this system has no such timer"
+)
+@pytest.mark.filterwarnings(
+    "ignore::pytest.PytestUnraisableExceptionWarning"
+)  # a moment too early
 def test_an_interrupt_at_any_moment_leaves_the_loop_alive(loop):
     def interrupt(*_):
         raise KeyboardInterrupt

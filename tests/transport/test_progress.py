@@ -40,7 +40,9 @@ def test_a_stalled_run_is_reported(time):
 @pytest.mark.parametrize(("every_s", "count"), [(5.0, 2 + 1), (0.1, 100 + 1)])
 def test_reports_come_as_often_as_is_asked(time, every_s, count):
     lines = []
-    progress = Progress("b", 100, report=lines.append, every_s=every_s, clock=time.clock)
+    progress = Progress(
+        "b", 100, report=lines.append, every_s=every_s, clock=time.clock
+    )
 
     async def work():
         async with progress.ticking():

@@ -29,7 +29,10 @@ def test_the_first_variable_that_is_set_wins():
 @pytest.mark.parametrize(
     ("name", "tried"),
     [
-        ("my-remote/api-key", "my-remote/api-key, MY-REMOTE/API-KEY, MY_REMOTE_API_KEY"),
+        (
+            "my-remote/api-key",
+            "my-remote/api-key, MY-REMOTE/API-KEY, MY_REMOTE_API_KEY",
+        ),
         ("my_key", "my_key, MY_KEY"),
         ("MY_KEY", "MY_KEY"),
     ],
@@ -46,7 +49,9 @@ def test_a_missing_one_names_the_variables_and_no_value(name, tried):
 
 @pytest.mark.parametrize("value", ["abc\ndef", "abc\x00", "schlüssel"])
 def test_what_no_header_can_hold_is_refused_without_being_shown(value):
-    with pytest.raises(EvalMetricsError, match="environment variable k holds a chara") as error:
+    with pytest.raises(
+        EvalMetricsError, match="environment variable k holds a chara"
+    ) as error:
         find_secret("k", {"k": value})
     assert value not in str(error.value)
 
@@ -56,7 +61,9 @@ def test_it_is_never_shown():
     shown = [str(secret), f"{secret}", f"{secret!r:>40}", repr({1: [secret]})]
     with pytest.raises(LookupError) as error:
         {}[secret]
-    whole = traceback.TracebackException.from_exception(error.value, capture_locals=True)
+    whole = traceback.TracebackException.from_exception(
+        error.value, capture_locals=True
+    )
     shown.extend(whole.format())
     assert "secret = Secret('my-key', ***)" in "".join(shown)
     assert VALUE not in "".join(shown)
@@ -84,7 +91,12 @@ def test_equality_and_hash_are_by_value():
 )
 def test_no_way_of_writing_it_survives(value, before, after):
     secret = Secret("k", "K", value)
-    for form in (value, json.dumps(value)[1:-1], quote(value, safe=""), quote_plus(value)):
+    for form in (
+        value,
+        json.dumps(value)[1:-1],
+        quote(value, safe=""),
+        quote_plus(value),
+    ):
         if form in before + after:
             continue
         text = f"{before}{form}{after}"
@@ -98,7 +110,9 @@ KEYS = st.text(string.ascii_letters + string.digits, min_size=20, max_size=60)
 WRITTEN = {
     "as it is": str,
     "base64": lambda v: base64.b64encode(f"Bearer {v}".encode()).decode(),
-    "base64 of a user and it": lambda v: base64.urlsafe_b64encode(f"u1:{v}".encode()).decode(),
+    "base64 of a user and it": lambda v: base64.urlsafe_b64encode(
+        f"u1:{v}".encode()
+    ).decode(),
     "JSON's code points": lambda v: "".join(f"\\u{ord(c):04X}" for c in v),
     "HTML's decimals": lambda v: "".join(f"&#{ord(c)};" for c in v),
     "HTML's hexadecimals": lambda v: "".join(f"&#x{ord(c):x};" for c in v),
@@ -122,13 +136,18 @@ def test_no_escape_and_no_part_of_it_survives(way, key, prefix):
     written = WRITTEN[way](prefix + key)
     hidden = redact(f"<p>{written}</p>", [secret])
     assert "***" in hidden
-    assert len(hidden) <= len("<p>***</p>") + 3 + len(prefix) * 12 + (16 if "base64" in way else 6)
+    assert len(hidden) <= len("<p>***</p>") + 3 + len(prefix) * 12 + (
+        16 if "base64" in way else 6
+    )
     assert secret.is_in(f"<p>{written}</p>")
 
 
 @given(st.text(max_size=200))
 def test_what_holds_nothing_of_it_stays(text):
-    secrets = [Secret("k", "K", "sk-proj-Zq3vX9wLp2RtY7uB"), Secret("b", "B", "beta-key")]
+    secrets = [
+        Secret("k", "K", "sk-proj-Zq3vX9wLp2RtY7uB"),
+        Secret("b", "B", "beta-key"),
+    ]
     assert redact(text, secrets) == text
     assert redact("a key such as sk-proj-... is public", secrets).count("*") == 0
     assert redact(f"x {secrets[0].reveal()} y beta-key z", secrets) == "x *** y *** z"

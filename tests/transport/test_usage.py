@@ -45,7 +45,9 @@ def test_sums_with_and_without_what_the_journal_answers(client):
         client.time.now += seconds
         return answer
 
-    client(lambda _: takes(1, usage_of(500_000)), mode="normal").ask("kept", price=PRICE)
+    client(lambda _: takes(1, usage_of(500_000)), mode="normal").ask(
+        "kept", price=PRICE
+    )
     slow = lambda _: takes(2, usage_of(1_000_000, 100_000))  # noqa: E731 - short
     client(broken("closed"), broken("closed"), slow, broken("closed"), mode="normal")
     client.ask(price=PRICE)

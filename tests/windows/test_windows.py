@@ -23,7 +23,12 @@ def on_windows(folder, *args, module="pytest"):
     done = subprocess.run(
         [sys.executable, "-m", module, *args],
         cwd=folder,
-        env={**os.environ, "PYTHONPATH": path, "SIMULATED_WINDOWS": str(folder), "USERNAME": "me"},
+        env={
+            **os.environ,
+            "PYTHONPATH": path,
+            "SIMULATED_WINDOWS": str(folder),
+            "USERNAME": "me",
+        },
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
         text=True,
@@ -40,7 +45,9 @@ def files_of(folder):
     return {
         path.relative_to(folder).as_posix(): path.read_bytes()
         for path in left
-        if path.name not in skipped and "pycache" not in str(path) and ".pytest" not in str(path)
+        if path.name not in skipped
+        and "pycache" not in str(path)
+        and ".pytest" not in str(path)
     }
 
 
@@ -98,19 +105,38 @@ def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
         text = online(model.url).replace("name: a\n", f"name: {name}\n")
         odd.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
     journal = ("--evalmetrics-journal", "journal.sqlite3")
-    replay = ("--evalmetrics-history", "history.jsonl", *journal, "--evalmetrics-replay")
-    paying = (*replay[:-1], "--evalmetrics-budget=100calls", "-n", "2", "--snapshot-update")
+    replay = (
+        "--evalmetrics-history",
+        "history.jsonl",
+        *journal,
+        "--evalmetrics-replay",
+    )
+    paying = (
+        *replay[:-1],
+        "--evalmetrics-budget=100calls",
+        "-n",
+        "2",
+        "--snapshot-update",
+    )
     assert "7 passed" in on_windows(odd.path, *paying).stdout
     assert model.posts == 20
-    assert "7 passed" in on_windows(odd.path, *replay, "--evalmetrics-output=out/a").stdout
-    assert len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 14
+    assert (
+        "7 passed" in on_windows(odd.path, *replay, "--evalmetrics-output=out/a").stdout
+    )
+    assert (
+        len((odd.path / "history.jsonl").read_text(encoding="utf-8").splitlines()) == 14
+    )
     there = files_of(odd.path)
-    assert odd.run(*replay, "--evalmetrics-output=out/b").ret == 0  # Linux reads what it wrote
+    assert (
+        odd.run(*replay, "--evalmetrics-output=out/b").ret == 0
+    )  # Linux reads what it wrote
     assert odd.run(*replay, "--snapshot-update").ret == 0
     here = files_of(odd.path)
     baselines = [name for name in there if "__baselines__" in name]
     assert len(baselines) >= 3
-    assert {name: there[name] for name in baselines} == {name: here[name] for name in baselines}
+    assert {name: there[name] for name in baselines} == {
+        name: here[name] for name in baselines
+    }
     assert json.loads(there["evalmetrics/report.json"])["verdict"] == "PASS"
 
     odd.rollouts([[0.0, 0.0]] * 10 + [[1.0, 1.0]] * 20, agent_ref={"name": ODD})
@@ -118,4 +144,7 @@ def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
     assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
     assert worse.returncode == 1
     compare = ("compare", "runs.jsonl", "runs.jsonl")
-    assert on_windows(odd.path, *compare, module="pytest_evalmetrics.compare").returncode == 0
+    assert (
+        on_windows(odd.path, *compare, module="pytest_evalmetrics.compare").returncode
+        == 0
+    )

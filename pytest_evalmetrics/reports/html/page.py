@@ -51,9 +51,13 @@ def metrics_of(entry: Entry) -> list[dict[str, Any]]:
     rows: dict[tuple[str, str], dict[str, Any]] = {}
     for agent in entry["agents"]:
         keys = agent["key_metrics"]
-        estimates = {estimate["name"]: estimate for estimate in agent["estimates"].values()}
+        estimates = {
+            estimate["name"]: estimate for estimate in agent["estimates"].values()
+        }
         for name, value in keys.items():
-            estimates.setdefault(name, {"value": value, "interval": None, "tasks": None})
+            estimates.setdefault(
+                name, {"value": value, "interval": None, "tasks": None}
+            )
         for name, estimate in estimates.items():
             interval = estimate["interval"] or {}
             rows[agent["agent"], name] = {
@@ -75,15 +79,21 @@ def metrics_of(entry: Entry) -> list[dict[str, Any]]:
         row = rows.get((wording.checked_agent(entry, check), check["name"]))
         if row is None or check["gate"] not in ("threshold", "baseline"):
             continue
-        row["verdict"] = min(row["verdict"], check["verdict"], key=_SEVERITY.__getitem__)
+        row["verdict"] = min(
+            row["verdict"], check["verdict"], key=_SEVERITY.__getitem__
+        )
         row["bounds"] += [wording.expected(check)] if check["bound"] else []
         if check["gate"] == "threshold":
             row["limits"] += [
-                {"side": side, "at": float(at)} for side, at in _BOUND.findall(check["bound"])
+                {"side": side, "at": float(at)}
+                for side, at in _BOUND.findall(check["bound"])
             ]
             continue
         evidence = check["evidence"]
-        less, allowed = evidence.get("direction") == "lower", evidence.get("allowed_drop")
+        less, allowed = (
+            evidence.get("direction") == "lower",
+            evidence.get("allowed_drop"),
+        )
         change, baseline = wording.change_of(evidence), evidence.get("baseline")
         row |= {"baseline": baseline, "p": wording.p_value(evidence), "less": less}
         row["change"] = None if change[0] is None else change
@@ -108,18 +118,29 @@ def overview(entry: Entry, metrics: Metrics) -> dict[str, Any]:
     """Summarize a benchmark in one row: its verdict, its main metric, and why it failed."""
     telling = min(
         metrics,
-        key=lambda m: (_SEVERITY[m["verdict"]], not m["key"], m["name"].startswith("mean/")),
+        key=lambda m: (
+            _SEVERITY[m["verdict"]],
+            not m["key"],
+            m["name"].startswith("mean/"),
+        ),
         default=None,
     )
     failing = [c for c in entry["checks"] if c["verdict"] == entry["verdict"] != "PASS"]
     several = len(entry["agents"]) > 1
     reasons = [(wording.of_agent(c) if several else "") + c["reason"] for c in failing]
-    values = {m["agent"]: m["value"] for m in metrics if telling and m["name"] == telling["name"]}
+    values = {
+        m["agent"]: m["value"]
+        for m in metrics
+        if telling and m["name"] == telling["name"]
+    }
     verdicts = _verdicts(entry)
     return {
         **{key: entry[key] for key in ("id", "name", "file", "verdict", "xfail")},
         "agents": len(entry["agents"]),
-        **{key: sum(a[key] for a in entry["agents"]) for key in ("tasks", "rollouts", "missing")},
+        **{
+            key: sum(a[key] for a in entry["agents"])
+            for key in ("tasks", "rollouts", "missing")
+        },
         "metric": telling,
         "reason": reasons[0][:_REASON] if reasons else "",
         "reasons": len(failing),
@@ -144,12 +165,22 @@ def _verdicts(entry: Entry) -> dict[str, str]:
 
 _TEXT = 2_000  # characters
 _SHOWN, _SHORT = (200, 400, 50, 100), (8, 4, 2, 2)  # metrics, checks, notes, files
-_LONG = ("flips", "judges", "judge_checks", "failed_rows", "recorded")  # not on a short page
+_LONG = (
+    "flips",
+    "judges",
+    "judge_checks",
+    "failed_rows",
+    "recorded",
+)  # not on a short page
 _RUNS, _LINES = 60, 8  # of the history
 
 
 def about(
-    entry: Entry, metrics: Metrics, runs: Sequence[Mapping[str, Any]] = (), *, short: bool = False
+    entry: Entry,
+    metrics: Metrics,
+    runs: Sequence[Mapping[str, Any]] = (),
+    *,
+    short: bool = False,
 ) -> dict[str, Any]:
     """Describe a benchmark without its tasks; `short` keeps little but the reasons of failures."""
     metrics_shown, checks_shown, notes_shown, files_shown = _SHORT if short else _SHOWN
@@ -158,12 +189,16 @@ def about(
     if short:
         checks = sorted(entry["checks"], key=lambda check: _SEVERITY[check["verdict"]])
         entry = {**entry, **dict.fromkeys(_LONG, ()), "checks": checks}
-    notes = [*(f"changed: {change}" for change in entry.get("changes", ())), *entry["notes"]]
+    notes = [
+        *(f"changed: {change}" for change in entry.get("changes", ())),
+        *entry["notes"],
+    ]
     return {
         "description": entry["description"][:_TEXT],
         "line": entry["line"],
         "agents": [
-            {k: agent[k] for k in ("agent", "tasks", "rollouts", "missing")} for agent in agents
+            {k: agent[k] for k in ("agent", "tasks", "rollouts", "missing")}
+            for agent in agents
         ],
         "metrics": metrics[:metrics_shown],
         "more_metrics": max(0, len(metrics) - metrics_shown),
@@ -187,11 +222,16 @@ def about(
 
 def _check(entry: Entry, check: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        **{key: check[key] for key in ("gate", "name", "agent", "verdict", "value", "bound")},
+        **{
+            key: check[key]
+            for key in ("gate", "name", "agent", "verdict", "value", "bound")
+        },
         "reason": check["reason"][:_TEXT],
         "hint": check["hint"][:_TEXT],
         "line": check["line"] or entry["line"],
-        "details": [line[:_TEXT] for line in wording.comparison_details(check["evidence"])],
+        "details": [
+            line[:_TEXT] for line in wording.comparison_details(check["evidence"])
+        ],
     }
 
 
@@ -202,9 +242,14 @@ def _failures(failures: Mapping[str, Any]) -> dict[str, Any]:
         rows = [row for row in failures["first"] if row["kind"] == kind]
         if not rows and (example := failures.get("examples", {}).get(kind)):
             rows = [example]  # of a rare kind
-        shown = [{key: row[key][:_TEXT] for key in ("row", "reason", "hint")} for row in rows]
+        shown = [
+            {key: row[key][:_TEXT] for key in ("row", "reason", "hint")} for row in rows
+        ]
         kinds.append({"kind": kind, "count": count, "rows": shown})
-    return {**{key: failures[key] for key in ("scorer", "scores", "count")}, "kinds": kinds}
+    return {
+        **{key: failures[key] for key in ("scorer", "scores", "count")},
+        "kinds": kinds,
+    }
 
 
 def history_of(
@@ -218,9 +263,13 @@ def history_of(
     for _, shown, metric, _ in wording.trends(report):
         agent = shown or entry["agents"][0]["agent"]
         points = [run["agents"].get(agent, {}).get(metric) or {} for run in runs]
-        columns = {f"{key}s": [p.get(key) for p in points] for key in ("value", "low", "high")}
+        columns = {
+            f"{key}s": [p.get(key) for p in points] for key in ("value", "low", "high")
+        }
         baseline = baselines.get((agent, metric))
-        lines.append({"agent": shown, "metric": metric, "baseline": baseline, **columns})
+        lines.append(
+            {"agent": shown, "metric": metric, "baseline": baseline, **columns}
+        )
     if not lines:
         return {}
     kept = ("time", "commit", "verdict", "reason", "url", "href", "drift")
@@ -243,11 +292,18 @@ def page_texts(pictures: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
     tasks = as_data(listed)
     while len(tasks) > _TASKS:
         share = _SPARE * _TASKS / len(tasks)
-        listed = {agent: first(of, int(share * len(of["ids"]))) for agent, of in listed.items()}
+        listed = {
+            agent: first(of, int(share * len(of["ids"])))
+            for agent, of in listed.items()
+        }
         tasks = as_data(listed)
     return {
-        "about": as_data({agent: picture["about"] for agent, picture in pictures.items()}).decode(),
-        "brief": as_data({agent: first(of, _BRIEF) for agent, of in listed.items()}).decode(),
+        "about": as_data(
+            {agent: picture["about"] for agent, picture in pictures.items()}
+        ).decode(),
+        "brief": as_data(
+            {agent: first(of, _BRIEF) for agent, of in listed.items()}
+        ).decode(),
         "tasks": tasks.decode(),
     }
 
@@ -295,7 +351,9 @@ def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int
         elif part.fails:
             part.about, part.is_short = about(part.name, short=True), True
     left -= sum(len(part.about) for part in parts)
-    with_tasks = [part for part in parts if part.about and not part.is_short and part.brief]
+    with_tasks = [
+        part for part in parts if part.about and not part.is_short and part.brief
+    ]
     for part in with_tasks:
         if part.tasks <= left:
             part.listed, left = "tasks", left - part.tasks
@@ -315,7 +373,15 @@ def fit(parts: Sequence[PagePart], about: Callable[..., bytes]) -> dict[str, int
 _LISTED = 1000  # benchmarks without a result
 _STYLES = ("uplot/uPlot.min.css", "base.css", "page.css")
 _SCRIPTS = (
-    *("dom.js", "numbers.js", "theme.js", "sorting.js", "bars.js", "charts.js", "overview.js"),
+    *(
+        "dom.js",
+        "numbers.js",
+        "theme.js",
+        "sorting.js",
+        "bars.js",
+        "charts.js",
+        "overview.js",
+    ),
     *("tasks.js", "answers.js", "benchmark.js", "site.js", "noise.js", "main.js"),
 )
 
@@ -328,7 +394,9 @@ def page(
 
     def about_of(name: str, *, short: bool = False) -> bytes:
         runs = report.get("history", {}).get(name, ())
-        text = as_data(about(entries[name], metrics_of(entries[name]), runs, short=short))
+        text = as_data(
+            about(entries[name], metrics_of(entries[name]), runs, short=short)
+        )
         # the summary of its tasks is put in as the text that it is
         summary = b"" if short else kept.read(name, "about")
         return b'{"pictures":%b,%b' % (summary or b"{}", text[1:])
@@ -361,16 +429,24 @@ def page_of(name: Literal["site", "noise"], data: Any) -> Iterator[bytes]:
 
 
 def _run(
-    report: Mapping[str, Any], left_out: Mapping[str, int], origin: Mapping[str, str | None]
+    report: Mapping[str, Any],
+    left_out: Mapping[str, int],
+    origin: Mapping[str, str | None],
 ) -> dict[str, Any]:
     entries = report["benchmarks"]
     # an expected failure doesn't count
-    counted = [e["verdict"] for e in entries if not (e["xfail"] and Verdict(e["verdict"]).fails)]
+    counted = [
+        e["verdict"]
+        for e in entries
+        if not (e["xfail"] and Verdict(e["verdict"]).fails)
+    ]
     lost, skipped = report["not_evaluated"], report.get("skipped", [])
     return {
         "verdict": report["verdict"],
         "benchmarks": len(entries),
-        "counts": {v: counted.count(v) for v in ("FAIL", "INCONCLUSIVE", "WARN", "PASS")},
+        "counts": {
+            v: counted.count(v) for v in ("FAIL", "INCONCLUSIVE", "WARN", "PASS")
+        },
         "known_to_fail": len(entries) - len(counted),
         "not_evaluated": lost[:_LISTED],
         "lost": len(lost),
@@ -386,14 +462,21 @@ def _run(
 
 
 def _element(name: str, data: bytes) -> bytes:
-    return b'<script type="application/json" id="%b">%b</script>\n' % (name.encode(), data)
+    return b'<script type="application/json" id="%b">%b</script>\n' % (
+        name.encode(),
+        data,
+    )
 
 
 def _shell() -> tuple[bytes, bytes]:
     """Assemble the page from its assets and data; its policy allows no other script."""
     style = "\n".join(asset(name) for name in _STYLES)
     library = asset("uplot/uPlot.iife.min.js")
-    code = '"use strict";\n(() => {\n' + "\n".join(asset(name) for name in _SCRIPTS) + "\n})();\n"
+    code = (
+        '"use strict";\n(() => {\n'
+        + "\n".join(asset(name) for name in _SCRIPTS)
+        + "\n})();\n"
+    )
     policy = (
         f"default-src 'none'; script-src {_hash(library)} {_hash(code)}; style-src {_hash(style)}; "
         "base-uri 'none'; form-action 'none'; require-trusted-types-for 'script'"
@@ -406,16 +489,24 @@ def _shell() -> tuple[bytes, bytes]:
 
 def asset(name: str) -> str:
     """Return one of the page's own files."""
-    return resources.files(__package__).joinpath("assets", *name.split("/")).read_text("utf-8")
+    return (
+        resources.files(__package__)
+        .joinpath("assets", *name.split("/"))
+        .read_text("utf-8")
+    )
 
 
 def _hash(text: str) -> str:
-    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    return (
+        f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
+    )
 
 
 # -- a site over many runs -------------------------------------------------------------------
 
-_RUN_DATA = re.compile(rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL)
+_RUN_DATA = re.compile(
+    rb'<script type="application/json" id="run">(.*?)</script>', re.DOTALL
+)
 
 
 def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
@@ -427,14 +518,19 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
         try:
             runs.append(_site_run(folder, file))
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
-            notes.append(f"{file}: no report that can be read: {type(error).__name__}: {error}")
+            notes.append(
+                f"{file}: no report that can be read: {type(error).__name__}: {error}"
+            )
     if not runs:
         hint = "name the folder that holds the artifacts of runs, each in a folder of its own"
         what = "no run: there is no report.json below it"
         raise EvalMetricsError(what, file=str(folder), hint=hint)
     runs.sort(key=lambda run: (run["time"], run["name"]))
     site = {
-        "runs": [{k: v for k, v in run.items() if k not in ("report", "page")} for run in runs],
+        "runs": [
+            {k: v for k, v in run.items() if k not in ("report", "page")}
+            for run in runs
+        ],
         "benchmarks": list(_site_benchmarks(runs)),
     }
     index = output / "index.html"
@@ -446,7 +542,9 @@ def build_site(folder: Path, output: Path) -> tuple[Path, list[str]]:
                 shutil.copyfile(run["page"], target)
         write_whole(index, page_of("site", site))
     except OSError as error:
-        raise EvalMetricsError(f"can't be written: {error.strerror}", file=str(output)) from error
+        raise EvalMetricsError(
+            f"can't be written: {error.strerror}", file=str(output)
+        ) from error
     return index, notes
 
 
@@ -458,7 +556,9 @@ def _site_run(folder: Path, file: Path) -> dict[str, Any]:
     origin = json.loads(run_data[1]).get("origin", {}) if run_data else {}
     name = file.relative_to(folder).as_posix().removesuffix("report.json").strip("/_")
     verdicts = [entry["verdict"] for entry in report["benchmarks"]]
-    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    written = datetime.fromtimestamp(file.stat().st_mtime, UTC).strftime(
+        "%Y-%m-%dT%H:%M:%SZ"
+    )
     slug = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
     return {
         "name": name or file.parent.resolve().name,
@@ -476,9 +576,11 @@ def _site_run(folder: Path, file: Path) -> dict[str, Any]:
 
 def _site_benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, Any]]:
     """Follow each benchmark through the runs; those that fail in the last run come first."""
-    from pytest_evalmetrics.stats.drift import levels  # noqa: PLC0415 - of a site alone
+    from pytest_evalmetrics.stats.drift import levels  # of a site alone
 
-    entries = {entry["id"]: entry for run in runs for entry in run["report"]["benchmarks"]}
+    entries = {
+        entry["id"]: entry for run in runs for entry in run["report"]["benchmarks"]
+    }
     for entry in in_order(list(entries.values())):
         lines = [
             {
@@ -486,7 +588,10 @@ def _site_benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, An
                 "verdict": own["verdict"],
                 "agents": {
                     agent["agent"]: {
-                        name: {"value": estimate["value"], **(estimate["interval"] or {})}
+                        name: {
+                            "value": estimate["value"],
+                            **(estimate["interval"] or {}),
+                        }
                         for name, estimate in agent["estimates"].items()
                     }
                     for agent in own["agents"]
@@ -503,6 +608,8 @@ def _site_benchmarks(runs: Sequence[Mapping[str, Any]]) -> Iterator[dict[str, An
             line["changes"] = [defined[start] for start in starts[1:]]
         yield {
             **{key: entry[key] for key in ("id", "name", "file", "verdict")},
-            "in_last": any(e["id"] == entry["id"] for e in runs[-1]["report"]["benchmarks"]),
+            "in_last": any(
+                e["id"] == entry["id"] for e in runs[-1]["report"]["benchmarks"]
+            ),
             **history,
         }

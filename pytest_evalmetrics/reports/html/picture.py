@@ -49,7 +49,9 @@ def means(table: RolloutTable, score: str) -> Floats:
 
 def _levels(values: Floats, most: int) -> Floats | None:
     """Return the distinct values, or None if there are many."""
-    levels = np.unique(values[:_SAMPLE], return_counts=True)[0]  # see `TaskRewards.blocks`
+    levels = np.unique(values[:_SAMPLE], return_counts=True)[
+        0
+    ]  # see `TaskRewards.blocks`
     if len(levels) <= most:
         rest = values[~np.isin(values, levels)]
         levels = np.unique(np.concatenate((levels, rest)), return_counts=True)[0]
@@ -95,14 +97,20 @@ def histogram(now: Floats, was: Floats | None) -> dict[str, Any] | None:
     values = np.concatenate(sides)
     at, width = _levels(values, _FEW), 0.0
     if at is not None:
-        counts = [np.bincount(at.searchsorted(side), minlength=len(at)) for side in sides]
+        counts = [
+            np.bincount(at.searchsorted(side), minlength=len(at)) for side in sides
+        ]
     else:
         low, high = float(values.min()), float(values.max())
         edges = np.linspace(low, high, _BARS + 1)
-        if not (np.diff(edges) > 0).all():  # values that differ by less than floats can split
+        if not (
+            np.diff(edges) > 0
+        ).all():  # values that differ by less than floats can split
             return None
         at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
-        counts = [np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides]
+        counts = [
+            np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides
+        ]
     return {
         "at": numbers(at),
         "width": _number(width),
@@ -130,16 +138,27 @@ class _ByTask:
     """The first rows of some tasks; -1 stands for an absent task."""
 
     def __init__(self, table: RolloutTable, tasks: Ints) -> None:
-        spans = zip(table.offsets[tasks].tolist(), table.offsets[tasks + 1].tolist(), strict=True)
-        self._spans = [range(start, min(end, start + _ATTEMPTS)) for start, end in spans]
-        self._there = (tasks >= 0).tolist()  # the span of -1 ends before it begins: it is empty
+        spans = zip(
+            table.offsets[tasks].tolist(),
+            table.offsets[tasks + 1].tolist(),
+            strict=True,
+        )
+        self._spans = [
+            range(start, min(end, start + _ATTEMPTS)) for start, end in spans
+        ]
+        self._there = (
+            tasks >= 0
+        ).tolist()  # the span of -1 ends before it begins: it is empty
         self.rows: Ints = np.fromiter(chain.from_iterable(self._spans), np.int64)
 
     def split(self, values: Sequence[Any]) -> list[Any]:
         """Split the values of rows by task; None for an absent task."""
         left = iter(values)
         parts = [list(islice(left, len(span))) for span in self._spans]
-        return [part if there else None for there, part in zip(self._there, parts, strict=True)]
+        return [
+            part if there else None
+            for there, part in zip(self._there, parts, strict=True)
+        ]
 
 
 def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[int]]:
@@ -255,7 +274,11 @@ class _Picture:
     """One agent's tasks on both sides: the run's, then those that only the baseline has."""
 
     def __init__(
-        self, table: RolloutTable, reward: str, lower: frozenset[str], compared: Compared | None
+        self,
+        table: RolloutTable,
+        reward: str,
+        lower: frozenset[str],
+        compared: Compared | None,
     ) -> None:
         n = len(table.tasks)
         baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)
@@ -266,13 +289,19 @@ class _Picture:
         self.table, self.reward, self.lower = table, reward, lower
         self.was = _Side(baseline, np.concatenate([at, gone]))
         self.now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
-        self.scores = sorted(table.scores, key=lambda name: (name != reward, name))[:_SCORES]
+        self.scores = sorted(table.scores, key=lambda name: (name != reward, name))[
+            :_SCORES
+        ]
         # each task's mean reward, and how much better it is than before; NaN where undefined
         self.before, self.after = self.was.means(reward), self.now.means(reward)
         sign = -1.0 if reward in lower else 1.0
         self.change: Floats = sign * (self.after - self.before) + 0.0
         worse, better = self.change < -_NOISE, self.change > _NOISE
-        self.kinds = {"worse": worse, "better": better, "same": np.abs(self.change) <= _NOISE}
+        self.kinds = {
+            "worse": worse,
+            "better": better,
+            "same": np.abs(self.change) <= _NOISE,
+        }
 
     def about(self) -> dict[str, Any]:
         """Summarize all tasks in a few kilobytes."""
@@ -302,7 +331,12 @@ class _Picture:
         """Compare the tasks of each value of a field that is broken down, the worst first."""
         n = len(self.table.tasks)
         both = ~np.isnan(self.change[:n])
-        columns = {"was": self.before, "now": self.after, "change": self.change, **self.kinds}
+        columns = {
+            "was": self.before,
+            "now": self.after,
+            "change": self.change,
+            **self.kinds,
+        }
         for field, category in self.table.categories.items():
             if not 1 < len(category.labels) <= _LABELS:
                 continue
@@ -315,7 +349,10 @@ class _Picture:
                 {
                     "value": category.labels[at],
                     "tasks": int(tasks[at]),
-                    **{side: _number(float(averages[side][at])) for side in ("was", "now")},
+                    **{
+                        side: _number(float(averages[side][at]))
+                        for side in ("was", "now")
+                    },
                     **{kind: int(sums[kind][at]) for kind in ("worse", "better")},
                 }
                 for at in np.argsort(averages["change"]).tolist()
@@ -332,18 +369,27 @@ class _Picture:
         by_task = _ByTask(self.table, here)
         gone = () if self.was.table is None else self.was.table.tasks
         places = zip(here.tolist(), self.was.at[order].tolist(), strict=True)
-        was, now = ([side.means(name) for name in self.scores] for side in (self.was, self.now))
+        was, now = (
+            [side.means(name) for name in self.scores] for side in (self.was, self.now)
+        )
         described = {
             "of": len(self.change),
-            "ids": [str(self.table.tasks[i] if i >= 0 else gone[before]) for i, before in places],
+            "ids": [
+                str(self.table.tasks[i] if i >= 0 else gone[before])
+                for i, before in places
+            ],
             "scores": self.scores,
             "now": [numbers(side[order]) for side in now],
-            "was": [None if np.isnan(side).all() else numbers(side[order]) for side in was],
+            "was": [
+                None if np.isnan(side).all() else numbers(side[order]) for side in was
+            ],
             "rewards_now": self.now.values(self.reward, order),
             "rewards_was": self.was.values(self.reward, order),
             "attempts": _ATTEMPTS,
             "rows": by_task.split(_places(self.table, by_task.rows, chosen)),
-            "files": [{"path": s.path, "lines": s.row_is_line} for s in self.table.sources],
+            "files": [
+                {"path": s.path, "lines": s.row_is_line} for s in self.table.sources
+            ],
             "notes": _row_notes(self.table, rows, here),
         }
         return _with_its_files(described)
@@ -370,8 +416,13 @@ def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
         {
             **tasks,
             **{name: tasks[name][:most] for name in columns},
-            **{side: [column and column[:most] for column in tasks[side]] for side in sides},
-            "notes": {at: notes for at, notes in tasks["notes"].items() if int(at) < most},
+            **{
+                side: [column and column[:most] for column in tasks[side]]
+                for side in sides
+            },
+            "notes": {
+                at: notes for at, notes in tasks["notes"].items() if int(at) < most
+            },
         }
     )
 
@@ -382,7 +433,11 @@ def _with_its_files(tasks: dict[str, Any]) -> dict[str, Any]:
         return tasks
     places: dict[int, int] = {}
     rows = [
-        under and [[sample, places.setdefault(file, len(places)), at] for sample, file, at in under]
+        under
+        and [
+            [sample, places.setdefault(file, len(places)), at]
+            for sample, file, at in under
+        ]
         for under in tasks["rows"]
     ]
     return {**tasks, "rows": rows, "files": [tasks["files"][file] for file in places]}

@@ -16,7 +16,9 @@ _BROWSERS = ("chromium", "chromium-browser", "google-chrome")
 
 
 def _executable(variable, *names):
-    return os.environ.get(variable) or next(filter(None, map(shutil.which, names)), None)
+    return os.environ.get(variable) or next(
+        filter(None, map(shutil.which, names)), None
+    )
 
 
 class Browser:
@@ -55,22 +57,27 @@ class Browser:
 
     def until(self, condition, *args):
         """Wait for what happens by an event."""
-        from selenium.webdriver.support.wait import WebDriverWait  # noqa: PLC0415 - if there is one
+        from selenium.webdriver.support.wait import WebDriverWait  # if there is one
 
         script = f"return Boolean({condition})"
         WebDriverWait(self.driver, 20, 0.02).until(lambda _: self.run(script, *args))
 
     def drawn(self):
         """Wait for the charts, which are drawn with the next frame."""
-        self.run("return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))")
+        self.run(
+            "return new Promise(r => requestAnimationFrame(() => requestAnimationFrame(r)))"
+        )
 
     def text(self, selector):
         """What the first such element shows."""
-        return self.run("return document.querySelector(arguments[0]).innerText", selector)
+        return self.run(
+            "return document.querySelector(arguments[0]).innerText", selector
+        )
 
     def texts(self, selector):
         return self.run(
-            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText)", selector
+            "return [...document.querySelectorAll(arguments[0])].map(e => e.innerText)",
+            selector,
         )
 
     def find(self, selector):
@@ -90,7 +97,10 @@ class Browser:
 
     def requests(self):
         """What was asked for since the last time."""
-        events = [json.loads(e["message"])["message"] for e in self.driver.get_log("performance")]
+        events = [
+            json.loads(e["message"])["message"]
+            for e in self.driver.get_log("performance")
+        ]
         return [
             m["params"]["request"]["url"]
             for m in events
@@ -113,7 +123,9 @@ def pages(tmp_path_factory):
 
 @pytest.fixture(scope="session")
 def browser(tmp_path_factory):
-    webdriver = pytest.importorskip("selenium.webdriver", reason="selenium is not installed")
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="selenium is not installed"
+    )
     binary = _executable("EVALMETRICS_CHROMIUM", *_BROWSERS)
     driver = _executable("EVALMETRICS_CHROMEDRIVER", "chromedriver")
     if binary is None or driver is None:
@@ -123,7 +135,9 @@ def browser(tmp_path_factory):
     for flag in _FLAGS:
         options.add_argument(flag)
     options.add_argument(f"--user-data-dir={tmp_path_factory.mktemp('profile')}")
-    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    options.set_capability(
+        "goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"}
+    )
     service = webdriver.ChromeService(executable_path=driver)
     started = webdriver.Chrome(options=options, service=service)
     try:

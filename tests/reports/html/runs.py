@@ -52,9 +52,18 @@ benchmark:
 
 def answers(folder):
     """A benchmark whose answers have changed."""
-    for name, reward, text in (("was", 1.0, "It is the red one."), ("now", 0.0, f"It is {EVIL}.")):
+    for name, reward, text in (
+        ("was", 1.0, "It is the red one."),
+        ("now", 0.0, f"It is {EVIL}."),
+    ):
         lines = [
-            {"id": f"q{t}", "try": 0, "reward": reward, "prompt": EVIL, "response": text}
+            {
+                "id": f"q{t}",
+                "try": 0,
+                "reward": reward,
+                "prompt": EVIL,
+                "response": text,
+            }
             for t in range(12)
         ]
         write_rows(folder, f"{name}.jsonl", lines)
@@ -85,7 +94,15 @@ def write_rows(folder, name, rows):
 
 def page(folder, *args):
     """Run pytest there, and return the page that it left."""
-    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "--rootdir=."]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-q",
+        "-p",
+        "no:cacheprovider",
+        "--rootdir=.",
+    ]
     env = {**os.environ, "SOURCE_DATE_EPOCH": "1700000000"}
     with tempfile.TemporaryFile() as out:
         Run([*command, *args], folder, env, out, out).wait(120)
@@ -182,7 +199,9 @@ def skipping(folder):
 
 def selecting(folder):
     """One test breaks off after a check, and a benchmark is deselected."""
-    code = "def test_x(evalmetrics):\n    evalmetrics.check([1.0])\n    raise ValueError\n"
+    code = (
+        "def test_x(evalmetrics):\n    evalmetrics.check([1.0])\n    raise ValueError\n"
+    )
     write(folder, "test_x.py", code)
     write(folder, "z.bench.yaml", "benchmark: {name: math, rollouts: runs.jsonl}\n")
     return page(folder, "-k", "test_x")
@@ -222,7 +241,13 @@ def judged(folder):
             "first": [{"row": "labels.jsonl:3", "judge": 1.0, "label": 0.0}],
         }
     ]
-    agreement = {"alpha": 0.82, "level": "interval", "judges": 3, "rows": 50, "reason": ""}
+    agreement = {
+        "alpha": 0.82,
+        "level": "interval",
+        "judges": 3,
+        "rows": 50,
+        "reason": "",
+    }
     entry["agents"][0]["scores"][0]["agreement"] = agreement
     with Artifacts() as kept:
         left.write_bytes(b"".join(pieces_of(report, kept, {})))
@@ -242,10 +267,15 @@ def repeated(folder):
 def unchanged(folder):
     """The page of a calibration, over four runs of one system."""
     for n in range(4):
-        tasks = [[float((t * 7 + k * 3 + n * 5) % 10 > 3) for k in range(4)] for t in range(40)]
+        tasks = [
+            [float((t * 7 + k * 3 + n * 5) % 10 > 3) for k in range(4)]
+            for t in range(40)
+        ]
         write_rows(folder, f"run{n}.jsonl", rows(tasks, 1))
     files = ", ".join(f"[run{n}.jsonl]" for n in range(4))
     gates = f"thresholds: {{mean_reward: '>= 0.6'}}, baseline: {{rollouts: [{files}]}}"
-    spec = f"rollouts: run0.jsonl, num_samples: 4, metrics: [mean_reward, pass@2], {gates}"
+    spec = (
+        f"rollouts: run0.jsonl, num_samples: 4, metrics: [mean_reward, pass@2], {gates}"
+    )
     write(folder, "a.bench.yaml", f"benchmark: {{name: math, {spec}}}\n")
     return page(folder, "--evalmetrics-calibrate").with_name("calibration.html")

@@ -52,7 +52,9 @@ def place(request, browser, pages):
         if item:
             browser.go(item)
         browser.drawn()
-        browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
+        browser.run(
+            "document.querySelectorAll('details').forEach(d => { d.open = true })"
+        )
         browser.run("document.querySelector('.open')?.click()")
         return browser
 
@@ -87,7 +89,9 @@ def test_tables_have_headers_and_ids_are_unique(place):
     ids = browser.run("return [...document.querySelectorAll('[id]')].map(e => e.id)")
     assert len(ids) == len(set(ids))
     assert browser.run("return document.documentElement.lang") == "en"
-    assert browser.run("return ['header', 'main', 'footer'].every(t => document.querySelector(t))")
+    assert browser.run(
+        "return ['header', 'main', 'footer'].every(t => document.querySelector(t))"
+    )
 
 
 @pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
@@ -103,6 +107,8 @@ def test_axe_finds_nothing(place, width, dark):
         pytest.skip("EVALMETRICS_AXE does not name the axe.min.js of npm's axe-core")
     browser = place(width=width, dark=dark)
     browser.run(Path(script).read_text(encoding="utf-8"))
-    results = browser.driver.execute_async_script("axe.run().then(arguments[arguments.length - 1])")
+    results = browser.driver.execute_async_script(
+        "axe.run().then(arguments[arguments.length - 1])"
+    )
     assert results["passes"]
     assert [(v["id"], v["nodes"][0]["html"][:200]) for v in results["violations"]] == []

@@ -49,7 +49,9 @@ def test_the_policy_names_the_hash_of_each_script_and_style(project):
     project.bench("expect: {tasks: 2}")
     project.run()
     page = _page(project)
-    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[1]
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)[
+        1
+    ]
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
     code = [m["text"] for m in SCRIPT.finditer(page) if not m["kind"]]
@@ -58,10 +60,14 @@ def test_the_policy_names_the_hash_of_each_script_and_style(project):
     for text in (*code, style):
         digest = base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
         assert f"'sha256-{digest}'" in policy
-    assert not re.search(r"\son\w+=|style=|src=|url\(|@import", re.sub(SCRIPT, "", page))
+    assert not re.search(
+        r"\son\w+=|style=|src=|url\(|@import", re.sub(SCRIPT, "", page)
+    )
 
 
-def test_what_failed_comes_first_and_rows_are_named_by_line_only_where_each_stands_on_one(project):
+def test_what_failed_comes_first_and_rows_are_named_by_line_only_where_each_stands_on_one(
+    project,
+):
     rows = '{"_ng_task_index": 0, "reward": 1}', '{"_ng_task_index": 1, "reward": 0}\n'
     project.write("apart.jsonl", "\n\n".join(rows))
     project.write("runs.jsonl", "\n".join(rows))
@@ -89,4 +95,8 @@ def test_what_failed_comes_first_and_rows_are_named_by_line_only_where_each_stan
 @pytest.mark.parametrize("name", ["LICENSE", "uPlot.iife.min.js", "uPlot.min.css"])
 def test_the_library_comes_with_its_licence_and_version(name):
     text = (UPLOT / name).read_text(encoding="utf-8")
-    assert ("Leon Sorokin" in text) if name == "LICENSE" else ("uPlot" in text or "uplot" in text)
+    assert (
+        ("Leon Sorokin" in text)
+        if name == "LICENSE"
+        else ("uPlot" in text or "uplot" in text)
+    )

@@ -36,7 +36,9 @@ def test_the_verdict_and_what_stands_in_the_way_come_first(failing):
     assert "Fail" in failing.text("h1")
     assert failing.text(".lead") == "Of 8 benchmarks, 1 fails."
     assert failing.texts(".reasons a") == ["math"]
-    assert "below 0.9" in failing.text(".reasons") or "fell from" in failing.text(".reasons")
+    assert "below 0.9" in failing.text(".reasons") or "fell from" in failing.text(
+        ".reasons"
+    )
     assert failing.texts("main tbody tr:first-child a") == ["math"]
 
 
@@ -47,7 +49,9 @@ def test_benchmarks_are_searched_and_filtered(failing):
     failing.find("#find-benchmark").send_keys("nothing")
     assert failing.texts("main tbody td") == ["No benchmark matches."]
     failing.find("#find-benchmark").clear()
-    failing.run("document.querySelector('#find-benchmark').dispatchEvent(new Event('input'))")
+    failing.run(
+        "document.querySelector('#find-benchmark').dispatchEvent(new Event('input'))"
+    )
     failing.choose(".tools select", "PASS")
     assert len(failing.texts("main tbody a")) == 7
 
@@ -70,7 +74,14 @@ def test_a_benchmark_shows_its_metrics_with_baseline_and_bound(failing):
 def test_flipped_tasks_come_first_and_lead_to_their_rows(failing):
     _open_math(failing)
     assert _tasks(failing)[:2] == ["2", "10"]
-    assert failing.text(".tally").split() == ["2", "worse", "1", "better", "8", "unchanged"]
+    assert failing.text(".tally").split() == [
+        "2",
+        "worse",
+        "1",
+        "better",
+        "8",
+        "unchanged",
+    ]
     failing.find(FIRST_TASKS).click()
     detail = failing.text(".detail")
     assert "runs.jsonl:9" in detail
@@ -109,11 +120,14 @@ def test_another_score_is_compared_where_less_is_better(failing):
     failing.choose(".score", "tokens")
     first = failing.texts("main table:has(.open) tbody tr:first-child td")
     assert "\N{MINUS SIGN}100" in first[2]
-    assert failing.find("main table:has(.open) tbody .change").get_attribute("class") == "change up"
+    assert (
+        failing.find("main table:has(.open) tbody .change").get_attribute("class")
+        == "change up"
+    )
 
 
 def test_it_is_used_by_keyboard(failing):
-    from selenium.webdriver.common.keys import Keys  # noqa: PLC0415 - only where it is installed
+    from selenium.webdriver.common.keys import Keys  # only where it is installed
 
     active = failing.driver.switch_to
     failing.find("body").send_keys(Keys.TAB)
@@ -122,7 +136,9 @@ def test_it_is_used_by_keyboard(failing):
     assert active.active_element.get_attribute("id") == "theme"
     active.active_element.send_keys(Keys.TAB)
     assert active.active_element.text == "math"
-    assert "solid" in failing.run("return getComputedStyle(document.activeElement).outlineStyle")
+    assert "solid" in failing.run(
+        "return getComputedStyle(document.activeElement).outlineStyle"
+    )
     active.active_element.send_keys(Keys.ENTER)
     failing.until("document.querySelector('h1').innerText.startsWith('math')")
     assert failing.run("return document.activeElement.tagName") == "H1"
@@ -146,7 +162,11 @@ def test_light_and_dark_follow_the_system_and_the_button(browser, pages):
     for _ in range(3):
         browser.find("#theme").click()
         seen.append((browser.text("#theme"), background()))
-    assert seen == [("Theme: light", light), ("Theme: dark", dark), ("Theme: system", light)]
+    assert seen == [
+        ("Theme: light", light),
+        ("Theme: dark", dark),
+        ("Theme: system", light),
+    ]
 
 
 @pytest.mark.parametrize("width", [360, 1280])
@@ -164,7 +184,9 @@ def test_charts_are_drawn_and_described(failing):
         "return [...document.querySelectorAll('.chart:has(canvas)')].map(e => e.ariaLabel)"
     )
     assert labels[0].endswith("2 worse, 1 better, 8 unchanged")
-    assert labels[1].startswith("Distribution of reward: mean 0.8864, median 1, from 0 to 1, 44")
+    assert labels[1].startswith(
+        "Distribution of reward: mean 0.8864, median 1, from 0 to 1, 44"
+    )
 
 
 def test_what_was_answered_before_and_now_is_text_with_its_differences(browser, pages):
@@ -179,14 +201,23 @@ def test_what_was_answered_before_and_now_is_text_with_its_differences(browser, 
 
 def test_several_agents_are_held_against_each_other(browser, pages):
     browser.open(pages("agents"))
-    assert browser.texts("section[aria-labelledby=agents] thead th")[2] == "weak (5 red)"
+    assert (
+        browser.texts("section[aria-labelledby=agents] thead th")[2] == "weak (5 red)"
+    )
     first = browser.texts("section[aria-labelledby=agents] tbody tr:first-child td")
-    assert [cell.split() for cell in first[1:]] == [["✕", "Fail", "0.5000"], ["✓", "Pass", "1"]]
-    assert "FAIL 5 of 5 failing benchmarks: weak, mean_reward" in browser.text(".causes")
+    assert [cell.split() for cell in first[1:]] == [
+        ["✕", "Fail", "0.5000"],
+        ["✓", "Pass", "1"],
+    ]
+    assert "FAIL 5 of 5 failing benchmarks: weak, mean_reward" in browser.text(
+        ".causes"
+    )
     assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
     browser.go("all.bench.yaml::b1")
     assert "2023-11-14 22:13:20 UTC" in browser.text(".brand")
-    assert "Tasks of weak" in browser.texts("h2")[:3]  # the one that fails comes before the other
+    assert (
+        "Tasks of weak" in browser.texts("h2")[:3]
+    )  # the one that fails comes before the other
     broken_down = browser.text("section[aria-labelledby=a0-tasks] table.small")
     assert "hard\t4\t1\t0\t\N{MINUS SIGN}1\t4\t0\neasy\t4\t1\t1\t0\t0\t0" in broken_down
     assert browser.messages() == []
@@ -209,7 +240,10 @@ def test_paper_shows_what_is_folded(browser, pages):
     browser.open(pages("flipped"), width=A4)
     _open_math(browser)
     browser.run("dispatchEvent(new Event('beforeprint'))")
-    assert browser.run("return document.querySelectorAll('details:not([open])').length") == 0
+    assert (
+        browser.run("return document.querySelectorAll('details:not([open])').length")
+        == 0
+    )
     browser.command("Emulation.setEmulatedMedia", media="print")
     assert browser.run("return document.documentElement.scrollWidth") <= A4
 
@@ -222,10 +256,18 @@ def test_nothing_of_a_row_is_interpreted(browser, pages):
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     shown = browser.text("main")
     assert shown.count("onerror=") > 20
-    for what in ("no-answer", "the judge said </script>", "quality", "rows.jsonl:1", "__proto__"):
+    for what in (
+        "no-answer",
+        "the judge said </script>",
+        "quality",
+        "rows.jsonl:1",
+        "__proto__",
+    ):
         assert what in shown
     assert browser.run("return window.pwned") is None
-    assert browser.run("return document.querySelectorAll('img, main script').length") == 0
+    assert (
+        browser.run("return document.querySelectorAll('img, main script').length") == 0
+    )
     assert browser.messages() == []
 
 
@@ -277,7 +319,14 @@ def test_missing_results_are_reported(browser, pages, page, texts):
 def test_what_judges_took_and_how_they_agree(browser, pages):
     browser.open(pages("judged"))
     summary = browser.text("section[aria-labelledby=judges]")
-    for what in ("1,800", "48,211", "2.31 s", "0.8600", "all labels are the same", "alpha 0.8200"):
+    for what in (
+        "1,800",
+        "48,211",
+        "2.31 s",
+        "0.8600",
+        "all labels are the same",
+        "alpha 0.8200",
+    ):
         assert what in summary
     browser.run("document.querySelectorAll('details').forEach(d => { d.open = true })")
     assert "labels.jsonl:3: 1 by the judge, 0 by a person" in browser.text("main")

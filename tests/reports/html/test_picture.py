@@ -69,7 +69,13 @@ def test_rows_are_located_in_their_files():
     )
     tasks = picture_of(table([[1]] * 5, sources=files), reward="reward")["tasks"]
     rows = dict(zip(tasks["ids"], tasks["rows"], strict=True))
-    assert [rows[str(i)][0][1:] for i in range(5)] == [[0, 1], [0, 2], [2, 1], [2, 2], [2, 3]]
+    assert [rows[str(i)][0][1:] for i in range(5)] == [
+        [0, 1],
+        [0, 2],
+        [2, 1],
+        [2, 2],
+        [2, 3],
+    ]
 
 
 def test_of_thousands_of_files_those_of_the_shown_tasks_are_listed():
@@ -91,7 +97,9 @@ def test_many_attempts_and_many_values_are_bounded():
     picture = picture_of(wide, reward="reward", compared=(wide, None))
     assert max(map(len, picture["tasks"]["rewards_now"])) == 16
     before = table(rng.random((900, 40)).tolist())
-    pairs = picture_of(wide, reward="reward", compared=(before, None))["about"]["compared"]["pairs"]
+    pairs = picture_of(wide, reward="reward", compared=(before, None))["about"][
+        "compared"
+    ]["pairs"]
     assert len(pairs) <= 25 * 25
     assert sum(n for *_, n in pairs) == 900
 
@@ -113,7 +121,9 @@ def test_a_histogram_counts_every_value_once(now, was):
 
 
 REWARDS = st.lists(
-    st.lists(st.none() | st.floats(-1e300, 1e300), min_size=1, max_size=4), min_size=1, max_size=9
+    st.lists(st.none() | st.floats(-1e300, 1e300), min_size=1, max_size=4),
+    min_size=1,
+    max_size=9,
 )
 
 
@@ -121,13 +131,18 @@ REWARDS = st.lists(
 @given(REWARDS, REWARDS, st.booleans())
 def test_every_task_is_counted_and_listed_once(before, after, lower):
     def side(rewards, tasks):
-        return table([[np.nan if r is None else r for r in t] for t in rewards], tasks=tasks)
+        return table(
+            [[np.nan if r is None else r for r in t] for t in rewards], tasks=tasks
+        )
 
     was = side(before, tuple(f"t{i}" for i in range(len(before))))
     now = side(after, tuple(f"t{i}" for i in range(2, len(after) + 2)))
     places = np.array([i if i < len(before) else -1 for i in range(2, len(after) + 2)])
     picture = picture_of(
-        now, reward="reward", lower=frozenset({"reward"} if lower else ()), compared=(was, places)
+        now,
+        reward="reward",
+        lower=frozenset({"reward"} if lower else ()),
+        compared=(was, places),
     )
     tasks, counts = picture["tasks"], picture["about"]["compared"]
     assert sorted(tasks["ids"]) == sorted({*was.tasks, *now.tasks})
@@ -135,7 +150,9 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
     assert counts["gone"] == len(set(was.tasks) - set(now.tasks))
     both = [
         (a, b)
-        for a, b in zip(tasks["was"][0] or [], tasks["now"][0], strict=bool(tasks["was"][0]))
+        for a, b in zip(
+            tasks["was"][0] or [], tasks["now"][0], strict=bool(tasks["was"][0])
+        )
         if a is not None and b is not None
     ]
     assert counts["worse"] + counts["better"] + counts["same"] == len(both)
@@ -144,10 +161,14 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
 
 def test_numbers_at_the_end_of_the_range_do_no_harm():
     rng = np.random.default_rng(2)
-    ends = (rng.choice([-1.0, 1.0], (40, 3)) * rng.uniform(1e308, 1.7e308, (40, 3))).tolist()
+    ends = (
+        rng.choice([-1.0, 1.0], (40, 3)) * rng.uniform(1e308, 1.7e308, (40, 3))
+    ).tolist()
     tiny = rng.uniform(5e-324, 1e-320, (40, 3)).tolist()
     for rewards in (ends, tiny, [[1.7e308] * 3] * 40):
         now = table(rewards)
-        picture = picture_of(now, reward="reward", compared=(table(rewards[::-1]), None))
+        picture = picture_of(
+            now, reward="reward", compared=(table(rewards[::-1]), None)
+        )
         assert b"NaN" not in as_data(picture)
         assert picture["about"]["compared"]["new"] == 0

@@ -24,7 +24,13 @@ OURS = "pytest_evalmetrics"
 _NOT_THERE = re.compile(
     r'[<>:"|?*\x00-\x1f]|[. ]$|^(con|prn|aux|nul|com\d|lpt\d)(\.|$)', re.IGNORECASE
 )
-_OF_POSIX = ("os.fork", "os.getuid", "os.geteuid", "os.sched_getaffinity", "signal.SIGKILL")
+_OF_POSIX = (
+    "os.fork",
+    "os.getuid",
+    "os.geteuid",
+    "os.sched_getaffinity",
+    "signal.SIGKILL",
+)
 _import = builtins.__import__
 _code = importlib.machinery.SourceFileLoader.get_code
 
@@ -32,7 +38,9 @@ _code = importlib.machinery.SourceFileLoader.get_code
 class _Platform(ast.NodeTransformer):
     def visit_Attribute(self, node):
         self.generic_visit(node)
-        text = f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
+        text = (
+            f"{node.value.id}.{node.attr}" if isinstance(node.value, ast.Name) else ""
+        )
         if text == "sys.platform":
             return ast.copy_location(ast.Constant("win32"), node)
         if text in _OF_POSIX:
@@ -40,7 +48,11 @@ class _Platform(ast.NodeTransformer):
         return node
 
     def visit_Call(self, node):
-        call = isinstance(node.func, ast.Name) and node.func.id == "hasattr" and ast.unparse(node)
+        call = (
+            isinstance(node.func, ast.Name)
+            and node.func.id == "hasattr"
+            and ast.unparse(node)
+        )
         if call in [f"hasattr(os, '{name[3:]}')" for name in _OF_POSIX]:
             return ast.copy_location(ast.Constant(value=False), node)
         return self.generic_visit(node)
@@ -53,7 +65,9 @@ def get_code(self, fullname):
     kept = Path(RUN).parent / "compiled" / fullname  # by the process before
     if kept.exists():
         return marshal.loads(kept.read_bytes())  # noqa: S302 - our own
-    code = compile(_Platform().visit(ast.parse(self.get_data(path), path)), path, "exec")
+    code = compile(
+        _Platform().visit(ast.parse(self.get_data(path), path)), path, "exec"
+    )
     kept.parent.mkdir(exist_ok=True)
     beside = kept.with_name(f"{fullname}-{os.getpid()}")
     beside.write_bytes(marshal.dumps(code))
@@ -68,7 +82,9 @@ def locking(file, mode, size):
     start = os.lseek(file, 0, os.SEEK_CUR)
     if start > 2**31 - 1:
         raise OverflowError("msvcrt's positions are those of a long")
-    fcntl.fcntl(file, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, size, 0))
+    fcntl.fcntl(
+        file, command, struct.pack("hhqqi4x", kind, os.SEEK_SET, start, size, 0)
+    )
 
 
 def open_process(access, inherit, process):
@@ -79,7 +95,9 @@ def open_process(access, inherit, process):
 
 def ended(process):
     """Check whether a process has ended, though somebody still has a handle of it."""
-    return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    return (
+        Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
+    )
 
 
 def import_there(name, namespace=None, *args, **kwargs):
@@ -102,7 +120,11 @@ def is_open(path):
 
 def audit(event, args):
     """Refuse what Windows refuses, of files in the folder of the run."""
-    if event == "open" and isinstance(args[0], str) and args[2] & (os.O_WRONLY | os.O_RDWR):
+    if (
+        event == "open"
+        and isinstance(args[0], str)
+        and args[2] & (os.O_WRONLY | os.O_RDWR)
+    ):
         refuse_name(args[0])
     elif event == "os.mkdir":
         refuse_name(os.fsdecode(args[0]))
@@ -124,7 +146,9 @@ KERNEL = types.SimpleNamespace(
     WaitForSingleObject=lambda handle, wait: 0 if ended(handle) else 0x102 - wait,
     CloseHandle=bool,
 )
-CTYPES = types.SimpleNamespace(WinDLL=lambda *_, **__: KERNEL, get_last_error=lambda: 87)
+CTYPES = types.SimpleNamespace(
+    WinDLL=lambda *_, **__: KERNEL, get_last_error=lambda: 87
+)
 RUN = os.environ.get("SIMULATED_WINDOWS")
 if RUN:
     importlib.machinery.SourceFileLoader.get_code = get_code

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.model.results import BenchmarkResult
 
 _SHOWN = 8  # lines of a call
 _NO_KEYS = (

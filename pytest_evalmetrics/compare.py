@@ -9,21 +9,23 @@ import shutil
 import sys
 from argparse import ArgumentParser, Namespace
 from contextlib import suppress
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
 from string import Template
 from textwrap import TextWrapper
 from typing import TYPE_CHECKING, Any, TypeVar
 
+import msgspec
+from msgspec import structs
+
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError
 from pytest_evalmetrics.layout import visible, visible_lines
-from pytest_evalmetrics.records import record
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.model.results import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
 T = TypeVar("T")
@@ -42,8 +44,7 @@ _HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST = 5  # tasks that a line names
 
 
-@record
-class Difference:
+class Difference(msgspec.Struct, frozen=True):
     """One metric of one run, compared with the first run."""
 
     run: str
@@ -279,7 +280,8 @@ def _of_rollouts(
         differences = [*_differences(name, benchmark, None, given)]
         churn = _churn(before, now, given)
         return [
-            replace(d, churn=churn.get(d.agent, churn.get(""))) for d in differences
+            structs.replace(d, churn=churn.get(d.agent, churn.get("")))
+            for d in differences
         ]
 
     return _as_named_or_guessed(first, given, compared)
@@ -304,7 +306,7 @@ def _of_reports(
                 if (
                     difference.metric != "agent"
                 ):  # the others are compared by themselves
-                    yield replace(difference, benchmark=benchmark, agent=whose)
+                    yield structs.replace(difference, benchmark=benchmark, agent=whose)
 
 
 def _differences(
@@ -517,7 +519,7 @@ def _as_page(differences: Sequence[Difference], first: str) -> str:
 
 
 def _as_json(differences: Sequence[Difference], first: str) -> str:
-    entries = [{**asdict(d), "equivalent": d.equivalent} for d in differences]
+    entries = [{**structs.asdict(d), "equivalent": d.equivalent} for d in differences]
     return json.dumps({"first": first, "differences": entries}, indent=2) + "\n"
 
 

@@ -21,13 +21,6 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.chat.asking import side_by_side as side_by_side
     from pytest_evalmetrics.chat.row_calls import Calls as Calls
     from pytest_evalmetrics.chat.row_calls import Exchange as Exchange
-    from pytest_evalmetrics.data import RolloutTable as RolloutTable
-    from pytest_evalmetrics.data import Row as Row
-    from pytest_evalmetrics.data import TaskId as TaskId
-    from pytest_evalmetrics.data import TaskRewards as TaskRewards
-    from pytest_evalmetrics.data import TaskRows as TaskRows
-    from pytest_evalmetrics.data import content_hash as content_hash
-    from pytest_evalmetrics.data import question_of as question_of
     from pytest_evalmetrics.engines.local import Engine as Engine
     from pytest_evalmetrics.engines.local import Workload as Workload
     from pytest_evalmetrics.engines.local import score_here as score_here
@@ -44,17 +37,24 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates.decisions import GateRule as GateRule
     from pytest_evalmetrics.metrics.metric import Metric as Metric
     from pytest_evalmetrics.metrics.metric import MetricOptions as MetricOptions
+    from pytest_evalmetrics.model.results import AgentResult as AgentResult
+    from pytest_evalmetrics.model.results import BenchmarkResult as BenchmarkResult
+    from pytest_evalmetrics.model.results import Check as Check
+    from pytest_evalmetrics.model.results import Estimate as Estimate
+    from pytest_evalmetrics.model.results import Verdict as Verdict
+    from pytest_evalmetrics.model.rollout_table import RolloutTable as RolloutTable
+    from pytest_evalmetrics.model.rollout_table import Row as Row
+    from pytest_evalmetrics.model.rollout_table import TaskId as TaskId
+    from pytest_evalmetrics.model.rollout_table import TaskRewards as TaskRewards
+    from pytest_evalmetrics.model.rollout_table import TaskRows as TaskRows
+    from pytest_evalmetrics.model.rollout_table import content_hash as content_hash
+    from pytest_evalmetrics.model.rollout_table import question_of as question_of
     from pytest_evalmetrics.registry import register_gate_rule as register_gate_rule
     from pytest_evalmetrics.registry import register_loader as register_loader
     from pytest_evalmetrics.registry import register_metric as register_metric
     from pytest_evalmetrics.registry import register_reporter as register_reporter
     from pytest_evalmetrics.registry import register_scorer as register_scorer
     from pytest_evalmetrics.reports.reporters import Reporter as Reporter
-    from pytest_evalmetrics.results import AgentResult as AgentResult
-    from pytest_evalmetrics.results import BenchmarkResult as BenchmarkResult
-    from pytest_evalmetrics.results import Check as Check
-    from pytest_evalmetrics.results import Estimate as Estimate
-    from pytest_evalmetrics.results import Verdict as Verdict
     from pytest_evalmetrics.rollouts.loader import Chunk as Chunk
     from pytest_evalmetrics.rollouts.loader import Failure as Failure
     from pytest_evalmetrics.rollouts.loader import Loader as Loader
@@ -83,7 +83,8 @@ _HOMES = {
         "chat.asking": "ChatModel Message Reply ask chat_model compile_prompt compile_templates "
         "json_in side_by_side",
         "chat.row_calls": "Calls Exchange",
-        "data": "RolloutTable Row TaskId TaskRewards TaskRows content_hash question_of",
+        "model.rollout_table": "RolloutTable Row TaskId TaskRewards TaskRows content_hash "
+        "question_of",
         "engines.local": "Engine Workload score_here",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
         "GateFailed MetricError RegistryError RowError",
@@ -92,7 +93,7 @@ _HOMES = {
         "registry": "register_gate_rule register_loader register_metric register_reporter "
         "register_scorer",
         "reports.reporters": "Reporter",
-        "results": "AgentResult BenchmarkResult Check Estimate Verdict",
+        "model.results": "AgentResult BenchmarkResult Check Estimate Verdict",
         "rollouts.loader": "Chunk Failure Loader LoaderFactory NotFinite Request RowLoader "
         "TextLoader",
         "rollouts.source": "RolloutFile Source SourceRow open_source",

@@ -8,8 +8,9 @@ import json
 import math
 import threading
 from concurrent.futures import Future
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
 
 from pytest_evalmetrics.chat import asking
 from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
@@ -19,7 +20,6 @@ from pytest_evalmetrics.errors import (
     RowError,
     raised_words,
 )
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
 from pytest_evalmetrics.transport import CallError, Terms, tokens_of, was_cancelled
@@ -33,15 +33,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import ModelSpec, TargetSpec
 
 
-@record
-class Generated:
+class Generated(msgspec.Struct, frozen=True):
     """One answer to one row."""
 
     reply: Reply
     response: Mapping[str, Any]  # as a body of OpenAI's API
     latency_s: float  # seconds that it took when it was paid for
     cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
-    more: Mapping[str, Any] = field(
+    more: Mapping[str, Any] = msgspec.field(
         default_factory=dict
     )  # further keys of a target's answer
     # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning

@@ -13,8 +13,7 @@ import msgspec
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 from pytest_evalmetrics.layout import capped, compact
-from pytest_evalmetrics.records import record
-from pytest_evalmetrics.results import Verdict
+from pytest_evalmetrics.model.results import Verdict
 from pytest_evalmetrics.run_folder import lock_byte
 
 if TYPE_CHECKING:
@@ -184,8 +183,7 @@ def append(path: Path, runs: Sequence[Run], shown: str) -> None:
 _MEDIAN = "median-of-last-"
 
 
-@record
-class Anchor:
+class Anchor(msgspec.Struct, frozen=True):
     """The number to compare a metric with."""
 
     value: float | None  # None if no earlier run has one
@@ -193,8 +191,7 @@ class Anchor:
     runs: int = 0  # runs of the history behind it
 
 
-@record
-class Anchors:
+class Anchors(msgspec.Struct, frozen=True):
     """The earlier runs of one benchmark."""
 
     against: str  # ``best`` or ``median-of-last-5``

@@ -9,7 +9,7 @@ import pytest
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.model.results import BenchmarkResult
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from msgspec import structs
 
 from pytest_evalmetrics import errors, metrics, registry, settings
 from pytest_evalmetrics.baselines import document as baselines
 from pytest_evalmetrics.baselines.declared import Declared, folder_of
 from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
+from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power, Verdict
 from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.reports.terminal import FailureText, failure_text, power_table
-from pytest_evalmetrics.results import BenchmarkResult, Check, Power, Verdict
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
 from pytest_evalmetrics.session import PAYLOADS, let_register, session_of, shared_folder
 from pytest_evalmetrics.spec.sources import Rounds
@@ -238,15 +239,15 @@ def _evaluated(
             **document,
             "provenance": {"reason": reason, **document["provenance"]},
         }
-    result = replace(result, notes=(*result.notes, *names.notes))
+    result = structs.replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
     elif evaluation.updates and result.passed:
         note = "accepted: from this run on its history counts anew"
-        result = replace(result, notes=(*result.notes, note))
+        result = structs.replace(result, notes=(*result.notes, note))
     if config.getoption("runxfail", default=False):
         # then pytest expects no failure, and the report neither
-        result = replace(result, xfail=False)
+        result = structs.replace(result, xfail=False)
     result = _announced(item, result)
     parts = evaluated.documents, evaluated.row_scores, evaluated.pictures
     payload = payload_of(result, *parts, shared_folder(config))
@@ -279,7 +280,7 @@ def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
             "pytest_evalmetrics_benchmark_finished", error
         )
         check = Check("data", "hook", Verdict.INCONCLUSIVE, reason=reason, hint=hint)
-        return replace(result, checks=(*result.checks, check))
+        return structs.replace(result, checks=(*result.checks, check))
     return result
 
 

@@ -13,6 +13,7 @@ import msgspec
 from pytest_evalmetrics.baselines.declared import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.model.results import Check, Verdict, worst
 from pytest_evalmetrics.reports.payload import Artifacts, Payload
 from pytest_evalmetrics.reports.reporters import (
     FinishedRun,
@@ -22,7 +23,6 @@ from pytest_evalmetrics.reports.reporters import (
 from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line
-from pytest_evalmetrics.results import Check, Verdict, worst
 from pytest_evalmetrics.run_folder import RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 

@@ -19,10 +19,15 @@ from typing import TYPE_CHECKING, Any, Final, Literal, NotRequired, TypedDict
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import HASH_SIZE, MISSING, Category, RolloutTable
 from pytest_evalmetrics.errors import BaselineError, did_you_mean
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import one_per_line, spaced
+from pytest_evalmetrics.model.rollout_table import (
+    HASH_SIZE,
+    MISSING,
+    Category,
+    RolloutTable,
+)
 from pytest_evalmetrics.run_folder import finished_report
 from pytest_evalmetrics.spec.metric_names import fields_of
 
@@ -31,7 +36,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.results import AgentResult
+    from pytest_evalmetrics.model.results import AgentResult
 
 SCHEMA_VERSION: Final = 1
 _WHOLE = 2**53  # above it floats skip whole numbers

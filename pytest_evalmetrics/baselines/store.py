@@ -13,13 +13,14 @@ from __future__ import annotations
 import os
 import warnings
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from difflib import get_close_matches
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 import pytest
+from msgspec import structs
 from syrupy.assertion import SnapshotAssertion
 from syrupy.data import Snapshot, SnapshotCollection, SnapshotCollections
 from syrupy.extensions.single_file import SingleFileSnapshotExtension, WriteMode
@@ -28,7 +29,7 @@ from syrupy.location import PyTestLocation
 from pytest_evalmetrics.baselines import declared, document
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.results import BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.model.results import BenchmarkResult, Check, Verdict
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
@@ -119,7 +120,7 @@ class Store:
             self._compare("", holds=not any(verdict.fails for verdict in judged))
         if self._is_asked_to_update:
             note = "its baseline is as it was: what is known to fail (xfail) is not recorded"
-            return replace(result, notes=(*result.notes, note))
+            return structs.replace(result, notes=(*result.notes, note))
         return result
 
     def _record(
@@ -180,7 +181,7 @@ class Store:
             "written": text != before,
             "metrics": _changes(old, new),
         }
-        return replace(result, recorded=changes)
+        return structs.replace(result, recorded=changes)
 
     def _keep_rows(
         self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
@@ -245,7 +246,7 @@ def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkRes
     check = Check(
         "baseline", "baseline", Verdict.INCONCLUSIVE, reason=reason, hint=hint
     )
-    return replace(result, checks=(*result.checks, check))
+    return structs.replace(result, checks=(*result.checks, check))
 
 
 def _changes(

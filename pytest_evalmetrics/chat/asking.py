@@ -8,17 +8,18 @@ import math
 import re
 from array import array
 from contextlib import suppress
-from dataclasses import astuple, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 from urllib.parse import urlsplit, urlunsplit
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import transport
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport import (
     Answer,
     Call,
@@ -49,7 +50,7 @@ class Spending:
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
-        counts = (math.nan,) * 3 if tokens is None else astuple(tokens)
+        counts = (math.nan,) * 3 if tokens is None else structs.astuple(tokens)
         self._answers.extend([attempts, latency_s, *counts])
 
     def as_dict(self, price: PriceSpec | None) -> dict[str, Any]:
@@ -81,8 +82,7 @@ class Spending:
         }
 
 
-@record
-class ChatModel:
+class ChatModel(msgspec.Struct, frozen=True):
     """A model that is ready to be asked."""
 
     endpoint: Endpoint
@@ -90,7 +90,7 @@ class ChatModel:
     plain: bool = (
         False  # the endpoint completes a text: of completions, not of chat completions
     )
-    inference: Mapping[str, Any] = field(
+    inference: Mapping[str, Any] = msgspec.field(
         default_factory=dict
     )  # parameters, sent as they are
     system_prompt: str | None = (
@@ -98,7 +98,7 @@ class ChatModel:
     )
     end_token: str | None = None  # the end of its reasoning
     price: PriceSpec | None = None  # of its tokens
-    spending: Spending = field(default_factory=Spending, compare=False, repr=False)
+    spending: Spending = msgspec.field(default_factory=Spending)
 
     def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
         """Make the body of a request."""
@@ -141,7 +141,7 @@ def chat_model(
         inference = {"reasoning_effort": reasoning.effort, **inference}
     price = spec.price
     limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
-    endpoint = replace(
+    endpoint = structs.replace(
         terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price
     )
     is_plain = kind == "completions"
@@ -437,7 +437,8 @@ class _Question:
         second = self.calls.ticket(
             self.model.endpoint, identity, kind=call.kind, versions=call.versions
         )
-        second = replace(second, place=call.place + 0.5)  # shown right behind it
+        # shown right behind it
+        second = replace(second, place=call.place + 0.5)
         answers: list[_T] = []
 
         def check(body: Any) -> None:
@@ -512,7 +513,7 @@ class _Question:
             }
         else:
             messages.append(request)
-        patient = replace(self.model.endpoint, max_retries=left)
+        patient = structs.replace(self.model.endpoint, max_retries=left)
         return replace(
-            self, model=replace(self.model, endpoint=patient), messages=messages
+            self, model=structs.replace(self.model, endpoint=patient), messages=messages
         )

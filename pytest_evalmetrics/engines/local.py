@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import compact
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.scorers import BoundScorer, Calls, Row, score_row, shown_text
 from pytest_evalmetrics.transport import (
     Meter,
@@ -20,14 +21,13 @@ from pytest_evalmetrics.transport import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.generators import Generator
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts import Request, RolloutFile
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 
-@record
-class Workload:
+class Workload(msgspec.Struct, frozen=True):
     """The rows of one benchmark to be scored, or to be answered and then scored."""
 
     # each row with each scorer, or with None for one that is to be answered; in the order in
@@ -82,7 +82,7 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
             generated.sample_data,
         )
         kept = {"item": item, "sample": sample_data}
-        answered = replace(row, item=item, sample_data=sample_data)
+        answered = structs.replace(row, item=item, sample_data=sample_data)
         for scorer in work.scorers:
             await score_row(answered, scorer, calls.following(), work.sink, hide)
     try:

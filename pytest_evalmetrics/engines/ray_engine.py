@@ -11,10 +11,11 @@ import time
 import warnings
 from collections import Counter, deque
 from contextlib import suppress
-from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
+
+from msgspec import structs
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
@@ -32,8 +33,8 @@ from pytest_evalmetrics.transport import needs_extra
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.engines.local import Workload
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts import Request
 
     # a file and its content; or its defect, with lines counted from the start of the piece; or None
@@ -285,7 +286,7 @@ def read_piece(
             node = socket.gethostname()
             message = f"the node {node} of the Ray cluster has no file {source.path}"
             raise EngineError(message, file=source.shown, hint=hint)
-        return replace(source, path=shown), ShardReader(request).read(source)
+        return structs.replace(source, path=shown), ShardReader(request).read(source)
     except EvalMetricsError as error:  # a value: Ray would make another class of it
         return error
     finally:

@@ -18,6 +18,8 @@ from pathlib import Path
 from time import monotonic
 from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
 
+from msgspec import structs
+
 from pytest_evalmetrics.engines.local import Workload, score_here
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
@@ -134,7 +136,7 @@ def _pack(
         "scorers": specs,
         "target": target,
         "function": None if target is None else targets.find(target.function).target,
-        "terms": replace(work.terms, secrets={}),
+        "terms": structs.replace(work.terms, secrets={}),
     }
     pickler, unsendable = engine.ray.cloudpickle, ""
     # a module that holds a client can't be sent: workers that see the folder import their own

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,6 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.data import PairedMetric, TaskRewards, TaskRows
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gates.randomization import (
     extreme_test,
@@ -21,13 +19,14 @@ from pytest_evalmetrics.gates.randomization import (
 )
 from pytest_evalmetrics.gates.run_noise import Runs, with_run_noise
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.rollout_table import PairedMetric, TaskRewards, TaskRows
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.gates.decisions import Rule
-    from pytest_evalmetrics.results import Estimate
+    from pytest_evalmetrics.model.results import Estimate
     from pytest_evalmetrics.stats.basics import Floats, Ints
 
 LEVEL = 0.95
@@ -409,7 +408,7 @@ def _statistic(
     return (
         None
         if values is None
-        else lambda v, o: values(replace(like, values=v, offsets=o))
+        else lambda v, o: values(structs.replace(like, values=v, offsets=o))
     )
 
 

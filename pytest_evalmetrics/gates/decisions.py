@@ -11,8 +11,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError, raised_words
-from pytest_evalmetrics.records import record
-from pytest_evalmetrics.results import Check, Estimate, Verdict
+from pytest_evalmetrics.model.results import Check, Estimate, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -40,8 +39,7 @@ _HINTS = {  # by a decision's `why`
 _MORE = "record more rollouts of each task, or more tasks, on both sides"
 
 
-@record
-class Change:
+class Change(msgspec.Struct, frozen=True):
     """The difference of a metric from its baseline, as a gate rule receives it.
 
     A positive drop is worse, whatever the metric's direction.

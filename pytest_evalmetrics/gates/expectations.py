@@ -3,15 +3,21 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.results import AgentResult, Check, Estimate, Interval, Verdict
+from pytest_evalmetrics.model.results import (
+    AgentResult,
+    Check,
+    Estimate,
+    Interval,
+    Verdict,
+)
 from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
 from pytest_evalmetrics.spec.metric_names import fields_of, is_rate, parse, range_of
 
@@ -20,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _DEFAULT_MAX_MISSING = (
     0.05  # with more than this share left out it is another benchmark
@@ -322,7 +328,9 @@ def check_thresholds(
             sure = look.settles(
                 estimate.value, estimate.interval, threshold.min, threshold.max
             )
-            check = replace(check, evidence={"look": look.evidence(settled=sure)})
+            check = structs.replace(
+                check, evidence={"look": look.evidence(settled=sure)}
+            )
         yield check
 
 

@@ -13,18 +13,18 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import stats
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import PairedMetric
     from pytest_evalmetrics.gates.decisions import Rule
+    from pytest_evalmetrics.model.rollout_table import PairedMetric
     from pytest_evalmetrics.stats.basics import Floats, Ints
 
 _ONE_BY_ONE = (
@@ -235,8 +235,8 @@ def relabel_whole(pair: PairedMetric, sign: float, *, seed: int) -> tuple[float,
     draws = np.array([seen] * _EVALUATIONS)
     for draw in range(1, _EVALUATIONS):
         dealt = values[np.lexsort((rng.random(len(task)), task))]
-        before = reduce(replace(one, values=dealt[to_baseline]))
-        after = reduce(replace(other, values=dealt[~to_baseline]))
+        before = reduce(structs.replace(one, values=dealt[to_baseline]))
+        after = reduce(structs.replace(other, values=dealt[~to_baseline]))
         draws[draw] = sign * (before - after), weights @ dealt
     ranked = _reached(draws[:, 1], seen[1], ties[1])
     reached = _reached(draws[:, 0], seen[0], ties[0], ranked)

@@ -8,7 +8,6 @@ four names of one number cost nothing, independent metrics as much as Holm's cor
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from hashlib import blake2b
 from itertools import chain
 from typing import TYPE_CHECKING, Any
@@ -19,13 +18,13 @@ from msgspec import structs
 from pytest_evalmetrics.gates.comparison import LEVEL, Comparison, Gated, compare
 from pytest_evalmetrics.gates.decisions import Decision, decide
 from pytest_evalmetrics.layout import listed, many
-from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.model.results import Check, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.data import TaskRewards
     from pytest_evalmetrics.gates.sequential import Look, StopBounds
+    from pytest_evalmetrics.model.rollout_table import TaskRewards
     from pytest_evalmetrics.stats.basics import Floats
 
 _MAX_MISSING = 0.05  # the share of missing rewards above which no verdict is given
@@ -123,7 +122,7 @@ def check_regression(
 def accepted(check: Check) -> Check:
     """Let a check pass in a run that records a new baseline."""
     reason = check.reason if check.evidence.get("task_list") else ""
-    return replace(check, verdict=Verdict.PASS, reason=reason, hint="")
+    return structs.replace(check, verdict=Verdict.PASS, reason=reason, hint="")
 
 
 def _decide(

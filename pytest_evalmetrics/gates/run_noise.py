@@ -29,7 +29,7 @@ from pytest_evalmetrics.stats import bisected, mean_se, normal_ppf, normal_sf, t
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.data import PairedMetric
+    from pytest_evalmetrics.model.rollout_table import PairedMetric
     from pytest_evalmetrics.stats.basics import Floats
 
 # the prior weight of no noise between m runs; from 10 runs on .4

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.results import Interval, Verdict
+from pytest_evalmetrics.model.results import Interval, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

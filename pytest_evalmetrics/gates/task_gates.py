@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from fnmatch import fnmatchcase
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.results import Check, Verdict
+from pytest_evalmetrics.model.results import Check, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
-    from pytest_evalmetrics.data import Drift, PairedMetric, RolloutTable
+    from pytest_evalmetrics.model.rollout_table import Drift, PairedMetric, RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
 _SLACK = 1e-9
@@ -154,7 +154,9 @@ class SingleTasks(msgspec.Struct, frozen=True):
                 continue
             outcome = f"{int(passed[i])} of {many(counts[i], 'rollout')} pass"
             if (entry := self.entries.get(task)) is not None:
-                yield replace(entry, agent=agent, reason=f"{entry.reason}; {outcome}")
+                yield structs.replace(
+                    entry, agent=agent, reason=f"{entry.reason}; {outcome}"
+                )
             if task in self.must_pass:
                 asked += 1
                 if passed[i] < counts[i]:  # a rollout without a reward does not pass

@@ -39,15 +39,15 @@ from pytest_evalmetrics.metrics.samples import (
     SampleSource,
     with_missing_rewards,
 )
-from pytest_evalmetrics.results import AgentResult, Estimate, Interval
+from pytest_evalmetrics.model.results import AgentResult, Estimate, Interval
 from pytest_evalmetrics.spec.metric_names import range_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
     from pytest_evalmetrics.metrics.metric import TaskParts
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 
 ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
 KeyMetrics = Callable[[Mapping[str, Any]], Any]

@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import RolloutTable, TaskRewards
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 from pytest_evalmetrics.sums import row_totals
 

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, RolloutTable
 from pytest_evalmetrics.errors import EvalMetricsError, MetricError, RegistryError
 from pytest_evalmetrics.metrics.base_statistics import statistic_metric
 from pytest_evalmetrics.metrics.metric import (
@@ -20,6 +19,11 @@ from pytest_evalmetrics.metrics.metric import (
     call,
     place_of,
     vectorised,
+)
+from pytest_evalmetrics.model.rollout_table import (
+    STATED_COUNT,
+    STATED_ERROR,
+    RolloutTable,
 )
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
 from pytest_evalmetrics.spec.metric_names import (

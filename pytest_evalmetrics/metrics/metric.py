@@ -26,7 +26,6 @@ import numpy as np
 import pytest_evalmetrics
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
@@ -34,7 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskRewards
+    from pytest_evalmetrics.model.rollout_table import TaskRewards
     from pytest_evalmetrics.spec.metric_names import MetricName
 
     Floats = NDArray[np.float64]
@@ -48,8 +47,7 @@ _SLACK = 1e-9  # rounding errors of additions
 _LINE = 80
 
 
-@record
-class MetricOptions:
+class MetricOptions(msgspec.Struct, frozen=True):
     """How a benchmark's rewards are read.
 
     A metric's class gets it where its constructor has a parameter named ``options``.

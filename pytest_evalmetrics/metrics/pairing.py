@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
-from dataclasses import replace
 from functools import cached_property
 from itertools import product, repeat
 from typing import TYPE_CHECKING
@@ -13,20 +12,20 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics.data import (
-    STATED_COUNT,
-    STATED_ERROR,
-    Category,
-    Drift,
-    PairedMetric,
-    TaskRows,
-)
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, offers
 from pytest_evalmetrics.metrics.samples import (
     Sample,
     SampleSource,
     with_missing_rewards,
+)
+from pytest_evalmetrics.model.rollout_table import (
+    STATED_COUNT,
+    STATED_ERROR,
+    Category,
+    Drift,
+    PairedMetric,
+    TaskRows,
 )
 from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of
@@ -36,8 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, TaskId, TaskRewards
     from pytest_evalmetrics.metrics.lookup import Plan
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskId, TaskRewards
 
     Floats = NDArray[np.float64]
     Places = NDArray[np.int64]
@@ -60,7 +59,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
         theirs = then[places]
         matched &= (now == theirs) | (now == b"") | (theirs == b"")
     if matched.all() and _is_all(places, len(baseline.tasks)):
-        return replace(baseline, tasks=current.tasks), drift
+        return structs.replace(baseline, tasks=current.tasks), drift
     free = np.ones(len(baseline.tasks), dtype=bool)
     free[places[matched]] = False
     unmatched = np.flatnonzero(~matched).tolist()
@@ -78,7 +77,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     new = set(unmatched) - moves.keys()
     taken = set(ours) if moves or len(new) != int((places < 0).sum()) else set()
     edited = {ours[i] for i in new} & {tasks[i] for i in gone}
-    drift = replace(
+    drift = structs.replace(
         drift,
         moved=tuple((tasks[old], ours[mine]) for mine, old in moves.items()),
         edited=tuple(ours[i] for i in sorted(new) if ours[i] in edited),
@@ -90,7 +89,7 @@ def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, 
     for old in gone:
         if tasks[old] in taken:
             tasks[old] += " (as recorded)"
-    return replace(baseline, tasks=tuple(tasks)), drift
+    return structs.replace(baseline, tasks=tuple(tasks)), drift
 
 
 def _apart(contents: NDArray[np.bytes_] | None) -> bool:
@@ -243,7 +242,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
                 codes[of][self.baseline.task].astype(np.int32),
                 (*category.labels, "(not in this run)"),
             )
-        return replace(self.baseline, categories=categories)
+        return structs.replace(self.baseline, categories=categories)
 
     def _samples(self, metric: BoundMetric) -> tuple[Sample, Sample]:
         now, then = (source.sample(metric) for source in self._sources)
@@ -299,7 +298,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             values = [None if each is None else each[usable] for each in values]
             clusters = None if clusters is None else clusters[usable]
         pair = _paired(metric, tasks, sides, values, parts[0])
-        return replace(
+        return structs.replace(
             pair, excluded=excluded, clusters=clusters, added=added, removed=removed
         )
 
@@ -322,7 +321,7 @@ def _padded(
     gaps = np.maximum(lacking, 0)
     values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
     added = np.concatenate(([0], np.cumsum(gaps)))
-    return replace(rewards, values=values, offsets=rewards.offsets + added)
+    return structs.replace(rewards, values=values, offsets=rewards.offsets + added)
 
 
 def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
@@ -352,7 +351,7 @@ def _difference(
     one, other = sides
     values = np.concatenate((one.values, other.values))
     offsets = np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1]))
-    over = metric.of_choice(replace(one, values=values, offsets=offsets))
+    over = metric.of_choice(structs.replace(one, values=values, offsets=offsets))
     return lambda first, second: over(first) - over(second)
 
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskRows
     from pytest_evalmetrics.metrics.metric import MetricOptions
+    from pytest_evalmetrics.model.rollout_table import TaskRows
 
     Floats = NDArray[Any]
 

@@ -2,24 +2,30 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics.data import MISSING, TaskRewards, TaskRows, in_order, is_numeric
 from pytest_evalmetrics.errors import DataError, MetricError, did_you_mean
 from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.metrics.metric import BoundMetric, call
+from pytest_evalmetrics.model.rollout_table import (
+    MISSING,
+    TaskRewards,
+    TaskRows,
+    in_order,
+    is_numeric,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import Category, RolloutTable, TaskId
+    from pytest_evalmetrics.model.rollout_table import Category, RolloutTable, TaskId
     from pytest_evalmetrics.spec import BenchmarkSpec
 
 _LISTED = 10
@@ -49,7 +55,9 @@ def with_missing_rewards(table: RolloutTable, spec: BenchmarkSpec) -> RolloutTab
     ):
         return table
     scores = {**table.scores, spec.reward: np.where(np.isnan(column), fill, column)}
-    return replace(table, scores=scores, integers=table.integers - {spec.reward})
+    return structs.replace(
+        table, scores=scores, integers=table.integers - {spec.reward}
+    )
 
 
 class SampleSource(msgspec.Struct, dict=True, eq=False):
@@ -101,7 +109,7 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
             column, offsets = column[~absent], kept[offsets]
         rewards = TaskRewards(column, offsets)
         if rows is not None:
-            rewards = replace(rows, values=column, offsets=offsets)
+            rewards = structs.replace(rows, values=column, offsets=offsets)
         return Sample(rewards, tasks, clusters, score, missing)
 
     def _column(self, metric: BoundMetric, score: str) -> NDArray[np.float64]:
@@ -128,7 +136,7 @@ class SampleSource(msgspec.Struct, dict=True, eq=False):
             rows = self._coded(metric)
             worth = getattr(metric.target, "worth", _worth)
             worths = call(metric.label, "worth", metric.target, worth, rows)
-            self._by_metric[key] = replace(rows, worth=worths)
+            self._by_metric[key] = structs.replace(rows, worth=worths)
         return self._by_metric[key]
 
     def _coded(self, metric: BoundMetric) -> TaskRows:

@@ -6,28 +6,27 @@ import gzip
 import json
 import math
 import zlib
-from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.config.contradictions import unknown_directions
-from pytest_evalmetrics.data import (
+from pytest_evalmetrics.errors import BaselineError, DataError, RowError
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.results import Attempt, Flip
+from pytest_evalmetrics.model.rollout_table import (
     HASH_SIZE,
     RolloutTable,
     Row,
     RowScores,
     content_hash,
 )
-from pytest_evalmetrics.errors import BaselineError, DataError, RowError
-from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.pipeline.regressions import rollouts_of
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.html.picture import means
-from pytest_evalmetrics.results import Attempt, Flip
 from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
 from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
@@ -150,8 +149,7 @@ def with_reward(
 # -- which rows ------------------------------------------------------------------------------
 
 
-@record
-class Chosen:
+class Chosen(msgspec.Struct, frozen=True):
     """The rows that are evaluated."""
 
     # one row per rollout. `read_as` numbers them in the order of the files: the samples of
@@ -198,10 +196,14 @@ def choose(
     if not answered and isinstance(spec.num_samples, Rounds):
         taken &= first_rollouts(table, spec.num_samples)
     if not taken.all() or answered:
-        sources = tuple(replace(source, row_is_line=False) for source in table.sources)
-        table = replace(table.where(taken), sources=sources)
+        sources = tuple(
+            structs.replace(source, row_is_line=False) for source in table.sources
+        )
+        table = structs.replace(table.where(taken), sources=sources)
     rows = np.sort(order[taken])
-    table = replace(table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64))
+    table = structs.replace(
+        table, read_as=np.searchsorted(rows, order[taken]).astype(np.int64)
+    )
     samples = (spec.num_samples or 1) if answered else 1
     if limit < size:
         first = f"params.limit_samples takes the first {of_many(limit, size, 'row')}"
@@ -210,7 +212,7 @@ def choose(
         attempts = np.tile(np.arange(samples), len(table))
         table = table.where(np.repeat(np.arange(len(table)), samples))
         read_as = reading_order(table) * samples + attempts
-        table = replace(table, sample=attempts, read_as=read_as)
+        table = structs.replace(table, sample=attempts, read_as=read_as)
     return Chosen(table, rows, samples, tuple(notes), limit < size, frame)
 
 
@@ -271,7 +273,7 @@ def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
     of_task = np.array(
         [hashes[task] for task in range(len(hashes))], dtype=f"S{HASH_SIZE}"
     )
-    return replace(table, content=of_task[table.task])
+    return structs.replace(table, content=of_task[table.task])
 
 
 def _refuse_repeated_tasks(spec: BenchmarkSpec, table: RolloutTable) -> None:
@@ -450,7 +452,7 @@ def texts_alone(
             ("prompt", "response", "reference", _REASON), map(hide, texts), strict=True
         )
         yield (
-            replace(
+            structs.replace(
                 row, item={key: text for key, text in shown if text}, sample_data={}
             ),
             None,
@@ -536,8 +538,7 @@ def _flat(value: Any) -> str:
 # -- the tasks that changed most -------------------------------------------------------------
 
 
-@record
-class AnswerSide:
+class AnswerSide(msgspec.Struct, frozen=True):
     """One side of a comparison, with where its rows are."""
 
     table: RolloutTable

@@ -14,19 +14,19 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, gates, metrics
 from pytest_evalmetrics.baselines import document as baselines
-from pytest_evalmetrics.data import STATED_ERROR, RolloutTable, RowScores
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.pipeline import regressions, ruler
-from pytest_evalmetrics.reports.html.picture import picture_of
-from pytest_evalmetrics.reports.wording import failed_row_cause
-from pytest_evalmetrics.results import (
+from pytest_evalmetrics.model.results import (
     AgentResult,
     BenchmarkResult,
     Check,
     Flip,
     Verdict,
 )
+from pytest_evalmetrics.model.rollout_table import STATED_ERROR, RolloutTable, RowScores
+from pytest_evalmetrics.pipeline import regressions, ruler
+from pytest_evalmetrics.reports.html.picture import picture_of
+from pytest_evalmetrics.reports.wording import failed_row_cause
 from pytest_evalmetrics.spec import Benchmark, Count
 from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
@@ -129,7 +129,7 @@ class Evaluation:
             scored is not None and scored.stopped
         ):  # a part of the rollouts fails nothing
             self._checks = [
-                replace(c, verdict=Verdict.INCONCLUSIVE)
+                structs.replace(c, verdict=Verdict.INCONCLUSIVE)
                 if c.verdict is Verdict.FAIL
                 else c
                 for c in self._checks
@@ -139,13 +139,13 @@ class Evaluation:
             self._checks += regressions.drift_checks(
                 self.benchmark, result, self.history
             )
-            result = replace(result, checks=tuple(self._checks))
+            result = structs.replace(result, checks=tuple(self._checks))
         if (
             result.verdict is not Verdict.PASS
             and self._comparison is not None
             and not self.updates
         ):
-            result = replace(result, flips=tuple(self._flips(self._comparison)))
+            result = structs.replace(result, flips=tuple(self._flips(self._comparison)))
         pictured = (
             self._gated if self.detailed or result.verdict is not Verdict.PASS else ()
         )
@@ -515,7 +515,7 @@ class Evaluation:
         # an undefined number is a check's reason, and has no place in the report's JSON
         defined = {n: e for n, e in result.estimates.items() if not isnan(e.value)}
         self._agents.append(
-            self._with_summaries(replace(result, estimates=defined), table)
+            self._with_summaries(structs.replace(result, estimates=defined), table)
         )
         if self._single is not None:
             self._checks.extend(self._single.checks(benchmark, shown, table))
@@ -531,7 +531,9 @@ class Evaluation:
                 # a hook's numbers are of all tasks, in the baseline too
                 hooked = {n: e for n, e in result.estimates.items() if e.by_hook}
                 result = reduced(table, completeness)
-                result = replace(result, estimates={**result.estimates, **hooked})
+                result = structs.replace(
+                    result, estimates={**result.estimates, **hooked}
+                )
         self._checks += map(
             self._with_cause, gates.check_numbers(benchmark, shown, result)
         )
@@ -553,7 +555,7 @@ class Evaluation:
         cause = failed_row_cause(failures, score or self.benchmark.spec.reward)
         if what != "missing" or not check.verdict.fails or not cause:
             return check
-        return replace(check, reason=f"{cause}; {check.reason}")
+        return structs.replace(check, reason=f"{cause}; {check.reason}")
 
     def _with_summaries(self, result: AgentResult, table: RolloutTable) -> AgentResult:
         if self._scored is None or self._scoring is None:
@@ -574,7 +576,7 @@ class Evaluation:
                 over = f"over {agreed.judges} answers to each of {agreed.rows} rows"
                 note = f"{score.name}: the judge agrees with itself by Krippendorff's {alpha}, "
                 self._notes.append(note + over)
-        return replace(result, scores=scores)
+        return structs.replace(result, scores=scores)
 
     # -- what it leaves ----------------------------------------------------------------------
 
@@ -696,6 +698,6 @@ class Evaluation:
         if scored is None:
             return result
         failures, partial_run = scored.failures, scored.chosen.partial
-        return replace(
+        return structs.replace(
             result, failed_rows=failures, partial=partial_run, **scored.judges
         )

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import math
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics import gates, metrics, results, rollouts, scorers, stats
-from pytest_evalmetrics.data import RolloutTable, Row
+from pytest_evalmetrics import gates, metrics, rollouts, scorers, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
+from pytest_evalmetrics.model import results
+from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
 from pytest_evalmetrics.spec.metric_names import (
     JUDGE_METRICS,
     OVER_REFERENCE,
@@ -267,7 +268,9 @@ def with_corrected_mean(
         note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
     counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
     estimate = results.Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
-    return replace(result, estimates={**result.estimates, PPI_MEAN: estimate}), note
+    return structs.replace(
+        result, estimates={**result.estimates, PPI_MEAN: estimate}
+    ), note
 
 
 # -- reference: a pinned system, measured beside each run ------------------------------------
@@ -323,4 +326,4 @@ def with_reference(
         levels.append(of_task[part.task])
     level = np.concatenate(levels)
     more = {REFERENCE: level, OVER_REFERENCE: table.scores[spec.reward] - level}
-    return replace(table, scores={**table.scores, **more})
+    return structs.replace(table, scores={**table.scores, **more})

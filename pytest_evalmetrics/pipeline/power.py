@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import math
 from contextlib import suppress
-from dataclasses import replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics, stats
-from pytest_evalmetrics.data import RolloutTable, TaskRewards
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.model.results import Power
+from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.pipeline import regressions
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
-from pytest_evalmetrics.results import Power
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
@@ -97,7 +97,7 @@ def power_of_tables(
             try:
                 yield _metric_power(benchmark, plan, power, table, runs.get(agent))
             except EvalMetricsError as error:
-                yield replace(power, reason=error.message)
+                yield structs.replace(power, reason=error.message)
 
 
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
@@ -109,11 +109,11 @@ def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     )
     if 0.5**tasks >= rule.alpha:
         reason = gates.too_few(tasks, "task", rule.alpha) if tasks else error.message
-        return replace(unknown, reason=reason)
+        return structs.replace(unknown, reason=reason)
     unit = stats.mde_factor(tasks - 1, rule.alpha)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
-    return replace(
+    return structs.replace(
         unknown, mde=mde, needed=needed, source="an even spread of pass rates"
     )
 
@@ -133,33 +133,35 @@ def _metric_power(
         benchmark, power.metric, bounded=metric.bounded or bool(on_unit)
     )
     power, parts = (
-        replace(power, tasks=n, max_drop=rule.max_drop),
+        structs.replace(power, tasks=n, max_drop=rule.max_drop),
         metric.parts(rewards),
     )
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
-        return replace(power, reason="it is not a mean over tasks")
+        return structs.replace(power, reason="it is not a mean over tasks")
     if 0.5**n >= rule.alpha:
-        return replace(power, reason=gates.too_few(n, "task", rule.alpha))
+        return structs.replace(power, reason=gates.too_few(n, "task", rule.alpha))
     if benchmark.spec.cluster is not None:
         reason = "one run doesn't show how much the tasks of a cluster move together"
-        return replace(power, reason=reason)
+        return structs.replace(power, reason=reason)
     if int(rewards.counts.max()) == 1:
         if run is not None:  # the smallest drop that a comparison of both detects
             pairing = metrics.Pairing(plan, run, table, run.counts)
             gated = regressions.gated_metric(benchmark, power.metric, pairing)
             mde = gates.check_regression([gated], min_coverage=0.0)[0].evidence["mde"]
             if mde is not None:
-                return replace(power, mde=mde, source="baseline and rollouts")
+                return structs.replace(power, mde=mde, source="baseline and rollouts")
         reason = "one rollout of each task doesn't show how much a task varies from run to run: "
-        return replace(power, reason=f"{reason}record several, or compare a second run")
+        return structs.replace(
+            power, reason=f"{reason}record several, or compare a second run"
+        )
     factor = stats.mde_factor(n - 1, rule.alpha)
     if parts is not None:
         mde, needed = _visible(metric, rewards, k, factor, rule)
     else:
         mde = factor * (_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
-    return replace(power, mde=mde, needed=needed)
+    return structs.replace(power, mde=mde, needed=needed)
 
 
 def _visible(
@@ -278,7 +280,7 @@ def _redrawn(metric: metrics.BoundMetric, rewards: TaskRewards, k: int) -> float
     drawn = []
     for _ in range(max(20, min(_REPLICATES, _DRAWN // max(len(rewards.values), 1)))):
         at = starts + (rng.random(len(sizes)) * sizes).astype(int)
-        drawn.append(metric.anew(replace(rewards, values=rewards.values[at])))
+        drawn.append(metric.anew(structs.replace(rewards, values=rewards.values[at])))
     lost = max(k, 2) / (max(k, 2) - 1)  # the spread that few rollouts don't show
     return math.sqrt(2 * lost) * float(np.std(drawn, ddof=1))
 
@@ -298,7 +300,7 @@ def _sampling_variance(
         drawn = rng.random((len(held), k)) * counts[:, None]
         at = rewards.offsets[held][:, None] + drawn.astype(np.int64)
         redrawn = metric.parts(
-            replace(rewards, values=rewards.values[at].ravel(), offsets=offsets)
+            structs.replace(rewards, values=rewards.values[at].ravel(), offsets=offsets)
         )
         assert redrawn is not None  # noqa: S101 - it had parts for these tasks
         total += redrawn.values

@@ -8,6 +8,7 @@ from itertools import chain
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import errors, gates, metrics, registry
 from pytest_evalmetrics.config import show_path
@@ -19,7 +20,7 @@ from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable, Row
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
 
     Path = tuple[str | int, ...]
 
@@ -216,7 +217,7 @@ def _count_problems(
 
 def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:
     """Add a column of zeros for each score that is yet to be computed."""
-    return replace(
+    return structs.replace(
         table, scores={**table.scores, **dict.fromkeys(scores, np.zeros(len(table)))}
     )
 

@@ -18,10 +18,15 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics, rollouts
 from pytest_evalmetrics.baselines import document as baselines
-from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import listed, of_many
-from pytest_evalmetrics.results import AgentResult, BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.model.results import (
+    AgentResult,
+    BenchmarkResult,
+    Check,
+    Verdict,
+)
+from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
 from pytest_evalmetrics.spec import BaselineSpec, Benchmark, metric_names
 
 if TYPE_CHECKING:
@@ -84,7 +89,7 @@ def rollouts_of(
     # numbers of a data set belong to the questions; only those that metrics name are scores
     scores = {name: table.scores[name] for name in wanted}
     notes = tuple(note for note in table.notes if note.partition(":")[0] in wanted)
-    return replace(table, scores=scores, notes=notes)
+    return structs.replace(table, scores=scores, notes=notes)
 
 
 def settings_of(benchmark: Benchmark) -> BaselineSpec:
@@ -536,7 +541,9 @@ class BaselineComparison:
             against=evidence.get("anchor", ""),
         )
         hint = f"start with it: {START}" if evidence and value is None else check.hint
-        return replace(check, hint=hint, evidence={**check.evidence, **evidence})
+        return structs.replace(
+            check, hint=hint, evidence={**check.evidence, **evidence}
+        )
 
     # -- what can't be judged ----------------------------------------------------------------
 
@@ -681,7 +688,7 @@ def unpassable(
             if lacking:
                 reason += f"; some rollouts of these tasks have no number: {listed(lacking, 10)}"
                 hint = "complete and record the run again, or set `expect: {missing_reward: 0.0}`"
-        yield replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)
+        yield structs.replace(check, verdict=Verdict.WARN, reason=reason, hint=hint)
 
 
 def drift_checks(
@@ -705,8 +712,8 @@ def drift_checks(
     except EvalMetricsError as error:
         yield check(Verdict.INCONCLUSIVE, reason=error.message, hint=error.hint or "")
         return
-    agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
-    entry = msgspec.to_builtins(replace(result, agents=agents)) | {
+    agents = tuple(structs.replace(agent, aggregate={}) for agent in result.agents)
+    entry = msgspec.to_builtins(structs.replace(result, agents=agents)) | {
         "verdict": str(result.verdict)
     }
     run = run_of(entry, origin_of(os.environ, benchmark.file.parent), starts=False)

@@ -13,8 +13,8 @@ from pytest_evalmetrics import stats
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.gates import sequential
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.results import Check, Power, Verdict
 from pytest_evalmetrics.pipeline import regressions
-from pytest_evalmetrics.results import Check, Power, Verdict
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
 from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
 from pytest_evalmetrics.spec.sources import Rounds
@@ -119,7 +119,7 @@ def in_rounds(evaluation: Evaluation) -> Evaluated:
         note = f"stopped early, at look {look.at + 1} of {looks}: "
         note += f"{many(rollouts * tasks, 'rollout')} in place of {most * tasks}, "
         note += f"{100 * (1 - rollouts / most):.3g} % saved"
-    result = replace(
+    result = structs.replace(
         evaluated.result, notes=(f"num_samples: {note}", *evaluated.result.notes)
     )
     return structs.replace(evaluated, result=result)

@@ -22,10 +22,10 @@ from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.data import RolloutTable
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.results import Estimate
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.regressions import Reference
-    from pytest_evalmetrics.results import Estimate
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import BenchmarkSpec
 

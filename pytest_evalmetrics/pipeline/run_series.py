@@ -19,10 +19,11 @@ import yaml
 from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.data import RolloutTable, pool
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
 from pytest_evalmetrics.gates import run_noise
 from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.results import Check, Verdict
+from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
 from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
 from pytest_evalmetrics.pipeline.power import rollouts_for
 from pytest_evalmetrics.pipeline.regressions import (
@@ -31,7 +32,6 @@ from pytest_evalmetrics.pipeline.regressions import (
     reference_of,
     rule_of,
 )
-from pytest_evalmetrics.results import Check, Verdict
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
 
@@ -180,7 +180,7 @@ def _made_now(
     def run_of(part: RolloutTable, run: int) -> RolloutTable:
         if answered:
             return part.where(part.sample // k == run)
-        return replace(
+        return structs.replace(
             part, scores={**part.scores, reward: part.scores[f"{reward}@{run + 1}"]}
         )
 

@@ -10,10 +10,11 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import IO, TYPE_CHECKING, Any, TypeAlias
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics import gates, generators, results, scorers, transport
-from pytest_evalmetrics.data import RolloutTable, Row, RowScores
+from pytest_evalmetrics import gates, generators, scorers, transport
 from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import (
     ArtifactError,
@@ -23,6 +24,8 @@ from pytest_evalmetrics.errors import (
     RowError,
 )
 from pytest_evalmetrics.layout import compact, many, of_many
+from pytest_evalmetrics.model import results
+from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, RowScores
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import (
@@ -30,7 +33,6 @@ from pytest_evalmetrics.pipeline.preflight import (
     metric_problems,
     template_problems,
 )
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
@@ -54,8 +56,7 @@ _COUNT = "limit the requests or the seconds instead, or let the endpoint give it
 _GO_ON = "run again, and paid answers come from the journal; or raise the budget"
 
 
-@record
-class Scored:
+class Scored(msgspec.Struct, frozen=True):
     """The outcome of scoring."""
 
     rows: RowScores  # the table with the scores in it, and why rows lack some
@@ -174,7 +175,7 @@ class Scoring:
             table = board.table(without=lost)
             counts = (n for n in COUNTED_SCORES if n in table.scores)
             counted = {n for n in counts if not np.isnan(columns[n]).any()}
-            table = replace(table, integers=table.integers | counted)
+            table = structs.replace(table, integers=table.integers | counted)
         rows = RowScores(
             table, names, board.failed, board.requests.of, board.reasons.of, given
         )
@@ -247,7 +248,7 @@ class Scoring:
                 name: column[places[agent]] for name, column in board.columns.items()
             }
             integers = table.integers - set(new)
-            scored[agent] = replace(
+            scored[agent] = structs.replace(
                 table, scores={**table.scores, **new}, integers=integers
             )
         return scored, [f"of the baseline's rows: {note}" for note in notes]
@@ -340,7 +341,7 @@ class Scoring:
             failed = (
                 RowError(*map(str, answer["failed"])) if "failed" in answer else None
             )
-            yield replace(row, item=item, sample_data=sample_data), failed
+            yield structs.replace(row, item=item, sample_data=sample_data), failed
 
 
 def _recorded_row(row: Row) -> ScorerInput:
@@ -353,7 +354,7 @@ def _recorded_row(row: Row) -> ScorerInput:
     item |= mark.get("row", {})
     failed = mark.get("failed")
     failure = RowError(str(failed[0]), str(failed[1])) if failed else None
-    return replace(row, item=item, sample_data=mark.get("sample", {})), failure
+    return structs.replace(row, item=item, sample_data=mark.get("sample", {})), failure
 
 
 def _jobs(
@@ -637,7 +638,7 @@ class Board:
         recorded = {k: v for k, v in self.rows.scores.items() if k not in self.columns}
         scored = {k: v for k, v in self.columns.items() if k not in without}
         integers = self.rows.integers - self.columns.keys()
-        return replace(self.rows, scores=recorded | scored, integers=integers)
+        return structs.replace(self.rows, scores=recorded | scored, integers=integers)
 
     def failures(self, bound: Bound) -> Iterator[results.ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""

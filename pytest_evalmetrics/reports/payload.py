@@ -7,12 +7,12 @@ import os
 import shutil
 import tempfile
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NotRequired, TypedDict
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -25,8 +25,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
 
-    from pytest_evalmetrics.data import RowScores
-    from pytest_evalmetrics.results import BenchmarkResult
+    from pytest_evalmetrics.model.results import BenchmarkResult
+    from pytest_evalmetrics.model.rollout_table import RowScores
 
 GROUPS_FILE: Final = "group_level_metrics.json"
 _GROUPS: Final = "group_level_metrics"  # the last of an entry, and nearly all of it
@@ -66,11 +66,11 @@ def payload_of(
     folder: Path | None,
 ) -> Payload:
     """Turn a result into builtins and texts; `folder` is the one that processes share."""
-    agents = tuple(replace(agent, aggregate={}) for agent in result.agents)
+    agents = tuple(structs.replace(agent, aggregate={}) for agent in result.agents)
     entry: dict[str, Any] = {
         "id": result.id,
         "verdict": str(result.verdict),
-        **msgspec.to_builtins(replace(result, agents=agents)),
+        **msgspec.to_builtins(structs.replace(result, agents=agents)),
     }
     for agent in entry["agents"]:
         del agent["aggregate"]

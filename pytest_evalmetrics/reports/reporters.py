@@ -16,12 +16,12 @@ import msgspec
 
 from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
+from pytest_evalmetrics.model.results import Verdict, worst
 from pytest_evalmetrics.registry import origin, reporters
 from pytest_evalmetrics.reports.html.page import page, page_of
 from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts
 from pytest_evalmetrics.reports.summary import code_quality, summary
 from pytest_evalmetrics.reports.wording import estimate_below
-from pytest_evalmetrics.results import Verdict, worst
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:

@@ -11,9 +11,8 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_evalmetrics.layout import capped, listed, many, visible
-from pytest_evalmetrics.records import record
+from pytest_evalmetrics.model.results import BenchmarkResult, Power, Verdict
 from pytest_evalmetrics.reports import wording
-from pytest_evalmetrics.results import BenchmarkResult, Power, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -101,8 +100,7 @@ _LONG = (
 )  # lines that --tb=short leaves to the artifacts
 
 
-@record
-class _Crash:
+class _Crash(msgspec.Struct, frozen=True):
     """The location and message that pytest's short summary and JUnit read."""
 
     message: str
@@ -113,8 +111,7 @@ class _Crash:
         return self.message
 
 
-@record
-class FailureText:
+class FailureText(msgspec.Struct, frozen=True):
     """A failure as pytest shows it: the text, and its first reason as the summary."""
 
     text: str

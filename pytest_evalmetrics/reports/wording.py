@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
-from pytest_evalmetrics.results import RowFailure, ScorerFailures, Verdict
+from pytest_evalmetrics.model.results import RowFailure, ScorerFailures, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

@@ -11,8 +11,13 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import TaskId, content_hash, join_versions, question_of
 from pytest_evalmetrics.errors import DataError, did_you_mean
+from pytest_evalmetrics.model.rollout_table import (
+    TaskId,
+    content_hash,
+    join_versions,
+    question_of,
+)
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node, Record
 from pytest_evalmetrics.rollouts.source import (

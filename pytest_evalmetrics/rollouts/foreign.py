@@ -17,7 +17,6 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.data import STATED_COUNT, STATED_ERROR, join_versions
 from pytest_evalmetrics.ext import (
     DataError,
     RolloutFile,
@@ -25,6 +24,11 @@ from pytest_evalmetrics.ext import (
     TaskId,
     content_hash,
     open_source,
+)
+from pytest_evalmetrics.model.rollout_table import (
+    STATED_COUNT,
+    STATED_ERROR,
+    join_versions,
 )
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request

@@ -7,13 +7,14 @@ import pickle
 import subprocess
 import sys
 from contextlib import closing, suppress
-from dataclasses import asdict, replace
+from dataclasses import asdict
 from itertools import cycle, islice, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import IO, TYPE_CHECKING, Final, cast
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
@@ -30,7 +31,7 @@ from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 if TYPE_CHECKING:
     from collections.abc import Generator, Iterator, Sequence
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts.loader import LoaderFactory, Request
     from pytest_evalmetrics.rollouts.source import RolloutFile
     from pytest_evalmetrics.spec import FieldMap
@@ -103,7 +104,7 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
         from pytest_evalmetrics.rollouts.remote import line_ends  # an extra
 
         yield from (
-            replace(source, span=span)
+            structs.replace(source, span=span)
             for span in pairwise([0, *line_ends(source, size)])
         )
         return
@@ -117,7 +118,7 @@ def shards_of(source: Source, size: int) -> Iterator[Source]:
             while (more := file.readline(ENOUGH)) and not more.endswith(b"\n"):
                 pass
             stop = file.tell()
-            yield replace(source, span=(start, stop))
+            yield structs.replace(source, span=(start, stop))
             start = stop
 
 
@@ -187,7 +188,7 @@ def _parts(
                 },  # nothing multiplies matrices
             )
             readers.append(reader)
-            work = replace(request, fields=fields), shards[number::count]
+            work = structs.replace(request, fields=fields), shards[number::count]
             stdin = cast("IO[bytes]", reader.stdin)
             stdin.write(pickle.dumps(sys.path) + pickle.dumps(work))
             stdin.flush()

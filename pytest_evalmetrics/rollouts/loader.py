@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import field
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 
-from pytest_evalmetrics.records import record
+import msgspec
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -13,13 +12,12 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import TaskId
+    from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
 
 
-@record
-class Request:
+class Request(msgspec.Struct, frozen=True):
     """The columns and records that a benchmark reads from its rollouts."""
 
     fields: FieldMap  #: The paths within a row that the benchmark file gives.
@@ -31,8 +29,7 @@ class Request:
     whole: bool = False  #: Whether rows are wanted whole, see `Chunk.records`.
 
 
-@record
-class NotFinite:
+class NotFinite(msgspec.Struct, frozen=True):
     """A number of a file that counts as missing: NaN, infinite or too large."""
 
     score: str  #: The score's name.
@@ -40,8 +37,7 @@ class NotFinite:
     place: int  #: The line or the row that holds it.
 
 
-@record
-class Failure:
+class Failure(msgspec.Struct, frozen=True):
     """An error of one rollout, as its tool recorded it."""
 
     row: int  #: The rollout's index in its chunk.
@@ -50,8 +46,7 @@ class Failure:
     graded: bool = False  #: Whether the rollout has its scores all the same.
 
 
-@record
-class Chunk:
+class Chunk(msgspec.Struct, frozen=True):
     """Some consecutive rows of one file, as columns."""
 
     #: Line (or number, see `Source.unit`) of each row in its file, from 1, shape (rows,).
@@ -65,17 +60,17 @@ class Chunk:
     #: first appear in all the files so far.
     scores: Mapping[str, NDArray[np.float64]]
     #: Tokens and the like in the same form; they win over a score of the same name.
-    usage: Mapping[str, NDArray[np.float64]] = field(default_factory=dict)
+    usage: Mapping[str, NDArray[np.float64]] = msgspec.field(default_factory=dict)
     #: Category -> text; None if a row has none.
-    labels: Mapping[str, Sequence[str | None]] = field(default_factory=dict)
+    labels: Mapping[str, Sequence[str | None]] = msgspec.field(default_factory=dict)
     #: Names with at least one value written with a fraction or an exponent.
     fractional: frozenset[str] = frozenset()
     not_finite: Sequence[NotFinite] = ()  #: The numbers that count as missing.
     #: Score -> where text, a list or an object was first met under its name.
-    not_numbers: Mapping[str, str] = field(default_factory=dict)
+    not_numbers: Mapping[str, str] = msgspec.field(default_factory=dict)
     #: The same as a place in this file, of whatever may yet turn out to be a score: by its name,
     #: and by whether it is one of the usage.
-    other_kinds: Mapping[tuple[str, bool], int] = field(default_factory=dict)
+    other_kinds: Mapping[tuple[str, bool], int] = msgspec.field(default_factory=dict)
     keys: Sequence[str] = ()  #: The keys that a row can have, for messages.
     names: Sequence[
         str
@@ -92,7 +87,9 @@ class Chunk:
     #: `spec.metric_names.MARK`. Empty if rows of this format can't be scored.
     records: Sequence[Mapping[str, Any]] = ()
     #: Agent and task id -> the task's `content_hash`, for tasks that were not hashed before.
-    content: Mapping[tuple[str | None, TaskId], str] = field(default_factory=dict)
+    content: Mapping[tuple[str | None, TaskId], str] = msgspec.field(
+        default_factory=dict
+    )
     #: Whether hashes are of tasks' versions, of which a task may have many.
     versioned: bool = False
     #: Whether an environment may deal each rollout of a task another question.

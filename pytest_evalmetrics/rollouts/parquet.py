@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import json
 from contextlib import contextmanager
-from dataclasses import replace
 from datetime import date, datetime, time, timedelta
 from decimal import Decimal
 from typing import IO, TYPE_CHECKING, Any, Final
 
 import numpy as np
+from msgspec import structs
 
-from pytest_evalmetrics.data import MISSING, RolloutTable
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.rollout_table import MISSING, RolloutTable
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.row_schema import (
@@ -84,7 +84,7 @@ class Parquet:
 
                 places = np.arange(first, first + batch.num_rows)
                 chunk = self._columns.chunk(_BatchValues(places, batch, wanted, check))
-                yield replace(chunk, notes=notes)
+                yield structs.replace(chunk, notes=notes)
                 first += batch.num_rows
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

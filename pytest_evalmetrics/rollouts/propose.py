@@ -9,9 +9,10 @@ from dataclasses import asdict, replace
 from itertools import compress, islice
 from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import msgspec
+
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
@@ -142,8 +143,7 @@ _is_numeric_cell = re.compile(
 ).fullmatch
 
 
-@record
-class Proposal:
+class Proposal(msgspec.Struct, frozen=True):
     """A proposed way to read rollouts, with its reasons."""
 
     spec: RolloutsSpec

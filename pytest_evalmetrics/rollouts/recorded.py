@@ -8,6 +8,8 @@ from dataclasses import replace
 from hashlib import file_digest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
+from msgspec import structs
+
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
@@ -28,7 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts.loader import Loader, LoaderFactory
     from pytest_evalmetrics.rollouts.shape import Shape
     from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
@@ -188,7 +190,7 @@ def _load(
             if table is not None:
                 return table
         table = _read_in_order(spec, base, request, files)
-        return replace(table, notes=(*table.notes, *_copies(files, table)))
+        return structs.replace(table, notes=(*table.notes, *_copies(files, table)))
 
 
 def _copies(files: Sequence[RolloutFile], table: RolloutTable) -> Iterator[str]:
@@ -232,5 +234,7 @@ def _read_in_order(
             )
     built = table.build()
     if spec.shaped:
-        built = replace(built, notes=(*built.notes, *cast("Shape", loader).finish()))
+        built = structs.replace(
+            built, notes=(*built.notes, *cast("Shape", loader).finish())
+        )
     return built

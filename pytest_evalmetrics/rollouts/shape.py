@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import replace
 from itertools import islice
 from typing import TYPE_CHECKING, Any, Final, cast
 
@@ -112,7 +111,7 @@ def _viewed(source: Source, spec: ShapeSpec) -> Source:
     )
     is_text = source.head[:1] != b"{"
     by_line = not of_rows and (is_text or _is_lines(source))
-    return replace(source, counts="line" if by_line else "row")
+    return structs.replace(source, counts="line" if by_line else "row")
 
 
 # -- the loader ------------------------------------------------------------------------------
@@ -151,7 +150,7 @@ class Shape:
             chunk = self._columns.chunk(
                 Values(places, {}, lambda _: None, parsed=parsed)
             )
-            yield replace(chunk, notes=tuple(notes), ruler=self._ruler())
+            yield structs.replace(chunk, notes=tuple(notes), ruler=self._ruler())
             notes.clear()
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:

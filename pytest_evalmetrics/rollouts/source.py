@@ -19,7 +19,6 @@ import msgspec
 
 from pytest_evalmetrics import layout
 from pytest_evalmetrics.errors import DataError, did_you_mean
-from pytest_evalmetrics.records import record
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -343,8 +342,7 @@ class SourceRow(msgspec.Struct, frozen=True):
     text: memoryview  # JSON, as bytes that live no longer than the block that is being read
 
 
-@record
-class Source:
+class Source(msgspec.Struct, frozen=True, dict=True):
     """A file of rollouts."""
 
     path: Path  # where it is

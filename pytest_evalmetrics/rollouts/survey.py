@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import numpy as np
 import yaml
+from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import listed, many, visible
@@ -35,7 +36,7 @@ from pytest_evalmetrics.spec.metric_names import less_is_better
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
 
-    from pytest_evalmetrics.data import RolloutTable
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
 
 _FILES: Final = (
     "jsonl",
@@ -172,7 +173,9 @@ def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
         with suppress(EvalMetricsError):
             if (proposal := propose(pattern, base)) is not None:
                 fields = replace(proposal.spec.fields, content=None)
-                plainer = replace(proposal, spec=replace(proposal.spec, fields=fields))
+                plainer = structs.replace(
+                    proposal, spec=replace(proposal.spec, fields=fields)
+                )
                 guesses = [proposal, plainer]
         for guess in guesses:
             with suppress(EvalMetricsError):

@@ -11,10 +11,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics import data
-from pytest_evalmetrics.data import Category, RolloutTable, SourceFile, TaskId
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model import rollout_table as data
+from pytest_evalmetrics.model.rollout_table import (
+    Category,
+    RolloutTable,
+    SourceFile,
+    TaskId,
+)
 from pytest_evalmetrics.rollouts.source import Source, score_paths
 from pytest_evalmetrics.spec.metric_names import less_is_better
 

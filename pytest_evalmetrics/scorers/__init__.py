@@ -9,7 +9,7 @@ from __future__ import annotations
 from pytest_evalmetrics.chat.row_calls import Calls as Calls
 from pytest_evalmetrics.chat.row_calls import Exchange as Exchange
 from pytest_evalmetrics.chat.row_calls import shown_text as shown_text
-from pytest_evalmetrics.data import Row as Row
+from pytest_evalmetrics.model.rollout_table import Row as Row
 from pytest_evalmetrics.scorers.interface import About as About
 from pytest_evalmetrics.scorers.interface import BoundScorer as BoundScorer
 from pytest_evalmetrics.scorers.interface import Explained as Explained

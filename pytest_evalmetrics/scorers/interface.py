@@ -6,24 +6,25 @@ import asyncio
 import inspect
 import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any, Literal, Protocol
 
+import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics import errors
 from pytest_evalmetrics.chat.row_calls import Calls, shown_text
-from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import (
     DataError,
     EvalMetricsError,
     RegistryError,
     RowError,
 )
-from pytest_evalmetrics.records import record
+from pytest_evalmetrics.model.results import Agreement, Bin, RubricCount, ScoreSummary
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.registry import origin, scorers
-from pytest_evalmetrics.results import Agreement, Bin, RubricCount, ScoreSummary
 from pytest_evalmetrics.scorers.row_reading import as_number
 from pytest_evalmetrics.spec import ScorerSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
@@ -76,8 +77,7 @@ class AsyncScorer(Protocol):
         """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
 
 
-@record
-class About:
+class About(msgspec.Struct, frozen=True):
     """The meaning of a score, beyond its number."""
 
     labels: tuple[tuple[str, float], ...] = ()  # of a rubric, each with its value
@@ -98,7 +98,7 @@ class BoundScorer:
     notes: tuple[str, ...] = ()  # remarks on how it is set up, for the report
     # the meaning of its scores beyond their numbers, by name
     about: Mapping[str, About] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock, repr=False, compare=False)
+    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def score(self, row: Row) -> Explained:
         """Score a row without calls: its scores by name, and their reason, which may be empty."""
@@ -322,7 +322,7 @@ def summarise_all(
             for label, value in meaning.labels
         )
         most = max((each.count for each in counts), default=0)
-        yield replace(
+        yield structs.replace(
             summarise(name, columns[name]),
             rubric_distribution=counts,
             mode_category=min(c.label for c in counts if c.count == most)

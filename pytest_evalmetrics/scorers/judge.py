@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import field, replace
+from dataclasses import replace
 from functools import partial
 from itertools import count
 from statistics import fmean, multimode
 from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
+import msgspec
 from pydantic import Field
 
 from pytest_evalmetrics.chat import asking
 from pytest_evalmetrics.chat.asking import ChatModel, Message, Reply
 from pytest_evalmetrics.chat.row_calls import Calls
-from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced, untrusted
-from pytest_evalmetrics.records import record
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.interface import About, Explained
 from pytest_evalmetrics.scorers.row_reading import unexpected
 from pytest_evalmetrics.spec.field_types import Name, doc, keys, refuse
@@ -136,14 +136,13 @@ class JudgeKeys(JudgedScores, NamedScores):
         raise NotImplementedError
 
 
-@record
-class Judge:
+class Judge(msgspec.Struct, frozen=True):
     """A model that judges."""
 
     model: ChatModel
     kind: str  # the scorer's type
     # of the built-in prompts, or of RAGAS: after a change all questions are asked anew
-    versions: Mapping[str, str] = field(default_factory=dict)
+    versions: Mapping[str, str] = msgspec.field(default_factory=dict)
     prompt: str = ""  # a digest of the user's own prompt, for the report
 
     def ask(

@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import msgspec
 
 from pytest_evalmetrics.chat.asking import text_of
-from pytest_evalmetrics.data import Row
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.transport import needs_extra
 
 

@@ -11,7 +11,8 @@ from math import isfinite
 from typing import TYPE_CHECKING, Any, ClassVar
 from urllib.parse import urlsplit
 
-from pytest_evalmetrics.records import record
+import msgspec
+
 from pytest_evalmetrics.transport.secrets import Secret, find_secret
 from pytest_evalmetrics.transport.wire import CallError, EndpointError, SecretError
 
@@ -25,11 +26,12 @@ if TYPE_CHECKING:
 # because the order of a schema's properties is part of the question to a model.
 _BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
 _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
+DEFAULT_TIMEOUT_S = 30.0
+DEFAULT_MAX_RETRIES = 3
 _WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
 
 
-@record
-class Endpoint:
+class Endpoint(msgspec.Struct, frozen=True, dict=True):
     """The URL of calls, and their limits.
 
     Raises
@@ -40,10 +42,9 @@ class Endpoint:
 
     url: str  # http or https; no user and password in it
     secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
-    timeout_s: float = (
-        30.0  # of one attempt, from connecting to the last byte of the answer
-    )
-    max_retries: int = 3  # attempts after the first one
+    # of one attempt, from connecting to the last byte of the answer
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    max_retries: int = DEFAULT_MAX_RETRIES  # attempts after the first one
     parallelism: int = (
         16  # calls in flight; all endpoints of one host and port share the limit
     )
@@ -216,8 +217,7 @@ def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | N
     return next((culprit for culprit in culprits if culprit), None)
 
 
-@record
-class Terms:
+class Terms(msgspec.Struct, frozen=True, eq=False):
     """The settings of all endpoints: ``params:`` of the benchmark file, and defaults."""
 
     parallelism: int = 16  # calls in flight at once
@@ -227,7 +227,7 @@ class Terms:
     replays: bool = False  # nothing is called, so that secrets may be missing
     judging: ParamsSpec | None = None  # parameters of the judges' models
     # the secrets of the endpoints so far, in their order
-    secrets: dict[Secret, None] = field(default_factory=dict, repr=False, compare=False)
+    secrets: dict[Secret, None] = msgspec.field(default_factory=dict)
 
     def endpoint(
         self,
@@ -250,8 +250,8 @@ class Terms:
         return Endpoint(
             url,
             secret=value,
-            timeout_s=timeout_s or self.timeout_s or Endpoint.timeout_s,
-            max_retries=Endpoint.max_retries if retries is None else retries,
+            timeout_s=timeout_s or self.timeout_s or DEFAULT_TIMEOUT_S,
+            max_retries=DEFAULT_MAX_RETRIES if retries is None else retries,
             parallelism=self.parallelism,
             longest_wait_s=self.max_wait_s,
         )

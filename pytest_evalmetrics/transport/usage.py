@@ -14,7 +14,6 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.transport.wire import Answer, Clock
 
 if TYPE_CHECKING:
@@ -24,8 +23,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 
-@record
-class Tokens:
+class Tokens(msgspec.Struct, frozen=True):
     """Tokens of one call."""
 
     prompt: int
@@ -211,8 +209,7 @@ class Budget:
         return f"{', '.join(used)} spent"
 
 
-@record
-class Forecast:
+class Forecast(msgspec.Struct, frozen=True):
     """The expected usage of the calls that are still to be made; None for an unknown part."""
 
     calls: float

@@ -3,12 +3,12 @@
 import re
 import signal
 import warnings
-from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from generation.conftest import Model
 from generation.running import rows, run
+from msgspec.structs import replace
 from transport.conftest import Server
 
 STORE = 80 * 2**20  # bytes of a node's object store: the least that Ray takes

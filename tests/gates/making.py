@@ -1,13 +1,12 @@
 """Comparisons made by hand: a metric on both sides, and what a comparison may come to."""
 
-from dataclasses import fields, replace
-
 import numpy as np
+from msgspec.structs import replace
 
-from pytest_evalmetrics.data import PairedMetric
 from pytest_evalmetrics.ext import TaskRewards
 from pytest_evalmetrics.gates import Gated, Rule, check_regression
 from pytest_evalmetrics.gates.comparison import compare
+from pytest_evalmetrics.model.rollout_table import PairedMetric
 
 
 def make_pair(before, after, /, **changed):
@@ -80,7 +79,7 @@ def compared(pair, *, clusters=None, **changed):
 
 def checked(pair, wanted=None, *, min_coverage=0.9, benchmarks=1, **changed):
     """Judge one metric; what changes is the pair's, or of what is gated."""
-    own = {f.name for f in fields(pair)}
+    own = set(pair.__struct_fields__)
     pair = replace(pair, **{key: value for key, value in changed.items() if key in own})
     rest = {key: value for key, value in changed.items() if key not in own}
     gated = Gated(pair, wanted or rule(), gate_id="g", **rest)

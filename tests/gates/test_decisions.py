@@ -12,7 +12,7 @@ from pytest_evalmetrics.ext import Estimate, Verdict
 from pytest_evalmetrics.gates import Gated, check_value
 from pytest_evalmetrics.gates.comparison import Comparison
 from pytest_evalmetrics.gates.decisions import decide
-from pytest_evalmetrics.results import Interval
+from pytest_evalmetrics.model.results import Interval
 
 PASS, WARN, FAIL, INCONCLUSIVE = (
     Verdict.PASS,

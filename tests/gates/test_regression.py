@@ -1,9 +1,9 @@
 import math
-from dataclasses import replace
 
 import numpy as np
 import pytest
 from gates.making import checked, flips, make_combined, make_pair, rule, run, several
+from msgspec.structs import replace
 from statsmodels.stats.multitest import multipletests
 
 from pytest_evalmetrics.ext import Verdict

@@ -9,7 +9,7 @@ from gates.making import make_pair, several
 from scipy.stats import multivariate_normal, norm
 
 from pytest_evalmetrics.gates import sequential
-from pytest_evalmetrics.results import Interval
+from pytest_evalmetrics.model.results import Interval
 
 FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from pydantic import TypeAdapter
 
-from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.ext import BenchmarkSpec, RolloutTable
 from pytest_evalmetrics.metrics import plan, reduce_agent
+from pytest_evalmetrics.model.rollout_table import Category
 
 SPEC = TypeAdapter(BenchmarkSpec)
 

@@ -1,9 +1,9 @@
 """NeMo Gym's own rollouts, and the aggregate metrics that it computed from them."""
 
 import json
-from dataclasses import replace
 
 import pytest
+from msgspec.structs import replace
 
 AGGREGATES = [
     "asr_with_pc/example_rollouts", "blackjack/example_rollouts",

@@ -26,13 +26,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from measuring import table as table_of
+from msgspec import structs
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.data import Category
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
+from pytest_evalmetrics.model.rollout_table import Category
 from pytest_evalmetrics.pipeline.power import power_of_tables
 from pytest_evalmetrics.pipeline.regressions import (
     AgentRun,
@@ -457,19 +458,21 @@ def rows(
     rollouts = table(np.ones((n, k)))
     if metric == "p95":
         values = rng.gamma(2, 0.5 + skill[:, None], (n, k)) * (1 + loss)
-        return replace(rollouts, scores={"reward": values.ravel()})
+        return structs.replace(rollouts, scores={"reward": values.ravel()})
     if metric == "ndcg@5":
         gain = np.random.default_rng(n).integers(0, 3, (n, k)).astype(float)
         gain[:, 0] = 2.0
         score = gain * (0.5 + skill[:, None]) * (1 - loss) + rng.normal(0, 1, (n, k))
-        return replace(rollouts, scores={"gain": gain.ravel(), "score": score.ravel()})
+        return structs.replace(
+            rollouts, scores={"gain": gain.ravel(), "score": score.ravel()}
+        )
     gold = np.repeat(np.random.default_rng(n).choice(4, n, p=[0.5, 0.25, 0.15, 0.1]), k)
     right = rng.random((n, k)) < (0.4 + 0.6 * skill[:, None]) * (1 - loss)
     answer = np.where(right.ravel(), gold, rng.integers(0, 4, n * k))
     labels = tuple("abcd")
     columns = {"gold": gold, "answer": answer}
     categories = {c: Category(v.astype(np.int32), labels) for c, v in columns.items()}
-    return replace(rollouts, scores={}, categories=categories)
+    return structs.replace(rollouts, scores={}, categories=categories)
 
 
 def of_rows(

@@ -9,10 +9,10 @@ import json
 from pathlib import Path
 from typing import Any
 
-from pydantic import TypeAdapter
+import msgspec
 
+from pytest_evalmetrics.model.results import BenchmarkResult, Verdict
 from pytest_evalmetrics.reports.reporters import REPORT_SCHEMA_VERSION
-from pytest_evalmetrics.results import BenchmarkResult, Verdict
 
 _TEXT, _NUMBER, _WHOLE = ({"type": kind} for kind in ("string", "number", "integer"))
 _VERDICTS = [str(verdict) for verdict in Verdict]
@@ -20,8 +20,13 @@ _VERDICTS = [str(verdict) for verdict in Verdict]
 
 def report_schema() -> dict[str, Any]:
     """Return the schema."""
-    entry = TypeAdapter(BenchmarkResult).json_schema(mode="serialization")
-    definitions = entry.pop("$defs")
+    _, definitions = msgspec.json.schema_components(
+        [BenchmarkResult], ref_template="#/$defs/{name}"
+    )
+    for definition in definitions.values():
+        if "properties" in definition:  # defaults are written, too
+            definition["required"] = list(definition["properties"])
+    entry = definitions["BenchmarkResult"]
     verdict = {"type": "string", "enum": _VERDICTS}
     properties = entry["properties"]
     entry["properties"] = {"id": properties.pop("id"), "verdict": verdict} | properties
@@ -68,12 +73,13 @@ def report_schema() -> dict[str, Any]:
     }
     for name, description in descriptions.items():
         parts[name] = {"description": description, **parts[name]}
-    return {
+    schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pytest-evalmetrics report",
         **_closed(parts),
         "$defs": definitions,
     }
+    return json.loads(json.dumps(schema))
 
 
 def _run() -> dict[str, Any]:

@@ -1,7 +1,6 @@
 """Whether two tables are the same, to the bit."""
 
-from dataclasses import fields, is_dataclass
-
+import msgspec
 import numpy as np
 
 
@@ -13,10 +12,10 @@ def bits(value):
         return [
             (name, bits(each)) for name, each in value.items()
         ]  # their order counts
-    if is_dataclass(value):
-        return [bits(getattr(value, field.name)) for field in fields(value)]
+    if isinstance(value, msgspec.Struct):
+        return [bits(getattr(value, name)) for name in value.__struct_fields__]
     return value
 
 
 def all_bits(table):
-    return {field.name: bits(getattr(table, field.name)) for field in fields(table)}
+    return {name: bits(getattr(table, name)) for name in table.__struct_fields__}

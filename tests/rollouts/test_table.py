@@ -2,13 +2,13 @@
 
 import re
 import tempfile
-from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from rollouts.conftest import Folder
 from rollouts.reference import plain
 from rollouts.small import chunk, load_chunks

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.data import RolloutTable, RowScores
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]

@@ -6,8 +6,8 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.data import SourceFile
 from pytest_evalmetrics.ext import RolloutTable
+from pytest_evalmetrics.model.rollout_table import SourceFile
 from pytest_evalmetrics.reports.html.page import as_data, page_texts
 from pytest_evalmetrics.reports.html.picture import histogram, picture_of
 

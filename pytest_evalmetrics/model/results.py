@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
 from enum import StrEnum
 from typing import Any
 
-from pytest_evalmetrics.records import record
+import msgspec
 
 # -- checks and what they rest on ----------------------------------------------------------
 
@@ -31,8 +30,7 @@ def worst(verdicts: Sequence[Verdict]) -> Verdict:
     return max(verdicts, key=list(Verdict).index, default=Verdict.PASS)
 
 
-@record
-class Interval:
+class Interval(msgspec.Struct, frozen=True):
     """A confidence interval, in the metric's unit."""
 
     low: float
@@ -41,8 +39,7 @@ class Interval:
     method: str  # wilson, t, clustered t, order statistics, bootstrap
 
 
-@record
-class Estimate:
+class Estimate(msgspec.Struct, frozen=True):
     """A metric's value and its uncertainty."""
 
     name: str  # as in the YAML: pass@1, mean/output_tokens
@@ -59,8 +56,7 @@ class Estimate:
     ] = ()  # the first ten tasks with the value, if it is that of one task
 
 
-@record
-class Check:
+class Check(msgspec.Struct, frozen=True):
     """One assertion with its evidence."""
 
     gate: str  # expect, threshold, baseline, task; data: unreadable; xfail: a strict one passed
@@ -73,13 +69,12 @@ class Check:
     hint: str = ""  # the way out
     estimate: Estimate | None = None  # of a metric
     line: int | None = None  # of the benchmark file
-    evidence: Mapping[str, Any] = field(
+    evidence: Mapping[str, Any] = msgspec.field(
         default_factory=dict
     )  # builtins: test, p, n, flips
 
 
-@record
-class Power:
+class Power(msgspec.Struct, frozen=True):
     """The smallest drop that the gate of one metric can detect."""
 
     agent: str
@@ -98,8 +93,7 @@ class Power:
 # -- scoring: summaries, judges, failures --------------------------------------------------
 
 
-@record
-class Bin:
+class Bin(msgspec.Struct, frozen=True):
     """A bar of a histogram: values from the lower bound on, below the upper one."""
 
     lower_bound: float
@@ -107,8 +101,7 @@ class Bin:
     count: int
 
 
-@record
-class RubricCount:
+class RubricCount(msgspec.Struct, frozen=True):
     """The number of rows to which a judge gave a label of its rubric."""
 
     label: str
@@ -116,8 +109,7 @@ class RubricCount:
     count: int
 
 
-@record
-class Agreement:
+class Agreement(msgspec.Struct, frozen=True):
     """The agreement of several judges on a score."""
 
     alpha: (
@@ -129,8 +121,7 @@ class Agreement:
     reason: str = ""  # why alpha is undefined
 
 
-@record
-class ScoreSummary:
+class ScoreSummary(msgspec.Struct, frozen=True):
     """The statistics of a score over all rows; undefined ones are None."""
 
     name: str
@@ -156,8 +147,7 @@ class ScoreSummary:
     agreement: Agreement | None = None
 
 
-@record
-class JudgeUse:
+class JudgeUse(msgspec.Struct, frozen=True):
     """The calls of a scorer's judge, whenever its answers were paid for."""
 
     scorer: str  # its type
@@ -174,8 +164,7 @@ class JudgeUse:
     latency_s: Mapping[str, float]  # mean, p50, p95 and max of an answer
 
 
-@record
-class Disagreement:
+class Disagreement(msgspec.Struct, frozen=True):
     """A labelled row to which a judge and a person give different scores."""
 
     row: str
@@ -183,8 +172,7 @@ class Disagreement:
     label: float
 
 
-@record
-class JudgeCheck:
+class JudgeCheck(msgspec.Struct, frozen=True):
     """The agreement of a judge with people."""
 
     score: str
@@ -197,8 +185,7 @@ class JudgeCheck:
     first: tuple[Disagreement, ...] = ()  # at most 20
 
 
-@record
-class RowFailure:
+class RowFailure(msgspec.Struct, frozen=True):
     """A row that a scorer could not score."""
 
     index: int  # in the files, from 0
@@ -208,8 +195,7 @@ class RowFailure:
     hint: str = ""
 
 
-@record
-class ScorerFailures:
+class ScorerFailures(msgspec.Struct, frozen=True):
     """The rows that a scorer could not score."""
 
     scorer: str  # its type
@@ -218,7 +204,7 @@ class ScorerFailures:
     kinds: Mapping[str, int]  # the most frequent first
     first: tuple[RowFailure, ...]  # in the order of the files, at most 20
     rows: int = 0  # in all
-    examples: Mapping[str, RowFailure] = field(
+    examples: Mapping[str, RowFailure] = msgspec.field(
         default_factory=dict
     )  # the first of each kind
 
@@ -226,8 +212,7 @@ class ScorerFailures:
 # -- texts of rollouts -------------------------------------------------------------------------
 
 
-@record
-class Attempt:
+class Attempt(msgspec.Struct, frozen=True):
     """One attempt at a task, with its texts."""
 
     sample: int
@@ -236,8 +221,7 @@ class Attempt:
     reason: str = ""  # of a judge
 
 
-@record
-class Flip:
+class Flip(msgspec.Struct, frozen=True):
     """A task that changed, with the answers of both sides; long texts are truncated."""
 
     agent: str
@@ -251,8 +235,7 @@ class Flip:
 # -- benchmarks ----------------------------------------------------------------------------
 
 
-@record
-class AgentResult:
+class AgentResult(msgspec.Struct, frozen=True):
     """The numbers of one agent of a benchmark."""
 
     agent: str
@@ -265,8 +248,7 @@ class AgentResult:
     scores: tuple[ScoreSummary, ...] = ()
 
 
-@record
-class BenchmarkResult:
+class BenchmarkResult(msgspec.Struct, frozen=True):
     """The verdict on one benchmark, with its evidence."""
 
     id: str  # the pytest item: benchmarks/math.bench.yaml::math
@@ -278,11 +260,13 @@ class BenchmarkResult:
     checks: tuple[Check, ...]  # in the order of the gates
     notes: tuple[str, ...] = ()  # remarks that belong to no check
     changes: tuple[str, ...] = ()  # differences from the baseline other than numbers
-    ruler: Mapping[str, Any] = field(default_factory=dict)  # kept in the baseline
+    ruler: Mapping[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # kept in the baseline
     sources: tuple[Mapping[str, Any], ...] = ()  # files read: path, rows, size
     xfail: bool = False  # expected to fail
     # of a new baseline: its `file`, and `metrics`, each [old or None, new]
-    recorded: Mapping[str, Any] = field(default_factory=dict)
+    recorded: Mapping[str, Any] = msgspec.field(default_factory=dict)
     failed_rows: tuple[ScorerFailures, ...] = ()  # of scorers that failed for a row
     partial: bool = False  # rows were left out on purpose: never a baseline
     judges: tuple[JudgeUse, ...] = ()

@@ -8,22 +8,21 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass, field, replace
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, Literal
 
+import msgspec
 import numpy as np
-
-from pytest_evalmetrics.records import record
+from msgspec import structs
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.results import RowFailure
+    from pytest_evalmetrics.model.results import RowFailure
 
 TaskId = int | str
 # prefixes of a score's name, for the standard error and the sample size of aggregates
@@ -44,7 +43,6 @@ def content_hash(value: Any) -> str:
     """
     if value is None:
         return ""
-    import msgspec  # only where a task has content
 
     try:
         data = msgspec.json.encode(value, order="sorted")
@@ -77,8 +75,7 @@ def question_of(messages: Any) -> Any:
     ]
 
 
-@record
-class TaskRewards:
+class TaskRewards(msgspec.Struct, frozen=True, dict=True):
     """One score of one agent, grouped by task: a ragged array without missing values.
 
     `values` are finite scores, shape (samples,): task after task, each task's in sample order.
@@ -149,7 +146,7 @@ class TaskRewards:
         at = np.arange(offsets[-1]) + np.repeat(
             self.offsets[tasks] - offsets[:-1], counts
         )
-        return replace(self, values=self.values[at], offsets=offsets)
+        return structs.replace(self, values=self.values[at], offsets=offsets)
 
     @classmethod
     def from_lists(cls, tasks: Sequence[Sequence[float]]) -> TaskRewards:
@@ -183,8 +180,7 @@ def in_order(labels: Iterable[str]) -> tuple[str, ...]:
     )
 
 
-@record
-class TaskRows(TaskRewards):
+class TaskRows(TaskRewards, frozen=True):
     """Several columns of one agent's rows, grouped by task.
 
     `values` are the rows' places in `columns`: whatever draws, regroups or deals rewards does the
@@ -226,8 +222,8 @@ class TaskRows(TaskRewards):
             )
             columns[name] = joined
         worth = np.concatenate((self.worth, other.worth))
-        ours = replace(self, columns=columns, labels=labels, worth=worth)
-        return ours, replace(
+        ours = structs.replace(self, columns=columns, labels=labels, worth=worth)
+        return ours, structs.replace(
             ours, values=other.values + len(self.worth), offsets=other.offsets
         )
 
@@ -250,8 +246,7 @@ class TaskRows(TaskRewards):
         ]
 
 
-@dataclass(frozen=True, slots=True)
-class Row:
+class Row(msgspec.Struct, frozen=True):
     """One row to be scored."""
 
     index: int  # its position among the rows that were read, from 0
@@ -260,7 +255,7 @@ class Row:
     sample: int  # the attempt's number
     item: Mapping[str, Any]  # the row as it is written
     # the generated answer; the row itself for recorded rollouts, empty for a data set
-    sample_data: Mapping[str, Any] = field(default_factory=dict)
+    sample_data: Mapping[str, Any] = msgspec.field(default_factory=dict)
     where: str = ""  # ``file:line``, for messages
 
     @property
@@ -269,8 +264,7 @@ class Row:
         return {**self.item, "item": self.item, "sample": self.sample_data}
 
 
-@record
-class SourceFile:
+class SourceFile(msgspec.Struct, frozen=True):
     """A file that rollouts were read from."""
 
     path: str  # as a user would write it, with ``/``: relative to the benchmark file if beside it
@@ -279,8 +273,7 @@ class SourceFile:
     row_is_line: bool = False  # whether row numbers are line numbers
 
 
-@record
-class Category:
+class Category(msgspec.Struct, frozen=True):
     """A row's field kept as a label, for ``breakdown:`` and ``cluster:``."""
 
     codes: NDArray[np.int32]  # index into `labels`, shape (rows,)
@@ -289,8 +282,7 @@ class Category:
     ]  # the values met, as text; ``(missing)`` where a row has none
 
 
-@record
-class RolloutTable:
+class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     """Recorded rollouts as columns of shape (rows,), sorted by agent, then task, then sample."""
 
     agents: tuple[str, ...]  # in the order in which they first appear in the files
@@ -305,7 +297,7 @@ class RolloutTable:
     integers: frozenset[str] = (
         frozenset()
     )  # scores whose values are all integers in the file
-    categories: Mapping[str, Category] = field(default_factory=dict)
+    categories: Mapping[str, Category] = msgspec.field(default_factory=dict)
     sources: tuple[SourceFile, ...] = ()
     notes: tuple[
         str, ...
@@ -317,7 +309,9 @@ class RolloutTable:
         False  # whether ids are positions in a data set, which a new row moves
     )
     # scorer of the files -> setting -> values; ``scores`` lists the scores of a scorer
-    ruler: Mapping[str, Mapping[str, Sequence[str]]] = field(default_factory=dict)
+    ruler: Mapping[str, Mapping[str, Sequence[str]]] = msgspec.field(
+        default_factory=dict
+    )
     lower: frozenset[str] = (
         frozenset()
     )  # scores that the files declare as lower is better
@@ -337,7 +331,7 @@ class RolloutTable:
     def where(self, rows: slice | NDArray[np.bool_ | np.int64]) -> RolloutTable:
         """Keep the rows of a mask, a slice or a list, and the tasks that still have one."""
         present, task = np.unique(self.task[rows], return_inverse=True)
-        return replace(
+        return structs.replace(
             self,
             agent=self.agent[rows],
             tasks=tuple(self.tasks[i] for i in present.tolist()),
@@ -453,8 +447,7 @@ def pool(tables: Sequence[RolloutTable]) -> RolloutTable:
     )
 
 
-@record
-class Drift:
+class Drift(msgspec.Struct, frozen=True):
     """How the tasks of a run differ from those of its baseline."""
 
     expected: int  # tasks of the baseline
@@ -468,8 +461,7 @@ class Drift:
     unknown: bool = False  # the run holds content and its baseline does not
 
 
-@record
-class PairedMetric:
+class PairedMetric(msgspec.Struct, frozen=True):
     """One metric on both sides of a comparison, task by task.
 
     `difference` takes indices into the tasks of the baseline followed by those of the run, two
@@ -506,8 +498,7 @@ class PairedMetric:
     bounded: bool = False  # a rate in [0, 1]
 
 
-@record
-class RowScores:
+class RowScores(msgspec.Struct, frozen=True):
     """The scores of each row; rows are numbered in file order, from 0."""
 
     table: RolloutTable

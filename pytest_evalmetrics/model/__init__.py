@@ -1,0 +1,1 @@
+"""The nouns that flow through an evaluation: frozen values, without behaviour of a stage."""

@@ -27,7 +27,7 @@ from pytest_evalmetrics.model.rollout_table import (
 )
 from pytest_evalmetrics.pipeline.regressions import rollouts_of
 from pytest_evalmetrics.reports.html.picture import means
-from pytest_evalmetrics.rollouts.foreign import lookup
+from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
 from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
 

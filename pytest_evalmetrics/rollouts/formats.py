@@ -87,7 +87,9 @@ def _is_log_archive(source: Source) -> bool:
 def _is_trials_folder(source: Source) -> bool:
     if not source.is_folder:
         return False
-    from pytest_evalmetrics.rollouts.harbor import is_trials_folder  # for a folder
+    from pytest_evalmetrics.rollouts.loaders.harbor import (
+        is_trials_folder,  # for a folder
+    )
 
     return is_trials_folder(source.path)
 
@@ -145,14 +147,16 @@ _PYDANTIC_EVALS: Final = _sets(
 )
 # tried in this order; the last one reports what is wrong with an unrecognised file
 FORMATS: Final = (
-    Format("inspect_ai", "inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
-    Format("harbor", "harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder),
-    Format("lm_eval", "lm_eval:LmEval", _LM_EVAL),
-    Format("promptfoo", "case_reports:Promptfoo", _PROMPTFOO),
-    Format("verifiers_traces", "verifiers:VerifiersTraces", _TRACES),
-    Format("verifiers", "verifiers:Verifiers", _VERIFIERS),
-    Format("deepeval", "case_reports:DeepEval", _DEEPEVAL),
-    Format("pydantic_evals", "case_reports:PydanticEvals", _PYDANTIC_EVALS),
+    Format("inspect_ai", "loaders.inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
+    Format(
+        "harbor", "loaders.harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder
+    ),
+    Format("lm_eval", "loaders.lm_eval:LmEval", _LM_EVAL),
+    Format("promptfoo", "loaders.promptfoo:Promptfoo", _PROMPTFOO),
+    Format("verifiers_traces", "loaders.verifiers:VerifiersTraces", _TRACES),
+    Format("verifiers", "loaders.verifiers:Verifiers", _VERIFIERS),
+    Format("deepeval", "loaders.deepeval:DeepEval", _DEEPEVAL),
+    Format("pydantic_evals", "loaders.pydantic_evals:PydanticEvals", _PYDANTIC_EVALS),
     Format(
         "parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")
     ),

@@ -53,7 +53,7 @@ def rollout_files(
         return [RolloutFile(base / "dataset", "dataset", data=data)]
 
     def takes(folder: Path) -> bool:
-        from pytest_evalmetrics.rollouts import harbor  # only for a folder
+        from pytest_evalmetrics.rollouts.loaders import harbor  # only for a folder
 
         return spec.format == "harbor" or (
             spec.format is None and harbor.is_trials_folder(folder)
@@ -62,7 +62,7 @@ def rollout_files(
     files = find_files(spec.path, base, takes=takes, fetch=fetch)
     if all(file.path.name != "result.json" for file in files):
         return files
-    from pytest_evalmetrics.rollouts import harbor  # a job's result, it seems
+    from pytest_evalmetrics.rollouts.loaders import harbor  # a job's result, it seems
 
     return harbor.jobs_as_folders(files)
 

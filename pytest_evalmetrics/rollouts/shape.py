@@ -17,9 +17,9 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
-from pytest_evalmetrics.rollouts.foreign import lookup
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
+from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
 from pytest_evalmetrics.rollouts.source import (
     Source,

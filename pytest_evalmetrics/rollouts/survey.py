@@ -17,9 +17,9 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import listed, many, visible
-from pytest_evalmetrics.rollouts.foreign import USAGE, objects
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.harbor import is_trials_folder
+from pytest_evalmetrics.rollouts.json_values import objects
+from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
 from pytest_evalmetrics.rollouts.propose import (
     REWARDS,
     Proposal,
@@ -29,6 +29,7 @@ from pytest_evalmetrics.rollouts.propose import (
 )
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
+from pytest_evalmetrics.rollouts.tool_usage import USAGE
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.field_types import is_number
 from pytest_evalmetrics.spec.metric_names import less_is_better

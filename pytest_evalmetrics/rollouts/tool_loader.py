@@ -1,4 +1,4 @@
-"""The base of the loaders of other tools: values, documents, and rollouts to a chunk."""
+"""The base of the loaders of other tools: the rollouts of a file become one chunk."""
 
 from __future__ import annotations
 
@@ -6,149 +6,37 @@ import json
 import math
 import re
 from collections import Counter
-from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import datetime
-from functools import reduce
 from itertools import chain
-from operator import add
 from typing import TYPE_CHECKING, Any, Final
 
-import msgspec
 import numpy as np
 
 from pytest_evalmetrics.ext import (
     DataError,
-    RolloutFile,
     Source,
     TaskId,
     content_hash,
-    open_source,
 )
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
     join_versions,
 )
-from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines, decode_row
+from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
-_USED: Final = {  # names of a call's usage in other tools
-    "prompt_tokens": "input_tokens prompt_tokens n_input_tokens inputTokenCount prompt",
-    "completion_tokens": "output_tokens completion_tokens n_output_tokens outputTokenCount "
-    "completion",
-    "cached_tokens": "cached_tokens cached_input_tokens input_tokens_cache_read "
-    "cache_read_tokens n_cache_tokens cached",
-    "total_tokens": "total_tokens total",
-    "cost_usd": "cost cost_usd total_cost tokenCost",
-}
-_USAGE_KEYS: Final = {name: keys.split() for name, keys in _USED.items()}
-USAGE: Final = ("latency_s", *_USAGE_KEYS)
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
-_parts = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_items = msgspec.json.Decoder(list[msgspec.Raw] | None)
-
-
-# -- values ----------------------------------------------------------------------------------
-
-
-def mapping(value: Any) -> dict[str, Any]:
-    """Take a value as an object; anything else as an empty one."""
-    return value if isinstance(value, dict) else {}
-
-
-def objects(value: Any) -> list[dict[str, Any]]:
-    """Take the objects of a list; anything else has none."""
-    return (
-        [each for each in value if isinstance(each, dict)]
-        if isinstance(value, list)
-        else []
-    )
-
-
-def number(value: Any) -> float | None:
-    """Take a value as a number; anything else as None. Whole numbers stay whole."""
-    if isinstance(value, bool):
-        return int(value)
-    if not isinstance(value, int | float):
-        return None
-    try:
-        float(value)
-    except OverflowError:
-        return math.inf
-    return value
-
-
-def total(values: Iterable[Any]) -> float | None:
-    """Add up the numbers among values; None without any."""
-    numbers = [amount for value in values if (amount := number(value)) is not None]
-    return (
-        reduce(add, numbers) if numbers else None
-    )  # sum() rounds otherwise from Python 3.12 on
-
-
-def usage(
-    *holders: Any, latency_s: Any = None, latency_ms: Any = None
-) -> dict[str, float]:
-    """Add up the usage that the holders state, as the names of `USAGE` without unknown ones."""
-    took = number(latency_ms)
-    amounts = {"latency_s": number(latency_s) if took is None else took / 1000}
-    for name, keys in _USAGE_KEYS.items():
-        amounts[name] = total(first(each, *keys) for each in holders)
-    if None not in (amounts.get("prompt_tokens"), amounts.get("completion_tokens")):
-        amounts.pop("total_tokens", None)
-    return {name: amount for name, amount in amounts.items() if amount is not None}
-
-
-def seconds(time: Any) -> float | None:
-    """Parse a number, or a time such as ``2026-08-25T03:42:29.858Z``, to seconds, or None."""
-    if not isinstance(time, str):
-        return number(time)
-    try:
-        return datetime.fromisoformat(time).timestamp()
-    except (ValueError, OverflowError):
-        return None
-
-
-def lookup(record: Any, path: str) -> Any:
-    """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
-    if isinstance(record, dict):
-        if path in record:
-            return record[path]
-        head, dot, _ = path.rpartition(".")
-        while dot:
-            if head in record:
-                value = lookup(record[head], path[len(head) + 1 :])
-                if value is not None:
-                    return value
-            head, dot, _ = head.rpartition(".")
-    elif isinstance(record, list):
-        head, _, rest = path.partition(".")
-        if head.isdecimal() and int(head) < len(record):
-            return lookup(record[int(head)], rest) if rest else record[int(head)]
-    return None
-
-
-def duration(record: Any, start: str, end: str) -> float | None:
-    """Subtract the times at two paths; None if one is unknown."""
-    begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
-    return None if begun is None or ended is None else ended - begun
-
-
-def first(record: Any, *paths: str) -> Any:
-    """Find the first value at any of some paths that is neither null nor empty text."""
-    values = (lookup(record, path) for path in paths)
-    return next((value for value in values if value is not None and value != ""), None)
 
 
 def error_of(text: str) -> tuple[str, str]:
@@ -163,28 +51,9 @@ def aggregate(
     """Name a score that is an aggregate, with its standard error and its number of samples."""
     return {
         name: value,
-        STATED_ERROR + name: number(error),
+        STATED_ERROR + name: json_values.number(error),
         STATED_COUNT + name: samples,
     }
-
-
-def brief(content: Any) -> str:
-    """Write a task's content on a short line."""
-    if isinstance(content, str):
-        return shortened(" ".join(content.split()))
-    return shortened(
-        json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
-    )
-
-
-def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
-    """Add to the names of tasks what they hold where several have one name."""
-    texts = [json.dumps(content, sort_keys=True, default=str) for content in contents]
-    counts = Counter(name for name, _ in set(zip(names, texts, strict=True)))
-    return [
-        name if counts[name] == 1 else f"{name} [{brief(content)}]"
-        for name, content in zip(names, contents, strict=True)
-    ]
 
 
 def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
@@ -196,9 +65,6 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
             yield from _flat(f"{name} {key}".strip(), inner)
     elif value is not None and value not in ("", []):
         yield name, value
-
-
-# -- rollouts --------------------------------------------------------------------------------
 
 
 class Ungraded(tuple[Any, Any]):
@@ -258,7 +124,9 @@ class ChunkBuilder:
         self._keys.update(dict.fromkeys(record))
         scores = dict(rollout.scores)
         for name, path in self._paths.items():
-            scores[name] = scores[path] if path in scores else lookup(record, path)
+            scores[name] = (
+                scores[path] if path in scores else json_values.lookup(record, path)
+            )
         scores = {
             name: self._amount(name, value, rollout) for name, value in scores.items()
         }
@@ -271,7 +139,7 @@ class ChunkBuilder:
             labels.append(self._label(rollout, name))
         content = rollout.content
         if fields.content is not None:
-            parts = [lookup(record, path) for path in fields.content]
+            parts = [json_values.lookup(record, path) for path in fields.content]
             content = parts if any(part is not None for part in parts) else None
         if content is not None:
             key, hashed = (rollout.agent, rollout.task), content_hash(content)
@@ -313,7 +181,7 @@ class ChunkBuilder:
         self, claim: str, stated: Any, *computed: float, where: str = ""
     ) -> None:
         """Note a number that the tool states, and that the rollouts give in no way of computing."""
-        theirs = number(stated)
+        theirs = json_values.number(stated)
         if theirs is None or not computed:
             return
         tolerance = 0 if isinstance(computed[0], int) else _TOLERANCE
@@ -340,7 +208,7 @@ class ChunkBuilder:
 
     def _amount(self, name: str, value: Any, rollout: Rollout) -> float | None:
         """Take a score as a finite number; note why it is none."""
-        amount = number(value)
+        amount = json_values.number(value)
         if amount is None and value is not None:
             if name in self._request.scores or name in self._paths:
                 message = f"the score {name!r} is {shown_json(value, _SHOWN)}"
@@ -357,7 +225,11 @@ class ChunkBuilder:
 
     def _id(self, rollout: Rollout, what: str, kinds: tuple[type, ...]) -> Any:
         path = getattr(self._request.fields, what)
-        value = getattr(rollout, what) if path is None else lookup(rollout.record, path)
+        value = (
+            getattr(rollout, what)
+            if path is None
+            else json_values.lookup(rollout.record, path)
+        )
         if path is None and what == "agent" and not isinstance(value, str):
             return None
         if type(value) not in kinds or (
@@ -370,7 +242,7 @@ class ChunkBuilder:
         return value
 
     def _label(self, rollout: Rollout, name: str) -> str | None:
-        value = lookup(rollout.record, name)
+        value = json_values.lookup(rollout.record, name)
         if isinstance(value, dict | list):
             shown = f"{name!r} is {shown_json(value, _SHOWN)}"
             message = f"{shown}; expected text, a number or a boolean"
@@ -453,104 +325,3 @@ class ToolLoader:
     def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Keep a record for later, or only its keys if nothing reads its values."""
         return record if self._reads_records else dict.fromkeys(record)
-
-
-# -- documents -------------------------------------------------------------------------------
-
-
-class Document:
-    """A JSON object whose values are decoded lazily."""
-
-    def __init__(self, text: bytes, source: Source, what: str) -> None:
-        self._source = source
-        self._what = what
-        self._parts: dict[str, Any]
-        try:
-            self._parts = dict(_parts.decode(text))
-        except (msgspec.DecodeError, RecursionError):
-            self._parts = self._parsed(text)
-
-    @classmethod
-    def of(cls, source: Source, what: str) -> Document:
-        """Read the object that fills a file."""
-        source.must_be_text()
-        with source.open() as stream:
-            return cls(stream.read(), source, what)
-
-    @classmethod
-    def beside(cls, source: Source, name: str, what: str) -> Document:
-        """Read the object in another file of the same folder; empty if it does not exist."""
-        path = source.path.parent / name
-        if not path.is_file():
-            return cls(b"{}", source, what)
-        shown = f"{source.shown.rpartition('/')[0]}/{name}".lstrip("/")
-        return cls.of(open_source(RolloutFile(path, shown)), what)
-
-    def get(self, key: str) -> Any:
-        """Decode the value of a key, or return None."""
-        return _decoded(self._parts.get(key))
-
-    def whole(self, keys: Container[str] | None = None) -> dict[str, Any]:
-        """Decode the object, or some of its keys."""
-        wanted = self._parts if keys is None else keys
-        return {
-            key: _decoded(value) for key, value in self._parts.items() if key in wanted
-        }
-
-    def object(self, key: str) -> dict[str, Any]:
-        """Decode the object of a key; empty if it is absent."""
-        value = self.get(key)
-        return {} if value is None else self._expect(dict, value, repr(key))
-
-    def items(self, key: str) -> Iterator[dict[str, Any]] | None:
-        """Decode the objects of a list one by one; None without a list."""
-        value = self._parts.get(key)
-        with suppress(msgspec.DecodeError):
-            value = _items.decode(value) if isinstance(value, msgspec.Raw) else value
-        value = _decoded(value)
-        if value is None:
-            return None
-        items = enumerate(self._expect(list, value, repr(key)))
-        return (
-            self._expect(dict, _decoded(each), f"{key}[{at}]") for at, each in items
-        )
-
-    def _expect(self, kind: type, value: Any, name: str) -> Any:
-        if isinstance(value, kind):
-            return value
-        raise self._source.error(
-            f"this looks like {self._what}, and {name} is {shown_json(value)}; expected "
-            f"{'a list' if kind is list else 'an object'}",
-            hint="was it written by another version of the tool, or changed since?",
-        )
-
-    def _parsed(self, text: bytes) -> dict[str, Any]:
-        """Parse what msgspec refuses: an object with NaN, or one that is broken."""
-        line, problem = None, "is not a JSON object"
-        try:
-            value = json.loads(text)
-            if isinstance(value, dict):
-                return value
-        except json.JSONDecodeError as error:
-            line, rest = error.lineno, error.doc[error.pos :].strip()
-            problem = (
-                f"is not JSON: {error.msg.removesuffix(' at')} at column {error.colno}"
-            )
-            if not rest or "Unterminated" in error.msg:
-                problem = "the file ends in the middle of it"
-        except (UnicodeDecodeError, RecursionError) as error:
-            problem = f"can't be read: {error}"
-        hint = "was the run, its copy or its download interrupted, or the file changed by hand?"
-        message = f"this looks like {self._what}, and {problem}"
-        raise self._source.error(message, line=line, hint=hint)
-
-
-def _decoded(value: Any) -> Any:
-    return msgspec.json.decode(value) if isinstance(value, msgspec.Raw) else value
-
-
-def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
-    """Yield the rows of JSON Lines or of a JSON array, with their places."""
-    loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
-    for row in loader.texts(source):
-        yield row.place, decode_row(row, source)

@@ -7,14 +7,11 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
-from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    ToolLoader,
-)
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -122,9 +119,9 @@ def _trial(trial: Document, name: str) -> Rollout:
         raise DataError(
             f"the task_name of this trial is {task!r}; expected text", file=name
         )
-    steps = foreign.objects(record.get("step_results"))
+    steps = json_values.objects(record.get("step_results"))
     info, result = trial.object("agent_info"), trial.object("verifier_result")
-    rewards = foreign.mapping(result.get("rewards"))
+    rewards = json_values.mapping(result.get("rewards"))
     if "rewards" not in result and "reward" in result:  # early versions have one
         rewards = {"reward": result["reward"]}
     if (
@@ -132,7 +129,7 @@ def _trial(trial: Document, name: str) -> Rollout:
     ):  # Harbor counts such a trial as one without a reward
         rewards = dict.fromkeys(rewards)
     # errors that a trial survived are recorded with its steps
-    errors = foreign.objects(
+    errors = json_values.objects(
         [holder.get("exception_info") for holder in (record, *steps)]
     )
     error = [
@@ -140,23 +137,21 @@ def _trial(trial: Document, name: str) -> Rollout:
         for each in errors[:1]
     ]
     # durations may be recorded with the steps only
-    took = foreign.duration(record, *_RUN)
+    took = json_values.duration(record, *_RUN)
     if took is None:
-        took = foreign.total(foreign.duration(step, *_RUN) for step in steps)
+        took = json_values.total(json_values.duration(step, *_RUN) for step in steps)
     if took is None:
-        took = foreign.duration(record, "started_at", "finished_at")
+        took = json_values.duration(record, "started_at", "finished_at")
     holders = steps if record.get("agent_result") is None else [record]
     return Rollout(
         record=record,
         name=name,
         task=task,
-        agent=_agent(info.get("name"), foreign.lookup(info, "model_info.name")),
+        agent=_agent(info.get("name"), json_values.lookup(info, "model_info.name")),
         scores=rewards,
-        usage=foreign.usage(
-            *(each.get("agent_result") for each in holders), latency_s=took
-        ),
+        usage=usage(*(each.get("agent_result") for each in holders), latency_s=took),
         error=error[0] if error else None,
-        started=foreign.seconds(record.get("started_at")),
+        started=json_values.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
     )
 
@@ -199,15 +194,16 @@ def _compare(
         scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(
             trial.scores
         )
-    for key, stats in foreign.mapping(job.object("stats").get("evals")).items():
+    for key, stats in json_values.mapping(job.object("stats").get("evals")).items():
         names = {name for each in scores[key] for name in each} or {"reward"}
-        for metric in foreign.objects(foreign.mapping(stats).get("metrics")):
+        for metric in json_values.objects(json_values.mapping(stats).get("metrics")):
             for metric_name, stated in metric.items():
                 is_only = metric_name == "mean" and len(names) == 1
                 reward = next(iter(names)) if is_only else metric_name
                 if scores[key] and reward in names:
                     ours = fmean(
-                        foreign.number(each.get(reward)) or 0 for each in scores[key]
+                        json_values.number(each.get(reward)) or 0
+                        for each in scores[key]
                     )
                     claim = f"the mean {reward} of {key}, a missing one counted as 0,"
                     builder.compare(claim, stated, ours, where=name)

@@ -15,13 +15,15 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 
 from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
-from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import (
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.tool_loader import (
     ChunkBuilder,
-    Document,
     Rollout,
     ToolLoader,
+    error_of,
 )
+from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -182,19 +184,19 @@ class InspectAi(ToolLoader):
             message = f"a sample of this log has the id {id_!r} and the epoch {epoch!r}; expected "
             message += "text or a whole number, and a whole number from 1"
             raise source.error(message)
-        attachments = foreign.mapping(sample.get("attachments"))
+        attachments = json_values.mapping(sample.get("attachments"))
         if not self._reads_records:
             sample = {key: sample[key] for key in _KEPT if key in sample}
         if attachments:
             sample = _with_attachments(sample, attachments)
         error = _error(sample.get("error"))
         if invalid := sample.get("invalidation"):
-            error = _INVALID, str(foreign.lookup(invalid, "reason") or "")
+            error = _INVALID, str(json_values.lookup(invalid, "reason") or "")
         took = sample.get("total_time")
         if took is None:
-            took = foreign.duration(sample, "started_at", "completed_at")
-        models = foreign.objects(
-            list(foreign.mapping(sample.get("model_usage")).values())
+            took = json_values.duration(sample, "started_at", "completed_at")
+        models = json_values.objects(
+            list(json_values.mapping(sample.get("model_usage")).values())
         )
         return Rollout(
             record=sample,
@@ -203,12 +205,12 @@ class InspectAi(ToolLoader):
             sample=epoch - 1,
             agent=agent,
             scores=_scores(sample),
-            usage=foreign.usage(
+            usage=usage(
                 *({**model, "input_tokens": _prompt_tokens(model)} for model in models),
                 latency_s=took,
             ),
             error=error,
-            started=foreign.seconds(sample.get("started_at")),
+            started=json_values.seconds(sample.get("started_at")),
             content=_question(sample),
         )
 
@@ -252,10 +254,10 @@ def _question(sample: Mapping[str, Any]) -> Any:
 def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
     """Add what came from the cache, where a provider does not count it as input already."""
     given, written, both = (
-        foreign.number(model.get(f"{kind}_tokens"))
+        json_values.number(model.get(f"{kind}_tokens"))
         for kind in ("input", "output", "total")
     )
-    cached = foreign.total(
+    cached = json_values.total(
         model.get(f"input_tokens_cache_{way}") for way in ("read", "write")
     )
     if given is None or not cached:
@@ -266,7 +268,7 @@ def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
 
 def _error(error: Any) -> tuple[str, str] | None:
     message = error.get("message", "") if isinstance(error, dict) else error
-    return None if error is None else foreign.error_of(str(message))
+    return None if error is None else error_of(str(message))
 
 
 def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
@@ -277,7 +279,7 @@ def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
     ):  # early versions have one
         given = {"score": sample["score"]}
     scores: dict[str, Any] = {}
-    for name, score in foreign.mapping(given).items():
+    for name, score in json_values.mapping(given).items():
         value = score.get("value") if isinstance(score, dict) else score
         if isinstance(value, dict | list):
             parts = value.items() if isinstance(value, dict) else enumerate(value)
@@ -302,11 +304,11 @@ def _scorers(
     spec: Mapping[str, Any], results: Mapping[str, Any], columns: Iterable[str]
 ) -> Iterator[tuple[str, list[str], dict[str, Any]]]:
     """Yield the scorers of a log, each with its scores and its settings."""
-    grader = foreign.mapping(spec.get("model_roles")).get("grader")
+    grader = json_values.mapping(spec.get("model_roles")).get("grader")
     shared = {"task_version": spec.get("task_version"), "grader": grader}
     for given in (
-        *foreign.objects(spec.get("scorers")),
-        *foreign.objects(results.get("scores")),
+        *json_values.objects(spec.get("scorers")),
+        *json_values.objects(results.get("scores")),
     ):
         name = str(given.get("scorer") or given.get("name")).rpartition("/")[2]
         named = re.compile(rf"{re.escape(name)}\d*(\..*)?", re.DOTALL).fullmatch
@@ -324,8 +326,8 @@ def _planned(
 ) -> list[tuple[TaskId, int]]:
     """List the samples that were to be run, with their numbers; none if the log has no plan."""
     data, config = (
-        foreign.mapping(spec.get("dataset")),
-        foreign.mapping(spec.get("config")),
+        json_values.mapping(spec.get("dataset")),
+        json_values.mapping(spec.get("config")),
     )
     ids, epochs = data.get("sample_ids"), config.get("epochs") or 1
     if (
@@ -366,7 +368,7 @@ def _compare(
     values: dict[str, dict[Any, list[float]]] = defaultdict(lambda: defaultdict(list))
     for rollout in rollouts:
         for column, value in rollout.scores.items():
-            amount = foreign.number(value)
+            amount = json_values.number(value)
             if amount is not None and math.isfinite(amount):
                 values[column][rollout.task].append(amount)
     scores = results.get("scores")
@@ -375,7 +377,7 @@ def _compare(
     ):  # early versions have one
         scores = [{**results["scorer"], "metrics": results.get("metrics")}]
     reducers: dict[str, set[Any]] = defaultdict(set)
-    for score in foreign.objects(scores):
+    for score in json_values.objects(scores):
         name, scorer = score.get("name"), score.get("scorer") or score.get("name")
         column = str(name if name == scorer else f"{scorer}.{name}")
         tasks = list(values.get(column, {}).values())
@@ -387,10 +389,10 @@ def _compare(
             reduced and score.get("reducer") is None
         ):  # of the samples as they are, it may be
             ours.append(fmean(chain(*tasks)))
-        for metric, stated in foreign.mapping(score.get("metrics")).items():
+        for metric, stated in json_values.mapping(score.get("metrics")).items():
             if metric.rpartition("/")[2] in ("accuracy", "mean"):
                 claim = f"{metric} of {column} in the log"
-                builder.compare(claim, foreign.lookup(stated, "value"), *ours)
+                builder.compare(claim, json_values.lookup(stated, "value"), *ours)
     builder.notes += _other_reducers(reducers)
 
 

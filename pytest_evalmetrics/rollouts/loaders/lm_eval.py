@@ -6,14 +6,15 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import (
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
+from pytest_evalmetrics.rollouts.tool_loader import (
     ChunkBuilder,
-    Document,
     Rollout,
     ToolLoader,
+    aggregate,
 )
-from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -58,7 +59,7 @@ class LmEval(ToolLoader):
         if name is not None:
             settings = {"version": stated.get("versions")}
             settings |= {
-                key: foreign.lookup(stated, f"configs.{key}") for key in _MEASURES
+                key: json_values.lookup(stated, f"configs.{key}") for key in _MEASURES
             }
             builder.measured(f"lm_eval task {name}", builder.scores, settings)
 
@@ -69,7 +70,7 @@ class LmEval(ToolLoader):
         documents: dict[TaskId, Rollout] = {}
         places: dict[tuple[TaskId, str], int] = {}
         repeats = 1
-        for place, row in foreign.rows_of(source):
+        for place, row in rows_of(source):
             task: Any = row.get("doc_id")
             if type(task) not in (int, str):
                 message = f"this row's doc_id is {task!r}; expected a whole number"
@@ -115,8 +116,8 @@ def _aggregates(
         if groups.get(task):  # its tasks are here themselves
             left_out.append(task)
             continue
-        entries = foreign.mapping(stated)
-        samples = foreign.number(foreign.lookup(counts.get(task), "effective"))
+        entries = json_values.mapping(stated)
+        samples = json_values.number(json_values.lookup(counts.get(task), "effective"))
         scores: dict[str, Any] = {}
         names: list[str] = []
         for key, value in entries.items():
@@ -125,9 +126,9 @@ def _aggregates(
             if metric.endswith("_stderr") or not (comma or stderr in entries):
                 continue
             names.append(_column(metric, filter_))
-            if foreign.lookup(higher.get(task), metric) is False:
+            if json_values.lookup(higher.get(task), metric) is False:
                 builder.lower.add(names[-1])
-            scores |= foreign.aggregate(names[-1], value, entries.get(stderr), samples)
+            scores |= aggregate(names[-1], value, entries.get(stderr), samples)
         yield Rollout(
             record={"task": task},
             name=f"{source.shown}: {task}",
@@ -167,23 +168,25 @@ def _compare(
     builder: ChunkBuilder,
 ) -> None:
     """Compare the counts and the means of the results with those of the documents."""
-    count = foreign.lookup(stated, "n-samples.effective")
+    count = json_values.lookup(stated, "n-samples.effective")
     builder.compare(f"n-samples in {file}", count, len(documents))
     aggregations = {
         str(entry.get("metric")): entry["aggregation"]
-        for entry in foreign.objects(foreign.lookup(stated, "configs.metric_list"))
+        for entry in json_values.objects(
+            json_values.lookup(stated, "configs.metric_list")
+        )
         if entry.get("aggregation")
     }
-    for key, value in foreign.mapping(stated["results"]).items():
+    for key, value in json_values.mapping(stated["results"]).items():
         metric, _, filter_ = key.partition(",")
         column = _column(metric, filter_)
         scores = [
-            foreign.number(each.scores.get(column)) for each in documents.values()
+            json_values.number(each.scores.get(column)) for each in documents.values()
         ]
         given = [score for score in scores if score is not None]
         how = str(aggregations.get(metric, "mean"))
         if given:
             by = f" (by {how})" if how.isidentifier() and how != "mean" else ""
             builder.compare(f"{key} in {file}{by}", value, fmean(given))
-        if foreign.lookup(stated["higher_is_better"], metric) is False:
+        if json_values.lookup(stated["higher_is_better"], metric) is False:
             builder.lower.add(column)

@@ -7,13 +7,16 @@ from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.ext import Source, content_hash, question_of
-from pytest_evalmetrics.rollouts import foreign
-from pytest_evalmetrics.rollouts.foreign import (
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.tool_loader import (
     ChunkBuilder,
-    Document,
     Rollout,
     ToolLoader,
+    Ungraded,
+    error_of,
 )
+from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -49,7 +52,7 @@ class Verifiers(ToolLoader):
         rewards: list[float] = []
         questions: dict[str, int] = {}
         cycled = _ids_are_cycled(source)
-        for place, row in foreign.rows_of(source):
+        for place, row in rows_of(source):
             content = _content(row)
             task: Any = row.get("example_id", row.get("id"))
             if type(task) not in (int, str):
@@ -59,8 +62,8 @@ class Verifiers(ToolLoader):
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
             scores, error = _graded(row)
-            timing = foreign.mapping(row.get("timing")) or row
-            rewards.append(foreign.number(row.get("reward")) or 0)
+            timing = json_values.mapping(row.get("timing")) or row
+            rewards.append(json_values.number(row.get("reward")) or 0)
             builder.positional |= isinstance(task, int)
             yield Rollout(
                 record=row,
@@ -68,10 +71,10 @@ class Verifiers(ToolLoader):
                 task=task,
                 agent=metadata.get("model"),
                 scores=scores,
-                usage=foreign.usage(
+                usage=usage(
                     row.get("token_usage"),
-                    latency_s=foreign.lookup(timing, "generation.duration"),
-                    latency_ms=foreign.first(timing, "generation_ms", "total_ms"),
+                    latency_s=json_values.lookup(timing, "generation.duration"),
+                    latency_ms=json_values.first(timing, "generation_ms", "total_ms"),
                 ),
                 error=error,
                 rewards=("reward",),
@@ -80,14 +83,14 @@ class Verifiers(ToolLoader):
         if metadata and rewards:
             claim = f"avg_reward in {_METADATA}, where a missing one counts as 0,"
             builder.compare(claim, metadata.get("avg_reward"), fmean(rewards))
-            examples = foreign.number(metadata.get("num_examples"))
-            each = foreign.number(metadata.get("rollouts_per_example"))
+            examples = json_values.number(metadata.get("num_examples"))
+            each = json_values.number(metadata.get("rollouts_per_example"))
             if examples and each and examples > 0:
                 claim = f"num_examples * rollouts_per_example in {_METADATA}"
                 builder.compare(claim, examples * each, len(rewards))
             settings = {
-                "environment": foreign.first(metadata, "env_id", "env"),
-                "version": foreign.lookup(metadata, "version_info.env_version"),
+                "environment": json_values.first(metadata, "env_id", "env"),
+                "version": json_values.lookup(metadata, "version_info.env_version"),
                 "arguments": metadata.get("env_args"),
             }
             builder.measured("verifiers", builder.scores, settings)
@@ -101,7 +104,7 @@ def _ids_are_cycled(source: Source) -> bool:
     """Check whether the ids are those of 2025's versions, given to rows of other questions."""
     # They repeated the data set and each of the ids: a b c a b c have the ids 0 0 1 1 2 2.
     by_id: dict[str, str] = {}
-    for _, row in foreign.rows_of(source):
+    for _, row in rows_of(source):
         if "example_id" in row:
             return False
         hashed = content_hash(_content(row))
@@ -120,17 +123,17 @@ def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | N
     scores = {
         "reward": row.get("reward"),
         **flat,
-        **foreign.mapping(row.get("metrics")),
+        **json_values.mapping(row.get("metrics")),
     }
     error = row.get("error")
     if not error:
         return scores, None
-    if not foreign.number(row.get("reward")):
+    if not json_values.number(row.get("reward")):
         scores = dict.fromkeys(scores)
     if not isinstance(error, dict):
-        return scores, foreign.error_of(str(error))
-    message = foreign.first(error, "error_chain_str", "message", "error_chain_repr")
-    return scores, (foreign.first(error, "error", "type"), message)
+        return scores, error_of(str(error))
+    message = json_values.first(error, "error_chain_str", "message", "error_chain_repr")
+    return scores, (json_values.first(error, "error", "type"), message)
 
 
 class VerifiersTraces(ToolLoader):
@@ -142,7 +145,7 @@ class VerifiersTraces(ToolLoader):
     """
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        rows = foreign.rows_of(source)
+        rows = rows_of(source)
         episodes = (self._episode(row, place, source, builder) for place, row in rows)
         rollouts = list(chain.from_iterable(episodes))
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
@@ -157,15 +160,15 @@ class VerifiersTraces(ToolLoader):
     def _episode(
         self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
     ) -> Iterator[Rollout]:
-        task = foreign.first(
+        task = json_values.first(
             row, "task.key", "task.hash", "task.data.idx", "task.data.id"
         )
         if type(task) not in (int, str):
             message = "this episode's task has neither a key nor a hash"
             raise source.error_at(place, message, _HINT)
-        traces = foreign.objects(row.get("traces"))
+        traces = json_values.objects(row.get("traces"))
         judged = [
-            t for t in traces if foreign.lookup(t, "agent.trainable") is not False
+            t for t in traces if json_values.lookup(t, "agent.trainable") is not False
         ] or traces
         for trace in judged or [{}]:
             version = trace.get("version", _VERSIONS[0])
@@ -173,12 +176,12 @@ class VerifiersTraces(ToolLoader):
                 message = f"this trace is of version {version!r}; known are {_VERSIONS}"
                 raise source.error_at(place, message, "update pytest-evalmetrics")
             scores = _trace_scores(trace)
-            for name, reward in foreign.mapping(trace.get("rewards")).items():
-                weight = {"weight": foreign.lookup(reward, "weight")}
+            for name, reward in json_values.mapping(trace.get("rewards")).items():
+                weight = {"weight": json_values.lookup(reward, "weight")}
                 builder.measured(f"verifiers {name}", ("reward", name), weight)
             error = _last_error(trace) or _last_error(row)
             if error is None and scores["reward"] is None:
-                error = foreign.Ungraded(("not scored", trace.get("stop_condition")))
+                error = Ungraded(("not scored", trace.get("stop_condition")))
             yield Rollout(
                 record=self._kept({**row, **trace}),
                 name=source.at(place),
@@ -188,7 +191,7 @@ class VerifiersTraces(ToolLoader):
                 usage=_trace_usage(trace),
                 error=error,
                 rewards=("reward",),
-                content=foreign.first(row, "task.hash", "task.data"),
+                content=json_values.first(row, "task.hash", "task.data"),
             )
 
 
@@ -198,47 +201,49 @@ def _last_error(holder: Mapping[str, Any]) -> tuple[Any, Any] | None:
     ):  # an error before a successful retry doesn't count
         return None
     default = {"type": "not ok", "message": holder.get("stop_condition")}
-    error = [default, *foreign.objects(holder.get("errors"))][-1]
+    error = [default, *json_values.objects(holder.get("errors"))][-1]
     return error.get("type"), error.get("message")
 
 
 def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:
-    rewards = foreign.mapping(trace.get("rewards"))
+    rewards = json_values.mapping(trace.get("rewards"))
     parts = []
-    for reward in foreign.objects(list(rewards.values())):
+    for reward in json_values.objects(list(rewards.values())):
         score, weight = (
-            foreign.number(reward.get("score")),
-            foreign.number(reward.get("weight", 1)),
+            json_values.number(reward.get("score")),
+            json_values.number(reward.get("weight", 1)),
         )
         parts += [score * weight] if score is not None and weight is not None else []
-    each = {name: foreign.lookup(reward, "score") for name, reward in rewards.items()}
-    metrics = foreign.mapping(trace.get("metrics"))
-    return {"reward": None, **each, **metrics} | {"reward": foreign.total(parts)}
+    each = {
+        name: json_values.lookup(reward, "score") for name, reward in rewards.items()
+    }
+    metrics = json_values.mapping(trace.get("metrics"))
+    return {"reward": None, **each, **metrics} | {"reward": json_values.total(parts)}
 
 
 def _trace_agent(trace: Mapping[str, Any]) -> str | None:
     """Name a trace's agent; one that has only the default name is named by its model."""
-    name = foreign.lookup(trace, "agent.name")
-    calls = foreign.objects(trace.get("calls"))
+    name = json_values.lookup(trace, "agent.name")
+    calls = json_values.objects(trace.get("calls"))
     model = next(filter(None, (call.get("model") for call in calls)), None)
-    model = foreign.lookup(trace, "agent.config.model") or model
+    model = json_values.lookup(trace, "agent.config.model") or model
     names = (model, name) if name in (None, "agent") else (name,)
     return next((each for each in names if isinstance(each, str)), None)
 
 
 def _trace_usage(trace: Mapping[str, Any]) -> dict[str, float]:
-    used = foreign.objects(
-        [call.get("usage") for call in foreign.objects(trace.get("calls"))]
+    used = json_values.objects(
+        [call.get("usage") for call in json_values.objects(trace.get("calls"))]
     )
     # prompt_tokens do not include cached ones here
     read = [
-        foreign.total((u.get("prompt_tokens"), u.get("cached_input_tokens")))
+        json_values.total((u.get("prompt_tokens"), u.get("cached_input_tokens")))
         for u in used
     ]
-    return foreign.usage(
+    return usage(
         *(
             {**each, "input_tokens": tokens}
             for each, tokens in zip(used, read, strict=True)
         ),
-        latency_s=foreign.duration(trace, "timing.agent.start", "timing.agent.end"),
+        latency_s=json_values.duration(trace, "timing.agent.start", "timing.agent.end"),
     )

@@ -1,0 +1,111 @@
+"""Values of decoded JSON: taken as a kind, or found by a dotted path."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections import Counter
+from datetime import datetime
+from functools import reduce
+from operator import add
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics.rollouts.source import shortened
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+
+def mapping(value: Any) -> dict[str, Any]:
+    """Take a value as an object; anything else as an empty one."""
+    return value if isinstance(value, dict) else {}
+
+
+def objects(value: Any) -> list[dict[str, Any]]:
+    """Take the objects of a list; anything else has none."""
+    return (
+        [each for each in value if isinstance(each, dict)]
+        if isinstance(value, list)
+        else []
+    )
+
+
+def number(value: Any) -> float | None:
+    """Take a value as a number; anything else as None. Whole numbers stay whole."""
+    if isinstance(value, bool):
+        return int(value)
+    if not isinstance(value, int | float):
+        return None
+    try:
+        float(value)
+    except OverflowError:
+        return math.inf
+    return value
+
+
+def total(values: Iterable[Any]) -> float | None:
+    """Add up the numbers among values; None without any."""
+    numbers = [amount for value in values if (amount := number(value)) is not None]
+    return (
+        reduce(add, numbers) if numbers else None
+    )  # sum() rounds otherwise from Python 3.12 on
+
+
+def seconds(time: Any) -> float | None:
+    """Parse a number, or a time such as ``2026-08-25T03:42:29.858Z``, to seconds, or None."""
+    if not isinstance(time, str):
+        return number(time)
+    try:
+        return datetime.fromisoformat(time).timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def lookup(record: Any, path: str) -> Any:
+    """Follow a dotted path; a key that holds dots comes first. None if it leads nowhere."""
+    if isinstance(record, dict):
+        if path in record:
+            return record[path]
+        head, dot, _ = path.rpartition(".")
+        while dot:
+            if head in record:
+                value = lookup(record[head], path[len(head) + 1 :])
+                if value is not None:
+                    return value
+            head, dot, _ = head.rpartition(".")
+    elif isinstance(record, list):
+        head, _, rest = path.partition(".")
+        if head.isdecimal() and int(head) < len(record):
+            return lookup(record[int(head)], rest) if rest else record[int(head)]
+    return None
+
+
+def duration(record: Any, start: str, end: str) -> float | None:
+    """Subtract the times at two paths; None if one is unknown."""
+    begun, ended = seconds(lookup(record, start)), seconds(lookup(record, end))
+    return None if begun is None or ended is None else ended - begun
+
+
+def first(record: Any, *paths: str) -> Any:
+    """Find the first value at any of some paths that is neither null nor empty text."""
+    values = (lookup(record, path) for path in paths)
+    return next((value for value in values if value is not None and value != ""), None)
+
+
+def brief(content: Any) -> str:
+    """Write a task's content on a short line."""
+    if isinstance(content, str):
+        return shortened(" ".join(content.split()))
+    return shortened(
+        json.dumps(content, ensure_ascii=False, sort_keys=True, default=str)
+    )
+
+
+def distinct(names: Sequence[str], contents: Sequence[Any]) -> list[str]:
+    """Add to the names of tasks what they hold where several have one name."""
+    texts = [json.dumps(content, sort_keys=True, default=str) for content in contents]
+    counts = Counter(name for name, _ in set(zip(names, texts, strict=True)))
+    return [
+        name if counts[name] == 1 else f"{name} [{brief(content)}]"
+        for name, content in zip(names, contents, strict=True)
+    ]

@@ -1,0 +1,1 @@
+"""Loaders of other tools' files, one module a tool; `formats` lists them."""

@@ -1,0 +1,99 @@
+"""Test runs of deepeval."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.formats import (
+    DEEPEVAL_CASES,
+    DEEPEVAL_METRICS,
+)
+from pytest_evalmetrics.rollouts.tool_loader import (
+    ChunkBuilder,
+    Rollout,
+    ToolLoader,
+    Ungraded,
+)
+from pytest_evalmetrics.rollouts.tool_usage import usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.ext import Source
+
+_SETTINGS: Final = (
+    "threshold",
+    "strictMode",
+    "strict_mode",
+    "evaluationModel",
+    "evaluation_model",
+)
+_is_case_number = re.compile(
+    r"test_case_\d+"
+).match  # the name of a case that was given none
+
+
+class DeepEval(ToolLoader):
+    """Reads a test run: a test case is a task, and repeats of its name and input are its samples.
+
+    Each metric is a score by its name; ``success`` says whether all of them were passed, and
+    is missing where a metric could not be judged and no other one failed.
+    """
+
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        run = Document.of(source, "a test run of deepeval")
+        cases = [
+            (f"{source.shown}, {kind}[{n}]", case)
+            for kind in DEEPEVAL_CASES
+            for n, case in enumerate(run.items(kind) or ())
+        ]
+        titles = [str(case.get("name") or name) for name, case in cases]
+        inputs = [json_values.first(case, "input", "scenario") for _, case in cases]
+        tasks = json_values.distinct(titles, inputs)
+        builder.positional = any(map(_is_case_number, titles))
+        for (name, case), given, task in zip(cases, inputs, tasks, strict=True):
+            scores, error = _judged_by_metrics(case, builder)
+            expected = json_values.first(case, "expectedOutput", "expected_output")
+            yield Rollout(
+                record=case,
+                name=name,
+                task=task,
+                agent=json_values.lookup(run.get("hyperparameters"), "model"),
+                scores=scores,
+                usage=usage(case, latency_s=case.get("completionTime")),
+                error=error,
+                started=json_values.number(case.get("order")),
+                content=None if given is None else [given, expected],
+            )
+        for key, success in (("testPassed", True), ("testFailed", False)):
+            count = sum(case.get("success") is success for _, case in cases)
+            builder.compare(key, run.get(key), count)
+
+
+def _judged_by_metrics(
+    case: Mapping[str, Any], builder: ChunkBuilder
+) -> tuple[dict[str, Any], Ungraded | None]:
+    """Read a case's scores, and the first of its metrics that could not be judged."""
+    scores: dict[str, Any] = {"success": case.get("success")}
+    error = None
+    failed = unsure = False
+    lists = (json_values.objects(case.get(key)) for key in DEEPEVAL_METRICS)
+    for metric in next(filter(None, lists), []):
+        name = str(json_values.first(metric, "name", "metric"))
+        settings = {key: metric.get(key) for key in _SETTINGS}
+        builder.measured(f"deepeval {name}", (name, "success"), settings)
+        if name in scores:  # two metrics may have one name
+            name += f" {1 + sum(score.startswith(name) for score in scores)}"
+        broken = bool(metric.get("error")) or metric.get("score") is None
+        scores[name] = None if broken else metric["score"]
+        if broken:
+            error = error or Ungraded((f"{name} was not judged", metric.get("error")))
+        if not metric.get("flaky"):
+            unsure |= broken
+            failed |= not broken and metric.get("success") is False
+    if unsure and not failed:  # the tool counts an error of its judge as a failure
+        scores["success"] = None
+    return scores, error

@@ -1,0 +1,126 @@
+"""Reports of pydantic-evals."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.tool_loader import (
+    ChunkBuilder,
+    Rollout,
+    ToolLoader,
+    Ungraded,
+    error_of,
+)
+from pytest_evalmetrics.rollouts.tool_usage import usage
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.ext import Source
+
+# where a case's metrics have our usage
+_USAGE: Final = (
+    "input_tokens",
+    "output_tokens",
+    "cache_read_tokens",
+    "total_tokens",
+    "cost",
+)
+_run = re.compile(
+    r"(?P<name>.*) \[(?P<number>[1-9]\d*)/[1-9]\d*\]", re.DOTALL
+).fullmatch
+_is_numbered = re.compile(
+    r"Case \d+"
+).fullmatch  # the name of a case that was given none
+
+
+class PydanticEvals(ToolLoader):
+    """Reads a report of ``EvaluationReportAdapter``: a case is a task, and its runs are samples.
+
+    Scores and assertions are scores by their names; labels can be named as fields. A case
+    whose task raised is missing, and so are the scores of an evaluator that raised.
+    """
+
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        report = Document.of(source, "a report of pydantic-evals")
+        builder.positional = True
+        for kind in ("cases", "failures"):
+            for index, case in enumerate(report.items(kind) or ()):
+                name = f"{source.shown}, {kind}[{index}]"
+                task, original, sample = (
+                    case.get("name"),
+                    case.get("source_case_name"),
+                    None,
+                )
+                if not isinstance(task, str):
+                    raise source.error(
+                        f"{name} has no name", hint="was the report changed since?"
+                    )
+                if isinstance(original, str):
+                    run = _run(task)
+                    sample = (
+                        int(run["number"]) - 1
+                        if run and run["name"] == original
+                        else None
+                    )
+                    task = original
+                builder.positional &= bool(_is_numbered(task))
+                scores, error = _judged_by_evaluators(case, builder)
+                labels = json_values.mapping(case.get("labels")).items()
+                metrics = json_values.mapping(case.get("metrics"))
+                steps = {n: v for n, v in metrics.items() if n not in _USAGE}
+                given = case.get("inputs")
+                yield Rollout(
+                    record={
+                        **case,
+                        **{label: _value(result) for label, result in labels},
+                    },
+                    name=name,
+                    task=task,
+                    sample=sample,
+                    scores={**scores, **steps},
+                    usage=usage(
+                        {name: metrics.get(name) for name in _USAGE},
+                        latency_s=case.get("task_duration"),
+                    ),
+                    error=error,
+                    rewards=tuple(scores),
+                    content=None
+                    if given is None
+                    else [given, case.get("expected_output")],
+                )
+
+
+def _judged_by_evaluators(
+    case: Mapping[str, Any], builder: ChunkBuilder
+) -> tuple[dict[str, Any], tuple[str, str] | None]:
+    """Read a case's scores, and the exception of its task or of an evaluator."""
+    scores: dict[str, Any] = {}
+    for kind in ("scores", "assertions"):
+        for name, result in json_values.mapping(case.get(kind)).items():
+            settings = {
+                "evaluator": json_values.lookup(result, "source.name"),
+                "arguments": json_values.lookup(result, "source.arguments"),
+                "version": json_values.lookup(result, "evaluator_version"),
+            }
+            second = f"assertion.{name}"
+            builder.measured(
+                f"pydantic_evals {name}", (name, second), settings, "arguments"
+            )
+            scores[second if name in scores else name] = _value(result)
+    if "error_message" in case:
+        return scores, error_of(str(case["error_message"] or ""))
+    for failure in json_values.objects(case.get("evaluator_failures")):
+        name = str(failure.get("name") or "an evaluator")
+        message = json_values.first(failure, "error_message", "error_type")
+        return {**scores, name: scores.get(name)}, Ungraded(
+            (f"{name} was not judged", message)
+        )
+    return scores, None
+
+
+def _value(result: Any) -> Any:
+    return result.get("value") if isinstance(result, dict) else result

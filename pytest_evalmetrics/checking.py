@@ -7,6 +7,8 @@ import sys
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, overload
 
+from msgspec import structs
+
 from pytest_evalmetrics.baselines.declared import (
     benchmark_name,
     name_of_test,
@@ -173,7 +175,7 @@ pass_estimator, breakdown, cluster, description
             for each in by_name if name is None else [name]:
                 label, spec = self._claim(each), by_name[each].spec
                 own = replace(spec, name=benchmark_name(self._test, each))
-                benchmark = replace(by_name[each], spec=own)
+                benchmark = structs.replace(by_name[each], spec=own)
                 results[each] = run_benchmark(
                     self._item, benchmark, label=label, file=shown
                 )

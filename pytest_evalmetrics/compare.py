@@ -91,7 +91,7 @@ def _benchmark(
         "shown": given.command,
     }
     benchmark = benchmark_in_python(values, name="run", what="command", **place)
-    return replace(benchmark, in_python=False)
+    return structs.replace(benchmark, in_python=False)
 
 
 def _named(given: Namespace, names: Sequence[str]) -> dict[str, Any]:
@@ -299,7 +299,8 @@ def _of_reports(
             )
             continue
         compared = _benchmark(given, "(a report)", {"report": str(first)})
-        compared = replace(compared, spec=replace(compared.spec, name=benchmark))
+        spec = replace(compared.spec, name=benchmark)
+        compared = structs.replace(compared, spec=spec)
         for agent, table in tables.items():
             whose = agent if len(tables) > 1 else ""
             for difference in _differences(name, compared, table, given):

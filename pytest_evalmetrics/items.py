@@ -192,7 +192,9 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
         from pytest_evalmetrics.pipeline.rounds import with_rounds  # if asked for
 
         spec = with_rounds(spec)
-    return benchmark if spec is benchmark.spec else replace(benchmark, spec=spec)
+    return (
+        benchmark if spec is benchmark.spec else structs.replace(benchmark, spec=spec)
+    )
 
 
 def run_benchmark(

@@ -89,9 +89,8 @@ def looks_at(evaluation: Evaluation) -> Iterator[tuple[sequential.Look, Evaluate
         looks = looks[-1:]
     for at, rollouts in enumerate(looks):
         spec, look = benchmark.spec, sequential.Look(looks, at)
-        own = replace(
-            benchmark, spec=_at(spec, Rounds.at(rollouts, rounds.least, rounds.most))
-        )
+        own_spec = _at(spec, Rounds.at(rollouts, rounds.least, rounds.most))
+        own = structs.replace(benchmark, spec=own_spec)
         evaluated = replace(evaluation, benchmark=own, look=look).run()
         yield look, evaluated
         # more rollouts would change nothing: a gate fails for good, or all are sure

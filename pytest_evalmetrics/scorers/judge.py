@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from statistics import fmean, multimode
@@ -21,7 +21,7 @@ from pytest_evalmetrics.layout import shown, spaced, untrusted
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.interface import About, Explained
 from pytest_evalmetrics.scorers.row_reading import unexpected
-from pytest_evalmetrics.spec.field_types import Name, doc, keys, refuse
+from pytest_evalmetrics.spec.field_types import Keys, Name, doc, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
@@ -32,15 +32,15 @@ AskFields = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 _T = TypeVar("_T")
 
 
-@keys
-class JudgeModelSpec:
+@dataclass(frozen=True, kw_only=True)
+class JudgeModelSpec(Keys):
     """``judge: {model: ...}``, the longer form of ``judge_model``."""
 
     model: Annotated[ModelSpec, doc("the model that judges")]
 
 
-@keys
-class JudgeCheckSpec:
+@dataclass(frozen=True, kw_only=True)
+class JudgeCheckSpec(Keys):
     """Rows labelled by people, for comparison with the judge."""
 
     rows: Annotated[
@@ -65,7 +65,7 @@ JudgeRepeats = Annotated[
 ]
 
 
-class JudgedScores:
+class JudgedScores(Keys):
     """Scores, each followed by its columns: the scores of the single judgements."""
 
     judge_repeats: int
@@ -96,7 +96,7 @@ class JudgedScores:
         )
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class JudgeKeys(JudgedScores, NamedScores):
     """The judge of a scorer with a fixed prompt."""
 

@@ -8,7 +8,7 @@ in ``report.json``: count it up with every change of a prompt or of an answer's 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import field
+from dataclasses import dataclass, field
 from typing import Annotated, Any, Literal
 
 from pydantic import Field
@@ -20,7 +20,6 @@ from pytest_evalmetrics.scorers import row_reading as reading
 from pytest_evalmetrics.scorers.judge import BOOLEAN, TEXT, AskFields, JudgeKeys, choice
 from pytest_evalmetrics.scorers.row_reading import column_of, text_in, unexpected
 from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, refuse
-from pytest_evalmetrics.spec.scorer_keys import keys_of
 
 _MOST_TOPICS = 100  # of one row
 
@@ -35,7 +34,7 @@ tools gave back, one JSON object a line. It {judging.MATERIAL}
 {lines}"""
 
 
-@keys_of("agent_goal_accuracy", "whether the conversation ends as the user wanted")
+@dataclass(frozen=True, kw_only=True)
 class AgentGoalAccuracySpec(JudgeKeys):
     """1 if a conversation reaches the user's goal, else 0.
 
@@ -43,6 +42,11 @@ class AgentGoalAccuracySpec(JudgeKeys):
     end with the row's ``reference``, or without one with the goal.
     """
 
+    own_names = ("agent_goal_accuracy",)
+    type: Annotated[
+        Literal["agent_goal_accuracy", "agent-goal-accuracy"],
+        doc("whether the conversation ends as the user wanted"),
+    ]
     use_reference: Annotated[
         bool,
         doc("compare with the row's reference; else with the goal in what was said"),
@@ -73,7 +77,7 @@ Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verd
         return Explained(float(answer["verdict"]), reason)
 
 
-@keys_of("answer_accuracy", "whether the response says what the reference says")
+@dataclass(frozen=True, kw_only=True)
 class AnswerAccuracySpec(JudgeKeys):
     """The mean of two ratings: of the response by the reference, and the other way round.
 
@@ -81,6 +85,10 @@ class AnswerAccuracySpec(JudgeKeys):
     ``AnswerAccuracy`` in RAGAS 0.4, whose score is called ``nv_accuracy``.
     """
 
+    type: Annotated[
+        Literal["answer_accuracy", "answer-accuracy"],
+        doc("whether the response says what the reference says"),
+    ]
     own_names = ("nv_accuracy",)
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
@@ -115,7 +123,7 @@ at the facts, not at style, length or order, and use no knowledge of your own ab
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "rating": 0, 2 or 4}}"""
 
 
-@keys_of("topic_adherence", "whether the agent answers on its topics, and on no others")
+@dataclass(frozen=True, kw_only=True)
 class TopicAdherenceSpec(JudgeKeys):
     """Compare the topics that an agent answered and refused with ``reference_topics``.
 
@@ -123,6 +131,10 @@ class TopicAdherenceSpec(JudgeKeys):
     them asks whether the agent refused it, and one which of them are on topic.
     """
 
+    type: Annotated[
+        Literal["topic_adherence", "topic-adherence"],
+        doc("whether the agent answers on its topics, and on no others"),
+    ]
     metric_mode: Annotated[
         Literal["f1", "precision", "recall"], doc("which of the three")
     ] = "f1"
@@ -225,15 +237,22 @@ def _tools(value: Any) -> Any:
     return value
 
 
-@keys_of(
-    "trajectory_evaluation", "whether an agent's steps and tools were the right ones"
-)
+@dataclass(frozen=True, kw_only=True)
 class TrajectoryEvaluationSpec(JudgeKeys):
     """Grade the steps of an agent of the NeMo Agent Toolkit, from 1 to 5.
 
     The score is (grade - 1) / 4.
     """
 
+    own_names = ("trajectory_evaluation",)
+    type: Annotated[
+        Literal[
+            "trajectory_evaluation",
+            "trajectory-evaluation",
+            "system/trajectory-evaluation",
+        ],
+        doc("whether an agent's steps and tools were the right ones"),
+    ]
     trajectory_used_tools: Annotated[
         tuple[Name, ...],
         Field(strict=False, description="the tools that the agent has"),

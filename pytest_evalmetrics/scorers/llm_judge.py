@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import chain, count
 from types import SimpleNamespace
@@ -24,14 +24,14 @@ from pytest_evalmetrics.scorers.row_reading import (
     within,
 )
 from pytest_evalmetrics.spec import scorer_keys as shared
-from pytest_evalmetrics.spec.field_types import Name, doc, json_path, keys, refuse
+from pytest_evalmetrics.spec.field_types import Keys, Name, doc, json_path, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
 
 _VERSION = "2"  # of the default prompt; count it up with every change
 
 
-@keys
-class RubricSpec:
+@dataclass(frozen=True, kw_only=True)
+class RubricSpec(Keys):
     """One level of a rubric."""
 
     label: Annotated[Name, doc("the judge's answer")]
@@ -39,8 +39,8 @@ class RubricSpec:
     description: Annotated[str, doc("when it is to be chosen")] = ""
 
 
-@keys
-class JsonParserSpec:
+@dataclass(frozen=True, kw_only=True)
+class JsonParserSpec(Keys):
     """A score in a JSON object: a key of it, or a path."""
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
@@ -77,8 +77,8 @@ def _pattern(value: str) -> str:
     return value
 
 
-@keys
-class RegexParserSpec:
+@dataclass(frozen=True, kw_only=True)
+class RegexParserSpec(Keys):
     """A score in any text."""
 
     type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
@@ -130,8 +130,8 @@ ParserField = Annotated[
 ]
 
 
-@keys
-class JudgeScoreSpec:
+@dataclass(frozen=True, kw_only=True)
+class JudgeScoreSpec(Keys):
     """One score that the judge gives."""
 
     name: shared.ScoreName
@@ -182,7 +182,7 @@ class JudgeScoreSpec:
         return within(self.name, as_number(value, what), self.minimum, self.maximum)
 
 
-@shared.keys_of("llm-judge", "a judge with a prompt and scores of your own")
+@dataclass(frozen=True, kw_only=True)
 class LlmJudgeSpec(judging.JudgedScores):
     """Ask one or several judges with a prompt of the user, and read scores from their answers.
 
@@ -190,7 +190,10 @@ class LlmJudgeSpec(judging.JudgedScores):
     majority's; and each judge's own is a score too.
     """
 
-    type: str
+    type: Annotated[
+        Literal["llm-judge", "llm_judge"],
+        doc("a judge with a prompt and scores of your own"),
+    ]
     model: Annotated[ModelSpec | None, doc("the model that judges")] = None
     judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
     judges: Annotated[

@@ -8,9 +8,9 @@ import os
 import re
 import warnings
 from collections.abc import Mapping
-from dataclasses import field
+from dataclasses import dataclass, field
 from importlib import import_module
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.scorers.judge import (
@@ -22,15 +22,16 @@ from pytest_evalmetrics.scorers.judge import (
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
 
-@keys_of("ragas", "a metric of RAGAS, by the package itself")
+@dataclass(frozen=True, kw_only=True)
 class RagasSpec(JudgedScores, NamedScores):
     """Run a metric of ``ragas.metrics.collections``."""
 
+    type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
     more_is_better = False
     limits = (None, None)
     metric: Annotated[Name, doc("the class: Faithfulness")]

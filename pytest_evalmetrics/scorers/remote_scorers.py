@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
@@ -13,7 +14,7 @@ from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, within
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
-from pytest_evalmetrics.spec.field_types import doc, keys
+from pytest_evalmetrics.spec.field_types import Keys, doc
 
 _Score = Callable[[ext.Row, ext.Calls], Awaitable[Any]]
 
@@ -27,16 +28,16 @@ def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: ext.Terms) -> ext.E
     )
 
 
-@keys
-class ParserSpec:
+@dataclass(frozen=True, kw_only=True)
+class ParserSpec(Keys):
     """The place of a score in a response."""
 
     type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
     json_path: Annotated[types.JsonPathText, doc("JSONPath; the first match counts")]
 
 
-@keys
-class RemoteScoreSpec:
+@dataclass(frozen=True, kw_only=True)
+class RemoteScoreSpec(Keys):
     """One score of a response."""
 
     name: shared.ScoreName
@@ -62,11 +63,11 @@ class RemoteScoreSpec:
         return within(self.name, number, self.minimum, self.maximum)
 
 
-@shared.keys_of("remote", "an endpoint of your own")
-class RemoteScorerSpec:
+@dataclass(frozen=True, kw_only=True)
+class RemoteScorerSpec(Keys):
     """POST a body with values of the row, and read scores from the answer."""
 
-    type: str
+    type: Annotated[Literal["remote"], doc("an endpoint of your own")]
     url: types.Url
     body: Annotated[
         types.BodyValue,
@@ -114,7 +115,7 @@ _CRASHED = re.compile(
 )
 
 
-@shared.keys_of("nemo-agent-toolkit-remote", "a server of the NeMo Agent Toolkit")
+@dataclass(frozen=True, kw_only=True)
 class NatScorerSpec(shared.NamedScores):
     """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
 
@@ -123,6 +124,10 @@ class NatScorerSpec(shared.NamedScores):
     failed rows.
     """
 
+    type: Annotated[
+        Literal["nemo-agent-toolkit-remote", "nemo_agent_toolkit_remote"],
+        doc("a server of the NeMo Agent Toolkit"),
+    ]
     more_is_better = False
     url: types.Url
     evaluator_name: Annotated[

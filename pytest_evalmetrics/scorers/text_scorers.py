@@ -8,6 +8,7 @@ import re
 import string
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
@@ -17,11 +18,10 @@ from pytest_evalmetrics.scorers.row_reading import as_text, response_in, unexpec
 from pytest_evalmetrics.spec.field_types import (
     TemplateText,
     doc,
-    keys,
     one_or_many,
     refuse,
 )
-from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 # -- a text and its reference --------------------------------------------------------------
 
@@ -36,7 +36,7 @@ _CandidateText = Annotated[
 ]
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class PairKeys(NamedScores):
     """A text and its reference."""
 
@@ -83,9 +83,15 @@ def _normalised(text: str) -> str:
     return " ".join(_ARTICLES.sub(" ", text.lower().translate(_PUNCTUATION)).split())
 
 
-@keys_of("exact-match", "the same text, but for case, punctuation and articles")
+@dataclass(frozen=True, kw_only=True)
 class ExactMatchSpec(PairKeys):
     """1 if reference and candidate are equal after normalisation, else 0."""
+
+    own_names = ("exact-match",)
+    type: Annotated[
+        Literal["exact-match", "exact_match"],
+        doc("the same text, but for case, punctuation and articles"),
+    ]
 
     def _comparison(self) -> Callable[[str, str], float]:
         return lambda reference, candidate: float(
@@ -93,7 +99,7 @@ class ExactMatchSpec(PairKeys):
         )
 
 
-@keys_of("f1", "the words that two texts share")
+@dataclass(frozen=True, kw_only=True)
 class F1Spec(PairKeys):
     """The F1 of the candidate's words against the reference's, both normalised.
 
@@ -101,6 +107,9 @@ class F1Spec(PairKeys):
     is the harmonic mean of precision and recall. Where one has no words: 1 if neither has
     any, else 0. SQuAD 2.0 (Rajpurkar et al. 2018).
     """
+
+    own_names = ("f1",)
+    type: Annotated[Literal["f1"], doc("the words that two texts share")]
 
     def _comparison(self) -> Callable[[str, str], float]:
         def f1(reference: str, candidate: str) -> float:
@@ -119,10 +128,11 @@ class F1Spec(PairKeys):
         return f1
 
 
-@keys_of("rouge", "ROUGE-1, -2, -3 and -L")
+@dataclass(frozen=True, kw_only=True)
 class RougeSpec(PairKeys):
     """The F-measures of ``rouge_score``, words stemmed; from 0 to 1."""
 
+    type: Annotated[Literal["rouge"], doc("ROUGE-1, -2, -3 and -L")]
     own_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
@@ -139,13 +149,14 @@ class RougeSpec(PairKeys):
         return rouge
 
 
-@keys_of("bleu", "sentence BLEU, from 0 to 100")
+@dataclass(frozen=True, kw_only=True)
 class BleuSpec(NamedScores):
     """Sentence BLEU from 0 to 100, as ``sacrebleu.sentence_bleu`` has it.
 
     Papineni et al. 2002; tokenised (13a) and smoothed (exp) as Post 2018 proposes.
     """
 
+    type: Annotated[Literal["bleu"], doc("sentence BLEU, from 0 to 100")]
     own_names = ("sentence",)
     limits = (0.0, 100.0)
     references: Annotated[
@@ -199,7 +210,7 @@ _OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
 }
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class SidesKeys(NamedScores):
     """The two sides of a comparison."""
 
@@ -224,10 +235,14 @@ class SidesKeys(NamedScores):
         return check
 
 
-@keys_of("string-check", "a comparison of two texts")
+@dataclass(frozen=True, kw_only=True)
 class StringCheckSpec(SidesKeys):
     """1 if the comparison of two texts holds, else 0."""
 
+    own_names = ("string-check",)
+    type: Annotated[
+        Literal["string-check", "string_check"], doc("a comparison of two texts")
+    ]
     read = staticmethod(as_text)
     operation: Annotated[
         Literal[
@@ -258,7 +273,7 @@ def _as_last_number(value: Any, what: str) -> float:
 _DIFFERENCE = "absolute difference"
 
 
-@keys_of("number-check", "a comparison of the last numbers of two texts")
+@dataclass(frozen=True, kw_only=True)
 class NumberCheckSpec(SidesKeys):
     """1 if the comparison of two numbers holds, else 0.
 
@@ -266,6 +281,11 @@ class NumberCheckSpec(SidesKeys):
     number already is used as it is.
     """
 
+    own_names = ("number-check",)
+    type: Annotated[
+        Literal["number-check", "number_check"],
+        doc("a comparison of the last numbers of two texts"),
+    ]
     read = staticmethod(_as_last_number)
     operation: Annotated[
         Literal[

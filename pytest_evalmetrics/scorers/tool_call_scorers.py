@@ -5,7 +5,8 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
-from typing import Annotated, Any
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
 
 from pytest_evalmetrics.ext import Explained, Row, RowError, Terms, compile_templates
 from pytest_evalmetrics.scorers import row_reading as reading
@@ -16,15 +17,12 @@ from pytest_evalmetrics.scorers.row_reading import (
     wanted_calls,
 )
 from pytest_evalmetrics.spec.field_types import TemplateText, doc
-from pytest_evalmetrics.spec.scorer_keys import NamedScores, keys_of
+from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 _REFERENCE = "reference_tool_calls"
 
 
-@keys_of(
-    "tool_call_accuracy",
-    "the agent's tool calls against the row's reference_tool_calls",
-)
+@dataclass(frozen=True, kw_only=True)
 class ToolCallAccuracySpec(NamedScores):
     """Compare an agent's tool calls with ``reference_tool_calls``.
 
@@ -35,6 +33,11 @@ class ToolCallAccuracySpec(NamedScores):
     except where it has none at all. The formula of ``ToolCallAccuracy`` in RAGAS 0.4.
     """
 
+    own_names = ("tool_call_accuracy",)
+    type: Annotated[
+        Literal["tool_call_accuracy", "tool-call-accuracy"],
+        doc("the agent's tool calls against the row's reference_tool_calls"),
+    ]
     strict_order: Annotated[bool, doc("whether the order of the calls counts")] = True
 
     def make(self, _terms: Terms) -> Callable[[Row], Explained]:
@@ -136,9 +139,7 @@ def _sorted_keys(value: Any) -> Any:
     return [_sorted_keys(item) for item in value] if isinstance(value, list) else value
 
 
-@keys_of(
-    "tool-calling", "the tool calls of a response against a reference, in any order"
-)
+@dataclass(frozen=True, kw_only=True)
 class ToolCallingSpec(NamedScores):
     """Compare the tool calls of a response with a reference, as multisets.
 
@@ -147,6 +148,10 @@ class ToolCallingSpec(NamedScores):
     names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
     """
 
+    type: Annotated[
+        Literal["tool-calling", "tool_calling"],
+        doc("the tool calls of a response against a reference, in any order"),
+    ]
     own_names = ("function_name_accuracy", "function_name_and_args_accuracy")
     reference: Annotated[
         TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")

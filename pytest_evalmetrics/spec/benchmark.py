@@ -2,25 +2,27 @@
 
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property, reduce
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
+import msgspec
+from msgspec import structs
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import gate_keys, sources
 from pytest_evalmetrics.spec.field_types import (
     Checked,
+    Keys,
     Name,
     Read,
     doc,
     expected,
-    keys,
     on_use,
+    one_of,
 )
 from pytest_evalmetrics.spec.metric_names import parse
 
@@ -59,8 +61,8 @@ def rename_hint(spec: ScorerSpec) -> str:
     return "give this one's another name in its class"
 
 
-@keys
-class XFail:
+@dataclass(frozen=True, kw_only=True)
+class XFail(Keys):
     """The settings of a benchmark that is expected to fail its gates."""
 
     reason: Annotated[str, doc("the reason")] = ""
@@ -128,11 +130,11 @@ Tag = Annotated[
 Tags = Annotated[tuple[Tag, ...], types.Listed(Tag)]
 
 
-@keys(
-    json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["model"]}]}
-)
-class ReferenceSpec:
+@dataclass(frozen=True, kw_only=True)
+class ReferenceSpec(Keys):
     """A pinned system, measured beside each run: its rollouts, or a model that is asked anew."""
+
+    __pydantic_config__ = one_of("rollouts", "model")
 
     rollouts: Annotated[
         sources.RolloutsField | None, doc("its rollouts of the same tasks")
@@ -150,11 +152,11 @@ _benchmark_name = types.matching(
 )
 
 
-@keys(
-    json_schema_extra={"oneOf": [{"required": ["rollouts"]}, {"required": ["dataset"]}]}
-)
-class BenchmarkSpec:
+@dataclass(frozen=True, kw_only=True)
+class BenchmarkSpec(Keys):
     """One named benchmark; one pytest item."""
+
+    __pydantic_config__ = one_of("rollouts", "dataset")
 
     name: Annotated[Name, _benchmark_name, doc("becomes the pytest item's name")]
     description: Annotated[str, doc("for people")] = ""
@@ -363,8 +365,7 @@ def _below(value: Any, part: str | int) -> Any:
     return getattr(value, part, None)
 
 
-@record
-class Benchmark:
+class Benchmark(msgspec.Struct, frozen=True):
     """A benchmark and where it is written."""
 
     spec: BenchmarkSpec
@@ -378,7 +379,7 @@ class Benchmark:
 
     def but(self, **changes: Any) -> Self:
         """Return the benchmark with other values of some keys."""
-        return replace(self, spec=replace(self.spec, **changes))
+        return structs.replace(self, spec=replace(self.spec, **changes))
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

@@ -3,26 +3,25 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from datetime import date
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import AfterValidator, Field, WithJsonSchema
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
+    KEYS,
     Bound,
     Checked,
+    Keys,
     Name,
     Read,
     doc,
-    keys,
     refuse,
 )
 from pytest_evalmetrics.spec.sources import RunsSpec
 
-_NEAR: Any = {"required": ["value", "rtol"]}
 # at half, an end of an interval is its middle
 Confidence = Annotated[
     float,
@@ -30,11 +29,20 @@ Confidence = Annotated[
 ]
 
 
-@keys(
-    json_schema_extra={"anyOf": [{"required": ["min"]}, {"required": ["max"]}, _NEAR]}
-)
-class Threshold:
+@dataclass(frozen=True, kw_only=True)
+class Threshold(Keys):
     """An absolute gate on one metric."""
+
+    __pydantic_config__ = ConfigDict(
+        **KEYS,
+        json_schema_extra={
+            "anyOf": [
+                {"required": ["min"]},
+                {"required": ["max"]},
+                {"required": ["value", "rtol"]},
+            ]
+        },
+    )
 
     min: Annotated[Bound | None, doc("the metric must be at least this")] = None
     max: Annotated[Bound | None, doc("the metric must be at most this")] = None
@@ -146,8 +154,8 @@ _as_list = types.Listed(
 Tasks = Annotated[tuple[TaskPattern, ...], _as_list]
 
 
-@keys
-class QuarantineSpec:
+@dataclass(frozen=True, kw_only=True)
+class QuarantineSpec(Keys):
     """A task that is measured and not gated, until a day."""
 
     task: Annotated[TaskPattern, doc("a task's id, or a glob")]
@@ -179,8 +187,8 @@ def _missing_reward(value: Any) -> Any:
 _Any = Annotated[Any, WithJsonSchema({"const": "any"})]
 
 
-@keys
-class ExpectSpec:
+@dataclass(frozen=True, kw_only=True)
+class ExpectSpec(Keys):
     """The tasks and rollouts that must be present before a number is trusted."""
 
     tasks: Annotated[types.CountField | None, doc("tasks: 164, or '>= 100'")] = None
@@ -211,7 +219,7 @@ RULES: tuple[str, ...] = get_args(RuleName)
 _WITHOUT_TASKS = ("exact", "absolute", "relative", "noninferior")
 
 
-@record
+@dataclass(frozen=True, kw_only=True)
 class OwnRule:
     """A gate rule that is not built in; its options are checked when it is made."""
 
@@ -233,7 +241,7 @@ def _rule(value: Any) -> Any:
         )
     if name in RULES:
         raise refuse(f"the rule {name} has no options: write rule: {name}")
-    return OwnRule(name, options)
+    return OwnRule(name=name, options=options)
 
 
 _RuleForm = Annotated[Any, WithJsonSchema({"enum": [*RULES]})]
@@ -254,8 +262,8 @@ _DROP = "a number from 0, or a share such as 10% with the rule relative"
 Drop = Annotated[float, types.numeric(_DROP, ge=0)] | None
 
 
-@keys
-class GateSpec:
+@dataclass(frozen=True, kw_only=True)
+class GateSpec(Keys):
     """The comparison of a metric with its baseline; None is the default."""
 
     rule: Annotated[
@@ -300,7 +308,7 @@ def _history(value: Any) -> Any:
     return value
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class BaselineSpec(GateSpec):
     """The other side of the comparison, and the settings of all metrics."""
 

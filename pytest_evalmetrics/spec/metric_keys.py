@@ -3,7 +3,7 @@
 import math
 import re
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from typing import (
     Annotated,
     Any,
@@ -17,14 +17,13 @@ from typing import (
 
 from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
     AtLeastOne,
     Checked,
+    Keys,
     Name,
     doc,
-    keys,
     refuse,
 )
 
@@ -47,8 +46,8 @@ def _label(value: Any) -> Any:
 Label = Annotated[Name, types.Read(_label, lambda: str | int | float | bool)]
 
 
-@keys
-class _Definition:
+@dataclass(frozen=True, kw_only=True)
+class _Definition(Keys):
     """Base of all definitions: the columns that are read, the range and the direction."""
 
     type: str
@@ -83,7 +82,7 @@ class _Definition:
         return {key: value for key, value in asdict(self).items() if value is not None}
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class AgreementKeys(_Definition):
     """Agreement of a predicted label with the true one."""
 
@@ -121,7 +120,7 @@ class AgreementKeys(_Definition):
             raise refuse(f"weights are for kappa, and this is {self.type}")
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class ProbabilityKeys(_Definition):
     """The keys of metrics of how well a score ranks or predicts an outcome."""
 
@@ -144,7 +143,7 @@ class ProbabilityKeys(_Definition):
             raise refuse(f"bins are for ece, and this is {self.type}")
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class ShareKeys(_Definition):
     """The share of rollouts with a label."""
 
@@ -154,7 +153,7 @@ class ShareKeys(_Definition):
     reads: ClassVar[tuple[str, ...]] = ("of",)
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class WinRateKeys(_Definition):
     """The share of comparisons won, a tie counting half."""
 
@@ -180,7 +179,7 @@ class WinRateKeys(_Definition):
             raise refuse("a win rate needs winner and of, or score and reference")
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class EloKeys(_Definition):
     """The rating of a player, from pairwise comparisons."""
 
@@ -198,7 +197,7 @@ class EloKeys(_Definition):
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class RetrievalKeys(_Definition):
     """The quality of a ranking; a row is a retrieved document, a task a query."""
 
@@ -235,7 +234,7 @@ class RetrievalKeys(_Definition):
             raise refuse(f"relevant is for recall_at_k, and this is {self.type}")
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class MajorityKeys(_Definition):
     """The reward of the most frequent answer."""
 
@@ -246,7 +245,7 @@ class MajorityKeys(_Definition):
     of_reward: ClassVar[bool] = True
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class BestOfKeys(_Definition):
     """The reward of the rollout that a verifier prefers."""
 
@@ -257,7 +256,7 @@ class BestOfKeys(_Definition):
     of_reward: ClassVar[bool] = True
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class BudgetedPassKeys(_Definition):
     """The share of tasks solved before a budget is spent."""
 
@@ -270,7 +269,7 @@ class BudgetedPassKeys(_Definition):
     of_reward: ClassVar[bool] = True
 
 
-@record
+@dataclass(frozen=True, kw_only=True)
 class OwnKeys(_Definition):
     """A metric of a user's own, with the arguments of its class."""
 
@@ -311,9 +310,8 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
 def _definition(value: Any) -> Any:
     kind = types.type_of(value, _KEYS, "a kind of metric")
     if kind not in _KEYS:
-        return OwnKeys(
-            kind, {key: each for key, each in value.items() if key != "type"}
-        )
+        arguments = {key: item for key, item in value.items() if key != "type"}
+        return OwnKeys(type=kind, arguments=arguments)
     return types.validated(_KEYS[kind], value)
 
 

@@ -1,19 +1,20 @@
 """The keys of models, prompts, targets, budgets and labels; loaded where one is met."""
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
 from pydantic import Field, WithJsonSchema
 
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import sources
-from pytest_evalmetrics.spec.field_types import Name, Read, doc, expected, keys
+from pytest_evalmetrics.spec.field_types import Keys, Name, Read, doc, expected
 
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
 
-@keys
-class PriceSpec:
+@dataclass(frozen=True, kw_only=True)
+class PriceSpec(Keys):
     """The price of a million tokens, in any currency."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
@@ -22,8 +23,8 @@ class PriceSpec:
     ]
 
 
-@keys
-class ModelSpec:
+@dataclass(frozen=True, kw_only=True)
+class ModelSpec(Keys):
     """A model behind an OpenAI-compatible endpoint."""
 
     url: Annotated[
@@ -125,8 +126,8 @@ def _short_form(key: str, what: str) -> Callable[[Any], Any]:
     return expand
 
 
-@keys
-class TargetSpec:
+@dataclass(frozen=True, kw_only=True)
+class TargetSpec(Keys):
     """A Python function that answers a row."""
 
     function: Annotated[
@@ -148,8 +149,8 @@ _target = _short_form("function", "package.module:function, or a mapping with fu
 TargetField = Annotated[TargetSpec, Read(_target, lambda: Name | TargetSpec)]
 
 
-@keys
-class BudgetSpec:
+@dataclass(frozen=True, kw_only=True)
+class BudgetSpec(Keys):
     """Limits of one run of a benchmark; answers from the journal are free."""
 
     requests: Annotated[
@@ -162,8 +163,8 @@ class BudgetSpec:
     seconds: Annotated[types.Positive, doc("of the clock, from its start")] = None
 
 
-@keys
-class LabelsSpec:
+@dataclass(frozen=True, kw_only=True)
+class LabelsSpec(Keys):
     """People's labels of some rollouts."""
 
     label: Annotated[

@@ -1,7 +1,7 @@
 """The keys that scorers share, and each entry's own by its type; loaded for `scorers:`."""
 
-from collections.abc import Callable, Mapping
-from dataclasses import field
+from collections.abc import Mapping
+from dataclasses import dataclass
 from importlib import import_module
 from typing import (
     Annotated,
@@ -9,21 +9,18 @@ from typing import (
     ClassVar,
     Final,
     Literal,
-    TypeVar,
     Union,
-    dataclass_transform,
 )
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
-from pytest_evalmetrics.records import record
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
     FUNCTION,
     FunctionName,
+    Keys,
     Name,
     doc,
-    keys,
     refuse,
 )
 
@@ -50,34 +47,11 @@ BUILTIN: Final = {
 ALIASES: Final = {
     "system/trajectory-evaluation": "trajectory-evaluation"
 }  # of NeMo's jobs
-_Keys = TypeVar("_Keys")
 
 
 def spellings(kind: str) -> tuple[str, ...]:
     """Return the ways to write a type, the usual one first."""
     return tuple(dict.fromkeys((kind, kind.replace("_", "-"), kind.replace("-", "_"))))
-
-
-@dataclass_transform(
-    kw_only_default=True, frozen_default=True, field_specifiers=(field,)
-)
-def keys_of(kind: str, text: str) -> Callable[[type[_Keys]], type[_Keys]]:
-    """Register a class as the keys of a scorer type, which names its score by default."""
-
-    def make(cls: Any) -> Any:
-        names = spellings(kind)
-        literal: Any = Literal[
-            *names, *(name for name, of in ALIASES.items() if of in names)
-        ]
-        cls.__annotations__ = {
-            **cls.__annotations__,
-            "type": Annotated[literal, doc(text)],
-        }
-        if getattr(cls, "own_names", None) == ():
-            cls.own_names = (kind,)
-        return keys(cls)
-
-    return make
 
 
 # -- shared by several types ---------------------------------------------------------------
@@ -112,8 +86,8 @@ def check_score_names(scores: Any) -> Any:
     return scores
 
 
-@keys
-class NamedScores:
+@dataclass(frozen=True, kw_only=True)
+class NamedScores(Keys):
     """The keys of a scorer with default score names; `name` distinguishes two of one type."""
 
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
@@ -157,8 +131,8 @@ _CLASSES: Final = {
 } | {"python": "spec.scorer_keys:PythonScorerSpec"}
 
 
-@keys
-class PythonScorerSpec:
+@dataclass(frozen=True, kw_only=True)
+class PythonScorerSpec(Keys):
     """Call a function of the project; its further keys are arguments."""
 
     type: Literal["python"] = "python"
@@ -174,7 +148,7 @@ class PythonScorerSpec:
         return self.scores or (self.function.rpartition(":")[2].rpartition(".")[2],)
 
 
-@record
+@dataclass(frozen=True, kw_only=True)
 class CustomScorerSpec:
     """A type registered elsewhere; its keys are checked when its scorer is made."""
 
@@ -246,9 +220,8 @@ def _validate_scorer(value: Any) -> Any:
         kept = {key: item for key, item in value.items() if key in own}
         return types.validated(PythonScorerSpec, {**kept, "options": options})
     if kind not in _CLASSES:
-        return CustomScorerSpec(
-            kind, {k: item for k, item in value.items() if k != "type"}
-        )
+        options = {key: item for key, item in value.items() if key != "type"}
+        return CustomScorerSpec(type=kind, options=options)
     return types.validated(_class_of(kind), {**value, "type": kind})
 
 

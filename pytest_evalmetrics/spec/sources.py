@@ -1,27 +1,28 @@
 """``rollouts:``, ``dataset:`` and ``params:``: the files, and limits of generation and scoring."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import field, replace
+from dataclasses import dataclass, field, replace
 from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
+    Keys,
     Name,
     Names,
     Read,
     doc,
     expected,
-    keys,
+    one_of,
     refuse,
 )
 
 # -- rollouts and dataset: files -----------------------------------------------------------
 
 
-@keys
-class FieldMap:
+@dataclass(frozen=True, kw_only=True)
+class FieldMap(Keys):
     """Dotted paths within a row, such as ``result.metrics.f1``; by default NeMo Gym's."""
 
     task: Annotated[Name | None, doc("the task's id")] = None
@@ -70,8 +71,8 @@ Paths = Annotated[
 ]
 
 
-@keys
-class PivotSpec:
+@dataclass(frozen=True, kw_only=True)
+class PivotSpec(Keys):
     """Lines of one name and one value each, put together to rows."""
 
     by: Annotated[Names, doc("paths whose values the lines of a row share")]
@@ -79,8 +80,8 @@ class PivotSpec:
     value: Annotated[Name, doc("the path of a line's value")]
 
 
-@keys
-class ShapeSpec:
+@dataclass(frozen=True, kw_only=True)
+class ShapeSpec(Keys):
     """How the rows are found in files that are not one row per line."""
 
     rows: Annotated[
@@ -107,7 +108,7 @@ class ShapeSpec:
     ] = None
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class JoinSpec(ShapeSpec):
     """The files with the other half of each row."""
 
@@ -119,8 +120,8 @@ class JoinSpec(ShapeSpec):
     ] = "error"
 
 
-@keys
-class FilesSpec:
+@dataclass(frozen=True, kw_only=True)
+class FilesSpec(Keys):
     """The files with recorded rollouts, and their format."""
 
     path: Paths
@@ -135,7 +136,7 @@ class FilesSpec:
     inline: ClassVar[Any] = ()  # rows inside the benchmark file
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class RolloutsSpec(ShapeSpec, FilesSpec):
     """The files with recorded rollouts, their format, and their shape."""
 
@@ -188,7 +189,7 @@ RolloutsField = Annotated[
 ]
 
 
-@keys
+@dataclass(frozen=True, kw_only=True)
 class RunsSpec(RolloutsSpec):
     """The files of an earlier run, or of several: a list of each one's."""
 
@@ -212,9 +213,11 @@ _Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_le
 RunsField = Annotated[RunsSpec, Read(_runs_apart, lambda: _Paths | _Runs | RunsSpec)]
 
 
-@keys(json_schema_extra={"oneOf": [{"required": ["path"]}, {"required": ["rows"]}]})
+@dataclass(frozen=True, kw_only=True)
 class DatasetSpec(FilesSpec):
     """The rows to answer or score, or the files with them and their format; and a selection."""
+
+    __pydantic_config__ = one_of("path", "rows")
 
     path: Paths = ()
     rows: Annotated[
@@ -266,8 +269,8 @@ DatasetField = Annotated[
 ]
 
 
-@keys
-class SampleSpec:
+@dataclass(frozen=True, kw_only=True)
+class SampleSpec(Keys):
     """A subset of the tasks."""
 
     tasks: Annotated[int, Field(ge=1, description="how many tasks to take")]
@@ -278,8 +281,8 @@ class SampleSpec:
     seed: Annotated[int, Field(ge=0, description="another seed takes others")] = 0
 
 
-@keys
-class EarlyStopSpec:
+@dataclass(frozen=True, kw_only=True)
+class EarlyStopSpec(Keys):
     """Rounds of rollouts, until the gates are sure."""
 
     min: Annotated[
@@ -385,8 +388,8 @@ SystemPrompt = Annotated[
 ]
 
 
-@keys
-class ReasoningSpec:
+@dataclass(frozen=True, kw_only=True)
+class ReasoningSpec(Keys):
     """The reasoning of a model before its answer."""
 
     end_token: Annotated[
@@ -396,8 +399,8 @@ class ReasoningSpec:
     effort: Annotated[Name | None, doc("sent as reasoning_effort")] = None
 
 
-@keys
-class ParamsSpec:
+@dataclass(frozen=True, kw_only=True)
+class ParamsSpec(Keys):
     """Limits and defaults of generation and scoring.
 
     Defaults of models are for ``model:``, or without one for the judges; a model's own keys win.

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 from msgspec import structs
 
-from pytest_evalmetrics.baselines.declared import (
+from pytest_evalmetrics.baselines.files import (
     benchmark_name,
     name_of_test,
     shown_below,

@@ -12,7 +12,9 @@ from msgspec import structs
 
 from pytest_evalmetrics import errors, metrics, registry, settings
 from pytest_evalmetrics.baselines import document as baselines
-from pytest_evalmetrics.baselines.declared import Declared, folder_of
+from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.baselines.files import folder_of
+from pytest_evalmetrics.baselines.store import Store
 from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power, Verdict
@@ -28,7 +30,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from pytest_evalmetrics.baselines.store import Store
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
@@ -81,11 +82,8 @@ class BenchmarkFile(pytest.File):
             "lf", default=False
         ):  # which takes those that passed out of them
             session_of(self.config).record(items)
-        if any(map(_keeps_baseline, items)):  # so that syrupy looks for orphans
+        if any(_keeps_baseline(benchmark) for benchmark in benchmarks):
             remove_stale(folder_of(self.path))
-            from pytest_evalmetrics.baselines.store import admit  # loads syrupy
-
-            admit(self.config, _keeps_baseline)
         return items
 
 
@@ -114,7 +112,7 @@ class BenchmarkItem(pytest.Item):
 
     @property
     def obj(self) -> Any:
-        """A function, which syrupy asks of any item for its module's and its name."""
+        """A function: syrupy's location of an item reads its name and module."""
         return BenchmarkItem.runtest
 
     def _initrequest(self) -> None:
@@ -158,8 +156,8 @@ def _is_compared(item: pytest.Item) -> bool:
     return settings.has_fixture(item)
 
 
-def _keeps_baseline(item: pytest.Item) -> bool:
-    baseline = item.benchmark.spec.baseline if isinstance(item, BenchmarkItem) else None
+def _keeps_baseline(benchmark: Benchmark) -> bool:
+    baseline = benchmark.spec.baseline
     return baseline is not None and baseline.committed
 
 
@@ -227,8 +225,6 @@ def _evaluated(
     with names_for(item, benchmark.file) as names:
         evaluation = _evaluation(item, benchmark, label, in_test=in_test, **options)
         runtime, store = evaluation.runtime, evaluation.store
-        if store is not None:
-            store.watch()
         if isinstance(spec.num_samples, Rounds) and not evaluation.updates:
             from pytest_evalmetrics.pipeline.rounds import in_rounds  # rare
 
@@ -374,8 +370,6 @@ def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | Non
     """Return the baseline that a benchmark keeps; None if it keeps none of its own."""
     if (kept := spec.baseline) is None or not kept.committed:
         return None
-    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
-
     if in_test:
         Declared.of(item.config).asked(item.path, spec.name)
     store = Store(item, spec.name if in_test else "")
@@ -408,7 +402,6 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
-    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
     from pytest_evalmetrics.pipeline import power, rounds  # only if asked for
 
     planned: list[tuple[str, list[Power]]] = []
@@ -463,7 +456,6 @@ def _calls_planned(
 
 def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
-    from pytest_evalmetrics.baselines.store import Store  # loads syrupy
     from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # asked for
     from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
 

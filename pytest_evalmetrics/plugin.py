@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -82,7 +81,15 @@ def pytest_collection_modifyitems(
 
         session_of(config).record(items)
         config.stash[settings.COLLECTED] = items[:]
+    if not any(map(config.getoption, settings.PRINTING)):
+        yield
+        return
+    # No test will run. syrupy must not see any: all their snapshots would look unused to
+    # it, and be deleted with --snapshot-update.
+    tests = [item for item in items if isinstance(item, pytest.Function)]
+    items[:] = [item for item in items if item not in tests]
     yield
+    items += tests
 
 
 def pytest_exception_interact(
@@ -214,17 +221,11 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     config = session.config
     if not any(map(config.getoption, settings.PRINTING)):
         return None
-    syrupy = getattr(config, "_syrupy", None)
-    if (
-        syrupy is not None
-    ):  # nothing runs, and syrupy would report every snapshot as unused
-        syrupy.finish = lambda: 0
-        syrupy.report = SimpleNamespace(lines=(), num_unused=0, unused=())
     unused = config.getoption("evalmetrics_delete_unused")
     from pytest_evalmetrics import items
 
     if unused is not None:
-        from pytest_evalmetrics.baselines.declared import handle_unused
+        from pytest_evalmetrics.baselines.unused import handle_unused
 
         title, (lines, good) = (
             "baselines",

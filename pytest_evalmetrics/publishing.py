@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from pytest_evalmetrics.baselines.declared import shown_below
+from pytest_evalmetrics.baselines.files import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.model.results import Check, Verdict, worst

@@ -15,7 +15,7 @@ import time
 from contextlib import suppress
 from pathlib import Path
 from traceback import extract_tb
-from types import ModuleType, SimpleNamespace
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -35,6 +35,7 @@ _FOLDER = pytest.StashKey[Path]()
 _REGISTERED = pytest.StashKey[bool]()
 _WORKERS_FOLDER = "evalmetrics_folder"
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
+_UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # shown
@@ -65,6 +66,8 @@ class EvaluationSession:
         self._interrupted = False
         self._prepares_journal = True
         self._lines: list[tuple[str, str | None]] = []
+        # baselines, as the workers of xdist name them
+        self._unused: set[str] = set()
 
     @property
     def _lost(self) -> set[str]:
@@ -306,36 +309,82 @@ class EvaluationSession:
             from pytest_evalmetrics.run_transport import close_transport
 
             close_transport(self._config)
-        if self._is_worker or self._refusal:
+        if self._is_worker:
+            self._hand_over_unused()
             return
-        nothing = not self._lost and (
-            self._results is None or not self._results.entries
-        )
-        if not nothing and not settings.evaluates_nothing(self._config):
+        if self._refusal:
+            return
+        evaluates_nothing = settings.evaluates_nothing(self._config)
+        has_results = self._results is not None and bool(self._results.entries)
+        if (self._lost or has_results) and not evaluates_nothing:
             self._publish(session)
         elif self._folder is not None:
             self._folder.finish_without_verdict()
+        if evaluates_nothing:
+            return
+        self._report_unused(session)
+        self._report_interruption(calls=calls)
+        self._export_journal(session)
+
+    def _report_interruption(self, *, calls: bool) -> None:
+        """Report what an interrupted run has evaluated, and how to continue it."""
+        if not self._interrupted or not self._lost:
+            return
+        from pytest_evalmetrics.layout import many
+
+        done = many(len(self._all_results().entries), "benchmark")
+        way_on = "run the same command again for the others"
+        if calls or getattr(self._config.option, "numprocesses", None):
+            is_kept = settings.journal_mode(self._config) != "off"
+            way_on = _ANSWERS_KEPT if is_kept else _NOTHING_KEPT
+        stopped = f"interrupted: {done} evaluated, {len(self._lost)} not"
+        self._add_lines((stopped, way_on), "yellow")
+
+    def _export_journal(self, session: pytest.Session) -> None:
+        """Export or share the journal where an option asks for it."""
+        if not settings.moves_journal(self._config):
+            return
+        from pytest_evalmetrics.errors import EvalMetricsError
+        from pytest_evalmetrics.run_transport import export_asked
+
+        try:
+            self._add_lines(export_asked(self._config))
+        except EvalMetricsError as error:
+            self._add_lines([str(error)], "red")
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
+
+    def _unused_here(self) -> list[str]:
+        from pytest_evalmetrics.baselines.unused import unused_of_run  # with benchmarks
+
+        return unused_of_run(self._config)
+
+    def _hand_over_unused(self) -> None:
+        """Leave a worker's unused baselines where the controller finds them."""
         if settings.evaluates_nothing(self._config):
             return
-        if self._interrupted and self._lost:
-            from pytest_evalmetrics.layout import many
+        output: dict[str, object] = getattr(self._config, "workeroutput", {})
+        output[_UNUSED] = self._unused_here()
 
-            done = many(len(self._all_results().entries), "benchmark")
-            way_on = "run the same command again for the others"
-            if calls or getattr(self._config.option, "numprocesses", None):
-                is_kept = settings.journal_mode(self._config) != "off"
-                way_on = _ANSWERS_KEPT if is_kept else _NOTHING_KEPT
-            stopped = f"interrupted: {done} evaluated, {len(self._lost)} not"
-            self._add_lines((stopped, way_on), "yellow")
-        if settings.moves_journal(self._config):
-            from pytest_evalmetrics.errors import EvalMetricsError
-            from pytest_evalmetrics.run_transport import export_asked
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any) -> None:
+        """Take the unused baselines that a worker found; one that died has left none."""
+        output: dict[str, Any] = getattr(node, "workeroutput", {})
+        self._unused.update(output.get(_UNUSED, ()))
 
-            try:
-                self._add_lines(export_asked(self._config))
-            except EvalMetricsError as error:
-                self._add_lines([str(error)], "red")
-                session.exitstatus = pytest.ExitCode.TESTS_FAILED
+    def _report_unused(self, session: pytest.Session) -> None:
+        """Report the unused baselines of a whole run, which then fails or warns."""
+        finished = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        if session.exitstatus not in finished:
+            return
+        unused = sorted(self._unused.union(self._unused_here()))
+        if not unused:
+            return
+        from pytest_evalmetrics.baselines.unused import unused_lines  # rare
+
+        only_warns = self._config.getoption("warn_unused_snapshots", default=False)
+        self._add_lines(unused_lines(unused), "yellow" if only_warns else "red")
+        if not only_warns:
+            session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
     def _publish(self, session: pytest.Session) -> None:
         skipped = {i: why for i, why in self._skipped.items() if i in self._collected}
@@ -375,7 +424,6 @@ class EvaluationSession:
                     for report in stats.get("failed", [])
                     if report.nodeid in ids
                 }
-        self._restrain_syrupy()
         before: dict[str, list[Any]] = {
             k: stats[k] for k in ("failed", "warnings") if k in stats
         }
@@ -383,27 +431,6 @@ class EvaluationSession:
             stats[key] = [entry for entry in entries if id(entry) not in hidden]
         yield
         stats.update(before)
-
-    def _restrain_syrupy(self) -> None:
-        """Keep syrupy from advising an update where that would delete nothing: baselines alone."""
-        syrupy: Any = getattr(self._config, "_syrupy", None)
-        report = getattr(syrupy, "report", None)
-        if (
-            report is None
-            or self._config.option.update_snapshots
-            or not report.num_unused
-        ):
-            return
-        ours = [
-            "__baselines__" in Path(unused.location).parts for unused in report.unused
-        ]
-        if any(ours) and self._folder is not None:
-            line = "unused baselines: delete them with --evalmetrics-delete-unused"
-            self._add_lines([line], "yellow")
-        if all(ours):
-            # made as they are printed: syrupy switches its colours off only then
-            lines = (line for line in report.lines if "--snapshot-update" not in line)
-            syrupy.report = SimpleNamespace(lines=lines)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
@@ -472,7 +499,8 @@ def _attach(
     if report.failed and shown:
         _show(report, shown, item.config)
     if report.passed and report.when == "call":
-        from pytest_evalmetrics.baselines.declared import Declared, name_of_test
+        from pytest_evalmetrics.baselines.declared import Declared
+        from pytest_evalmetrics.baselines.files import name_of_test
 
         Declared.of(item.config).ended(item.path, name_of_test(item))
 
@@ -553,7 +581,7 @@ def hook_failure(error: BaseException, config: pytest.Config) -> str:
     if not places:
         return ""
     from pytest_evalmetrics import registry
-    from pytest_evalmetrics.baselines.declared import shown_below
+    from pytest_evalmetrics.baselines.files import shown_below
     from pytest_evalmetrics.errors import did_you_mean
 
     place = (

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.baselines.declared import file_name
+from pytest_evalmetrics.baselines.files import file_name
 
 # whatever comes close to the escapes, to what is dropped, and to devices
 NAMES = st.one_of(

@@ -204,9 +204,7 @@ def test_broken_baselines_are_inconclusive_and_replaced_by_an_update(project):
     assert project.run("--snapshot-update-new-only").ret == 1
     result = project.run(UPDATE)
     assert result.ret == 0
-    result.stdout.fnmatch_lines(
-        ["    recorded *.json", f"{len(BROKEN)} snapshots updated."]
-    )
+    result.stdout.fnmatch_lines(["    recorded *.json"] * len(BROKEN))
     # a tool that lays JSON out anew changes nothing
     for path in broken:
         doc = json.loads(path.read_text(encoding="utf-8"))

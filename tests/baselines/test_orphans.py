@@ -1,4 +1,4 @@
-"""Baselines that no benchmark file declares: reported as syrupy does, deleted when asked.
+"""Baselines that no benchmark file declares: reported by whole runs, deleted when asked.
 
 Nothing but --evalmetrics-delete-unused deletes any, whatever a run selects or leaves out.
 """
@@ -24,13 +24,11 @@ def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
         assert result.ret == 1
         result.stdout.fnmatch_lines(
             [
-                "unused baselines: delete them with --evalmetrics-delete-unused",
-                "*1 snapshot unused*",
+                "1 unused baseline: `pytest --evalmetrics-delete-unused` deletes it",
+                "    evals/__baselines__/one.bench/gone.json",
             ]
         )
-        result.stdout.no_fnmatch_line(
-            "*Re-run pytest with --snapshot-update*"
-        )  # it deletes none
+        result.stdout.no_fnmatch_line("*snapshot report summary*")
     assert same.run(UPDATE, "evals").ret == 0
     for option, done in (
         (f"{DELETE}=list", "unused baseline: *"),
@@ -108,7 +106,7 @@ def test_an_orphan_is_reported_whatever_goes_wrong(same):
     (same.folder / "runs.jsonl").unlink()
     result = same.run()
     result.assert_outcomes(failed=4)
-    result.stdout.fnmatch_lines(["*1 snapshot unused*"])
+    result.stdout.fnmatch_lines(["1 unused baseline: *"])
     # an interrupt keeps its own code: not 2 | 1, an internal error
     same.write(
         "conftest.py", "def pytest_runtest_teardown(item): raise KeyboardInterrupt\n"
@@ -123,4 +121,40 @@ def test_a_renamed_benchmark_is_guessed(same):
     )
     same.run("evals/two.bench.yaml").stdout.fnmatch_lines(
         ["INCONCLUSIVE*no baseline yet to compare with: was it renamed from other[?]*"]
+    )
+
+
+def test_an_unused_baseline_only_warns_with_syrupys_option_for_that(same):
+    same.orphan()
+    result = same.run("--snapshot-warn-unused")
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(["1 unused baseline: *"])
+
+
+def test_no_baseline_is_searched_for_with_syrupys_option_for_that(same):
+    same.orphan()
+    result = same.run("--snapshot-disable-unused")
+    assert result.ret == 0
+    result.stdout.no_fnmatch_line("*unused baseline*")
+
+
+def test_the_last_baseline_of_a_file_that_keeps_none_any_more_is_unused(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    assert project.run(UPDATE).ret == 0
+    project.bench("metrics: [pass@1]", "other.bench.yaml")
+    (project.path / "math.bench.yaml").unlink()
+    result = project.run()
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["1 unused baseline: *", "    __baselines__/math.bench/math.json"]
+    )
+
+
+def test_every_worker_names_the_unused_baselines_that_it_knows(same):
+    same.orphan()
+    result = same.run("-n", "2", "evals")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["1 unused baseline: *", "    evals/__baselines__/one.bench/gone.json"]
     )

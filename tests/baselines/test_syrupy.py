@@ -1,4 +1,4 @@
-"""Without syrupy, beside a plugin that conflicts with it, and two benchmarks in one place."""
+"""Beside syrupy: its report of ordinary snapshots, runs without it, and shared places."""
 
 import json
 
@@ -15,29 +15,99 @@ benchmarks:
 
 
 @pytest.mark.parametrize("workers", [(), ("-n", "1")])
-def test_without_syrupy_only_committed_baselines_can_t_be_had(project, workers):
+def test_without_syrupy_a_committed_baseline_is_compared_with(project, workers):
     project.rollouts([[1.0], [0.0]])
     project.write("math.bench.yaml", TWO)
     assert project.run(UPDATE).ret == 0
     before = project.baseline("math.bench/kept.json").read_bytes()
     result = project.run("-p", "no:syrupy", *workers)
-    result.assert_outcomes(passed=2, failed=1)
-    result.stdout.fnmatch_lines(
-        [
-            "INCONCLUSIVE *baselines are kept through syrupy, which is switched off",
-            "  -> drop `-p no:syrupy`, or set `baseline: false` for this benchmark",
-        ]
-    )
+    result.assert_outcomes(passed=3)
     assert project.baseline("math.bench/kept.json").read_bytes() == before
 
 
-def test_a_threshold_that_fails_is_no_failed_snapshot(project):
+@pytest.mark.parametrize("workers", [(), ("-n", "1")])
+def test_without_syrupy_a_missing_baseline_says_what_would_record_it(project, workers):
     project.rollouts([[1.0], [0.0]])
-    project.bench("metrics: [pass@1]\nbaseline: true\nthresholds: {pass@1: '>= 0.9'}")
-    assert project.run(UPDATE).ret == 1
-    result = project.run()
-    result.assert_outcomes(failed=1)
-    result.stdout.fnmatch_lines(["1 snapshot passed."])
+    project.write("math.bench.yaml", TWO)
+    result = project.run("-p", "no:syrupy", *workers)
+    result.assert_outcomes(passed=2, failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            (
+                "INCONCLUSIVE *there is no baseline, and syrupy, whose --snapshot-update "
+                "records one, is switched off"
+            ),
+            "  -> drop `-p no:syrupy`, or set `baseline: false` for this benchmark",
+        ]
+    )
+
+
+SNAPSHOT_TESTS = """
+def test_text(snapshot):
+    assert "hello" == snapshot
+
+def test_more(snapshot):
+    assert "more" == snapshot
+"""
+
+
+def snapshot_report(result):
+    """Return what syrupy reports of a run; its lines follow a title of their own."""
+    lines = result.outlines
+    titles = [n for n, line in enumerate(lines) if "snapshot report summary" in line]
+    if not titles:
+        return []
+    begin = titles[0] + 1
+    end = next(n for n in range(begin, len(lines)) if lines[n].startswith("==="))
+    return lines[begin:end]
+
+
+ORDINARY = {
+    "all are used": SNAPSHOT_TESTS,
+    "one is unused": SNAPSHOT_TESTS.replace("test_more", "test_other"),
+    "one differs": SNAPSHOT_TESTS.replace('"more"', '"less"'),
+    "no test asks for one any more": "def test_plain(): pass\n",
+}
+
+
+@pytest.mark.parametrize("tests", ORDINARY.values(), ids=ORDINARY)
+@pytest.mark.parametrize(
+    "args", [(), (UPDATE,), ("-n", "1"), ("-k", "test_text or math")]
+)
+def test_syrupy_reports_ordinary_snapshots_as_if_there_were_no_benchmarks(
+    project, tests, args
+):
+    project.write("test_texts.py", SNAPSHOT_TESTS)
+    amber = project.path / "__snapshots__" / "test_texts.ambr"
+    assert project.run(UPDATE).ret == 0
+    recorded = amber.read_bytes()
+    project.write("test_texts.py", tests)
+
+    alone = project.run(*args)
+    left_alone = amber.read_bytes() if amber.exists() else None
+
+    amber.parent.mkdir(exist_ok=True)
+    amber.write_bytes(recorded)
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    assert project.run(UPDATE, "math.bench.yaml").ret == 0
+    beside = project.run(*args)
+
+    assert snapshot_report(beside) == snapshot_report(alone)
+    assert (amber.read_bytes() if amber.exists() else None) == left_alone
+    assert beside.ret == alone.ret
+
+
+def test_one_update_accepts_benchmarks_and_ordinary_snapshots(project):
+    project.rollouts([[1.0], [0.0]])
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    project.write("test_texts.py", SNAPSHOT_TESTS)
+    result = project.run(UPDATE)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*recorded __baselines__/math.bench/math.json", "2 snapshots generated."]
+    )
+    assert project.run().ret == 0
 
 
 def test_a_plugin_with_the_same_option_is_named_at_the_start(project):

@@ -70,7 +70,9 @@ def test_a_check_that_its_test_makes_no_more(project, folder):
         "test_named::kept",
         "test_named::new",
     ]
-    result.stdout.fnmatch_lines(["*1 snapshot unused*", "Unused test_named-other*"])
+    result.stdout.fnmatch_lines(
+        ["1 unused baseline: *", "    __baselines__/test_x/test_named-other.json"]
+    )
 
 
 def test_a_test_or_a_file_that_is_gone(project, folder):
@@ -120,7 +122,7 @@ def test_inherited_and_generated_tests_and_what_a_conftest_leaves_out(project):
     for args in product(((), (UPDATE,), (f"{DELETE}=list",), (DELETE,)), selections):
         result = project.run(*chain(*args))
         result.stdout.no_fnmatch_line("*unused: *")
-        result.stdout.no_fnmatch_line("*snapshot*unused*")
+        result.stdout.no_fnmatch_line("*unused baseline:*")
         assert names(folder) == before
 
 

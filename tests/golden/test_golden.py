@@ -442,11 +442,18 @@ def digests(outcome: dict[str, Any]) -> str:
     return " ".join(f"{k} {digest(v)}" for k, v in parts.items() if v)
 
 
+def byte_code_folder(config: pytest.Config, shared: Path) -> Path:
+    """Return a folder that lasts from run to run, where pytest has one."""
+    if config.pluginmanager.has_plugin("cacheprovider"):
+        return config.cache.mkdir("byte-code")
+    return shared / "byte-code"
+
+
 @pytest.mark.parametrize(
     "name", [f"{t}.{n}" for t, cases in topics().items() for n in cases]
 )
 def test_case(name: str, shared: Path, request: pytest.FixtureRequest) -> None:
-    outcomes = outcomes_of(name, shared, request.config.cache.mkdir("byte-code"))
+    outcomes = outcomes_of(name, shared, byte_code_folder(request.config, shared))
     failures = []
     recorded = {}
     for i, (step, outcome) in enumerate(

@@ -10,15 +10,16 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from pytest_evalmetrics.chat.asking import ChatModel as ChatModel
-    from pytest_evalmetrics.chat.asking import Message as Message
-    from pytest_evalmetrics.chat.asking import Reply as Reply
     from pytest_evalmetrics.chat.asking import ask as ask
-    from pytest_evalmetrics.chat.asking import chat_model as chat_model
-    from pytest_evalmetrics.chat.asking import compile_prompt as compile_prompt
-    from pytest_evalmetrics.chat.asking import compile_templates as compile_templates
-    from pytest_evalmetrics.chat.asking import json_in as json_in
     from pytest_evalmetrics.chat.asking import side_by_side as side_by_side
+    from pytest_evalmetrics.chat.models import ChatModel as ChatModel
+    from pytest_evalmetrics.chat.models import chat_model as chat_model
+    from pytest_evalmetrics.chat.prompts import Message as Message
+    from pytest_evalmetrics.chat.prompts import compile_prompt as compile_prompt
+    from pytest_evalmetrics.chat.prompts import compile_templates as compile_templates
+    from pytest_evalmetrics.chat.replies import Reply as Reply
+    from pytest_evalmetrics.chat.replies import json_in as json_in
+    from pytest_evalmetrics.chat.replies import verdict_in as verdict_in
     from pytest_evalmetrics.chat.row_calls import Calls as Calls
     from pytest_evalmetrics.chat.row_calls import Exchange as Exchange
     from pytest_evalmetrics.engines.local import Engine as Engine
@@ -80,8 +81,10 @@ if TYPE_CHECKING:
 _HOMES = {
     name: module
     for module, names in {
-        "chat.asking": "ChatModel Message Reply ask chat_model compile_prompt compile_templates "
-        "json_in side_by_side",
+        "chat.asking": "ask side_by_side",
+        "chat.models": "ChatModel chat_model",
+        "chat.prompts": "Message compile_prompt compile_templates",
+        "chat.replies": "Reply json_in verdict_in",
         "chat.row_calls": "Calls Exchange",
         "model.rollout_table": "RolloutTable Row TaskId TaskRewards TaskRows content_hash "
         "question_of",

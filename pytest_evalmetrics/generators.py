@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
-from pytest_evalmetrics.chat import asking
-from pytest_evalmetrics.chat.asking import Reply, read_reply, tool_calls_of
+from pytest_evalmetrics.chat.models import chat_model
+from pytest_evalmetrics.chat.prompts import compile_prompt, compile_templates
+from pytest_evalmetrics.chat.replies import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import (
     EvalMetricsError,
     RegistryError,
@@ -92,7 +93,7 @@ def make_generator(
 
 
 # the kinds of answers that a model gives on purpose: they are paid for, kept and not asked again
-_ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off"})
+_ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off", "no-answer"})
 
 
 class ModelGenerator:
@@ -101,14 +102,14 @@ class ModelGenerator:
     type = "model"
 
     def __init__(self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms) -> None:
-        self._model = asking.chat_model(model, terms, spec.params)
+        self._model = chat_model(model, terms, spec.params)
         priced = self._model.price is not None
         self.scores = tuple(
             name for name in GENERATED_SCORES if name != "cost" or priced
         )
-        self._prompt = asking.compile_prompt(spec.prompt_template)
+        self._prompt = compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
-            key: asking.compile_templates(value, key, body=True)
+            key: compile_templates(value, key, body=True)
             for key, value in (
                 ("tools", spec.tools),
                 ("response_format", spec.response_format),
@@ -285,8 +286,13 @@ def read_answer(value: Any, latency_s: float) -> Generated:
         )
         wanted = "expected the answer's text under output"
         raise RowError("no-answer", f"the target gave {given}, {wanted}")
-    texts = (value.get(key) for key in ("finish_reason", "reasoning"))
-    finish, reasoning = (item if isinstance(item, str) else "" for item in texts)
+    finish = value.get("finish_reason")
+    finish = finish if isinstance(finish, str) else ""
+    reasoning = value.get("reasoning")
+    reasoning = reasoning if isinstance(reasoning, str) else ""
+    if not text.strip() and not calls and reasoning.strip():
+        given = f"reasoning and no answer: {reasoning!r:.60}"
+        raise RowError("no-answer", f"the target gave {given}")
     # worded as OpenAI's API does, for scorers that read it so
     message: dict[str, Any] = {"role": "assistant", "content": text}
     message |= {"tool_calls": list(calls)} if calls else {}

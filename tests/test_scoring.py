@@ -434,6 +434,35 @@ def test_requests_and_reasons_are_written_with_the_row(scored, monkeypatch):
     assert scored.artifacts()[1] == first[1]
 
 
+HINTS = """
+from pytest_evalmetrics import register_scorer
+from pytest_evalmetrics.ext import RowError
+
+@register_scorer("hints")
+class Hints:
+    scores = ("hinted",)
+    def __init__(self, terms, *, url):
+        self.endpoint = terms.endpoint(url, secret="my-key")
+    async def score(self, row, calls):
+        key = self.endpoint.secret.reveal()
+        raise RowError("no-score", f"denied to {key}", hint=f"curl -H '{key}'")
+"""
+
+
+def test_a_key_in_the_hint_of_a_scorers_own_error_is_hidden(scored, monkeypatch):
+    monkeypatch.setenv("MY_KEY", "sesame-opens-71")
+    scored.data({"score": 1}, {"score": 2})
+    scored.write("conftest.py", HINTS)
+    entry = f"    - {{type: hints, url: '{scored.endpoint.at('/score')}'}}\n"
+    scored.bench("metrics: mean_reward", scorer=entry)
+    result = scored.run()
+    assert "sesame" not in result.stdout.str()
+    for path in (scored.path / "evalmetrics").rglob("*"):
+        assert path.is_dir() or b"sesame" not in path.read_bytes(), path
+    (failed,) = scored.report()["benchmarks"][0]["failed_rows"]
+    assert failed["first"][0]["hint"] == "curl -H '***'"
+
+
 @pytest.mark.skipif(os.name == "nt", reason="needs a limit of the size of files")
 def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
     scored.write(

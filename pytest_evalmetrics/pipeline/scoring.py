@@ -37,7 +37,14 @@ from pytest_evalmetrics.reports.wording import failed_row_notes
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
@@ -282,7 +289,7 @@ class Scoring:
             (len(bound), ()) if generator is None else (1, generator.scores)
         )
         with self._runtime.progress(len(table) * rounds) as progress:
-            board = Board(table, (*names, *measured), generator, progress)
+            board = Board(table, (*names, *measured), generator, progress, self.hide)
             jobs = _jobs(board, rows, bound)
             if (
                 engine is None
@@ -545,8 +552,10 @@ class Board:
         names: tuple[str, ...],
         generator: generators.Generator | None,
         progress: transport.Progress,
+        hide: Callable[[str], str] = lambda text: text,
     ) -> None:
         self.rows, self.generator, self.progress = rows, generator, progress
+        self._hide = hide
         self._places = np.argsort(benchmark_rows.reading_order(rows), kind="stable")
         self.columns = {name: np.full(len(rows), np.nan) for name in names}
         # by row, and by the scores that it lacks
@@ -584,9 +593,9 @@ class Board:
     ) -> None:
         """Record why a row lacks scores."""
         reason = self._reasons.setdefault(reason, reason)
-        failure = results.RowFailure(
-            row.index, row.where, error.kind, reason, error.hint or ""
-        )
+        # a scorer's own hint may hold a secret as well as its message
+        hint = self._hide(error.hint or "")
+        failure = results.RowFailure(row.index, row.where, error.kind, reason, hint)
         self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 

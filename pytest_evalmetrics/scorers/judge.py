@@ -7,20 +7,26 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import count
 from statistics import fmean, multimode
-from types import SimpleNamespace
 from typing import Annotated, Any, ClassVar, Literal, TypeVar
 
 import msgspec
 from pydantic import Field
 
-from pytest_evalmetrics.chat import asking
-from pytest_evalmetrics.chat.asking import ChatModel, Message, Reply
+from pytest_evalmetrics.chat.asking import ask, side_by_side
+from pytest_evalmetrics.chat.models import ChatModel, chat_model
+from pytest_evalmetrics.chat.prompts import Message
+from pytest_evalmetrics.chat.replies import (
+    Reply,
+    disagreement,
+    said_beside,
+    verdict_in,
+)
 from pytest_evalmetrics.chat.row_calls import Calls
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced, untrusted
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.interface import About, Explained
-from pytest_evalmetrics.scorers.row_reading import unexpected
+from pytest_evalmetrics.scorers.row_reading import is_number, unexpected
 from pytest_evalmetrics.spec.field_types import Keys, Name, doc, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
@@ -118,32 +124,45 @@ class JudgeKeys(JudgedScores, NamedScores):
                 else "judge_model and judge say the same: write one of them"
             )
 
-    def make(self, terms: Terms) -> SimpleNamespace:
+    def make(self, terms: Terms) -> JudgingScorer:
         """Make the scorer of one judgement."""
         spec: Any = self.judge.model if self.judge else self.judge_model
-        model, kind = (
-            asking.chat_model(spec, terms, terms.judging),
-            self.type.replace("_", "-"),
+        judge = Judge(
+            model=chat_model(spec, terms, terms.judging),
+            kind=self.type.replace("_", "-"),
+            versions={"prompts": self.version},
         )
-        judge = Judge(model, kind, {"prompts": self.version})
 
         async def score(row: Row, calls: Calls) -> Explained:
-            return await self._judged(row, partial(judge.ask_fields, calls))
+            return await self._judged(row, partial(judge.ask_fields, calls, row))
 
-        return SimpleNamespace(score=score, judges=(judge,))
+        return JudgingScorer(score=score, judges=(judge,))
 
-    async def _judged(self, row: Row, ask: AskFields) -> Explained:
+    async def _judged(self, row: Row, ask_fields: AskFields) -> Explained:
         raise NotImplementedError
+
+
+class JudgingScorer(msgspec.Struct, frozen=True):
+    """A scorer that asks judges."""
+
+    score: Callable[[Row, Calls], Coroutine[Any, Any, Explained]]
+    judges: tuple[Judge, ...]
+    # remarks on how it is set up, for the report
+    notes: tuple[str, ...] = ()
+    # the meaning of its scores beyond their numbers, by name
+    about: Mapping[str, About] = msgspec.field(default_factory=dict)
 
 
 class Judge(msgspec.Struct, frozen=True):
     """A model that judges."""
 
     model: ChatModel
-    kind: str  # the scorer's type
+    # the scorer's type
+    kind: str
     # of the built-in prompts, or of RAGAS: after a change all questions are asked anew
     versions: Mapping[str, str] = msgspec.field(default_factory=dict)
-    prompt: str = ""  # a digest of the user's own prompt, for the report
+    # a digest of the user's own prompt, for the report
+    prompt: str = ""
 
     def ask(
         self,
@@ -153,14 +172,25 @@ class Judge(msgspec.Struct, frozen=True):
         schema: Mapping[str, Any] | None = None,
     ) -> Coroutine[Any, Any, _T]:
         """Ask one question, see `chat.asking.ask`; a text is a message of the user."""
-        if isinstance(question, str):
-            question = [{"role": "user", "content": question}]
-        more: Any = {"kind": f"{self.kind}/1", "versions": self.versions}
-        return asking.ask(calls, self.model, question, read=read, schema=schema, **more)
+        messages: Sequence[Message] = (
+            [{"role": "user", "content": question}]
+            if isinstance(question, str)
+            else question
+        )
+        return ask(
+            calls,
+            self.model,
+            messages,
+            kind=f"{self.kind}/1",
+            read=read,
+            schema=schema,
+            versions=self.versions,
+        )
 
     def ask_fields(
         self,
         calls: Calls,
+        row: Row,
         question: str,
         *,
         length: int | None = None,
@@ -168,12 +198,81 @@ class Judge(msgspec.Struct, frozen=True):
     ) -> Coroutine[Any, Any, dict[str, Any]]:
         """Ask for a JSON object with fields of given schemas; lists have `length` items."""
         form = closed(**forms)
-        return self.ask(
-            calls,
-            question,
-            lambda reply: read_fields(asking.json_in(reply), form, length),
-            form,
-        )
+
+        def read(value: Any) -> dict[str, Any]:
+            for name in forms:
+                refuse_echo(value, name, row)
+            return read_fields(value, form, length)
+
+        def read_all(reply: Reply) -> dict[str, Any]:
+            fields = verdict_in(reply, read, decides=_without_reasoning)
+            for name, value in fields.items():
+                refuse_other_words(reply, name, value)
+            return fields
+
+        return self.ask(calls, question, read_all, form)
+
+
+def _without_reasoning(fields: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in fields.items() if name != "reasoning"}
+
+
+# -- answers that are no verdict -----------------------------------------------------------
+
+
+def refuse_echo(value: Any, name: str, row: Row) -> None:
+    """Refuse an object that repeats the row in place of a verdict.
+
+    It holds the row's own value of a score, beside another column of the row.
+    """
+    for columns in (row.item, row.sample_data):
+        for inner in (value, *_objects_in(value)):
+            if not isinstance(inner, dict) or name not in inner:
+                continue
+            same = [
+                key for key in inner if key in columns and inner[key] == columns[key]
+            ]
+            if name in same and len(same) > 1:
+                raise RowError(
+                    "echo",
+                    f"the judge repeated the row in place of a verdict: {shown(value)}",
+                )
+
+
+def _objects_in(value: Any) -> list[Any]:
+    """List the objects inside of a value."""
+    children = value.values() if isinstance(value, dict) else value
+    objects: list[Any] = []
+    for child in children if isinstance(value, dict | list) else ():
+        if isinstance(child, dict):
+            objects.append(child)
+        objects += _objects_in(child)
+    return objects
+
+
+def refuse_other_words(
+    reply: Reply, name: str, value: Any, labels: Sequence[str] = ()
+) -> None:
+    """Refuse an answer whose words beside the JSON say another value of a score.
+
+    Parameters
+    ----------
+    value
+        The score in the JSON: a number, a boolean, or one of the `labels`.
+    """
+    for said in said_beside(reply.text, name):
+        if isinstance(value, bool):
+            differs = (
+                said.lower() in ("true", "false") and said.lower() != str(value).lower()
+            )
+        elif isinstance(value, str):
+            differs = said in labels and said != value
+        elif isinstance(value, int | float):
+            differs = is_number(said) and float(said) != value
+        else:
+            differs = False
+        if differs:
+            raise disagreement({name: value}, f"{name}: {said}")
 
 
 def majority(values: Sequence[float]) -> float:
@@ -220,7 +319,7 @@ class Panel:
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         each = calls.repeated(self.repeats)
-        answers = await asking.side_by_side(
+        answers = await side_by_side(
             [member.score(row, own) for member in self._members for own in each]
         )
         calls.from_journal = all(own.from_journal for own in each)
@@ -311,13 +410,17 @@ def _read(value: Any, form: Mapping[str, Any], key: str, length: int | None) -> 
             if isinstance(value, str) and value.strip():
                 return value.strip()
             expected = "text that is not empty"
-        case _:  # 1.0 and "1" can mean 1 alone, and "true" true
-            options = {
-                str(option).lower(): option
-                for option in form.get("enum", (True, False))
-            }
-            text = str(value).strip().lower().removesuffix(".0")
-            if text in options:
-                return options[text]
-            expected = " or ".join(", ".join(options).rsplit(", ", 1))
+        case "boolean":
+            if isinstance(value, bool):
+                return value
+            words = value.strip().lower() if isinstance(value, str) else ""
+            if words in ("true", "false"):
+                return words == "true"
+            expected = "true or false"
+        case _:
+            # a text or a boolean is no value of a scale
+            options = form["enum"]
+            if type(value) in (int, float) and value in options:
+                return options[options.index(value)]
+            expected = " or ".join(", ".join(map(str, options)).rsplit(", ", 1))
     raise unexpected("bad-answer", f"the judge's {key!r}", value, expected)

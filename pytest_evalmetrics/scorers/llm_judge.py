@@ -8,9 +8,9 @@ from contextlib import suppress
 from dataclasses import asdict, dataclass
 from hashlib import blake2b
 from itertools import chain, count
-from types import SimpleNamespace
 from typing import Annotated, Any, Literal
 
+import msgspec
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics import ext
@@ -52,9 +52,9 @@ class JsonParserSpec(Keys):
         doc("a key of the judge's JSON object, or a JSONPath"),
     ]
 
-    def find(self, reply: ext.Reply) -> Any:
-        """Find the score in an answer."""
-        answer, key = ext.json_in(reply), self.json_path
+    def find(self, answer: Any) -> Any:
+        """Find the score in the JSON of an answer."""
+        key = self.json_path
         if key.startswith("$"):
             matches, value = compiled_path(key).first(answer)
         else:
@@ -166,20 +166,58 @@ class JudgeScoreSpec(Keys):
         """The way to find it in an answer."""
         return self.parser or JsonParserSpec(json_path=self.name)
 
-    def read(self, reply: ext.Reply) -> float:
-        """Read it in an answer: a number, or a label of the rubric."""
-        value, what = self.found_by.find(reply), f"the judge's {self.name}"
+    def read(self, reply: ext.Reply, row: ext.Row | None = None) -> float:
+        """Read it in an answer about a row: a number, or a label of the rubric."""
+        parser = self.found_by
+        if isinstance(parser, RegexParserSpec):
+            return self._of_text(parser.find(reply))
+        key = parser.json_path
+
+        def read(answer: Any) -> _Verdict:
+            value = parser.find(answer)
+            if row is not None:
+                judging.refuse_echo(answer, key, row)
+            return _Verdict(value=value, score=self._of_json(value))
+
+        verdict = ext.verdict_in(reply, read)
+        labels = [level.label for level in self.rubric or ()]
+        judging.refuse_other_words(reply, key, verdict.value, labels)
+        return verdict.score
+
+    def _of_json(self, value: Any) -> float:
         if self.rubric is not None:
-            labels = {level.label: level.value for level in self.rubric}
-            if not isinstance(value, str) or value not in labels:
-                guess = ext.did_you_mean(str(value), labels, what="its labels")
-                raise ext.RowError(
-                    "no-label", f"{what} is {shown(value)}, no label: {guess}"
-                )
-            return labels[value]
-        if self.found_by.type == "json" and isinstance(value, str):
-            raise unexpected("no-number", what, value, "a number")
-        return within(self.name, as_number(value, what), self.minimum, self.maximum)
+            return self._of_label(value)
+        has_scale = self.minimum is not None or self.maximum is not None
+        if isinstance(value, str) or (isinstance(value, bool) and has_scale):
+            raise unexpected("no-number", self._what, value, "a number")
+        return self._of_text(value)
+
+    def _of_text(self, value: Any) -> float:
+        if self.rubric is not None:
+            return self._of_label(value)
+        number = as_number(value, self._what)
+        return within(self.name, number, self.minimum, self.maximum)
+
+    def _of_label(self, value: Any) -> float:
+        labels = {level.label: level.value for level in self.rubric or ()}
+        if not isinstance(value, str) or value not in labels:
+            guess = ext.did_you_mean(str(value), labels, what="its labels")
+            raise ext.RowError(
+                "no-label", f"{self._what} is {shown(value)}, no label: {guess}"
+            )
+        return labels[value]
+
+    @property
+    def _what(self) -> str:
+        return f"the judge's {self.name}"
+
+
+class _Verdict(msgspec.Struct, frozen=True):
+    """What a judge's JSON says of a score."""
+
+    # as the judge wrote it
+    value: Any
+    score: float
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -265,7 +303,7 @@ class LlmJudgeSpec(judging.JudgedScores):
             names.append(next(name for name in spellings if name not in names))
         return tuple(names)
 
-    def make(self, terms: ext.Terms) -> SimpleNamespace:
+    def make(self, terms: ext.Terms) -> judging.JudgingScorer:
         """Make the scorer of one judgement."""
         versions, digest, prompt = {"prompts": _VERSION}, "", None
         notes: tuple[str, ...] = ()
@@ -274,7 +312,9 @@ class LlmJudgeSpec(judging.JudgedScores):
             digest = blake2b(
                 compact(self.prompt_template).encode(), digest_size=6
             ).hexdigest()
-            prompt = ext.compile_prompt(self.prompt_template, f"the scorer {self.type}")
+            prompt = ext.compile_prompt(
+                self.prompt_template, f"the scorer {self.type}", conversations=False
+            )
             notes = _bare_note(self.prompt_template)
         spec: Any = self.model or self.judge_model
         model = ext.chat_model(spec, terms, terms.judging)
@@ -284,11 +324,11 @@ class LlmJudgeSpec(judging.JudgedScores):
             if each.found_by.type == "json" and each.found_by.json_path.startswith("$"):
                 compiled_path(each.found_by.json_path)
 
-        def read(reply: ext.Reply) -> ext.Explained:
-            scores = {score.name: score.read(reply) for score in self.scores}
-            return ext.Explained(scores, _why(reply))
-
         async def score(row: ext.Row, calls: ext.Calls) -> ext.Explained:
+            def read(reply: ext.Reply) -> ext.Explained:
+                scores = {each.name: each.read(reply, row) for each in self.scores}
+                return ext.Explained(scores, _why(reply))
+
             if prompt is None:
                 question: Any = _default_prompt(self.scores, row)
             else:
@@ -301,7 +341,9 @@ class LlmJudgeSpec(judging.JudgedScores):
             )
             for score in self.scores
         }
-        return SimpleNamespace(score=score, judges=(judge,), notes=notes, about=about)
+        return judging.JudgingScorer(
+            score=score, judges=(judge,), notes=notes, about=about
+        )
 
 
 def _bare_note(prompt: Any) -> tuple[str, ...]:

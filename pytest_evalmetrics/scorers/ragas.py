@@ -167,8 +167,7 @@ def _llm(
         if errors:  # a row that failed costs nothing more
             raise errors[0]
 
-        def read(reply: ext.Reply) -> Any:
-            answer = ext.json_in(reply)
+        def read(answer: Any) -> Any:
             try:
                 return response_model.model_validate(answer)
             except ValueError as error:
@@ -177,9 +176,12 @@ def _llm(
                     "bad-answer", f"the judge's answer is none: {reason}"
                 ) from None
 
+        def verdict(reply: ext.Reply) -> Any:
+            return ext.verdict_in(reply, read)
+
         try:
             schema = _strict(response_model.model_json_schema())
-            return await judge.ask(calls, prompt, read, schema)
+            return await judge.ask(calls, prompt, verdict, schema)
         except ext.EvalMetricsError as error:
             errors.append(error)
             raise

@@ -54,6 +54,7 @@ class RemoteScoreSpec(Keys):
     def read(self, answer: Any) -> float:
         """Read it in an answer."""
         path = self.parser.json_path
+        _refuse_error(answer, path)
         matches, value = compiled_path(path).first(answer)
         if not matches:
             raise ext.RowError(
@@ -190,6 +191,31 @@ class NatScorerSpec(shared.NamedScores):
             words = f"the evaluator crashed and said 0.0: {_words(crash)}"
             raise ext.RowError("evaluator-crashed", words)
         return within(self.score_names[0], score, self.minimum, self.maximum)
+
+
+_KEY = re.compile(r"\.(\w+)|\[\s*(?:'([^']*)'|\"([^\"]*)\")\s*\]")
+
+
+def _refuse_error(answer: Any, path: str) -> None:
+    """Refuse a score beside an error: an endpoint that failed says 0, too."""
+    keys = ["".join(key) for key in _KEY.findall(path)]
+    holder = answer
+    for key in keys:
+        if not isinstance(holder, dict):
+            return
+        error = holder.get("error", holder.get("errors"))
+        if "error" not in key and _is_failure(error):
+            message = f"the endpoint answered with an error: {_words(error)}"
+            raise ext.RowError("error-in-answer", message)
+        if holder.get("success") is False:
+            message = f"the endpoint answered with success: false: {shown(answer)}"
+            raise ext.RowError("error-in-answer", message)
+        holder = holder.get(key)
+
+
+def _is_failure(error: Any) -> bool:
+    """Check whether a value is an error: a fraction, or an empty one, is none."""
+    return bool(error) and not isinstance(error, float)
 
 
 def _words(error: Any) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
@@ -11,7 +12,7 @@ from typing import Any, NoReturn
 
 import msgspec
 
-from pytest_evalmetrics.chat.asking import text_of
+from pytest_evalmetrics.chat.replies import text_of
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.model.rollout_table import Row
@@ -25,14 +26,24 @@ def unexpected(
     return RowError(kind, f"{what} is {shown(value)}, expected {expected}", hint=hint)
 
 
+# what Python reads as a number beside these is none to people: 1_0, nan, digits of other scripts
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Check whether a text is a number as people write it."""
+    return _NUMBER.fullmatch(text) is not None
+
+
 def as_number(value: Any, what: str) -> float:
     """Read a finite number: ``0.25``, ``"0.25"`` and ``true`` are accepted."""
     if value is None:
         raise RowError("no-score", f"{what} is null")
-    try:
-        number = float(value)
-    except (TypeError, ValueError, OverflowError):
-        number = math.nan
+    number = math.nan
+    is_text = isinstance(value, str | bytes)
+    if not is_text or (isinstance(value, str) and is_number(value)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
     if not math.isfinite(number):
         raise unexpected("no-number", what, value, "a finite number")
     return number

@@ -18,7 +18,7 @@ def ask(template, **row):
         ("{{ q }}", {"q": "hi"}, [USER]),
         ("{{ q }}", {"q": 5}, [{"role": "user", "content": "5"}]),
         (["{{ messages }}"], {"messages": [USER, USER]}, [USER, USER]),
-        # a text is one message, whatever the data hold
+        # a text is one message, unless the data are a conversation
         ("{{ x }}", {"x": [1]}, [{"role": "user", "content": "[1]"}]),
         (
             [{"role": "system", "content": "be {{ how }}"}, "{{ messages }}"],
@@ -49,6 +49,60 @@ def ask(template, **row):
 )
 def test_what_is_sent(template, row, messages):
     assert ask(template, **row) == messages
+
+
+CALL = {"name": "weather", "args": {"city": "Paris"}}
+TALK = [
+    {"type": "human", "content": "Weather?"},
+    {"type": "ai", "content": "Let me see.", "tool_calls": [CALL]},
+    {"type": "tool", "content": "sunny"},
+    {"type": "human", "content": "Thanks."},
+]
+SENT = [
+    {"role": "user", "content": "Weather?"},
+    {
+        "role": "assistant",
+        "content": "Let me see.",
+        "tool_calls": [
+            {
+                "id": "call_1",
+                "type": "function",
+                "function": {"name": "weather", "arguments": '{"city": "Paris"}'},
+            }
+        ],
+    },
+    {"role": "tool", "content": "sunny", "tool_call_id": "call_1"},
+    {"role": "user", "content": "Thanks."},
+]
+
+
+@pytest.mark.parametrize(
+    "template",
+    [
+        "{{ user_input }}",
+        ["{{ user_input }}"],
+        [{"role": "user", "content": "{{ user_input }}"}],
+    ],
+)
+def test_a_conversation_becomes_the_messages_of_openais_api(template):
+    assert ask(template, user_input=TALK) == SENT
+
+
+def test_a_conversation_follows_the_message_of_the_system():
+    system = {"role": "system", "content": "be kind"}
+    template = [system, {"role": "user", "content": "{{ user_input }}"}]
+    assert ask(template, user_input=TALK) == [system, *SENT]
+
+
+def test_a_conversation_of_openais_form_is_sent_as_it_is():
+    assert ask("{{ user_input }}", user_input=SENT) == SENT
+
+
+def test_a_judges_prompt_shows_a_conversation_as_data():
+    prompt = compile_prompt("{{ user_input }}", conversations=False)
+    (message,) = prompt({"user_input": TALK, "item": {}})
+    assert message["role"] == "user"
+    assert message["content"].startswith('[{"type": "human", "content": "Weather?"}')
 
 
 @pytest.mark.parametrize(

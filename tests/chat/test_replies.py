@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.chat.asking import read_reply
+from pytest_evalmetrics.chat.replies import read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply, json_in
 
@@ -49,6 +49,9 @@ def test_parts_are_joined_and_plain_completions_read():
         (body("no", tool_calls={"name": "f"}), "bad-tool_calls"),
         (body("no", "content_filter"), "filtered"),
         (body("", "length"), "cut-off"),
+        (body("", reasoning_content="why"), "no-answer"),
+        (body("<think>why</think>"), "no-answer"),
+        (body("<think>why"), "no-answer"),
         (body("<think>and on", "length"), "cut-off"),
         (body("", "error"), "failed-answer"),
         (
@@ -78,7 +81,7 @@ def test_calls_of_tools_are_an_answer():
     [
         ('{"a": 1}', {"a": 1}),
         ('Sure:\n```json\n{"a": 1}\n```\nthere', {"a": 1}),
-        ('First {"a": 0}, or rather {"a": {"b": 1}}.', {"a": {"b": 1}}),
+        ('Of {"b": 0} I say {"a": {"b": 1}}.', {"a": {"b": 1}}),
         ("4", 4),
         ('a { b {"c": 1}', {"c": 1}),
     ],
@@ -90,9 +93,14 @@ def test_json_is_extracted(text, expected):
 @pytest.mark.parametrize("text", ["", "four", '{"a": 1', "{" * 5000, '{"a":' * 3000])
 def test_text_without_json(text):
     with pytest.raises(RowError) as raised:
-        json_in(Reply(text, finish_reason="length"))
+        json_in(Reply(text))
     assert raised.value.kind == "no-json"
-    assert "cut off at max_tokens" in raised.value.message
+
+
+def test_two_objects_of_one_form_are_no_json():
+    with pytest.raises(RowError) as raised:
+        json_in(Reply('First {"a": 0}, or rather {"a": 1}.'))
+    assert raised.value.kind == "disagree"
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,8 @@
 
 It speaks OpenAI's chat completions. What it answers stands in what it is asked: `[[refused]]`
 is cut out of the text and looked up, see `ANSWERS`. How it answers stands in the URL: `takes`
-(json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`.
+(json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`,
+`form` (a line of judge_forms.json), `error=first` (an error in the body of a 200).
 """
 
 import json
@@ -13,10 +14,14 @@ import sys
 import threading
 import time
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 LOCK = threading.Lock()
 SEEN = {"posts": 0, "keys": [], "bodies": []}
+WRITTEN = json.loads(
+    (Path(__file__).parent / "judge_forms.json").read_text(encoding="utf-8")
+)
 FORMS = ("json_schema", "json_object", "none")
 
 
@@ -152,9 +157,21 @@ class Handler(BaseHTTPRequestHandler):
                 400, {"error": {"message": f"response_format {form} is not supported"}}
             )
             return
+        if query.get("error") == "first":
+            with LOCK:
+                is_first = SEEN["bodies"].count(body) == 1
+            if is_first:
+                self.respond(200, {"error": {"code": 429, "message": "slow down"}})
+                return
+        if "form" in query:
+            form = WRITTEN[int(query["form"])]
+            choice = {"finish_reason": "stop", "message": form["message"]}
+            choice |= {"finish_reason": form["finish"]} if "finish" in form else {}
+            self.respond(200, {"model": "judge", "choices": [choice]})
+            return
         first = body["messages"][0]["content"]
-        asked = body["messages"][-1]["content"]
-        again = "can't be used" in asked
+        with LOCK:
+            again = SEEN["bodies"].count(body) > 1
         text = next(m["content"] for m in body["messages"] if m["role"] == "user")
         bad = query.get("bad")
         if bad == "always" or (bad == "first" and not again) or "[[garbage]]" in text:

@@ -202,7 +202,7 @@ def agent_run(score, **more):
 
 
 @pytest.mark.parametrize(
-    ("grade", "expected"), [(1, 0), (2, 0.25), (3.0, 0.5), ('"4"', 0.75), ('" 5 "', 1)]
+    ("grade", "expected"), [(1, 0), (2, 0.25), (3.0, 0.5), (4, 0.75), (5, 1)]
 )
 def test_trajectory_evaluation(judge_server, grade, expected):
     result = judged(trajectory(judge_server), row(**agent_run(grade, answer=None)))
@@ -220,6 +220,12 @@ def test_trajectory_evaluation(judge_server, grade, expected):
         ],
         "final_answer": "That.",
     }
+
+
+@pytest.mark.parametrize("grade", ["true", '"4"', "2.5", "0", "[3]"])
+def test_what_is_no_grade(judge_server, grade):
+    with pytest.raises(RowError, match="expected 1, 2, 3, 4 or 5"):
+        judged(trajectory(judge_server), row(**agent_run(grade)))
 
 
 @pytest.mark.parametrize("answer", ['{"reasoning": "no score"}', "[1]", "3"])

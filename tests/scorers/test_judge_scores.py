@@ -48,7 +48,6 @@ def test_the_cases_of_the_sdk(acceptance):
     ("parser", "text", "expected"),
     [
         ("json range", '{"quality": 4}', 4),
-        ("json range", '{"quality": true}', 1),
         ("json range", 'Well:\n```json\n{"quality": 2.5}\n```', 2.5),  # NaN there
         ("regex search", "so SCORE: 3", 3),
         ("regex match", "SCORE: 3.", 3),
@@ -65,6 +64,7 @@ def test_parsed_values(parser, text, expected):
         ("json range", '{"quality": 7}', "out-of-range"),  # kept there
         ("json range", '{"quality": 0.5}', "out-of-range"),
         ("json range", '{"quality": "4"}', "no-number"),
+        ("json range", '{"quality": true}', "no-number"),  # 1 there
         ("json range", '{"quality": null}', "no-score"),
         ("json range", '{"other": 1}', "no-score"),
         ("json range", "[4]", "no-score"),

@@ -18,6 +18,7 @@ from pytest_evalmetrics.model.results import (
     Interval,
     Verdict,
 )
+from pytest_evalmetrics.model.rollout_table import STATED_COUNT, STATED_TOTAL
 from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
 from pytest_evalmetrics.spec.metric_names import fields_of, is_rate, parse, range_of
 
@@ -78,7 +79,12 @@ class Completeness:
         few_allowed = (
             missing.verdict is Verdict.PASS
         )  # so few that max_missing allows them
-        checks = (self._tasks(), self._rollouts(allowed=few_allowed), missing)
+        checks = (
+            self._tasks(),
+            self._rollouts(allowed=few_allowed),
+            missing,
+            self._coverage(),
+        )
         return [check for check in checks if check is not None]
 
     def notes(self) -> tuple[str, ...]:
@@ -176,6 +182,30 @@ class Completeness:
         return self._check(
             "missing", share, f"<= {limit:.12g}", path, reason=reason, hint=hint
         )
+
+    def _coverage(self) -> Check | None:
+        """Check that aggregates are computed over all samples that their files state."""
+        count = self.table.scores.get(STATED_COUNT + self.spec.reward)
+        total = self.table.scores.get(STATED_TOTAL + self.spec.reward)
+        if count is None or total is None:
+            return None
+        stated = np.isfinite(count) & np.isfinite(total) & (total > 0)
+        samples = float(count[stated].sum())
+        whole = float(total[stated].sum())
+        if not whole:
+            return None
+        _, limit = missing_policy(self.spec.expect)
+        share = 1 - samples / whole
+        reason = hint = ""
+        if share > 0:
+            reason = f"the aggregates are over {samples:,.0f} of {whole:,.0f} samples, "
+            reason += f"{share * 100:.3g} % are missing"
+        if share > limit:
+            hint = "run it without --limit; or, where this part is meant, allow it: "
+            hint += f"expect: {{max_missing: {math.ceil(share * 100)}%}}"
+        path = "expect", "max_missing"
+        bound = f"<= {limit:.12g}"
+        return self._check("samples", share, bound, path, reason=reason, hint=hint)
 
     def _what_is_missing(self, unscored: int) -> str:
         parts = []

@@ -21,8 +21,7 @@ from pytest_evalmetrics.metrics.metric import (
     vectorised,
 )
 from pytest_evalmetrics.model.rollout_table import (
-    STATED_COUNT,
-    STATED_ERROR,
+    STATED,
     RolloutTable,
 )
 from pytest_evalmetrics.registry import Scope, is_ours, metrics, origin, same
@@ -192,7 +191,7 @@ class Plan(msgspec.Struct, frozen=True):
                     wanted.update(getattr(metric.target, "columns", table.scores))
                 else:
                     score = metric.name.score or self.spec.reward
-                    wanted |= {score, STATED_ERROR + score, STATED_COUNT + score}
+                    wanted |= {score, *(prefix + score for prefix in STATED)}
         there = dict.fromkeys((*table.scores, *table.categories))
         return tuple(name for name in there if name in wanted)
 

@@ -191,6 +191,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             return None
         paired = self.at >= 0
         sides = (self.current, np.flatnonzero(paired)), (self.baseline, self.at[paired])
+        self._must_count_alike(score, STATED_COUNT + score)
         variance = spread = 0.0
         for table, tasks in sides:
             none = np.full(len(table), np.nan)
@@ -206,6 +207,25 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
             variance += float(parts.sum())
             spread += float((parts**2 / (counts - 1)).sum())
         return math.sqrt(variance), variance**2 / spread if spread else math.inf
+
+    def _must_count_alike(self, score: str, column: str) -> None:
+        """Refuse aggregates that the two sides compute over different numbers of samples."""
+        ours = self.current.scores.get(column)
+        theirs = self.baseline.scores.get(column)
+        if ours is None or theirs is None:
+            return
+        paired = np.flatnonzero(self.at >= 0)
+        now = ours[paired]
+        then = theirs[self.at[paired]]
+        different = np.flatnonzero(now != then)
+        if len(different):
+            first = different[0]
+            task = self.current.tasks[paired[first]]
+            raise MetricError(
+                f"{score} of {task} is over {now[first]:,.0f} samples in this run, and over "
+                f"{then[first]:,.0f} in the baseline: run both over the same samples (without "
+                "--limit, or with the same one)"
+            )
 
     @cached_property
     def at(self) -> Places:

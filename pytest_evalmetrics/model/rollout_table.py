@@ -25,9 +25,12 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import RowFailure
 
 TaskId = int | str
-# prefixes of a score's name, for the standard error and the sample size of aggregates
+# prefixes of a score's name, for what a file states of an aggregate: its standard error, the number
+# of samples that it is computed over, and the number that the data set has
 STATED_ERROR = "(standard error) "
 STATED_COUNT = "(samples) "
+STATED_TOTAL = "(samples in all) "
+STATED = (STATED_ERROR, STATED_COUNT, STATED_TOTAL)
 MISSING = "(missing)"  # the label of a row that has none
 HASH_SIZE = 12  # hex digits of the hash of a task's content
 VERSIONS = "+"  # between the hashes of a task's versions

@@ -18,6 +18,7 @@ from pytest_evalmetrics.model.rollout_table import (
     join_versions,
     question_of,
 )
+from pytest_evalmetrics.rollouts.error_signs import ErrorSigns
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
 from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node, Record
 from pytest_evalmetrics.rollouts.source import (
@@ -81,6 +82,7 @@ class Columns:
         ]
         for node in self._usage_nodes:
             node.open = True
+        self._signs = ErrorSigns(self.root)
         self._needed = {*request.scores, *self._mapped}
         self._scores: dict[
             str, None
@@ -261,7 +263,7 @@ class Columns:
         for index, number in enumerate(sample):
             if number is not None and not 0 <= number < _MAX_SAMPLE:
                 values.check(index)
-        return Chunk(
+        chunk = Chunk(
             places=places,
             task=task,
             sample=sample,
@@ -281,6 +283,7 @@ class Columns:
             dealt=bool(self._contents) and self._fields.content is None,
             positional=self._fields.task is None and int in set(map(type, task)),
         )
+        return self._signs.void(chunk, sorted(self._needed), values.first)
 
     def _content(
         self, values: Values, agent: Sequence[str | None], task: Sequence[TaskId]

@@ -40,7 +40,11 @@ def _sets(*lines: str) -> tuple[frozenset[str], ...]:
 
 HARBOR_TRIAL, HARBOR_JOB = _sets("task_name trial_name", "n_total_trials stats")
 LM_EVAL_RESULTS: Final = _sets(
-    "results configs", "results n-shot", "results group_subtasks"
+    "results configs",
+    "results n-shot",
+    "results group_subtasks",
+    # up to version 0.3
+    "results versions config.model",
 )
 (PROMPTFOO_ROW,) = _sets("success score namedScores provider")
 

@@ -21,6 +21,11 @@ def mapping(value: Any) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def text(value: Any) -> str | None:
+    """Take a value as text that is not empty; anything else as None."""
+    return value if isinstance(value, str) and value else None
+
+
 def objects(value: Any) -> list[dict[str, Any]]:
     """Take the objects of a list; anything else has none."""
     return (

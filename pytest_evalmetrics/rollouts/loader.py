@@ -92,6 +92,10 @@ class Chunk(msgspec.Struct, frozen=True):
     )
     #: Whether hashes are of tasks' versions, of which a task may have many.
     versioned: bool = False
+    #: The ids that a tool gave to single records, which no two rollouts share.
+    record_ids: Sequence[str | None] = ()
+    #: The rows that count only where no other row is of the same attempt, by index.
+    retried: Sequence[int] = ()
     #: Whether an environment may deal each rollout of a task another question.
     dealt: bool = False
     positional: bool = (

@@ -14,6 +14,7 @@ from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.gym_sidecars import without_sidecars
 from pytest_evalmetrics.rollouts.json_files import decode_row
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
 from pytest_evalmetrics.rollouts.source import (
@@ -59,7 +60,7 @@ def rollout_files(
             spec.format is None and harbor.is_trials_folder(folder)
         )
 
-    files = find_files(spec.path, base, takes=takes, fetch=fetch)
+    files = without_sidecars(find_files(spec.path, base, takes=takes, fetch=fetch))
     if all(file.path.name != "result.json" for file in files):
         return files
     from pytest_evalmetrics.rollouts.loaders import harbor  # a job's result, it seems

@@ -34,6 +34,10 @@ _UNPACKED: Final = {
     ".zst": 4,
 }  # times as much text as compressed bytes, about
 _RELATIVE = "paths are relative to the folder of the benchmark file"
+_LINK_AS_TEXT = (
+    "leave out the slash at its end; where it should be a link to a folder, check it out as one: "
+    "git config core.symlinks true"
+)
 _NAMES = 10  # of a folder in a message
 _is_url = re.compile(r"[a-z][a-z0-9+.-]+://").match
 MAX_ROW: Final = "EVALMETRICS_MAX_ROW_BYTES"
@@ -112,7 +116,10 @@ def find_files(
 
 
 def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[Path]:
+    names_folder = pattern.endswith(("/", os.sep))
     if os.path.isfile(whole):  # noqa: PTH113 - many; also run[1].jsonl, which looks like a glob
+        if names_folder:
+            raise DataError(f"{pattern!r} is a file, not a folder", hint=_LINK_AS_TEXT)
         return [whole]
     write_glob = f"write a glob such as '{pattern.rstrip('/')}/*.jsonl'"
     if whole.is_dir():
@@ -130,7 +137,9 @@ def _matches(pattern: str, whole: Path, takes: Callable[[Path], bool]) -> list[P
     anchor, magic = Path(*whole.parts[:first]), str(Path(*whole.parts[first:]))
     matches = sorted(glob.glob(magic, root_dir=anchor, recursive=True))  # noqa: PTH207 - names
     top = str(anchor)
-    files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
+    files = []
+    if not names_folder:
+        files = [anchor / m for m in matches if not os.path.isdir(os.path.join(top, m))]  # noqa: PTH112, PTH118 - many
     files = files or [anchor / m for m in matches if takes(anchor / m)]
     if matches and not files:
         raise DataError(

@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.rollouts.loader import Chunk, Request
+    from pytest_evalmetrics.rollouts.loader import Chunk, Failure, Request
 
 _AGENT: Final = "agent"  # where rows name none
 _NO_SAMPLE: Final = -1  # a row without a sample index
@@ -99,6 +99,8 @@ class TableBuilder:
         self._torn: dict[tuple[str, TaskId], None] = {}
         self._positional = request.by_position
         self._ruler: dict[tuple[str, str, str], None] = {}
+        self._record_ids: dict[str, int] = {}  # and the first row that has each
+        self._retried: dict[int, Failure] = {}  # by row
         self._lower: set[str] = set()
 
     def extend(self, source: Source, part: Part) -> None:
@@ -136,6 +138,7 @@ class TableBuilder:
             )
         self._labelled |= self._labels.keys() & chunk.labels.keys()
         self._add_remarks(source, chunk, before)
+        self._must_be_new(chunk)
         for key, numbers in columns.items():
             if key not in self._columns:
                 self._columns[key] = array("d", _absent(self._rows))
@@ -195,14 +198,33 @@ class TableBuilder:
         self._names.update(enumerate(chunk.names, self._rows))
         if chunk.started is not None:
             self._started[self._rows] = chunk.started
+        retried = set(chunk.retried)
         for failure in chunk.failures:
+            if failure.row in retried:
+                self._retried[self._rows + failure.row] = failure
+                continue
             place = before + int(chunk.places[failure.row])
             at = self._names.get(self._rows + failure.row) or source.at(place)
-            shown = f"{at}: {failure.message}" if failure.message else at
-            count, first = self._failures.get(
-                (failure.kind, failure.graded), (0, shown)
-            )
-            self._failures[failure.kind, failure.graded] = count + 1, first
+            self._count(failure, at)
+
+    def _count(self, failure: Failure, at: str) -> None:
+        """Count a failure by its kind; the first one is shown."""
+        shown = f"{at}: {failure.message}" if failure.message else at
+        key = failure.kind, failure.graded
+        count, first = self._failures.get(key, (0, shown))
+        self._failures[key] = count + 1, first
+
+    def _must_be_new(self, chunk: Chunk) -> None:
+        """Refuse a record that was read before, by the id that its tool gave it."""
+        for row, record_id in enumerate(chunk.record_ids, self._rows):
+            if record_id is None:
+                continue
+            first = self._record_ids.setdefault(record_id, row)
+            if first != row:
+                message = f"this record has the id {record_id!r}, which {self._at(first)} has: "
+                message += "it is read twice"
+                hint = "was a run appended to its own file, or is a copy of it among the files?"
+                raise self._error(row, message, hint)
 
     def _identify(
         self, task: tuple[str, TaskId], content: str, *, versioned: bool
@@ -244,6 +266,8 @@ class TableBuilder:
         content = self._contents(agent, task, tasks)
         sample = self._numbered(agent, task)
         order = self._order(agent, task, sample, tasks)
+        for row, failure in self._retried.items():
+            self._count(failure, self._at(row))
         ruler: dict[str, dict[str, list[str]]] = {}
         for name, key, value in sorted(self._ruler):
             ruler.setdefault(name, {}).setdefault(key, []).append(value)
@@ -331,7 +355,7 @@ class TableBuilder:
                 raise DataError(message, file=self._sources[0][0].shown, hint=hint)
             if name in self._fractional:
                 self._fractional.add("reward")
-            for prefix in ("", data.STATED_ERROR, data.STATED_COUNT):
+            for prefix in ("", *data.STATED):
                 if prefix + name in scores:
                     scores[prefix + "reward"] = scores[prefix + name]
             measured = {
@@ -476,7 +500,10 @@ class TableBuilder:
         """Sort the rows, and find those that are the same attempt."""
         if (_steps(agent, task, sample) > 0).all():
             return slice(None)  # they are sorted
+        superseded = self._superseded(agent, task, sample)
         order = np.lexsort((sample, task, agent))
+        if superseded:
+            order = order[~np.isin(order, sorted(superseded))]
         same = np.flatnonzero(_steps(agent[order], task[order], sample[order]) == 0)
         if len(same):
             pair = same[np.argmin(order[same + 1])]  # the first one that a reader meets
@@ -490,6 +517,36 @@ class TableBuilder:
             hint += "has another key for it: `fields: {sample: KEY}` under rollouts"
             raise self._error(second, message, hint)
         return order
+
+    def _superseded(
+        self,
+        agent: NDArray[np.int32],
+        task: NDArray[np.int64],
+        sample: NDArray[np.int64],
+    ) -> set[int]:
+        """Find the failed attempts that were made again, for which another row counts."""
+        if not self._retried:
+            return set()
+        others = np.ones(self._rows, dtype=bool)
+        others[list(self._retried)] = False
+        made = set(
+            zip(
+                agent[others].tolist(),
+                task[others].tolist(),
+                sample[others].tolist(),
+                strict=True,
+            )
+        )
+        superseded = set()
+        # of several failures of one attempt the last one counts
+        for row in sorted(self._retried, reverse=True):
+            attempt = int(agent[row]), int(task[row]), int(sample[row])
+            if attempt in made:
+                superseded.add(row)
+            made.add(attempt)
+        for row in superseded:
+            del self._retried[row]
+        return superseded
 
     def _source(self, row: int) -> Source:
         ends = np.cumsum([rows for _, rows in self._sources])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 import math
-import re
 from collections import Counter
-from dataclasses import dataclass, field
 from itertools import chain
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
 
 from pytest_evalmetrics.ext import (
@@ -21,10 +20,12 @@ from pytest_evalmetrics.ext import (
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
+    STATED_TOTAL,
     join_versions,
 )
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
 from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
@@ -36,23 +37,25 @@ if TYPE_CHECKING:
 
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
-_exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
-
-
-def error_of(text: str) -> tuple[str, str]:
-    """Take the exception's name from the start of a message, as in ``ValueError: no``."""
-    match = _exception(text)
-    return (match[1] if match else "error"), text
 
 
 def aggregate(
-    name: str, value: Any, error: Any, samples: float | None
+    name: str,
+    value: Any,
+    *,
+    error: Any,
+    samples: float | None,
+    documents: float | None,
 ) -> dict[str, Any]:
-    """Name a score that is an aggregate, with its standard error and its number of samples."""
+    """Name a score that is an aggregate, with its standard error and what it is computed over.
+
+    `samples` are the documents that it counts, of the `documents` of the data set.
+    """
     return {
         name: value,
         STATED_ERROR + name: json_values.number(error),
         STATED_COUNT + name: samples,
+        STATED_TOTAL + name: documents,
     }
 
 
@@ -67,29 +70,29 @@ def _flat(name: str, value: Any) -> Iterator[tuple[str, Any]]:
         yield name, value
 
 
-class Ungraded(tuple[Any, Any]):
-    """The error of a rollout whose grading alone failed, so that it can be scored again."""
-
-    __slots__ = ()
-
-
-@dataclass(slots=True)
-class Rollout:
+class Rollout(msgspec.Struct, frozen=True):
     """One attempt as a tool recorded it."""
 
+    #: What the tool recorded of it.
     record: Mapping[str, Any]
-    name: str  # in messages
-    task: TaskId
-    sample: int | None = None
-    agent: Any = None  # a value that is not text is ignored
-    scores: dict[str, Any] = field(default_factory=dict)
-    usage: dict[str, float] = field(default_factory=dict)
-    error: tuple[Any, Any] | None = None  # its kind, and a message
+    #: Its name in messages.
+    name: str
+    task: Any
+    #: The attempt's number from 0; None if attempts are numbered as they come.
+    sample: Any = None
+    #: A value that is not text is ignored.
+    agent: Any = None
+    #: Score -> number, or any value that is none.
+    scores: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    usage: Mapping[str, float] = msgspec.field(default_factory=dict)
+    error: RolloutError | None = None
+    #: Seconds.
     started: float | None = None
-    rewards: Sequence[str] | None = (
-        None  # the scores that may be the reward; None for all
-    )
+    #: The scores that may be the reward; None for all.
+    rewards: Sequence[str] | None = None
     content: Any = None
+    #: The id that the tool gave to this record alone.
+    record_id: str | None = None
 
 
 class ChunkBuilder:
@@ -99,7 +102,16 @@ class ChunkBuilder:
         self._request = request
         self._source = source
         self._paths = score_paths(request.fields)
-        self._rollouts: list[Rollout] = []
+        # one entry a rollout
+        self._tasks: list[TaskId] = []
+        self._samples: list[int | None] = []
+        self._agents: list[str | None] = []
+        self._numbers: list[Mapping[str, float | None]] = []
+        self._usage: list[Mapping[str, float]] = []
+        self._names: list[str] = []
+        self._started: list[float | None] = []
+        self._record_ids: list[str | None] = []
+        self._records: list[Mapping[str, Any]] = []
         self._labels: dict[str, list[str | None]] = {
             name: [] for name in request.categories
         }
@@ -118,46 +130,74 @@ class ChunkBuilder:
 
     def add(self, rollout: Rollout) -> None:
         """Add one rollout; one that has neither a score nor an error was not scored."""
-        record, fields = rollout.record, self._request.fields
+        record = rollout.record
         grades = rollout.scores if rollout.rewards is None else rollout.rewards
         self._rewards.update(dict.fromkeys(grades))
         self._keys.update(dict.fromkeys(record))
-        scores = dict(rollout.scores)
-        for name, path in self._paths.items():
-            scores[name] = (
-                scores[path] if path in scores else json_values.lookup(record, path)
-            )
-        scores = {
-            name: self._amount(name, value, rollout) for name, value in scores.items()
-        }
+        scores = self._scores_of(rollout)
         graded = any(scores.get(name) is not None for name in ("reward", *grades))
-        error = rollout.error or (None if graded else Ungraded(("not scored", None)))
-        rollout.task = self._id(rollout, "task", (int, str))
-        rollout.sample = self._id(rollout, "sample", (int, type(None)))
-        rollout.agent = self._id(rollout, "agent", (str, type(None)))
+        error = rollout.error
+        if error is None and not graded:
+            error = RolloutError(kind="not scored", of_grader=True)
+        task = self._id(rollout, "task", (int, str))
+        agent = self._id(rollout, "agent", (str, type(None)))
+        self._tasks.append(task)
+        self._samples.append(self._id(rollout, "sample", (int, type(None))))
+        self._agents.append(agent)
         for name, labels in self._labels.items():
             labels.append(self._label(rollout, name))
-        content = rollout.content
-        if fields.content is not None:
-            parts = [json_values.lookup(record, path) for path in fields.content]
-            content = parts if any(part is not None for part in parts) else None
+        content = self._content_of(rollout)
         if content is not None:
-            key, hashed = (rollout.agent, rollout.task), content_hash(content)
-            self._content[key] = join_versions(self._content.get(key, hashed), hashed)
+            hashed = content_hash(content)
+            before = self._content.get((agent, task), hashed)
+            self._content[agent, task] = join_versions(before, hashed)
         if error is not None:
-            kind = str(error[0] or "error")
-            message = shortened(" ".join(str(error[1] or "").split()), _SHOWN)
-            self._failures.append(Failure(len(self._rollouts), kind, message, graded))
-            if not graded and not isinstance(error, Ungraded):
-                record = {**record, MARK: {"failed": [kind, message or kind]}}
+            failure = self._failure(error, graded=graded)
+            self._failures.append(failure)
+            if not graded and not error.of_grader:
+                failed = [failure.kind, failure.message or failure.kind]
+                record = {**record, MARK: {"failed": failed}}
         self.scores.update(dict.fromkeys(scores))
+        self._numbers.append(scores)
         # a failed call's cost and tokens of 0 were not measured
         used = {
-            n: v for n, v in rollout.usage.items() if math.isfinite(v) and (graded or v)
+            name: amount
+            for name, amount in rollout.usage.items()
+            if math.isfinite(amount) and (graded or amount)
         }
-        rollout.scores, rollout.usage, rollout.content = scores, used, None
-        rollout.record = record if self._request.whole else {}
-        self._rollouts.append(rollout)
+        self._usage.append(used)
+        self._names.append(rollout.name)
+        self._started.append(rollout.started)
+        self._record_ids.append(rollout.record_id)
+        if self._request.whole:
+            self._records.append(record)
+
+    def _scores_of(self, rollout: Rollout) -> dict[str, float | None]:
+        """Read the scores of a rollout, and those that ``fields:`` maps, as finite numbers."""
+        scores = dict(rollout.scores)
+        for name, path in self._paths.items():
+            if path in scores:
+                scores[name] = scores[path]
+            else:
+                scores[name] = json_values.lookup(rollout.record, path)
+        return {
+            name: self._amount(name, value, rollout) for name, value in scores.items()
+        }
+
+    def _content_of(self, rollout: Rollout) -> Any:
+        paths = self._request.fields.content
+        if paths is None:
+            return rollout.content
+        parts = [json_values.lookup(rollout.record, path) for path in paths]
+        return parts if any(part is not None for part in parts) else None
+
+    def _failure(self, error: RolloutError, *, graded: bool) -> Failure:
+        return Failure(
+            row=len(self._numbers),
+            kind=error.kind or "error",
+            message=shortened(" ".join(error.message.split()), _SHOWN),
+            graded=graded,
+        )
 
     def measured(
         self,
@@ -197,7 +237,7 @@ class ChunkBuilder:
 
     def _ruler_entries(self) -> Iterator[tuple[str, str, str]]:
         for entry, count in self._ruler.items():
-            if entry not in self._of_tasks or 2 * count > len(self._rollouts):
+            if entry not in self._of_tasks or 2 * count > len(self._tasks):
                 yield entry
             if (
                 entry[1] == "scores"
@@ -220,7 +260,7 @@ class ChunkBuilder:
         if amount is None or math.isfinite(amount):
             return amount
         what = "NaN" if math.isnan(amount) else "infinite or too large"
-        self._not_finite.append(NotFinite(name, what, len(self._rollouts) + 1))
+        self._not_finite.append(NotFinite(name, what, len(self._numbers) + 1))
         return None
 
     def _id(self, rollout: Rollout, what: str, kinds: tuple[type, ...]) -> Any:
@@ -252,31 +292,23 @@ class ChunkBuilder:
 
     def chunk(self) -> Chunk:
         """Make columns of the rollouts."""
-        rollouts = self._rollouts
-        scores, usage = [r.scores for r in rollouts], [r.usage for r in rollouts]
-        numbers = chain.from_iterable(amounts.items() for amounts in (*scores, *usage))
-
-        def columns(
-            rows: Sequence[Mapping[str, float]],
-        ) -> dict[str, NDArray[np.float64]]:
-            names = dict.fromkeys(chain.from_iterable(rows))
-            return {
-                name: np.array([row.get(name) for row in rows], np.float64)
-                for name in names
-            }
-
+        numbers = chain.from_iterable(
+            amounts.items() for amounts in (*self._numbers, *self._usage)
+        )
         lower = self.lower | {
             name for name, path in self._paths.items() if path in self.lower
         }
         return Chunk(
-            places=np.arange(1, len(rollouts) + 1),
-            task=[rollout.task for rollout in rollouts],
-            sample=[rollout.sample for rollout in rollouts],
-            agent=[rollout.agent for rollout in rollouts],
-            scores=columns(scores),
-            usage=columns(usage),
+            places=np.arange(1, len(self._tasks) + 1),
+            task=self._tasks,
+            sample=self._samples,
+            agent=self._agents,
+            scores=_columns(self._numbers),
+            usage=_columns(self._usage),
             labels={
-                n: v for n, v in self._labels.items() if any(x is not None for x in v)
+                name: labels
+                for name, labels in self._labels.items()
+                if any(label is not None for label in labels)
             },
             fractional=frozenset(
                 name for name, amount in numbers if isinstance(amount, float)
@@ -284,20 +316,29 @@ class ChunkBuilder:
             not_finite=self._not_finite,
             not_numbers=self._not_numbers,
             keys=tuple(self._keys),
-            names=[rollout.name for rollout in rollouts],
-            started=np.array([rollout.started for rollout in rollouts], np.float64),
+            names=self._names,
+            started=np.array(self._started, np.float64),
             failures=self._failures,
             notes=self.notes,
             rewards=tuple(self._rewards),
-            records=[rollout.record for rollout in rollouts]
-            if self._request.whole
-            else (),
+            records=self._records,
             content=self._content,
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
             ruler=tuple(self._ruler_entries()),
             lower=frozenset(lower),
+            record_ids=self._record_ids,
         )
+
+
+def _columns(
+    rows: Sequence[Mapping[str, float | None]],
+) -> dict[str, NDArray[np.float64]]:
+    """Make a column of each name, NaN where a row lacks it."""
+    names = dict.fromkeys(chain.from_iterable(rows))
+    return {
+        name: np.array([row.get(name) for row in rows], np.float64) for name in names
+    }
 
 
 class ToolLoader:

@@ -1,11 +1,21 @@
 """Episodes of verifiers from version 0.4 on."""
 
+from itertools import count
+
 import numpy as np
+
+NUMBERS = count()
 
 
 def trace(rewards=None, **more):
     agent = {"name": "agent", "trainable": True, "config": {}}
-    keys = {"version": 1, "id": "t", "agent": agent, "ok": True, "errors": []}
+    keys = {
+        "version": 1,
+        "id": f"t{next(NUMBERS)}",
+        "agent": agent,
+        "ok": True,
+        "errors": [],
+    }
     return {**keys, "rewards": rewards or {}, **more}
 
 
@@ -81,9 +91,11 @@ def test_episodes_of_one_task_are_its_samples(folder):
 
 
 def test_several_agents_in_an_episode(folder):
-    solver = trace({"r": {"score": 1.0}}, agent={"name": "solver"})
+    solver, second = (
+        trace({"r": {"score": 1.0}}, agent={"name": "solver"}) for _ in range(2)
+    )
     judge = trace({}, agent={"name": "judge", "trainable": False})
-    folder.rows([episode("a", solver, solver, judge)])
+    folder.rows([episode("a", solver, second, judge)])
     table = folder.load(scores=["reward"])
     assert (table.agents, table.sample.tolist()) == (("solver",), [0, 1])
     folder.rows(

@@ -5,18 +5,13 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.formats import (
-    DEEPEVAL_CASES,
-    DEEPEVAL_METRICS,
-)
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-)
+from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, is_verdict
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -31,9 +26,8 @@ _SETTINGS: Final = (
     "evaluationModel",
     "evaluation_model",
 )
-_is_case_number = re.compile(
-    r"test_case_\d+"
-).match  # the name of a case that was given none
+# the name of a case that was given none
+_is_case_number = re.compile(r"test_case_\d+").match
 
 
 class DeepEval(ToolLoader):
@@ -45,41 +39,51 @@ class DeepEval(ToolLoader):
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         run = Document.of(source, "a test run of deepeval")
-        cases = [
-            (f"{source.shown}, {kind}[{n}]", case)
-            for kind in DEEPEVAL_CASES
-            for n, case in enumerate(run.items(kind) or ())
+        cases: list[dict[str, Any]] = []
+        names: list[str] = []
+        for kind in DEEPEVAL_CASES:
+            for number, case in enumerate(run.items(kind) or ()):
+                cases.append(case)
+                names.append(f"{source.shown}, {kind}[{number}]")
+        titles = [
+            str(case.get("name") or name)
+            for case, name in zip(cases, names, strict=True)
         ]
-        titles = [str(case.get("name") or name) for name, case in cases]
-        inputs = [json_values.first(case, "input", "scenario") for _, case in cases]
+        inputs = [json_values.first(case, "input", "scenario") for case in cases]
         tasks = json_values.distinct(titles, inputs)
         builder.positional = any(map(_is_case_number, titles))
-        for (name, case), given, task in zip(cases, inputs, tasks, strict=True):
-            scores, error = _judged_by_metrics(case, builder)
+        for case, name, given, task in zip(cases, names, inputs, tasks, strict=True):
+            grades = _grades(case, builder)
             expected = json_values.first(case, "expectedOutput", "expected_output")
             yield Rollout(
                 record=case,
                 name=name,
                 task=task,
                 agent=json_values.lookup(run.get("hyperparameters"), "model"),
-                scores=scores,
+                scores=grades.scores,
                 usage=usage(case, latency_s=case.get("completionTime")),
-                error=error,
+                error=grades.error,
                 started=json_values.number(case.get("order")),
                 content=None if given is None else [given, expected],
             )
         for key, success in (("testPassed", True), ("testFailed", False)):
-            count = sum(case.get("success") is success for _, case in cases)
+            count = sum(case.get("success") is success for case in cases)
             builder.compare(key, run.get(key), count)
 
 
-def _judged_by_metrics(
-    case: Mapping[str, Any], builder: ChunkBuilder
-) -> tuple[dict[str, Any], Ungraded | None]:
+class MetricGrades(msgspec.Struct, frozen=True):
+    """The scores of a case, None where nobody judged, and the first such metric."""
+
+    scores: Mapping[str, Any]
+    error: RolloutError | None
+
+
+def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
     """Read a case's scores, and the first of its metrics that could not be judged."""
     scores: dict[str, Any] = {"success": case.get("success")}
-    error = None
-    failed = unsure = False
+    error: RolloutError | None = None
+    failed = False
+    unsure = False
     lists = (json_values.objects(case.get(key)) for key in DEEPEVAL_METRICS)
     for metric in next(filter(None, lists), []):
         name = str(json_values.first(metric, "name", "metric"))
@@ -87,13 +91,19 @@ def _judged_by_metrics(
         builder.measured(f"deepeval {name}", (name, "success"), settings)
         if name in scores:  # two metrics may have one name
             name += f" {1 + sum(score.startswith(name) for score in scores)}"
-        broken = bool(metric.get("error")) or metric.get("score") is None
+        broken = bool(metric.get("error")) or not is_verdict(metric.get("score"))
         scores[name] = None if broken else metric["score"]
-        if broken:
-            error = error or Ungraded((f"{name} was not judged", metric.get("error")))
+        if broken and error is None:
+            reason = metric.get("error") or metric.get("reason") or ""
+            if not reason and metric.get("score") is not None:
+                reason = f"its score is {metric['score']}"
+            error = RolloutError(
+                kind=f"{name} was not judged", message=str(reason), of_grader=True
+            )
         if not metric.get("flaky"):
             unsure |= broken
             failed |= not broken and metric.get("success") is False
-    if unsure and not failed:  # the tool counts an error of its judge as a failure
+    # deepeval counts an error of its judge as a failure
+    if unsure and not failed:
         scores["success"] = None
-    return scores, error
+    return MetricGrades(scores=scores, error=error)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,12 +11,14 @@ from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-    from pathlib import Path
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.ext import Request
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"
@@ -24,11 +27,18 @@ _DEPTH: Final = 3  # a folder of jobs, a job, a trial
 
 
 class Harbor(ToolLoader):
-    """Reads trials: rewards are scores, and attempts are ordered by their start."""
+    """Reads trials: rewards are scores, and attempts are ordered by their start.
+
+    A folder that several paths or links lead to is read once.
+    """
+
+    def __init__(self, request: Request) -> None:
+        super().__init__(request)
+        self._folders = set[Path]()  # those that were read, without links
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
         file = RolloutFile(source.path, source.shown)
-        results = list(_walk(file, _DEPTH)) if source.is_folder else [_result(file)]
+        results = list(self._results(file, is_folder=source.is_folder))
         trials = [
             _trial(result, name) for kind, result, name in results if kind == "trial"
         ]
@@ -48,6 +58,14 @@ class Harbor(ToolLoader):
             if kind == "job":
                 _compare(result, name, of_job, builder)
         yield from (*trials, *unfinished)
+
+    def _results(
+        self, file: RolloutFile, *, is_folder: bool
+    ) -> Iterator[tuple[str, Document, str]]:
+        if is_folder:
+            yield from _walk(file, _DEPTH, self._folders)
+        else:
+            yield _result(file)
 
 
 def is_trials_folder(folder: Path) -> bool:
@@ -75,8 +93,14 @@ def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
     ]
 
 
-def _walk(folder: RolloutFile, depth: int) -> Iterator[tuple[str, Document, str]]:
+def _walk(
+    folder: RolloutFile, depth: int, visited: set[Path]
+) -> Iterator[tuple[str, Document, str]]:
     """Find the results in a folder, and the configurations of trials without one."""
+    place = folder.path.resolve()
+    if place in visited:  # a link such as jobs/latest
+        return
+    visited.add(place)
     prefix = (
         "" if folder.shown.rstrip("/") in ("", ".") else f"{folder.shown.rstrip('/')}/"
     )
@@ -95,7 +119,8 @@ def _walk(folder: RolloutFile, depth: int) -> Iterator[tuple[str, Document, str]
             yield kind, config, folder.shown
     if kind not in ("trial", "config") and depth:  # a trial has its logs below
         for file in files.values():
-            yield from _walk(file, depth - 1) if file.path.is_dir() else ()
+            if file.path.is_dir():
+                yield from _walk(file, depth - 1, visited)
 
 
 def _result(file: RolloutFile) -> tuple[str, Document, str]:
@@ -132,10 +157,12 @@ def _trial(trial: Document, name: str) -> Rollout:
     errors = json_values.objects(
         [holder.get("exception_info") for holder in (record, *steps)]
     )
-    error = [
-        (each.get("exception_type"), each.get("exception_message"))
-        for each in errors[:1]
-    ]
+    error = None
+    if errors:
+        error = RolloutError(
+            kind=str(errors[0].get("exception_type") or "error"),
+            message=str(errors[0].get("exception_message") or ""),
+        )
     # durations may be recorded with the steps only
     took = json_values.duration(record, *_RUN)
     if took is None:
@@ -150,9 +177,10 @@ def _trial(trial: Document, name: str) -> Rollout:
         agent=_agent(info.get("name"), json_values.lookup(info, "model_info.name")),
         scores=rewards,
         usage=usage(*(each.get("agent_result") for each in holders), latency_s=took),
-        error=error[0] if error else None,
+        error=error,
         started=json_values.seconds(record.get("started_at")),
         content=record.get("task_checksum"),
+        record_id=json_values.text(record.get("id")),
     )
 
 
@@ -171,7 +199,10 @@ def _unfinished(config: Document, name: str, rollouts: Sequence[Rollout]) -> Rol
         name=name,
         task=alike[0].task if alike else task.get("name") or path or start,
         agent=alike[0].agent if alike else _agent(agent.get("name"), model),
-        error=("no result", f"the trial has no {RESULT}: was the job interrupted?"),
+        error=RolloutError(
+            kind="no result",
+            message=f"the trial has no {RESULT}: was the job interrupted?",
+        ),
     )
 
 
@@ -189,7 +220,7 @@ def _compare(
     builder.compare(
         "n_total_trials", job.get("n_total_trials"), len(trials), where=name
     )
-    scores: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    scores: dict[str, list[Mapping[str, Any]]] = defaultdict(list)
     for trial in trials:
         scores[f"{trial.agent}__{trial.record.get('source') or 'adhoc'}"].append(
             trial.scores

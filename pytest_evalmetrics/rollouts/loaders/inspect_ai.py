@@ -13,16 +13,17 @@ from statistics import fmean, median
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    error_of,
+from pytest_evalmetrics.rollouts.not_judged import (
+    RolloutError,
+    exception_of,
+    judged,
 )
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ _KEPT: Final = (
         "error",
         "invalidation",
     ),
-    *("total_time", "started_at", "completed_at"),
+    *("total_time", "started_at", "completed_at", "uuid"),
 )
 _NUMBERS: Final = {
     **dict.fromkeys(("C", "yes", "true"), 1),
@@ -143,9 +144,11 @@ class InspectAi(ToolLoader):
             )
         _compare(rollouts, results, builder)
         for rollout in rollouts:
-            if rollout.error is not None and rollout.error[0] == _INVALID:
-                rollout.scores = dict.fromkeys(rollout.scores)
-            yield rollout
+            if rollout.error is not None and rollout.error.voids:
+                scores = judged(rollout.scores, rollout.error)
+                yield structs.replace(rollout, scores=scores)
+            else:
+                yield rollout
         for name, columns, settings in _scorers(spec, results, builder.scores):
             builder.measured(f"inspect_ai {name}", columns, settings)
 
@@ -153,12 +156,11 @@ class InspectAi(ToolLoader):
         self, samples: Iterable[Mapping[str, Any]], log: Document, source: Source
     ) -> list[Rollout]:
         """Take each sample, and those that were planned and are not in the log."""
-        spec, status, error = (
-            log.object("eval"),
-            log.get("status"),
-            _error(log.get("error")),
-        )
-        why = f"the eval's status is {status or 'started'!r}{f': {error[1]}' if error else ''}"
+        spec = log.object("eval")
+        error = _error(log.get("error"))
+        why = f"the eval's status is {log.get('status') or 'started'!r}"
+        if error is not None:
+            why += f": {error.message}"
         agent = spec.get("model")
         if not isinstance(agent, str) or agent in ("none", "none/none"):
             agent = spec.get("solver")
@@ -170,8 +172,8 @@ class InspectAi(ToolLoader):
         # a log with samples of another plan was put together from several
         for id_, number in planned if rollouts.keys() <= set(planned) else ():
             missing = self._rollout({"id": id_, "epoch": number + 1}, agent, source)
-            missing.error = "planned and not in the log", why
-            rollouts.setdefault((id_, number), missing)
+            error = RolloutError(kind="planned and not in the log", message=why)
+            rollouts.setdefault((id_, number), structs.replace(missing, error=error))
         return list(rollouts.values())
 
     def _rollout(
@@ -191,7 +193,8 @@ class InspectAi(ToolLoader):
             sample = _with_attachments(sample, attachments)
         error = _error(sample.get("error"))
         if invalid := sample.get("invalidation"):
-            error = _INVALID, str(json_values.lookup(invalid, "reason") or "")
+            reason = str(json_values.lookup(invalid, "reason") or "")
+            error = RolloutError(kind=_INVALID, message=reason, voids=True)
         took = sample.get("total_time")
         if took is None:
             took = json_values.duration(sample, "started_at", "completed_at")
@@ -212,6 +215,7 @@ class InspectAi(ToolLoader):
             error=error,
             started=json_values.seconds(sample.get("started_at")),
             content=_question(sample),
+            record_id=json_values.text(sample.get("uuid")),
         )
 
 
@@ -266,9 +270,9 @@ def _prompt_tokens(model: Mapping[str, Any]) -> float | None:
     return given if included else given + cached
 
 
-def _error(error: Any) -> tuple[str, str] | None:
+def _error(error: Any) -> RolloutError | None:
     message = error.get("message", "") if isinstance(error, dict) else error
-    return None if error is None else error_of(str(message))
+    return None if error is None else exception_of(message)
 
 
 def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, or its results alone."""
+"""Samples of lm-evaluation-harness: ``samples_<task>_<date>.jsonl``, or its results alone."""
 
 from __future__ import annotations
 
@@ -45,9 +45,7 @@ class LmEval(ToolLoader):
         name = match["task"] if match else None
         file = f"results_{match['date']}.json" if match else ""
         results = Document.beside(source, file, _WHAT)
-        documents, repeats = self._documents(
-            source, name, results.get("model_name") or None
-        )
+        documents, repeats = self._documents(source, name, _model(results))
         builder.positional = any(type(task) is int for task in documents)
         if repeats > 1:
             note = f"{source.shown}: each document was answered {repeats} times and scored once"
@@ -68,6 +66,7 @@ class LmEval(ToolLoader):
     ) -> tuple[dict[TaskId, Rollout], int]:
         """Read each document with the scores of all filters, and how often they were answered."""
         documents: dict[TaskId, Rollout] = {}
+        scores: dict[TaskId, dict[str, Any]] = {}
         places: dict[tuple[TaskId, str], int] = {}
         repeats = 1
         for place, row in rows_of(source):
@@ -84,19 +83,20 @@ class LmEval(ToolLoader):
                 raise source.error_at(place, message + source.at(first), hint)
             if task not in documents:
                 content = row.get("doc_hash")
+                scores[task] = {}
                 documents[task] = Rollout(
                     record={**self._kept(row), "task": name},
                     name=source.at(place),
                     task=task if name is None else f"{name}/{task}",
                     sample=0,
                     agent=model,
+                    scores=scores[task],
                     content=row.get("doc") if content is None else content,
                 )
             for metric in _metrics(row):
                 column = _column(_RENAMED.get(metric, metric), filter_)
-                documents[task].scores[column] = (
-                    None if metric == _UNSCORED else row.get(metric)
-                )
+                value = None if metric == _UNSCORED else row.get(metric)
+                scores[task][column] = value
             answers = row.get("resps")
             # before there were filters, a list was an answer with its likelihood
             if isinstance(answers, list) and row.get("filter") is not None:
@@ -110,31 +110,38 @@ def _aggregates(
     builder: ChunkBuilder, results: Document, source: Source
 ) -> Iterator[Rollout]:
     """Take each task of a file of results as one rollout, with its standard errors."""
-    groups, counts = results.object("group_subtasks"), results.object("n-samples")
-    higher, left_out = results.object("higher_is_better"), []
+    groups = results.object("group_subtasks")
+    counts = results.object("n-samples")
+    higher = results.object("higher_is_better")
+    left_out = []
     for task, stated in results.object("results").items():
         if groups.get(task):  # its tasks are here themselves
             left_out.append(task)
             continue
         entries = json_values.mapping(stated)
         samples = json_values.number(json_values.lookup(counts.get(task), "effective"))
+        documents = json_values.number(json_values.lookup(counts.get(task), "original"))
         scores: dict[str, Any] = {}
         names: list[str] = []
-        for key, value in entries.items():
+        for key in _metric_keys(entries):
             metric, comma, filter_ = key.partition(",")
-            stderr = f"{metric}_stderr{comma}{filter_}"
-            if metric.endswith("_stderr") or not (comma or stderr in entries):
-                continue
-            names.append(_column(metric, filter_))
+            name = _column(metric, filter_)
+            names.append(name)
             if json_values.lookup(higher.get(task), metric) is False:
-                builder.lower.add(names[-1])
-            scores |= aggregate(names[-1], value, entries.get(stderr), samples)
+                builder.lower.add(name)
+            scores |= aggregate(
+                name,
+                entries[key],
+                error=entries.get(f"{metric}_stderr{comma}{filter_}"),
+                samples=samples,
+                documents=documents,
+            )
         yield Rollout(
             record={"task": task},
             name=f"{source.shown}: {task}",
             task=task,
             sample=0,
-            agent=results.get("model_name") or None,
+            agent=_model(results),
             scores=scores,
             rewards=names,
         )
@@ -146,6 +153,32 @@ def _aggregates(
         f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
         "their standard errors, which pairs no questions; with --log_samples a smaller one is seen"
     )
+
+
+def _metric_keys(entries: Mapping[str, Any]) -> list[str]:
+    """List the keys of a task's metrics: ``metric,filter``, or up to version 0.3 ``metric``."""
+    is_filtered = any("," in key for key in entries)
+    keys = []
+    for key, value in entries.items():
+        metric, comma, _ = key.partition(",")
+        if metric.endswith("_stderr"):
+            continue
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        if comma or (not is_filtered and is_number):
+            keys.append(key)
+    return keys
+
+
+def _model(results: Document) -> str | None:
+    """Name the model; versions up to 0.3 have its arguments: ``pretrained=org/name,...``."""
+    named = json_values.text(results.get("model_name"))
+    if named is not None:
+        return named
+    config = json_values.mapping(results.get("config"))
+    given = config.get("model_args")
+    arguments = str(given or "").split(",")
+    pairs = dict(argument.partition("=")[::2] for argument in arguments)
+    return pairs.get("pretrained") or json_values.text(config.get("model"))
 
 
 def _column(metric: str, filter_: str) -> str:

@@ -2,33 +2,46 @@
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
+
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
-from pytest_evalmetrics.rollouts.formats import (
-    PROMPTFOO_ROW,
-)
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-)
+from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.ext import Source
 
 _PROMPTFOO: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
-_is_row_number = re.compile(
-    r"Row #\d+", re.IGNORECASE
-).match  # the name of a test of a CSV
+_TESTS: Final = ("success", "score")
+# the name of a test of a CSV
+_is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match
+# How promptfoo begins the reason of an assertion whose own code or endpoint failed: it records
+# this nowhere else, except for judges (graderError). From its assertions for Python, JavaScript,
+# Ruby and webhooks, and from what they run.
+_crashed = re.compile(
+    r"(Python code execution failed|Error running Python script|Python assertion error"
+    r"|Ruby code execution failed|Error running Ruby script|Custom function threw error"
+    r"|Webhook error|Webhook timed out|Could not perform remote grading|Remote grading failed"
+    r"|API error|API call error)\b"
+).match
+
+
+class Result(msgspec.Struct, frozen=True):
+    """One result of a test: the row, and its name in messages."""
+
+    name: str
+    row: dict[str, Any]
 
 
 class Promptfoo(ToolLoader):
@@ -39,71 +52,96 @@ class Promptfoo(ToolLoader):
     """
 
     def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        results: Mapping[str, Any] = {}
-        version = None
         if source.keys >= PROMPTFOO_ROW:
-            named = [(source.at(place), row) for place, row in rows_of(source)]
+            version, stats = None, {}
+            results = [
+                Result(name=source.at(place), row=row) for place, row in rows_of(source)
+            ]
         else:
             document = Document.of(source, _PROMPTFOO)
             version = json_values.lookup(document.get("metadata"), "promptfooVersion")
-            results = document.object("results")
-            written = results.get("version", _VERSIONS[0])
-            if written not in _VERSIONS:
-                raise source.error(
-                    f"{_PROMPTFOO} are of version {written!r}; known are "
-                    f"{', '.join(map(str, _VERSIONS))}",
-                    hint="update pytest-evalmetrics, or write results.jsonl",
-                )
-            listed = results.get("results")
-            if not isinstance(listed, list) or json_values.objects(listed) != listed:
-                raise source.error(
-                    f"this looks like {_PROMPTFOO}, and has no list of results"
-                )
-            named = [
-                (f"{source.shown}, result {n}", row) for n, row in enumerate(listed)
-            ]
-        rows = [row for _, row in named]
-        contents = [json_values.first(row, "testCase.vars", "vars") for row in rows]
-        titles = [
-            str(
-                json_values.first(row, "testCase.description", "description")
-                or json_values.brief(content)
-            )
-            for row, content in zip(rows, contents, strict=True)
-        ]
-        several = len(set(map(_prompt, rows))) > 1
+            whole = document.object("results")
+            stats = json_values.mapping(whole.get("stats"))
+            results = _listed_results(whole, source)
+        rows = [result.row for result in results]
+        titles = [_title(row) for row in rows]
+        contents = [_variables(row) for row in rows]
         tasks = json_values.distinct(titles, contents)
-        for (name, row), task, content in zip(named, tasks, contents, strict=True):
-            scores, error = _scores_of_row(row)
+        several_prompts = len(set(map(_prompt, rows))) > 1
+        for result, task, content in zip(results, tasks, contents, strict=True):
+            row = result.row
             _measure_assertions(row, version, builder)
-            agent = row.get("provider")
-            if isinstance(agent, dict):
-                agent = json_values.first(agent, "label", "id")
+            grades = _grades(row)
             yield Rollout(
                 record=row,
-                name=name,
+                name=result.name,
                 task=task,
-                agent=f"{agent}, {_prompt(row)}"
-                if several and isinstance(agent, str)
-                else agent,
-                scores=scores,
+                agent=_agent(row, with_prompt=several_prompts),
+                scores=grades.scores,
                 usage=_usage_of_row(row),
-                error=error,
+                error=grades.error,
                 started=json_values.number(row.get("testIdx")),
                 content=content,
+                record_id=json_values.text(row.get("id")),
             )
         builder.positional = any(map(_is_row_number, titles))
-        stats = json_values.mapping(results.get("stats"))
-        errors, passed = (
-            sum(map(_failed, rows)),
-            sum(row.get("success") is True for row in rows),
+        _compare_counts(rows, stats, builder)
+
+
+def _listed_results(results: Mapping[str, Any], source: Source) -> list[Result]:
+    """List the results of a whole file of a known version."""
+    written = results.get("version", _VERSIONS[0])
+    if written not in _VERSIONS:
+        known = ", ".join(map(str, _VERSIONS))
+        raise source.error(
+            f"{_PROMPTFOO} are of version {written!r}; known are {known}",
+            hint="update pytest-evalmetrics, or write results.jsonl",
         )
-        failures = (
-            len(rows) - passed - (errors if "errors" in stats else 0)
-        )  # as early versions
-        counts = {"successes": passed, "failures": failures, "errors": errors}
-        for key, count in counts.items():
-            builder.compare(f"{key} in its stats", stats.get(key), count)
+    listed = results.get("results")
+    if not isinstance(listed, list) or json_values.objects(listed) != listed:
+        raise source.error(f"this looks like {_PROMPTFOO}, and has no list of results")
+    return [
+        Result(name=f"{source.shown}, result {number}", row=row)
+        for number, row in enumerate(listed)
+    ]
+
+
+def _variables(row: Mapping[str, Any]) -> Any:
+    return json_values.first(row, "testCase.vars", "vars")
+
+
+def _title(row: Mapping[str, Any]) -> str:
+    """Name a test by its description, else by its variables."""
+    described = json_values.first(row, "testCase.description", "description")
+    return str(described or json_values.brief(_variables(row)))
+
+
+def _agent(row: Mapping[str, Any], *, with_prompt: bool) -> Any:
+    """Name the provider, and the prompt if a file has several."""
+    provider = row.get("provider")
+    if isinstance(provider, dict):
+        provider = json_values.first(provider, "label", "id")
+    if with_prompt and isinstance(provider, str):
+        return f"{provider}, {_prompt(row)}"
+    return provider
+
+
+def _prompt(row: Mapping[str, Any]) -> str:
+    return str(json_values.first(row, "prompt.label", "promptIdx", "prompt.raw"))
+
+
+def _compare_counts(
+    rows: Sequence[Mapping[str, Any]], stats: Mapping[str, Any], builder: ChunkBuilder
+) -> None:
+    """Compare the counts that a file states with those of its results."""
+    errors = sum(map(_failed, rows))
+    passed = sum(row.get("success") is True for row in rows)
+    failures = len(rows) - passed
+    if "errors" in stats:  # early versions counted errors as failures
+        failures -= errors
+    counts = {"successes": passed, "failures": failures, "errors": errors}
+    for key, count in counts.items():
+        builder.compare(f"{key} in its stats", stats.get(key), count)
 
 
 def _measure_assertions(
@@ -111,7 +149,7 @@ def _measure_assertions(
 ) -> None:
     test = json_values.mapping(row.get("testCase"))
     options = json_values.mapping(test.get("options"))
-    scores = ("success", "score", *json_values.mapping(row.get("namedScores")))
+    scores = (*_TESTS, *json_values.mapping(row.get("namedScores")))
     for assertion in json_values.objects(test.get("assert")):
         settings = {
             "version": version,
@@ -125,38 +163,105 @@ def _measure_assertions(
         )
 
 
-def _scores_of_row(
-    row: Mapping[str, Any],
-) -> tuple[dict[str, Any], tuple[Any, Any] | None]:
+# -- scores ----------------------------------------------------------------------------------
+
+
+class Grades(msgspec.Struct, frozen=True):
+    """The scores of a result, None where nobody judged, and the reason."""
+
+    scores: Mapping[str, Any]
+    error: RolloutError | None = None
+
+
+def _grades(row: Mapping[str, Any]) -> Grades:
     """Read a result's scores, and why some are missing."""
-    scores = {name: row.get(name) for name in ("success", "score")}
-    scores.update(json_values.mapping(row.get("namedScores")))
-    if _failed(row):
-        return dict.fromkeys(scores), ("error", row.get("error"))
     parts = json_values.objects(
         json_values.lookup(row, "gradingResult.componentResults")
     )
-    broken = [
-        part
-        for part in parts
-        if json_values.lookup(part, "metadata.graderError") is True
-    ]
+    named = _named_scores(row, parts)
+    scores = {name: row.get(name) for name in _TESTS} | named
+    if _failed(row):
+        error = RolloutError(kind="error", message=str(row.get("error") or ""))
+        return Grades(scores=dict.fromkeys(scores), error=error)
+    broken = [part for part in parts if _grader_failed(part)]
     if not broken:
-        return scores, None
-    # the tool counts an error of its judge as a failure with a score of 0
-    lost = {
-        "score",
-        *(str(json_values.lookup(part, "assertion.metric")) for part in broken),
-    }
-    if not any(part.get("pass") is False for part in parts if part not in broken):
+        return Grades(scores=scores)
+    # promptfoo counts an assertion that crashed as a failure with a score of 0
+    lost = {"score"}.union(*(_named_in(part) for part in broken))
+    if not _is_decided(row, parts):
         lost.add("success")
     kept = {name: None if name in lost else value for name, value in scores.items()}
-    reason = broken[0].get("reason") or row.get("error")
-    return kept, Ungraded(("the grader failed", reason))
+    reason = broken[0].get("reason") or row.get("error") or ""
+    error = RolloutError("the grader failed", str(reason), of_grader=True)
+    return Grades(scores=kept, error=error)
 
 
-def _prompt(row: Mapping[str, Any]) -> str:
-    return str(json_values.first(row, "prompt.label", "promptIdx", "prompt.raw"))
+def _is_decided(row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]) -> bool:
+    """Check whether a test failed or passed whatever the graders that failed would say."""
+    threshold = json_values.number(json_values.lookup(row, "testCase.threshold"))
+    if threshold is not None:  # of the mean score: the graders could only have added
+        return row.get("success") is True
+    return any(part.get("pass") is False and not _grader_failed(part) for part in parts)
+
+
+def _grader_failed(part: Mapping[str, Any]) -> bool:
+    if json_values.lookup(part, "metadata.graderError") is True:
+        return True
+    reason = part.get("reason")
+    failed = part.get("pass") is False
+    return failed and isinstance(reason, str) and _crashed(reason) is not None
+
+
+def _named_in(part: Mapping[str, Any]) -> set[str]:
+    """List the named scores that an assertion contributes to."""
+    own = json_values.lookup(part, "assertion.metric")
+    return {str(own), *json_values.mapping(part.get("namedScores"))}
+
+
+def _named_scores(
+    row: Mapping[str, Any], parts: Sequence[Mapping[str, Any]]
+) -> dict[str, Any]:
+    """Read the named scores as means over the assertions of a name.
+
+    Versions that write ``namedScoreWeights`` write means; those before wrote sums.
+    """
+    grading = json_values.mapping(row.get("gradingResult"))
+    named = json_values.mapping(row.get("namedScores"))
+    if "namedScoreWeights" in grading:
+        return named
+    counts = json_values.mapping(
+        json_values.first(grading, "namedScoresCount") or row.get("namedScoresCount")
+    )
+    return {
+        name: _mean_of(total, _contributions(name, parts), counts.get(name))
+        for name, total in named.items()
+    }
+
+
+def _contributions(name: str, parts: Sequence[Mapping[str, Any]]) -> list[float]:
+    """List the scores of the assertions that have a name."""
+    given = [
+        part.get("score")
+        for part in parts
+        if json_values.lookup(part, "assertion.metric") == name
+    ]
+    given += [json_values.mapping(part.get("namedScores")).get(name) for part in parts]
+    numbers = map(json_values.number, given)
+    return [number for number in numbers if number is not None]
+
+
+def _mean_of(total: Any, scores: Sequence[float], count: Any) -> Any:
+    """Divide a sum by the number of its scores; what is no sum of them stays."""
+    amount = json_values.number(total)
+    number = json_values.number(count)
+    if amount is None:
+        return total
+    if number is not None and number >= 1:
+        return amount / number
+    is_sum = len(scores) > 1 and math.isclose(
+        amount, math.fsum(scores), rel_tol=1e-9, abs_tol=1e-9
+    )
+    return amount / len(scores) if is_sum else total
 
 
 def _failed(row: Mapping[str, Any]) -> bool:
@@ -171,10 +276,10 @@ def _usage_of_row(row: Mapping[str, Any]) -> dict[str, float]:
     tokens = json_values.mapping(
         row.get("tokenUsage") or json_values.lookup(row, "response.tokenUsage")
     )
-    # an unknown count is written as 0
-    if not any(
+    counted = [
         json_values.number(tokens.get(key)) for key in ("prompt", "completion", "total")
-    ):
+    ]
+    if not any(counted):  # an unknown count is written as 0
         tokens = {}
     elif not (tokens.get("prompt") or tokens.get("completion")):
         tokens = {key: tokens.get(key) for key in ("cached", "total")}

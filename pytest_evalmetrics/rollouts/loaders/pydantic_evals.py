@@ -7,13 +7,8 @@ from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    error_of,
-)
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -96,7 +91,7 @@ class PydanticEvals(ToolLoader):
 
 def _judged_by_evaluators(
     case: Mapping[str, Any], builder: ChunkBuilder
-) -> tuple[dict[str, Any], tuple[str, str] | None]:
+) -> tuple[dict[str, Any], RolloutError | None]:
     """Read a case's scores, and the exception of its task or of an evaluator."""
     scores: dict[str, Any] = {}
     for kind in ("scores", "assertions"):
@@ -112,13 +107,14 @@ def _judged_by_evaluators(
             )
             scores[second if name in scores else name] = _value(result)
     if "error_message" in case:
-        return scores, error_of(str(case["error_message"] or ""))
+        return scores, exception_of(case["error_message"] or "")
     for failure in json_values.objects(case.get("evaluator_failures")):
         name = str(failure.get("name") or "an evaluator")
         message = json_values.first(failure, "error_message", "error_type")
-        return {**scores, name: scores.get(name)}, Ungraded(
-            (f"{name} was not judged", message)
+        error = RolloutError(
+            kind=f"{name} was not judged", message=str(message or ""), of_grader=True
         )
+        return {**scores, name: scores.get(name)}, error
     return scores, None
 
 

@@ -6,16 +6,17 @@ from itertools import chain
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from msgspec import structs
+
 from pytest_evalmetrics.ext import Source, content_hash, question_of
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.documents import Document, rows_of
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    Ungraded,
-    error_of,
+from pytest_evalmetrics.rollouts.not_judged import (
+    RolloutError,
+    exception_of,
+    judged,
 )
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -61,7 +62,7 @@ class Verifiers(ToolLoader):
                 )
             if cycled:
                 task = questions.setdefault(content_hash(content), len(questions))
-            scores, error = _graded(row)
+            error = _row_error(row)
             timing = json_values.mapping(row.get("timing")) or row
             rewards.append(json_values.number(row.get("reward")) or 0)
             builder.positional |= isinstance(task, int)
@@ -70,7 +71,7 @@ class Verifiers(ToolLoader):
                 name=source.at(place),
                 task=task,
                 agent=metadata.get("model"),
-                scores=scores,
+                scores=judged(_flat_scores(row), error, rewards=("reward",)),
                 usage=usage(
                     row.get("token_usage"),
                     latency_s=json_values.lookup(timing, "generation.duration"),
@@ -113,27 +114,26 @@ def _ids_are_cycled(source: Source) -> bool:
     return False
 
 
-def _graded(row: Mapping[str, Any]) -> tuple[dict[str, Any], tuple[Any, Any] | None]:
-    """Read a row's scores, which early versions write flat, and some both ways; and its error."""
+def _flat_scores(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a row's scores, which early versions write flat, and some both ways."""
     flat = {
         key: value
         for key, value in row.items()
         if key not in _NO_SCORE and isinstance(value, bool | int | float)
     }
-    scores = {
-        "reward": row.get("reward"),
-        **flat,
-        **json_values.mapping(row.get("metrics")),
-    }
+    metrics = json_values.mapping(row.get("metrics"))
+    return {"reward": row.get("reward"), **flat, **metrics}
+
+
+def _row_error(row: Mapping[str, Any]) -> RolloutError | None:
     error = row.get("error")
     if not error:
-        return scores, None
-    if not json_values.number(row.get("reward")):
-        scores = dict.fromkeys(scores)
+        return None
     if not isinstance(error, dict):
-        return scores, error_of(str(error))
+        return exception_of(error)
     message = json_values.first(error, "error_chain_str", "message", "error_chain_repr")
-    return scores, (json_values.first(error, "error", "type"), message)
+    kind = json_values.first(error, "error", "type")
+    return RolloutError(kind=str(kind or "error"), message=str(message or ""))
 
 
 class VerifiersTraces(ToolLoader):
@@ -151,11 +151,11 @@ class VerifiersTraces(ToolLoader):
         builder.positional = all(isinstance(rollout.task, int) for rollout in rollouts)
         agents = {rollout.agent for rollout in rollouts} - {None}
         for rollout in rollouts:
-            if (
-                rollout.agent is None and len(agents) == 1
-            ):  # an episode that came to no trace
-                (rollout.agent,) = agents
-            yield rollout
+            if rollout.agent is None and len(agents) == 1:
+                # an episode that came to no trace
+                yield structs.replace(rollout, agent=next(iter(agents)))
+            else:
+                yield rollout
 
     def _episode(
         self, row: Mapping[str, Any], place: int, source: Source, builder: ChunkBuilder
@@ -167,10 +167,12 @@ class VerifiersTraces(ToolLoader):
             message = "this episode's task has neither a key nor a hash"
             raise source.error_at(place, message, _HINT)
         traces = json_values.objects(row.get("traces"))
-        judged = [
-            t for t in traces if json_values.lookup(t, "agent.trainable") is not False
-        ] or traces
-        for trace in judged or [{}]:
+        trained = [
+            trace
+            for trace in traces
+            if json_values.lookup(trace, "agent.trainable") is not False
+        ]
+        for trace in trained or traces or [{}]:
             version = trace.get("version", _VERSIONS[0])
             if version not in _VERSIONS:
                 message = f"this trace is of version {version!r}; known are {_VERSIONS}"
@@ -181,7 +183,8 @@ class VerifiersTraces(ToolLoader):
                 builder.measured(f"verifiers {name}", ("reward", name), weight)
             error = _last_error(trace) or _last_error(row)
             if error is None and scores["reward"] is None:
-                error = Ungraded(("not scored", trace.get("stop_condition")))
+                reason = str(trace.get("stop_condition") or "")
+                error = RolloutError("not scored", reason, of_grader=True)
             yield Rollout(
                 record=self._kept({**row, **trace}),
                 name=source.at(place),
@@ -192,17 +195,19 @@ class VerifiersTraces(ToolLoader):
                 error=error,
                 rewards=("reward",),
                 content=json_values.first(row, "task.hash", "task.data"),
+                record_id=json_values.text(trace.get("id")),
             )
 
 
-def _last_error(holder: Mapping[str, Any]) -> tuple[Any, Any] | None:
-    if (
-        holder.get("ok") is not False
-    ):  # an error before a successful retry doesn't count
+def _last_error(holder: Mapping[str, Any]) -> RolloutError | None:
+    # an error before a successful retry doesn't count
+    if holder.get("ok") is not False:
         return None
     default = {"type": "not ok", "message": holder.get("stop_condition")}
     error = [default, *json_values.objects(holder.get("errors"))][-1]
-    return error.get("type"), error.get("message")
+    return RolloutError(
+        kind=str(error.get("type") or "error"), message=str(error.get("message") or "")
+    )
 
 
 def _trace_scores(trace: Mapping[str, Any]) -> dict[str, Any]:

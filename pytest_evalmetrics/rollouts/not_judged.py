@@ -1,0 +1,93 @@
+"""Scores that nobody judged: an error beside a zero, a grader that failed, a NaN.
+
+All loaders decide it here, those of other tools and those of plain rows. Such a score is missing,
+with the words of the grader.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.rollouts import json_values
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+FAILURE_CLASS: Final = "_ng_failure_class"  # of a row in NeMo Gym's file of failures
+_SCORING_FAILED: Final = "scoring_failed"
+# where rows of any origin keep an error; the last one is tau-bench's
+_ERRORS: Final = ("error", "info.error")
+#: The paths in a row that `error_in` looks at.
+SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS)
+_exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
+
+
+class RolloutError(msgspec.Struct, frozen=True):
+    """What went wrong in a rollout or in its grading."""
+
+    #: The kind of failure, such as the exception's name.
+    kind: str
+    #: The words of the tool.
+    message: str = ""
+    #: Whether the grading alone failed, so that the rollout can be scored again.
+    of_grader: bool = False
+    #: Whether the scores beside it are no verdicts whatever they are, not only zeros.
+    voids: bool = False
+
+
+def exception_of(message: Any) -> RolloutError:
+    """Take the exception's name from the start of a message, as in ``ValueError: no``."""
+    text = str(message)
+    match = _exception(text)
+    return RolloutError(kind=match[1] if match else "error", message=text)
+
+
+def error_in(values: Mapping[str, Any]) -> RolloutError | None:
+    """Find the error that a row states: at each path of `SIGNS` its value, if it has one."""
+    failure = values.get(FAILURE_CLASS)
+    if failure is not None:
+        return RolloutError(kind=str(failure), voids=True)
+    error = next(filter(None, (_stated(values.get(path)) for path in _ERRORS)), None)
+    if values.get(_SCORING_FAILED) is True:
+        reason = "" if error is None else error.message
+        return RolloutError("scoring_failed", reason, of_grader=True, voids=True)
+    return error
+
+
+def _stated(value: Any) -> RolloutError | None:
+    """Take a value as an error: text, an object or true; a list holds remarks of a grader."""
+    if isinstance(value, dict) and value:
+        kind = json_values.first(value, "type", "exception_type", "code", "name")
+        message = json_values.first(value, "message", "exception_message", "detail")
+        return RolloutError(kind=str(kind or "error"), message=str(message or value))
+    if isinstance(value, str) and value.strip():
+        return exception_of(value)
+    return RolloutError(kind="error") if value is True else None
+
+
+def is_verdict(score: Any) -> bool:
+    """Check that a score is a finite number."""
+    amount = json_values.number(score)
+    return amount is not None and math.isfinite(amount)
+
+
+def judged(
+    scores: Mapping[str, Any],
+    error: RolloutError | None,
+    rewards: Iterable[str] | None = None,
+) -> dict[str, Any]:
+    """Void the scores beside an error if none of the rewards is more than a zero.
+
+    `rewards` are the scores that show that somebody judged; None for all of them.
+    """
+    if error is None:
+        return dict(scores)
+    names = scores if rewards is None else rewards
+    given = [scores[name] for name in names if is_verdict(scores.get(name))]
+    if error.voids or not any(given):
+        return dict.fromkeys(scores)
+    return dict(scores)

@@ -1,0 +1,39 @@
+"""Odd files of tools: read right, or refused with the reason."""
+
+import math
+
+import pytest
+from rollouts.odd_tool_files import BEFORE
+from rollouts.test_shape import spec_of
+from rollouts.tool_files import text_of
+
+from pytest_evalmetrics.errors import DataError
+
+
+def rewards_of(table, name):
+    rewards = {}
+    for task, value in zip(
+        table.task.tolist(), table.scores[name].tolist(), strict=True
+    ):
+        rewards.setdefault(table.tasks[task], []).append(
+            None if math.isnan(value) else value
+        )
+    return rewards
+
+
+@pytest.mark.parametrize("name", BEFORE)
+def test_odd_files_are_read_right_or_refused(folder, name):
+    given = BEFORE[name]
+    for file, content in given.files.items():
+        folder.write(text_of(content), file)
+    spec = spec_of(folder, given.rollouts)
+    if given.refused is not None:
+        with pytest.raises(DataError) as caught:
+            folder.load(spec=spec, scores=[given.reward])
+        assert given.refused in str(caught.value)
+        return
+    table = folder.load(spec=spec, scores=[given.reward])
+    assert rewards_of(table, given.reward) == given.rewards
+    notes = "\n".join(table.notes)
+    for words in given.says:
+        assert words in notes

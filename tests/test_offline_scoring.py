@@ -59,6 +59,48 @@ def test_several_scorers_of_one_type_score_under_names_of_their_own(project):
     assert len(scores) == 22
 
 
+TOOL_ROW = {
+    "id": "a",
+    "calls": [{"name": "search", "args": {"q": "sun"}}],
+    "response": {
+        "role": "assistant",
+        "tool_calls": [{"function": {"name": "search", "arguments": '{"q": "moon"}'}}],
+    },
+}
+
+
+def test_tool_calling_without_a_reward_gates_its_stricter_score(project):
+    project.rows("data.jsonl", [TOOL_ROW])
+    scorer = '{type: tool-calling, reference: "{{ calls }}"}'
+    bench(project, scorer, "thresholds: {mean_reward: '<= 0'}")
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["note: *the reward is function_name_and_args_accuracy, the stricter score *"]
+    )
+    metrics = project.aggregate()[0]["agent_metrics"]
+    assert metrics["mean/function_name_accuracy"] == 1
+    assert metrics["mean_reward"] == 0
+
+
+def test_a_reward_that_is_named_is_gated(project):
+    project.rows("data.jsonl", [TOOL_ROW])
+    scorer = '{type: tool-calling, reference: "{{ calls }}"}'
+    more = "reward: function_name_accuracy\nthresholds: {mean_reward: '>= 1'}"
+    bench(project, scorer, more)
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    assert "stricter" not in result.stdout.str()
+
+
+def test_the_summary_of_a_score_says_of_which_type_it_is(project):
+    project.rows("data.jsonl", [TOOL_ROW])
+    bench(project, '{type: tool-calling, reference: "{{ calls }}"}', "")
+    project.run()
+    (agent,) = project.report()["benchmarks"][0]["agents"]
+    assert [score["score_type"] for score in agent["scores"]] == ["range", "range"]
+
+
 def test_rows_of_one_id_are_not_taken_for_attempts_unasked(project):
     rows = [{"id": i, "task_id": i, "turn": f"{i}{n}"} for i in "ab" for n in range(2)]
     project.rows(

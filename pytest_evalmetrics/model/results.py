@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -127,6 +127,8 @@ class ScoreSummary(msgspec.Struct, frozen=True):
     name: str
     count: int  # rows with it
     nan_count: int  # rows without
+    # whether its values are numbers, or those of a rubric's labels
+    score_type: Literal["range", "rubric"] = "range"
     sum: float | None = None
     mean: float | None = None
     min: float | None = None

@@ -114,7 +114,7 @@ def with_reward(
     names: tuple[str, ...] | None = None,
     measured: tuple[str, ...] = (),
 ) -> Benchmark:
-    """Set the reward: the benchmark's own, else the only score among `names`."""
+    """Set the reward: the benchmark's own, else the only score, or the scorer's strictest."""
     spec = benchmark.spec
     if names is None:
         names = tuple(name for scorer in spec.scorers for name in scorer.score_names)
@@ -135,8 +135,9 @@ def with_reward(
     first, *others = names = tuple(
         n for n in names if not any(n in each for each in columns)
     )
-    if not others:
-        benchmark = benchmark.but(reward=first)
+    strictest = default_reward(spec)
+    if strictest or not others:
+        benchmark = benchmark.but(reward=strictest or first)
         for path, message in unknown_directions(benchmark.spec):
             raise DataError(message, line=benchmark.line_of(*path))
         return benchmark
@@ -144,6 +145,25 @@ def with_reward(
     raise DataError(
         message, hint=f"write `reward: {first}`", line=benchmark.line_of("scorers")
     )
+
+
+def default_reward(spec: BenchmarkSpec) -> str:
+    """Return the score that the only scorer of a benchmark has for its reward; empty for none."""
+    if len(spec.scorers) != 1:
+        return ""
+    name: str = getattr(spec.scorers[0], "default_reward", "")
+    return name
+
+
+def reward_notes(benchmark: Benchmark) -> list[str]:
+    """Note which of a scorer's scores is the reward, where the benchmark does not say it."""
+    name = default_reward(benchmark.spec)
+    if not name or ("reward",) in benchmark.lines:
+        return []
+    kind = benchmark.spec.scorers[0].type
+    return [
+        f"the reward is {name}, the stricter score of {kind}: write `reward:` for another one"
+    ]
 
 
 # -- which rows ------------------------------------------------------------------------------

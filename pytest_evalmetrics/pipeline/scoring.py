@@ -169,6 +169,7 @@ class Scoring:
         if len(self.chosen.rows) > 1:
             notes += constant_notes(self.benchmark.spec)
         notes += [note for scorer in self.scorers for note in scorer.notes]
+        notes += benchmark_rows.reward_notes(self.benchmark)
         names, table, given = self._names, board.table(), None
         if generator is not None:
             notes += board.answer_notes()

@@ -324,6 +324,7 @@ def summarise_all(
         most = max((each.count for each in counts), default=0)
         yield structs.replace(
             summarise(name, columns[name]),
+            score_type="rubric" if counts else "range",
             rubric_distribution=counts,
             mode_category=min(c.label for c in counts if c.count == most)
             if most

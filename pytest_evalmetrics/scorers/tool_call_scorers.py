@@ -153,6 +153,7 @@ class ToolCallingSpec(NamedScores):
         doc("the tool calls of a response against a reference, in any order"),
     ]
     own_names = ("function_name_accuracy", "function_name_and_args_accuracy")
+    strictest = "function_name_and_args_accuracy"
     reference: Annotated[
         TemplateText, doc("template of a list of tool calls, such as {{tool_calls}}")
     ]

@@ -93,6 +93,8 @@ class NamedScores(Keys):
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
     limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None if there is no end
     more_is_better: ClassVar[bool] = True  # by default for this type
+    # of several scores the one that is the reward where a benchmark names none; "" for none
+    strictest: ClassVar[str] = ""
 
     type: str
     name: Annotated[
@@ -119,6 +121,14 @@ class NamedScores(Keys):
             if len(names) == 1
             else tuple(f"{self.name}_{own}" for own in names)
         )
+
+    @property
+    def default_reward(self) -> str:
+        """The score that is the reward by default; empty if there is no such."""
+        own_names: tuple[str, ...] = self.own_names
+        if self.strictest not in own_names:
+            return ""
+        return self.base_names[own_names.index(self.strictest)]
 
 
 # -- the user's own scorers ----------------------------------------------------------------

@@ -17,11 +17,7 @@ from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.endpoints import Call
-from pytest_evalmetrics.transport.exchange import (
-    HttpSender,
-    RetryingSender,
-    RetryPolicy,
-)
+from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
 from pytest_evalmetrics.transport.journal_store import KeptFailure
 from pytest_evalmetrics.transport.secrets import Secret, redact
@@ -40,6 +36,8 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.spec.model_keys import PriceSpec
     from pytest_evalmetrics.transport.endpoints import Work
+    from pytest_evalmetrics.transport.http_sender import HttpSender
+    from pytest_evalmetrics.transport.origin_state import RetryPolicy
 
 _T = TypeVar("_T")
 _SHORT = 65_536  # characters

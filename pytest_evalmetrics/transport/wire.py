@@ -9,7 +9,6 @@ import random
 import re
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass
 from http.client import responses
 from typing import TYPE_CHECKING, Any
 
@@ -19,6 +18,8 @@ from pytest_evalmetrics.errors import EvalMetricsError, RowError
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Iterator, Mapping
+
+    from pytest_evalmetrics.transport.origin_state import Fault
 
 
 class TransportError(EvalMetricsError):
@@ -86,13 +87,14 @@ def needs_extra(extra: str, who: str) -> Iterator[None]:
         ) from None
 
 
-@dataclass(frozen=True, slots=True)
-class RawResponse:
+class RawResponse(msgspec.Struct, frozen=True):
     """A response, unread."""
 
     status: int
-    headers: Mapping[str, str]  # by their usual spelling (``Content-Type``)
-    body: bytes  # the whole body, uncompressed; of an error page its beginning at least
+    # by their usual spelling (``Content-Type``)
+    headers: Mapping[str, str]
+    # the whole body, uncompressed; of an error page its beginning at least
+    body: bytes
 
 
 class PaidAnswer(msgspec.Struct, frozen=True):
@@ -106,15 +108,16 @@ class PaidAnswer(msgspec.Struct, frozen=True):
     used: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
+class Answer(msgspec.Struct, frozen=True):
     """An endpoint's answer."""
 
-    body: Any  # the parsed JSON; every number in it is finite
+    # the parsed JSON; every number in it is finite
+    body: Any
     # seconds from sending to the whole answer, of the attempt that succeeded; as it was when
     # the answer was paid for
     latency_s: float
-    attempts: int  # how many requests it took when it was paid for
+    # how many requests it took when it was paid for
+    attempts: int
     from_journal: bool
 
 
@@ -126,36 +129,40 @@ class SendFailure(CallError):  # noqa: N818 - it never leaves this package
         kind: str,
         message: str,
         *,
-        retry: bool = False,
-        fatal: bool = False,  # no call to the endpoint can succeed
+        # of a failure that may pass: whose it may be; None if the row is not asked again
+        fault: Fault | None = None,
+        # no call to the endpoint can succeed
+        fatal: bool = False,
+        status: int | None = None,
+        attempts: int = 0,
         retry_after_s: float | None = None,
-        text: str = "",  # the endpoint's own words
-        **more: Any,
+        hint: str | None = None,
+        # the endpoint's own words
+        text: str = "",
     ) -> None:
-        super().__init__(kind, message, **more)
-        self.retry, self.fatal, self.retry_after_s, self.text = (
-            retry,
-            fatal,
-            retry_after_s,
-            text,
-        )
+        super().__init__(kind, message, status=status, attempts=attempts, hint=hint)
+        self.fault = fault
+        self.fatal = fatal
+        self.retry_after_s = retry_after_s
+        self.text = text
 
 
-@dataclass(frozen=True, slots=True)
-class Clock:
+class Clock(msgspec.Struct, frozen=True):
     """Time and chance, so that tests need neither."""
 
-    monotonic: Callable[[], float] = (
-        time.perf_counter
-    )  # seconds from some start, for durations
-    wall: Callable[[], float] = time.time  # seconds since 1970, for dates
+    # seconds from some start, for durations
+    monotonic: Callable[[], float] = time.perf_counter
+    # seconds since 1970, for dates
+    wall: Callable[[], float] = time.time
     sleep: Callable[[float], Awaitable[None]] = asyncio.sleep
-    random: Callable[[], float] = random.random  # a number in [0, 1)
+    # a number in [0, 1)
+    random: Callable[[], float] = random.random
 
 
 # Reading answers.
 
-_SHOWN, _LOOKED_AT = 200, 8192
+_SHOWN = 200  # characters of an endpoint's own words
+_LOOKED_AT = 8192
 _JSON_TYPE = re.compile(r"(application|text)/([\w.+-]+\+)?json")
 _CHARSET = re.compile(r"charset\s*=\s*\"?([\w.:-]+)", re.IGNORECASE)
 _HTML_START = re.compile(r"\s*<(!doctype\s+html|html)\b", re.IGNORECASE)

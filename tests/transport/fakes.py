@@ -15,7 +15,7 @@ from pytest_evalmetrics.transport import (
     run_bounded,
     written_body,
 )
-from pytest_evalmetrics.transport.exchange import RetryPolicy
+from pytest_evalmetrics.transport.origin_state import Fault, RetryPolicy
 from pytest_evalmetrics.transport.secrets import Secret
 from pytest_evalmetrics.transport.wire import Clock, RawResponse, SendFailure
 
@@ -66,7 +66,8 @@ def status(code, message="", **headers):
 
 def broken(kind, message="it broke", **more):
     """Make what comes of an attempt without an answer; it may pass."""
-    return SendFailure(kind, message, **{"retry": True} | more)
+    fault = Fault.DOWN if kind == "refused" else Fault.BROKEN
+    return SendFailure(kind, message, **{"fault": fault} | more)
 
 
 class FakeSender:

@@ -78,7 +78,7 @@ NO_JSON = [
     (raw(b'{"score": Infinity}'), "not-finite", None),
     (raw(b'{"score": 1e999}'), "not-finite", None),
     (raw(b'{"score": 1, "score": 0}'), "duplicate-key", "holds 'score' twice"),
-    (broken("too-large", retry=False), "too-large", None),
+    (broken("too-large", fault=None), "too-large", None),
 ]
 
 

@@ -37,7 +37,7 @@ def ledger(client, path):
 def answers(path):
     """Count the answers that a run finds; none is another than it was."""
     with Client(path) as client:
-        client(broken("gone", retry=False), mode="normal")
+        client(broken("gone", fault=None), mode="normal")
         outcomes = client.ask_many(range(ANSWERS), 1)
         bodies = {
             n: o.body for n, o in outcomes.items() if not isinstance(o, CallError)

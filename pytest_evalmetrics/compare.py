@@ -144,7 +144,7 @@ def _benchmarks(report: Path) -> dict[str, str]:
 def _tables_of(
     report: Path, benchmark: str, file: str, shown: str
 ) -> dict[str, RolloutTable]:
-    from pytest_evalmetrics.baselines import document as baselines
+    from pytest_evalmetrics import baselines
 
     recorded = baselines.from_report(report, benchmark, file=Path(file), shown=shown)
     return {

@@ -7,11 +7,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import msgspec
 import pytest
 from msgspec import structs
 
-from pytest_evalmetrics import errors, metrics, registry, settings
-from pytest_evalmetrics.baselines import document as baselines
+from pytest_evalmetrics import baselines, errors, metrics, registry, settings
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.files import folder_of
 from pytest_evalmetrics.baselines.store import Store
@@ -233,10 +233,8 @@ def _evaluated(
             evaluated = evaluation.run()
     result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
-        document = {
-            **document,
-            "provenance": {"reason": reason, **document["provenance"]},
-        }
+        provenance = structs.replace(document.provenance, reason=reason)
+        document = structs.replace(document, provenance=provenance)
     result = structs.replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
@@ -254,7 +252,7 @@ def _evaluated(
         and spec.baseline is not None
         and spec.baseline.history_runs
     ):
-        payload["baseline"] = dict(document)
+        payload["baseline"] = msgspec.to_builtins(document)
     if runtime is not None:
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
@@ -443,7 +441,7 @@ def _calls_planned(
                 plan = metrics.plan(spec, also=spec.gated, line_of=benchmark.line_of)
             if snapshot is not None and not whose:
                 kept = baselines.parse(snapshot[0], file=snapshot[1])
-                recorded = baselines.values(kept, next(iter(kept["agents"])))
+                recorded = kept.values(next(iter(kept.agents)))
             rest, answered = scoring.forecast(plan, recorded)
         except errors.EvalMetricsError as error:
             yield f"calls of {item.nodeid}{whose}: {visible(error.message)}"

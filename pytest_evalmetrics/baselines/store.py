@@ -10,12 +10,13 @@ import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 
 from pytest_evalmetrics.baselines import document, files
 from pytest_evalmetrics.baselines.declared import Declared
+from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.model.results import BenchmarkResult, Check, Verdict
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
     import pytest
 
-    from pytest_evalmetrics.baselines.document import BaselineDocument
+    from pytest_evalmetrics.model.baseline import BaselineDocument
 
 _XFAIL_NOTE = "its baseline is as it was: what is known to fail (xfail) is not recorded"
 
@@ -106,17 +107,17 @@ class Store:
             hint = "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks"
             return _with_check(result, why + "; ".join(dropped), hint)
         recorded = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        new = {**new, "provenance": {"recorded": recorded, **new["provenance"]}}
+        new = _with_provenance(new, recorded=recorded)
         if option.evalmetrics_add_run and old is not None:
-            if obstacle := document.why_not_added(old, new):
+            obstacle = _why_not_added(old, new)
+            if obstacle:
                 why = f"this run was not added to the baseline: {obstacle}"
                 hint = "drop --evalmetrics-add-run to record it in place of those runs"
                 return _with_check(result, why, hint)
-            new = document.add_run(old, new, keep=self.keeps_runs)
+            new = add_run(old, new, keep=self.keeps_runs)
         new = document.stamped(new)
-        has_reason = "reason" in new["provenance"]
-        if old is not None and not has_reason and _but_when(old) == _but_when(new):
-            new["provenance"] = old["provenance"]
+        if old is not None and _is_same_run(old, new):
+            new = structs.replace(new, provenance=old.provenance)
         from pytest_evalmetrics.baselines.snapshots import accept  # loads syrupy
 
         try:
@@ -147,11 +148,11 @@ class Store:
         self, old: BaselineDocument | None, new: BaselineDocument, rows: bytes | None
     ) -> None:
         """Write the rows atomically; a file with the same rows keeps its bytes."""
-        before = None if old is None else old["provenance"].get("rows")
+        before = None if old is None else old.provenance.rows
         if rows is None:
             if before is not None:
                 self.rows_path.unlink(missing_ok=True)
-        elif before != new["provenance"]["rows"] or not self.rows_path.exists():
+        elif before != new.provenance.rows or not self.rows_path.exists():
             write_whole(self.rows_path, [rows])
 
 
@@ -218,8 +219,8 @@ def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> lis
     ]
     agents = {agent.agent for agent in result.agents}
     # a renamed agent is a change of the system under test
-    if old is not None and len(old["agents"]) > len(agents):
-        lost = sorted(old["agents"].keys() - agents)
+    if old is not None and len(old.agents) > len(agents):
+        lost = sorted(old.agents.keys() - agents)
         reasons += [f"this run has no agent {agent!r}" for agent in lost]
     return reasons
 
@@ -256,12 +257,24 @@ def _changes(
 
 
 def _values_by_agent(doc: BaselineDocument) -> Mapping[str, Mapping[str, float]]:
-    return {agent: document.values(doc, agent) for agent in doc["agents"]}
+    return {agent: doc.values(agent) for agent in doc.agents}
 
 
-def _but_when(doc: BaselineDocument) -> dict[str, Any]:
-    recorded = doc["provenance"].items()
-    return {
-        **doc,
-        "provenance": {k: v for k, v in recorded if k not in ("recorded", "reason")},
-    }
+def _why_not_added(old: BaselineDocument, new: BaselineDocument) -> str:
+    if document.is_edited(old):
+        return "its file was edited by hand, or by a merge, since it was recorded"
+    return why_not_added(old, new)
+
+
+def _is_same_run(old: BaselineDocument, new: BaselineDocument) -> bool:
+    """Check whether only the time of the recording differs, and no reason is given."""
+    if new.provenance.reason is not None:
+        return False
+    before = _with_provenance(old, recorded=None, reason=None)
+    now = _with_provenance(new, recorded=None)
+    return before == document.as_read(now)
+
+
+def _with_provenance(doc: BaselineDocument, **changes: str | None) -> BaselineDocument:
+    provenance = structs.replace(doc.provenance, **changes)
+    return structs.replace(doc, provenance=provenance)

@@ -12,10 +12,14 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics import errors, gates, metrics
-from pytest_evalmetrics.baselines import document as baselines
+from pytest_evalmetrics import baselines, errors, gates, metrics
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.baseline import (
+    AgentDocument,
+    BaselineDocument,
+    Provenance,
+)
 from pytest_evalmetrics.model.results import (
     AgentResult,
     BenchmarkResult,
@@ -48,10 +52,8 @@ class Evaluated(msgspec.Struct, frozen=True):
 
     result: BenchmarkResult
     # by agent: the scores of each rollout that gated metrics rest on, and the tasks' content
-    documents: Mapping[str, baselines.AgentDocument]
-    baseline: (
-        baselines.BaselineDocument | None
-    )  # None if a number may be missing or wrong
+    documents: Mapping[str, AgentDocument]
+    baseline: BaselineDocument | None  # None if a number may be missing or wrong
     row_scores: RowScores | None = None  # of each row; None without scorers
     kept_rows: bytes | None = (
         None  # the baseline's rows, compressed; None if it keeps none
@@ -93,7 +95,7 @@ class Evaluation:
         self._notes: list[str] = []
         self._changes: list[str] = []
         self._agents: list[AgentResult] = []
-        self._recorded: dict[str, baselines.AgentDocument] = {}
+        self._recorded: dict[str, AgentDocument] = {}
         self._gated: dict[
             str, regressions.AgentRun
         ] = {}  # without the tasks in quarantine
@@ -662,7 +664,7 @@ class Evaluation:
         )
         self._checks.append(check(reason=reason, hint=error.hint or "", line=line))
 
-    def _document(self) -> baselines.BaselineDocument | None:
+    def _document(self) -> BaselineDocument | None:
         """Describe the run as a baseline; None if it is incomplete."""
         broken = any(
             c.gate in ("data", "expect") and c.verdict.fails for c in self._checks
@@ -670,14 +672,16 @@ class Evaluation:
         partial_run = self._scored is not None and self._scored.chosen.partial
         if broken or partial_run or not self._recorded:
             return None
-        provenance = {
-            "tasks": sum(a.tasks for a in self._agents),
-            "rollouts": sum(a.rollouts for a in self._agents),
-            "files": list(self._sources),
+        provenance = Provenance(
+            tasks=sum(a.tasks for a in self._agents),
+            rollouts=sum(a.rollouts for a in self._agents),
+            files=list(self._sources),
             **self._provenance,
-            "ruler": self._ruler,
-        }
-        return baselines.document(self.benchmark.spec.name, self._recorded, provenance)
+            ruler=self._ruler,
+        )
+        return baselines.baseline_document(
+            self.benchmark.spec.name, self._recorded, provenance
+        )
 
     def _result(self) -> BenchmarkResult:
         spec, scored = self.benchmark.spec, self._scored

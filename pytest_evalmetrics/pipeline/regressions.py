@@ -16,8 +16,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import gates, metrics, rollouts
-from pytest_evalmetrics.baselines import document as baselines
+from pytest_evalmetrics import baselines, gates, metrics, rollouts
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import listed, of_many
 from pytest_evalmetrics.model.results import (
@@ -45,6 +44,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.history import Anchors
+    from pytest_evalmetrics.model.baseline import BaselineDocument
     from pytest_evalmetrics.pipeline.ruler import RulerChange
     from pytest_evalmetrics.spec.gate_keys import OwnRule
     from pytest_evalmetrics.spec.sources import FilesSpec
@@ -215,7 +215,7 @@ def reference_of(
     document = baselines.parse(text, file=shown, benchmark=name)
     reference = _recorded(document, shown)
     if baselines.is_edited(document):
-        lacks = "" if document["provenance"].get("digest") else ": its digest is gone"
+        lacks = "" if document.provenance.digest else ": its digest is gone"
         message = f"this baseline was edited by hand, or by a merge, since it was recorded{lacks}"
         hint = f"restore it with `git checkout -- {shown}`, or record a new one with "
         raise BaselineError(message, file=shown, hint=f"{hint}--snapshot-update")
@@ -223,15 +223,15 @@ def reference_of(
 
 
 def _recorded(
-    document: baselines.BaselineDocument, file: str, *, renew: str = _RECORD
+    document: BaselineDocument, file: str, *, renew: str = _RECORD
 ) -> Reference:
     runs = baselines.tables(document, file=file)
-    when, why = (document["provenance"].get(key) for key in ("recorded", "reason"))
+    when, why = document.provenance.recorded, document.provenance.reason
     return Reference(
         runs,
-        {agent: baselines.values(document, agent) for agent in runs},
+        {agent: document.values(agent) for agent in runs},
         renew=renew,
-        provenance=document["provenance"],
+        provenance=document.provenance.as_mapping(),
         origin=file
         + (f", recorded {when}" if when else "")
         + (f": {why}" if why else ""),

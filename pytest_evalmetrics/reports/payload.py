@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
     from typing import Self
 
+    from pytest_evalmetrics.model.baseline import AgentDocument
     from pytest_evalmetrics.model.results import BenchmarkResult
     from pytest_evalmetrics.model.rollout_table import RowScores
 
@@ -60,7 +61,7 @@ class Payload(TypedDict):
 @collector_paused()
 def payload_of(
     result: BenchmarkResult,
-    documents: Mapping[str, Mapping[str, Any]],
+    documents: Mapping[str, AgentDocument],
     row_scores: RowScores | None,
     pictures: Mapping[str, Mapping[str, Any]],
     folder: Path | None,
@@ -74,7 +75,7 @@ def payload_of(
     }
     for agent in entry["agents"]:
         del agent["aggregate"]
-        agent["task_ids"] = documents[agent["agent"]].get("ids", "names")
+        agent["task_ids"] = documents[agent["agent"]].ids or "names"
     if not entry["flips"]:  # the benchmark passes, or its files hold no texts
         del entry["flips"]
     aggregates, large = _apart([agent.aggregate for agent in result.agents])
@@ -98,7 +99,7 @@ def payload_of(
         handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
     kept = [documents[agent.agent] for agent in result.agents]
     scores = "\n".join(
-        compact(each.get(key)) for each in kept for key in ("tasks", "content")
+        compact(value) for each in kept for value in (each.tasks, each.content)
     )
     texts = {kind: text for kind, (text, _) in handed.items()}
     return {

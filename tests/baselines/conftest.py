@@ -1,6 +1,10 @@
 """A project whose four benchmarks have recorded baselines."""
 
+import msgspec
 import pytest
+
+from pytest_evalmetrics.baselines.document import render, stamped
+from pytest_evalmetrics.model.baseline import BaselineDocument
 
 BEFORE = [[1.0, 0.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
 AFTER = [[1.0, 1.0], [1.0, 1.0], [0.0, 1.0], [1.0, 1.0]]
@@ -17,6 +21,11 @@ MATH, OLD, PHYSICS, OTHER = ALL = (
     "one.bench/mmlu%2Fphysics.json",
     "two.bench/other.json",
 )
+
+
+def write_stamped(path, doc):
+    """Write an edited baseline with the digest that it would have been recorded with."""
+    path.write_text(render(stamped(msgspec.convert(doc, BaselineDocument))))
 
 
 class Evals:

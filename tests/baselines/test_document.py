@@ -2,15 +2,19 @@
 
 import json
 import math
+from pathlib import Path
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import structs
 
-from pytest_evalmetrics.baselines import document as baselines
+from pytest_evalmetrics import baselines
+from pytest_evalmetrics.baselines.document import render
 from pytest_evalmetrics.errors import BaselineError
 from pytest_evalmetrics.ext import AgentResult, Estimate, RolloutTable
+from pytest_evalmetrics.model.baseline import Provenance
 
 NUMBERS = st.one_of(
     st.floats(),
@@ -22,9 +26,8 @@ def document_of(rollouts, mean):
     estimate = Estimate("mean", mean, 3, 6, None)
     agent_result = AgentResult("a", 3, 6, 0, {"mean": estimate}, {"mean": mean}, {})
     described = baselines.agent_document(agent_result, rollouts, tuple(rollouts.scores))
-    return baselines.render(
-        baselines.document("b", {"a": described}, {"recorded": "now"})
-    )
+    provenance = Provenance(recorded="now")
+    return render(baselines.baseline_document("b", {"a": described}, provenance))
 
 
 def table(tasks):
@@ -65,10 +68,8 @@ def test_a_baseline_comes_back_as_it_was(tasks, value):
             np.isfinite(column), column, np.nan
         )  # what is not a number is null
         np.testing.assert_array_equal(back.scores[name], finite)
-    assert baselines.values(doc, "a") == (
-        {"mean": value} if math.isfinite(value) else {}
-    )
-    assert document_of(back, baselines.values(doc, "a").get("mean", math.nan)) == text
+    assert doc.values("a") == ({"mean": value} if math.isfinite(value) else {})
+    assert document_of(back, doc.values("a").get("mean", math.nan)) == text
     # an independent reader agrees, to the last digit
     agent = json.loads(text)["agents"]["a"]
     assert agent["key_metrics"]["mean"]["value"] == (
@@ -109,6 +110,45 @@ def test_nor_is_any_other_json_in_the_place_of_a_part(key, value):
         baselines.tables(baselines.parse(json.dumps(doc), file="x.json"), file="x.json")
     except BaselineError as error:
         assert error.file == "x.json"  # noqa: PT017 - most of these are refused, and some are right
+
+
+SECOND_VERSION = Path(__file__).with_name("second_version.json")
+
+
+def test_a_baseline_of_the_second_version_counts_as_unchanged():
+    text = SECOND_VERSION.read_text(encoding="utf-8")
+    baseline = baselines.parse(text, file="math.json", benchmark="math")
+    assert not baselines.is_edited(baseline)
+
+
+def test_a_baseline_of_the_second_version_has_its_metrics_and_runs():
+    text = SECOND_VERSION.read_text(encoding="utf-8")
+    baseline = baselines.parse(text, file="math.json")
+    assert baseline.values("agent") == {"mean_reward": 0.25, "mean/seconds": 0.5}
+    first, second = baselines.tables(baseline, file="math.json")["agent"]
+    assert first.tasks == second.tasks == ("t0", "t1", "t2", "t3")
+    assert first.scores["reward"].tolist() == [0, 0.5, 0.5, 0, 0, 0.5, 0.5, 0]
+    assert second.scores["reward"].tolist() == [0.5, 0, 0, 0.5, 0.5, 0, 0, 0.5]
+
+
+def test_a_run_is_added_to_a_baseline_of_the_second_version_as_one_more_list():
+    text = SECOND_VERSION.read_text(encoding="utf-8")
+    baseline = baselines.parse(text, file="math.json")
+    one_run = baselines.parse(text, file="math.json")
+    agent = one_run.agents["agent"]
+    newest = structs.replace(
+        agent,
+        tasks={
+            task: {"reward": (1.0, 0.0), "seconds": (0.25, 0.25)}
+            for task in agent.tasks
+        },
+    )
+    one_run = structs.replace(one_run, agents={"agent": newest})
+    merged = baselines.add_run(baseline, one_run, keep=5)
+    assert (
+        '"t0": {"reward": [[0, 0.5], [0.5, 0], [1, 0]], "seconds": [[null, null], '
+        "[null, null], [0.25, 0.25]]}"
+    ) in render(merged)
 
 
 UPDATE = "--snapshot-update"
@@ -162,6 +202,38 @@ BROKEN = {
     "other": (
         edit(lambda doc: doc.update(benchmark="physics")),
         ": this is the baseline of 'physics', expected that of 'math'*",
+    ),
+    "runs": (
+        edit(lambda doc: doc["agents"]["agent"]["tasks"]["1"].update(reward=[[1]])),
+        ": some tasks of agent have the numbers of several runs, and some of one*",
+    ),
+    "run": (
+        edit(
+            lambda doc: doc["agents"]["agent"].update(
+                tasks={"0": {"reward": [[1], [1]]}, "1": {"reward": [[1]]}}
+            )
+        ),
+        ": task '1' of agent has not the numbers of 2 runs*",
+    ),
+    "hash": (
+        edit(lambda doc: doc["agents"]["agent"].update(content={"0": "é"})),
+        ": a hash of the content of a task of agent is damaged*",
+    ),
+    "ids": (
+        edit(lambda doc: doc["agents"]["agent"].update(ids="places")),
+        ": this is not a baseline: Invalid enum value 'places'*",
+    ),
+    "provenance": (
+        edit(lambda doc: doc["provenance"].update(recorded=5)),
+        ": this is not a baseline: Expected `str | null`, got `int`*",
+    ),
+    "interval": (
+        edit(
+            lambda doc: doc["agents"]["agent"]["key_metrics"]["pass@1"].update(
+                interval=[0.5]
+            )
+        ),
+        ": this is not a baseline: Expected `array` of length 2*",
     ),
     "reward": (task("1", reward=[0]), ": *edited by hand, or by a merge*"),
     "value": (

@@ -4,8 +4,7 @@ import json
 import sys
 
 import pytest
-
-from pytest_evalmetrics.baselines.document import stamped
+from baselines.conftest import write_stamped
 
 UPDATE = "--snapshot-update"
 STRICT = """
@@ -62,7 +61,7 @@ def test_a_baseline_without_a_fingerprint_is_compared_with_a_note(project):
     doc = baseline(project)
     for key in ("ruler", "gates", "under_test"):
         doc["provenance"].pop(key, None)
-    project.baseline().write_text(json.dumps(stamped(doc)))
+    write_stamped(project.baseline(), doc)
     result = project.run("-v")
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
@@ -151,7 +150,7 @@ def test_a_judge_that_answers_as_another_model_is_another_ruler(project, judge_s
         doc["provenance"]["ruler"] |= {"answers of m": entry}
         if entry is None:
             del doc["provenance"]["ruler"]["answers of m"]
-        project.baseline().write_text(json.dumps(stamped(doc)))
+        write_stamped(project.baseline(), doc)
         result = run(new)
         assert (
             ("the ruler changed" in result.stdout.str()) is changed is bool(result.ret)

@@ -156,6 +156,23 @@ def test_a_metric_that_needs_equal_rollouts_is_compared_with_the_newest_run(proj
         assert evidence["drop"] == 0
 
 
+def test_no_run_is_added_to_a_baseline_that_was_edited_by_hand(project):
+    record(project, [0.0])
+    recorded = project.baseline().read_text()
+    edited = recorded.replace(
+        '"rollouts": 1200, "interval"', '"rollouts": 1, "interval"'
+    )
+    assert edited != recorded
+    project.baseline().write_text(edited)
+    write(project, "runs.jsonl", 1)
+    result = project.run(*ADD)
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        ["INCONCLUSIVE *was not added to the baseline: its file was edited by hand*"]
+    )
+    assert project.baseline().read_text() == edited
+
+
 def test_what_repeats_no_run_is_not_added(project):
     record(project, [0.0])
     before = baseline(project)

@@ -5,8 +5,7 @@ from itertools import count
 from typing import NamedTuple
 
 import pytest
-
-from pytest_evalmetrics.baselines.document import stamped
+from baselines.conftest import write_stamped
 
 COUNT = count()  # what differs from row to row and from run to run
 UPDATE, ACCEPT = "--snapshot-update", "--evalmetrics-accept-tasks"
@@ -213,7 +212,7 @@ def test_a_baseline_from_before_there_was_content(project):
     (agent,) = doc["agents"].values()
     assert len(agent.pop("content")) == 30
     assert agent.pop("ids") == "positions"
-    path.write_text(json.dumps(stamped(doc)))
+    write_stamped(path, doc)
     (entry,) = run(TASKS)
     assert check(entry, "mean_reward")["evidence"]["tasks"] == 30
     assert any(

@@ -318,6 +318,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     lower: frozenset[str] = (
         frozenset()
     )  # scores that the files declare as lower is better
+    # the agents whose rows have no sample of their own: they are numbered as they come
+    unnumbered: frozenset[str] = frozenset()
 
     def __len__(self) -> int:
         return len(self.task)

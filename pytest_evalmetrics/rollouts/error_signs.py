@@ -95,7 +95,8 @@ class ErrorSigns:
 
 def _whole(signs: dict[str, Any]) -> dict[str, Any]:
     """Put an object back together of which only the parts were decoded."""
-    if isinstance(signs.get(_ERROR), msgspec.Struct):
+    error = signs.get(_ERROR)
+    if isinstance(error, msgspec.Struct) and not error.__struct_config__.array_like:
         parts = {path.removeprefix(f"{_ERROR}."): signs.get(path) for path in _PARTS}
         stated = {name: value for name, value in parts.items() if value is not None}
         signs[_ERROR] = stated or True

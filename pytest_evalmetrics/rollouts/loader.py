@@ -94,6 +94,8 @@ class Chunk(msgspec.Struct, frozen=True):
     versioned: bool = False
     #: The ids that a tool gave to single records, which no two rollouts share.
     record_ids: Sequence[str | None] = ()
+    #: Whether the tool records each row as an attempt at its task, also in several files.
+    attempts: bool = False
     #: The rows that count only where no other row is of the same attempt, by index.
     retried: Sequence[int] = ()
     #: Whether an environment may deal each rollout of a task another question.

@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
+from contextlib import suppress
 from dataclasses import replace
-from hashlib import file_digest
 from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import structs
 
-from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.gym_sidecars import without_sidecars
 from pytest_evalmetrics.rollouts.json_files import decode_row
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
+from pytest_evalmetrics.rollouts.repeats import attempts_are_shown
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,
@@ -40,6 +40,10 @@ if TYPE_CHECKING:
     Reader: TypeAlias = Callable[
         [Sequence[RolloutFile], str | None, Request], RolloutTable | None
     ]
+
+
+class NoRecordsError(DataError):
+    """The loader of a format reads numbers alone, and no whole rows."""
 
 
 TASK_KEYS = ("id", "task_id", "_ng_task_index")  # of a data set
@@ -93,7 +97,7 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
                 if len(chunk.records) != len(chunk.places):
                     message = "the rows of this format can't be scored: only its numbers are read"
                     hint = "write JSON Lines, CSV or Parquet; or let the loader give whole records"
-                    raise source.error(message, hint=hint)
+                    raise NoRecordsError(message, file=source.shown, hint=hint)
                 names = chunk.names or [source.at(int(place)) for place in chunk.places]
                 yield from zip(names, map(dict, chunk.records), strict=True)
 
@@ -130,9 +134,31 @@ def load(
 ) -> RolloutTable:
     """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
-    return _load(
-        spec, base, Request(_fields(spec), tuple(scores), tuple(categories)), reader
+    request = Request(_fields(spec), tuple(scores), tuple(categories))
+    table = _load(spec, base, request, reader)
+    if spec.inline:
+        return table
+    notes = attempts_are_shown(
+        table,
+        lambda: _records_again(spec, base),
+        task_key=str(spec.fields.task or "_ng_task_index"),
+        nested=_is_nested(spec),
     )
+    return structs.replace(table, notes=(*table.notes, *notes))
+
+
+def _records_again(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
+    """Yield the rows as `records` does; none of a format that has no whole rows."""
+    with suppress(NoRecordsError):
+        yield from records(spec, base)
+
+
+def _is_nested(spec: FilesSpec) -> bool:
+    """Check whether rows come out of lists within a file, or are put together of several."""
+    if not spec.shaped:
+        return False
+    shaped = cast("RolloutsSpec", spec)
+    return any((shaped.rows, shaped.keyed, shaped.lists, shaped.pivot))
 
 
 def load_dataset(
@@ -190,26 +216,7 @@ def _load(
             table = read_large(files, spec.format, request)
             if table is not None:
                 return table
-        table = _read_in_order(spec, base, request, files)
-        return structs.replace(table, notes=(*table.notes, *_copies(files, table)))
-
-
-def _copies(files: Sequence[RolloutFile], table: RolloutTable) -> Iterator[str]:
-    """Note files that are copies of others: their rows count as further rollouts."""
-    alike = Counter((source.rows, source.size) for source in table.sources)
-    first = {file.shown: file.shown for file in files}  # by name, then by digest too
-    for file, source in zip(files, table.sources, strict=False):
-        keys = [
-            file.shown.removesuffix(end)
-            for end in (".gz", ".zst")
-            if file.shown.endswith(end)
-        ]
-        if alike[source.rows, source.size] > 1 and file.path.is_file():
-            with file.path.open("rb") as stream:
-                keys.append(file_digest(stream, "blake2b").hexdigest())
-                first.setdefault(keys[-1], file.shown)
-        for other in {first.get(key, file.shown) for key in keys} - {file.shown}:
-            yield f"{file.shown} looks like a copy of {other}, and its rows count too"
+        return _read_in_order(spec, base, request, files)
 
 
 def _read_in_order(

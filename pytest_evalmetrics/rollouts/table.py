@@ -98,6 +98,7 @@ class TableBuilder:
         self._dealt = False
         self._torn: dict[tuple[str, TaskId], None] = {}
         self._positional = request.by_position
+        self._attempts = False
         self._ruler: dict[tuple[str, str, str], None] = {}
         self._record_ids: dict[str, int] = {}  # and the first row that has each
         self._retried: dict[int, Failure] = {}  # by row
@@ -155,6 +156,7 @@ class TableBuilder:
             self._rewards = {**(self._rewards or {}), **dict.fromkeys(chunk.rewards)}
         self._dealt |= chunk.dealt
         self._positional |= chunk.positional
+        self._attempts |= chunk.attempts
         for (agent, task), content in chunk.content.items():
             owner = _AGENT if agent is None else agent
             self._identify((owner, task), content, versioned=chunk.versioned)
@@ -264,6 +266,7 @@ class TableBuilder:
         agent = np.frombuffer(self._agent, np.int32)
         tasks, task = self._ordered_tasks()
         content = self._contents(agent, task, tasks)
+        unnumbered = self._unnumbered(agent)
         sample = self._numbered(agent, task)
         order = self._order(agent, task, sample, tasks)
         for row, failure in self._retried.items():
@@ -303,6 +306,7 @@ class TableBuilder:
             positional=self._positional,
             ruler=ruler,
             lower=frozenset(self._lower),
+            unnumbered=unnumbered,
         )
 
     def _source_files(self) -> Iterator[SourceFile]:
@@ -454,6 +458,14 @@ class TableBuilder:
             contents[self._agents[name] * len(tasks) + at] = combined
         rows: NDArray[np.bytes_] = contents[agent * len(tasks) + task]
         return rows
+
+    def _unnumbered(self, agent: NDArray[np.int32]) -> frozenset[str]:
+        """List the agents whose rows have no sample index, and are no attempts by format."""
+        if self._attempts:
+            return frozenset()
+        without = np.frombuffer(self._sample, np.int64) == _NO_SAMPLE
+        names = list(self._agents)
+        return frozenset(names[code] for code in set(agent[without].tolist()))
 
     def _numbered(
         self, agent: NDArray[np.int32], task: NDArray[np.int64]

@@ -126,7 +126,9 @@ class ChunkBuilder:
         self.scores: dict[str, None] = {}  # the names so far
         self.notes: list[str] = []
         self.lower: set[str] = set()
-        self.versioned = self.positional = False
+        self.versioned = False
+        self.positional = False
+        self.attempts = False
 
     def add(self, rollout: Rollout) -> None:
         """Add one rollout; one that has neither a score nor an error was not scored."""
@@ -328,6 +330,7 @@ class ChunkBuilder:
             ruler=tuple(self._ruler_entries()),
             lower=frozenset(lower),
             record_ids=self._record_ids,
+            attempts=self.attempts,
         )
 
 

@@ -330,3 +330,248 @@ BEFORE = {
         refused="b.jsonl:1: this record has the id 'x1', which a.json, result 0 has",
     ),
 }
+
+
+# -- written after the loaders, from the same kinds ---------------------------------------------
+
+_ANSWERS = [
+    {"id": f"q{n}", "output": f"the answer {n}", "correct": n % 3 > 0} for n in range(6)
+]
+_RUNS = [
+    [
+        {"task": f"t{n}", "question": f"What is {n} plus {n}?", "ok": (n + run) % 2}
+        for n in range(6)
+    ]
+    for run in (0, 1)
+]
+
+
+def _subset(name, wins):
+    return [
+        {"question_id": n, "category": name, "model": "m", "score": int(n < wins)}
+        for n in range(6)
+    ]
+
+
+AFTER = {
+    "a file appended to itself": ToolFiles(
+        files={"r.jsonl": lines(_ANSWERS * 2)},
+        rollouts="{path: r.jsonl, fields: {task: id, reward: correct}}",
+        reward="reward",
+        refused="r.jsonl:7 is the same row as r.jsonl:1, which is read twice (6 rows",
+    ),
+    "a run that was resumed over its last rows": ToolFiles(
+        files={"r.jsonl": lines(_ANSWERS + _ANSWERS[4:])},
+        rollouts="{path: r.jsonl, fields: {task: id, reward: correct}}",
+        refused="r.jsonl:7 is the same row as r.jsonl:5",
+    ),
+    "an array with a copy of a row": ToolFiles(
+        files={"r.json": [*_ANSWERS, _ANSWERS[2]]},
+        rollouts="{path: r.json, fields: {task: id, reward: correct}}",
+        refused="r.json, row 7 is the same row as r.json, row 3",
+    ),
+    "a CSV file appended to itself": ToolFiles(
+        files={
+            "r.csv": "id,answer,ok\n"
+            + "".join(f"q{n},the answer {n},{n % 2}\n" for n in range(6)) * 2
+        },
+        rollouts="{path: r.csv, fields: {task: id, reward: ok}}",
+        refused="r.csv:8 is the same row as r.csv:2",
+    ),
+    "a short run appended to itself": ToolFiles(
+        files={
+            "r.jsonl": lines([{"task": f"t{n}", "reward": n % 2} for n in range(8)] * 2)
+        },
+        rollouts="{path: r.jsonl, fields: {task: task}}",
+        refused="r.jsonl:9 is the same row as r.jsonl:1",
+    ),
+    "short rows that recur by chance": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {"task": f"t{n}", "reward": reward}
+                for n in range(3)
+                for reward in (1, 0, 1)
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: task}}",
+        rewards={f"t{n}": [1, 0, 1] for n in range(3)},
+    ),
+    "a record written twice, at two times": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {"task": f"t{n}", "trial_id": f"t{n}-a", "ok": 1, "written": stamp}
+                for stamp in ("10:00 today", "11:00 today")
+                for n in range(3)
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: task, reward: ok}}",
+        refused="r.jsonl:4 is the same row as r.jsonl:1",
+    ),
+    "the id of a question beside another task id": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {"id": n, "question": f"What is {n}?", "ok": ok, "answer": f"a {n} {k}"}
+                for n in range(3)
+                for k, ok in enumerate((1, 1))
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: question, reward: ok}}",
+        rewards={f"What is {n}?": [1, 1] for n in range(3)},
+    ),
+    "subsets that share ids": ToolFiles(
+        files={
+            "math/r.jsonl": lines(_subset("math", 2)),
+            "code/r.jsonl": lines(_subset("code", 5)),
+        },
+        rollouts="{path: '*/r.jsonl', fields: {task: question_id, reward: score}}",
+        refused="`fields: {task: [category, question_id]}` if 'category' tells data sets",
+    ),
+    "two runs whose questions agree": ToolFiles(
+        files={f"run{k}.jsonl": lines(run) for k, run in enumerate(_RUNS)},
+        rollouts="{path: 'run*.jsonl', fields: {task: task, reward: ok}}",
+        rewards={f"t{n}": [n % 2, (n + 1) % 2] for n in range(6)},
+        says=("2 files hold the same 6 task ids; 'question' agrees in their rows",),
+    ),
+    "two runs whose questions differ": ToolFiles(
+        files={
+            "a.jsonl": lines(_RUNS[0]),
+            "b.jsonl": lines(
+                {**row, "question": f"Name the capital of {row['task']}."}
+                for row in _RUNS[1]
+            ),
+        },
+        rollouts="{path: '[ab].jsonl', fields: {task: task, reward: ok}}",
+        refused="b.jsonl:1: the task id 't0' is in a.jsonl too (6 task ids in all)",
+    ),
+    "two runs with numbers of their own": ToolFiles(
+        files={
+            f"run{k}.jsonl": lines(
+                {"task": n, "attempt": k, "ok": n % 2} for n in range(3)
+            )
+            for k in (0, 1)
+        },
+        rollouts="{path: 'run*.jsonl', fields: {task: task, sample: attempt, reward: ok}}",
+        rewards={0: [0, 0], 1: [1, 1], 2: [0, 0]},
+    ),
+    "two runs whose content is named": ToolFiles(
+        files={f"run{k}.jsonl": lines(run) for k, run in enumerate(_RUNS)},
+        rollouts="{path: 'run*.jsonl', fields: {task: task, reward: ok, content: question}}",
+        rewards={f"t{n}": [n % 2, (n + 1) % 2] for n in range(6)},
+    ),
+    "a list of attempts that are the same": ToolFiles(
+        files={
+            "r.json": [
+                {
+                    "task": f"t{n}",
+                    "attempts": [{"ok": 1, "text": "the same answer"}] * 2,
+                }
+                for n in range(3)
+            ]
+        },
+        rollouts="{path: r.json, rows: '*.attempts', "
+        "fields: {task: _parent.task, reward: ok}}",
+        rewards={f"t{n}": [1, 1] for n in range(3)},
+    ),
+    "promptfoo, a Ruby assertion that crashed": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "a",
+                    [crashed("Ruby code execution failed: LoadError", kind="ruby")],
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="success",
+        rewards={"a": [None]},
+    ),
+    "promptfoo, a judge without an answer": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "a",
+                    [
+                        part(
+                            0,
+                            reason="Could not extract JSON",
+                            kind="llm-rubric",
+                            metadata={"graderError": True},
+                        )
+                    ],
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="success",
+        rewards={"a": [None]},
+        says=("Could not extract JSON",),
+    ),
+    "promptfoo, named scores out of a script": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "a",
+                    [
+                        part(1, namedScores={"inner": 0.5}),
+                        part(1, namedScores={"inner": 1}),
+                    ],
+                    {"inner": 1.5},
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="inner",
+        rewards={"a": [0.75]},
+    ),
+    "an error that is an object": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {"id": n, "ok": 0, "error": {"message": "rate limit", "type": "API"}}
+                for n in range(3)
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
+        rewards={n: [None] for n in range(3)},
+        says=("API: 3 rollouts without a score", "rate limit"),
+    ),
+    "an error that is a measure": ToolFiles(
+        files={"r.jsonl": lines({"id": n, "ok": 0, "error": n / 2} for n in range(3))},
+        rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
+        rewards={n: [0] for n in range(3)},
+    ),
+    "remarks of a grader under error": ToolFiles(
+        files={"r.jsonl": lines([{"id": "a", "ok": 0, "error": ["wrong type"]}])},
+        rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
+        rewards={"a": [0]},
+    ),
+    "CSV with a column of errors": ToolFiles(
+        files={"r.csv": "id,ok,error\na,0,TimeoutError: late\nb,0,\nc,1,\n"},
+        rollouts="{path: r.csv, fields: {task: id, reward: ok}}",
+        rewards={"a": [None], "b": [0], "c": [1]},
+        says=("TimeoutError",),
+    ),
+    "NeMo Gym, failures alone": ToolFiles(
+        files={
+            "a_failures.jsonl": lines(
+                [gym_row(0, 0, 0.0, _ng_failure_class="agent_timeout")]
+            )
+        },
+        rollouts="a_failures.jsonl",
+        rewards={0: [None]},
+    ),
+    "lm-eval 0.3, several tasks and no errors": ToolFiles(
+        files={
+            "r.json": {
+                "results": {
+                    "wikitext": {"word_perplexity": 12.5},
+                    "squad2": {"exact": 50.0, "f1": 62.5},
+                },
+                "versions": {"wikitext": 1, "squad2": 1},
+                "config": {"model": "gpt2", "limit": None},
+            }
+        },
+        rollouts="r.json",
+        reward="f1",
+        rewards={"squad2": [62.5], "wikitext": [None]},
+    ),
+}

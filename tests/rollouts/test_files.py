@@ -85,12 +85,9 @@ def test_no_match_is_reported_at_the_line_of_the_path(project):
 
 
 @pytest.mark.parametrize("name", ["b.jsonl", "a.jsonl.gz"])
-def test_a_copy_of_a_file_is_noted(folder, name):
+def test_a_copy_of_a_file_is_refused(folder, name):
     text = '{"id": "a", "reward": 1}\n{"id": "b", "reward": 0}\n'
     folder.write(text, "a.jsonl")
     folder.write(gzip.compress(text.encode()) if name.endswith(".gz") else text, name)
-    folder.write(text.replace('"a"', '"c"'), "c.jsonl")  # of the same size
-    table = folder.load("a.jsonl", name, "c.jsonl", fields={"task": "id"})
-    assert table.notes == (
-        f"{name} looks like a copy of a.jsonl, and its rows count too",
-    )
+    refused = folder.refused("a.jsonl", name, fields={"task": "id"})
+    assert f"{name}:1: the task id 'a' is in a.jsonl too" in refused.message

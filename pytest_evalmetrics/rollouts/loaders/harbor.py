@@ -50,9 +50,9 @@ class Harbor(ToolLoader):
         if not trials and not unfinished:
             hint = f"give the folder of a job, or of trials, each with its {RESULT}"
             raise source.error("there is no Harbor trial here", hint=hint)
-        builder.versioned = (
-            True  # the checksum is of all files of a task, which keeps its name
-        )
+        # the checksum is of all files of a task, which keeps its name
+        builder.versioned = True
+        builder.attempts = True
         for kind, result, name in results:
             of_job = [r for r in trials if r.name.startswith(name.removesuffix(RESULT))]
             if kind == "job":

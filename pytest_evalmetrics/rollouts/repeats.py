@@ -1,0 +1,329 @@
+"""Evidence that rows with one task id are attempts at one task.
+
+Rows without a number of their own are numbered as they come. Two kinds of rows look like attempts
+and are none: those of two data sets that share ids, and those that are there twice. Where a table
+holds either, the rows are read again to tell.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import many
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+
+_FEW: Final = 5  # rows that may be the same by chance, one after the other
+_SHORT: Final = 16  # characters of a text that says no more than a label
+_DIGITS: Final = 6  # of a measured number
+_MOST_TASKS: Final = 200  # whose rows are compared
+_MOSTLY: Final = 0.9  # the share of tasks that have a text of their own
+# names of the id of one attempt, and of the id of a row, which may be the task's
+_ATTEMPT_IDS: Final = (
+    "attempt_id",
+    "rollout_id",
+    "trial_id",
+    "record_id",
+    "response_id",
+    "completion_id",
+    "trace_id",
+)
+_ROW_IDS: Final = ("id", "_id", "uuid")
+_QUESTIONS: Final = (
+    "question",
+    "prompt",
+    "input",
+    "inputs",
+    "query",
+    "problem",
+    "instruction",
+    "messages",
+    "user_input",
+)
+_NUMBER_THEM: Final = (
+    "if they are attempts of their own, number them: `fields: {sample: KEY}` "
+    "under rollouts"
+)
+
+
+class PlacedRecord(msgspec.Struct, frozen=True):
+    """A row as it is written, and its place for messages."""
+
+    at: str
+    file: int  # index of its file
+    attempt: tuple[int, int]  # the codes of its agent and of its task
+    record: Mapping[str, Any]
+
+
+def attempts_are_shown(
+    table: RolloutTable,
+    records: Callable[[], Iterable[tuple[str, Mapping[str, Any]]]],
+    *,
+    task_key: str,
+    nested: bool,
+) -> tuple[str, ...]:
+    """Check that rows with one task id are attempts at it, and note what says so.
+
+    `records` reads the rows again, in the order of the files; `task_key` holds their ids. `nested`
+    rows come out of lists
+    within a file, which may hold the same value twice.
+
+    Raises
+    ------
+    DataError
+        If a row is there twice, or the rows of two files share nothing but ids.
+    """
+    rows = _Rows(table)
+    across = rows.across_files()
+    alike = np.zeros(len(table), dtype=bool) if nested else rows.alike()
+    if not across.any() and not alike.any():
+        return ()
+    placed = rows.read_again(records(), across | alike)
+    _must_be_single(rows.placed(placed, alike), table, task_key)
+    shared = rows.placed(placed, across)
+    return _agreeing(shared, table, task_key) if shared else ()
+
+
+class _Rows:
+    """The rows of a table that were numbered as they come."""
+
+    def __init__(self, table: RolloutTable) -> None:
+        self._table = table
+        count = sum(source.rows for source in table.sources)
+        files = np.repeat(
+            np.arange(len(table.sources)), [source.rows for source in table.sources]
+        )
+        self._read_as = np.arange(count) if table.read_as is None else table.read_as
+        self._file = files[self._read_as]
+        codes = [
+            code for code, name in enumerate(table.agents) if name in table.unnumbered
+        ]
+        self._counted = np.isin(table.agent, codes)
+        # tables are sorted by agent and task
+        changes = (np.diff(table.agent) != 0) | (np.diff(table.task) != 0)
+        self._group = np.concatenate(([0], np.cumsum(changes)))[: len(table)]
+
+    def across_files(self) -> NDArray[np.bool_]:
+        """Find the rows of tasks in several files whose content is not known."""
+        content = self._table.content
+        unknown = self._counted
+        if content is not None:
+            unknown = unknown & (content == b"")
+        if len(self._table.sources) < 2 or not unknown.any():
+            return np.zeros(len(self._table), dtype=bool)
+        groups = int(self._group[-1]) + 1
+        first = np.full(groups, len(self._table.sources))
+        last = np.full(groups, -1)
+        np.minimum.at(first, self._group, self._file)
+        np.maximum.at(last, self._group, self._file)
+        several: NDArray[np.bool_] = (first < last)[self._group] & unknown
+        return several
+
+    def alike(self) -> NDArray[np.bool_]:
+        """Find the rows of a task that have the same numbers in all columns as another row."""
+        alike = np.zeros(len(self._table), dtype=bool)
+        counts = np.bincount(self._group)
+        rows = np.flatnonzero(self._counted & (counts[self._group] > 1))
+        if not len(rows):
+            return alike
+        columns = [
+            np.nan_to_num(column[rows], nan=math.pi)
+            for column in self._table.scores.values()
+        ]
+        order = np.lexsort((*columns, self._group[rows]))
+        same = np.diff(self._group[rows][order]) == 0
+        for column in columns:
+            same &= np.diff(column[order]) == 0
+        pairs = np.flatnonzero(same)
+        alike[rows[order[pairs]]] = True
+        alike[rows[order[pairs + 1]]] = True
+        return alike
+
+    def placed(
+        self, placed: Mapping[int, PlacedRecord], mask: NDArray[np.bool_]
+    ) -> list[PlacedRecord]:
+        """List the rows of a mask in the order in which they were read."""
+        rows = np.flatnonzero(mask)
+        ordered = rows[np.argsort(self._read_as[rows])].tolist()
+        return [placed[row] for row in ordered if row in placed]
+
+    def read_again(
+        self,
+        records: Iterable[tuple[str, Mapping[str, Any]]],
+        mask: NDArray[np.bool_],
+    ) -> dict[int, PlacedRecord]:
+        """Read the rows of a mask as they are written, by their place in the table."""
+        rows = {int(self._read_as[row]): int(row) for row in np.flatnonzero(mask)}
+        placed = {}
+        for number, (at, record) in enumerate(records):
+            row = rows.get(number)
+            if row is not None:
+                table = self._table
+                attempt = int(table.agent[row]), int(table.task[row])
+                placed[row] = PlacedRecord(at, int(self._file[row]), attempt, record)
+        return placed
+
+
+# -- rows that are there twice ---------------------------------------------------------------
+
+
+def _must_be_single(
+    rows: Sequence[PlacedRecord], table: RolloutTable, task_key: str
+) -> None:
+    """Refuse rows that are the same as written, unless that may be chance."""
+    first: dict[bytes, PlacedRecord] = {}
+    pairs: list[tuple[PlacedRecord, PlacedRecord]] = []
+    for row in rows:
+        text = msgspec.json.encode(row.record, order="sorted")
+        before = first.setdefault(text, row)
+        if before is not row:
+            pairs.append((before, row))
+    telling = [pair for pair in pairs if not _may_recur(pair[1], table)]
+    telling = telling or _of_one_record(rows, task_key)
+    # short rows that recur all together, in their order, are a copy as well
+    if not telling and _is_copied_block(pairs, len(table)):
+        telling = pairs
+    if not telling:
+        return
+    before, row = telling[0]
+    message = f"{row.at} is the same row as {before.at}, which is read twice"
+    if len(telling) > 1:
+        message += f" ({many(len(telling), 'row')} in all)"
+    raise DataError(
+        message,
+        hint=f"was a run appended to its own file? delete the copy; {_NUMBER_THEM}",
+    )
+
+
+def _of_one_record(
+    rows: Sequence[PlacedRecord], task_key: str
+) -> list[tuple[PlacedRecord, PlacedRecord]]:
+    """Pair the rows of one task that have the id of one record."""
+    pairs = []
+    for key in (*_ATTEMPT_IDS, *_ROW_IDS):
+        if key == task_key:
+            continue
+        first: dict[tuple[tuple[int, int], str], PlacedRecord] = {}
+        found = []
+        for row in rows:
+            record_id = row.record.get(key)
+            if isinstance(record_id, str | int) and not isinstance(record_id, bool):
+                before = first.setdefault((row.attempt, repr(record_id)), row)
+                if before is not row:
+                    found.append((before, row))
+        # an id such as `id` may be the task's: then each task has one
+        if key in _ATTEMPT_IDS or len(first) > len({task for task, _ in first}):
+            pairs += found
+    return pairs
+
+
+def _may_recur(row: PlacedRecord, table: RolloutTable) -> bool:
+    """Check whether a row holds no more than labels and short numbers, as another may."""
+    agent, task = row.attempt
+    own = {str(table.tasks[task]), table.agents[agent]}
+    return all(_is_short(value) or str(value) in own for value in row.record.values())
+
+
+def _is_short(value: Any) -> bool:
+    if value is None or isinstance(value, bool):
+        return True
+    if isinstance(value, str):
+        return len(value) <= _SHORT and not any(map(str.isspace, value))
+    if isinstance(value, int | float):
+        return len(repr(value).strip("-").replace(".", "")) <= _DIGITS
+    if isinstance(value, dict):
+        return all(map(_is_short, value.values()))
+    return not value
+
+
+def _is_copied_block(
+    pairs: Sequence[tuple[PlacedRecord, PlacedRecord]], rows: int
+) -> bool:
+    """Check whether all rows of a run recur in their order, for more tasks than a few."""
+    tasks = [row.attempt for _, row in pairs]
+    if len(pairs) < _FEW or len(set(tasks)) < len(tasks):
+        return False
+    return 2 * len(pairs) == rows and tasks == [before.attempt for before, _ in pairs]
+
+
+# -- ids in several files --------------------------------------------------------------------
+
+
+def _agreeing(
+    rows: Sequence[PlacedRecord], table: RolloutTable, task_key: str
+) -> tuple[str, ...]:
+    """Note the text by which the rows of two files are of the same tasks, or refuse them."""
+    groups: dict[tuple[int, int], list[PlacedRecord]] = {}
+    for row in rows:
+        groups.setdefault(row.attempt, []).append(row)
+    compared = list(groups.values())[:_MOST_TASKS]
+    key = next(filter(None, map(_agreement(compared), rows[0].record)), None)
+    names = [source.path for source in table.sources]
+    tasks = many(len(groups), "task id")
+    if key is not None:
+        files = many(len({row.file for row in rows}), "file")
+        return (
+            f"{files} hold the same {tasks}; {key!r} agrees in their rows, so these are attempts",
+        )
+    before = compared[0][0]
+    row = next(other for other in compared[0] if other.file != before.file)
+    task = table.tasks[row.attempt[1]]
+    message = (
+        f"{row.at}: the task id {task!r} is in {names[before.file]} too ({tasks} in all), and "
+        "nothing in the rows shows that they are attempts at one task: they have no sample number, "
+        "and no text that agrees"
+    )
+    subset = _subset_key(rows)
+    ways = ["`fields: {sample: KEY}` for attempts", "`fields: {content: KEY}`"]
+    if subset is not None:
+        joined = f"`fields: {{task: [{subset}, {task_key}]}}`"
+        ways.insert(0, f"{joined} if {subset!r} tells data sets apart")
+    raise DataError(message, hint=f"say under rollouts which it is: {', '.join(ways)}")
+
+
+def _agreement(
+    groups: Sequence[Sequence[PlacedRecord]],
+) -> Callable[[str], str | None]:
+    """Make the function that returns a key if each task has a text of its own under it."""
+
+    def agrees(key: str) -> str | None:
+        values: list[bytes | None] = []
+        for rows in groups:
+            texts = {_content_text(row.record.get(key)) for row in rows}
+            if len(texts) > 1 or None in texts:
+                return None
+            values += texts
+        if len(groups) == 1:
+            return key if key in _QUESTIONS else None
+        return key if len(set(values)) >= _MOSTLY * len(groups) else None
+
+    return agrees
+
+
+def _content_text(value: Any) -> bytes | None:
+    """Write a value that can tell tasks apart: no label, and no number."""
+    if isinstance(value, bool | int | float) or value is None or _is_short(value):
+        return None
+    return msgspec.json.encode(value, order="sorted")
+
+
+def _subset_key(rows: Sequence[PlacedRecord]) -> str | None:
+    """Find a key with one value in each file, and another one in each."""
+    for key in rows[0].record:
+        values: dict[int, set[str]] = {}
+        for row in rows:
+            values.setdefault(row.file, set()).add(repr(row.record.get(key)))
+        single = {next(iter(held)) for held in values.values() if len(held) == 1}
+        if len(single) == len(values) > 1:
+            return key
+    return None

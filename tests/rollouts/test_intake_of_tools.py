@@ -1,0 +1,105 @@
+"""Reported files of tools, each with the outcome that it should have."""
+
+import json
+import shutil
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture
+def report_of(project, acceptance):
+    """Copy a reported folder and run its benchmarks: id -> entry of the report."""
+
+    def run(name, *args):
+        folder = acceptance / "intake" / name
+        shutil.copytree(folder, project.path / "given", symlinks=True)
+        project.run(*args, "given")
+        entries = project.report()["benchmarks"]
+        return {entry["id"].rpartition("::")[2]: entry for entry in entries}
+
+    return run
+
+
+def checks_of(entry):
+    return {check["name"]: check for check in entry["checks"]}
+
+
+def test_a_link_to_the_latest_job_is_read_once(project, acceptance):
+    shutil.copytree(acceptance / "intake/harbor-latest-link", project.path / "given")
+    link = project.path / "given/jobs/latest"
+    link.unlink()
+    link.symlink_to("2026-06-01__10-00-00")
+    project.run("given").assert_outcomes(passed=4)
+    for entry in project.report()["benchmarks"]:
+        assert entry["agents"][0]["tasks"] == entry["agents"][0]["rollouts"] == 6
+
+
+def test_a_grader_that_crashed_is_no_regression(report_of):
+    entry = report_of("promptfoo-assertion-crash")["crash"]
+    assert checks_of(entry)["missing"]["value"] == 0.5
+    assert checks_of(entry)["pass@1"]["verdict"] == "INCONCLUSIVE"
+    assert any("No module named 'rapidfuzz'" in note for note in entry["notes"])
+
+
+def test_each_grader_of_promptfoo_that_fails_is_missing(real):
+    table = real.load("intake/grader-crash/results.json", scores=["success"])
+    assert np.isnan(table.scores["success"]).all()
+    assert np.isnan(table.scores["py"]).all()
+    assert np.isnan(table.scores["hook"]).all()
+    np.testing.assert_equal(np.nanmin(table.scores["has"]), 1)
+
+
+def test_a_nan_of_deepeval_is_no_failure(report_of):
+    entries = report_of("deepeval-nan")
+    assert checks_of(entries["success"])["missing"]["value"] == 0.2
+    assert checks_of(entries["success"])["pass@1"]["value"] == 1
+    assert entries["success-90"]["verdict"] == "PASS"
+    assert checks_of(entries["metric"])["missing"]["value"] == 0.2
+
+
+def test_summed_named_scores_are_means(report_of):
+    checks = checks_of(report_of("promptfoo-named-scores")["tone"])
+    assert checks["mean_reward"]["value"] == 0.75
+    assert checks["pass@1"]["value"] == 0.5
+
+
+def test_trials_of_tau_bench_that_crashed_are_missing(report_of):
+    for entry in report_of("tau-bench-error-rows").values():
+        assert checks_of(entry)["missing"]["value"] == 0.1
+        assert entry["verdict"] == "FAIL"
+
+
+def test_the_folder_of_nemo_gym_is_read_by_its_names(real):
+    clean = real.load("intake/gym-folder/default_run/*.jsonl", scores=["reward"])
+    assert clean.notes == ()
+    assert not np.isnan(clean.scores["reward"]).any()
+    failed = real.load("intake/gym-folder/once/*.jsonl", scores=["reward"])
+    assert np.isnan(failed.scores["reward"]).sum() == 1
+    (note,) = failed.notes
+    assert note.startswith("agent_timeout: 1 rollout without a score, which is missing")
+
+
+def test_aggregates_over_other_numbers_of_samples_are_not_compared(report_of):
+    for entry in report_of("lm-eval-limit-vs-full").values():
+        checks = checks_of(entry)
+        assert checks["samples"]["verdict"] == "FAIL"
+        assert checks["mean_reward"]["verdict"] == "INCONCLUSIVE"
+
+
+def test_a_file_appended_to_itself_is_refused(report_of):
+    entry = report_of("appended-twice")["appended"]
+    assert entry["verdict"] == "INCONCLUSIVE"
+    assert "results.jsonl:21 is the same row as" in json.dumps(entry["checks"])
+
+
+@pytest.mark.parametrize(("name", "line"), [("pf.jsonl", 65), ("traces.jsonl", 7)])
+def test_records_that_a_tool_wrote_once_are_read_once(real, name, line):
+    refused = real.refused(f"intake/appended/{name}", scores=["reward"])
+    assert f"{name}:{line}: this record has the id" in str(refused)
+
+
+def test_ids_that_are_unique_within_a_subset_are_no_attempts(report_of):
+    for entry in report_of("ids-unique-within-subset").values():
+        assert entry["verdict"] == "INCONCLUSIVE"
+        assert "(47 task ids in all)" in json.dumps(entry["checks"])

@@ -29,6 +29,7 @@ from pytest_evalmetrics.pipeline.regressions import rollouts_of
 from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records
+from pytest_evalmetrics.rollouts.source import task_paths
 from pytest_evalmetrics.spec.sources import FilesSpec, Rounds, SampleSpec
 
 if TYPE_CHECKING:
@@ -285,7 +286,7 @@ def _with_content(benchmark: Benchmark, table: RolloutTable) -> RolloutTable:
         if fields.content is not None:
             content = [lookup(row, path) for path in fields.content]
         elif spec.answers is not None:  # its rows are nothing but tasks
-            ids = (*TASK_KEYS, fields.task)
+            ids = (*TASK_KEYS, *task_paths(fields))
             content = {key: value for key, value in row.items() if key not in ids}
         hashes[task] = content_hash(content)
     if not any(hashes.values()):

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import math
 import struct
-from typing import TYPE_CHECKING, Any
+from functools import partial
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from zlib import adler32
 
 import msgspec
@@ -20,12 +21,21 @@ from pytest_evalmetrics.model.rollout_table import (
 )
 from pytest_evalmetrics.rollouts.error_signs import ErrorSigns
 from pytest_evalmetrics.rollouts.loader import Chunk, NotFinite, Request
-from pytest_evalmetrics.rollouts.row_schema import FLOAT, KINDS, NUMBER, Node, Record
+from pytest_evalmetrics.rollouts.number_texts import NumberTexts, is_number_text
+from pytest_evalmetrics.rollouts.row_schema import (
+    FLOAT,
+    KINDS,
+    LIST,
+    NUMBER,
+    Node,
+    Record,
+)
 from pytest_evalmetrics.rollouts.source import (
     Source,
     SourceRow,
     score_paths,
     shown_json,
+    task_paths,
 )
 
 if TYPE_CHECKING:
@@ -33,18 +43,31 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    #: Reads the texts among the values of a score as numbers.
+    ReadTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
 
+
+NEMO_GYM_TASK: Final = "_ng_task_index"
 _MAX_DOTS = 9  # in a path; each one doubles its possible meanings
 _MAX_SAMPLE = 2**63
 _TEXT: set[type] = {str, type(None)}
+_ID_PARTS: set[type] = {int, str, type(None)}
 _QUESTION = (
     "responses_create_params.input",
 )  # of NeMo Gym; the rest is how it is asked
 _SAY_WHICH = "say which key holds it, under rollouts: `fields: {{{}: KEY}}`"
+_NO_SAMPLE = "leave sample: out of fields:; the list numbers the attempts"
 _NAME_A_NUMBER = (
     "write it as a number, or name what holds the number: `reward: NAME`, "
     "or `fields: {reward: PATH}` under rollouts"
 )
+
+
+class _Numbers(msgspec.Struct):
+    """What is learnt of the numbers of a chunk while its columns are made."""
+
+    not_finite: list[NotFinite] = msgspec.field(default_factory=list)
+    fractional: set[str] = msgspec.field(default_factory=set)
 
 
 class Columns:
@@ -63,8 +86,11 @@ class Columns:
         self._mapped = {
             n: self._declare(path) for n, path in score_paths(fields).items()
         }
-        self._task_path = fields.task or "_ng_task_index"
-        self.task = self._declare(self._task_path)
+        #: For each part of the task's id, the places that may hold it.
+        self._task_parts = {
+            path: self._declare(path) for path in task_paths(fields) or (NEMO_GYM_TASK,)
+        }
+        self.task = [node for nodes in self._task_parts.values() for node in nodes]
         self.sample = self._declare(fields.sample or "_ng_rollout_index")
         self.agent = self._declare(fields.agent or "agent_ref.name")
         # a field with a role is not also a score under its own name
@@ -84,6 +110,12 @@ class Columns:
             node.open = True
         self._signs = ErrorSigns(self.root)
         self._needed = {*request.scores, *self._mapped}
+        # NeMo Gym writes numbers; the rows of others may hold texts and lists of them
+        self._lenient = bool(of_table or fields.task or fields.reward)
+        self._texts: dict[str, NumberTexts] = {}
+        for nodes in self._mapped.values() if self._lenient else ():
+            for node in nodes:
+                node.verdicts = True
         self._scores: dict[
             str, None
         ] = {}  # names, in the order of their first appearance
@@ -111,6 +143,11 @@ class Columns:
             node.whole = whole and not node.wanted
             node.wanted = True
         return nodes
+
+    def _listed_nodes(self) -> list[Node]:
+        """List the places of the mapped scores that have held lists."""
+        nodes = [node for places in self._mapped.values() for node in places]
+        return [node for node in nodes if node.kinds & LIST and not node.items]
 
     def _scores_at(self, node: Node) -> Iterator[tuple[str, bool]]:
         """List the scores of a place, by its values so far."""
@@ -151,33 +188,18 @@ class Columns:
         def first(nodes: Iterable[Node]) -> Any:
             return next((record[n] for n in nodes if record.get(n) is not None), None)
 
-        task = None if self._by_position else first(self.task)
         sample, agent = first(self.sample), first(self.agent)
         is_sample = type(sample) is int and 0 <= sample < _MAX_SAMPLE
-        if task is None and not self._by_position:
-            keys = [
-                node.key for node in record if self.root.fields.get(node.key) is node
-            ]
-            if any(node in record for node in self.task):
-                what = f"{self._task_path!r} is null; the row's keys: {', '.join(sorted(keys))}"
-            else:
-                guess = did_you_mean(self._task_path, keys, what="the row's keys")
-                what = f"{self._task_path!r} is not there; {guess}"
-            yield f"this row has no task id: {what}", _SAY_WHICH.format("task")
+        if not self._by_position:
+            yield from self._problems_of_task(record)
         for field, what, value, fits, expected in (
-            (
-                "task",
-                "task id",
-                task,
-                type(task) in (int, str),
-                "a whole number or text",
-            ),
             ("sample", "sample index", sample, is_sample, "a whole number from 0"),
             ("agent", "agent's name", agent, type(agent) is str, "text"),
         ):
             if value is not None and not fits:
                 problem = f"the {what} is {shown_json(value)}; expected {expected}"
                 yield problem, _SAY_WHICH.format(field)
+        yield from self._problems_of_lists(record)
         for name, nodes in self._labels.items():
             label = first(nodes)
             if isinstance(label, dict | list):
@@ -188,9 +210,64 @@ class Columns:
                 name, usage=False
             )
             held = [record[node] for node in places if record.get(node) is not None]
-            if held and not any(isinstance(value, int | float) for value in held):
+            if held and not any(map(self._may_be_number, held)):
                 wrong = f"the score {name!r} is {shown_json(held[0])}"
                 yield f"{wrong}; expected a number, true, false or null", _NAME_A_NUMBER
+
+    def _problems_of_lists(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Yield the problems of a row's lists of verdicts."""
+        lists = {
+            name: record[node]
+            for name, nodes in self._mapped.items()
+            for node in nodes
+            if isinstance(record.get(node), list)
+        }
+        if lists and any(record.get(node) is not None for node in self.sample):
+            problem = f"{next(iter(lists))!r} is a list of verdicts, which are a task's"
+            yield f"{problem} attempts, and the row has a sample index", _NO_SAMPLE
+        lengths = {name: len(values) for name, values in lists.items()}
+        if len(set(lengths.values())) > 1:
+            shown = ", ".join(f"{name} {count}" for name, count in lengths.items())
+            problem = f"the lists of verdicts differ in length: {shown}"
+            yield problem, "each score needs a verdict for each attempt"
+
+    def _problems_of_task(self, record: Record) -> Iterator[tuple[str, str]]:
+        """Yield the problems of the values that make up a row's task id."""
+        values: list[Any] = []
+        for path, nodes in self._task_parts.items():
+            met = any(node.kinds for node in nodes)
+            value = next((record[n] for n in nodes if record.get(n) is not None), None)
+            values.append(value)
+            if value is not None and type(value) not in (int, str):
+                problem = f"the task id is {shown_json(value)}"
+                problem += "; expected a whole number or text"
+                yield problem, _SAY_WHICH.format("task")
+            elif not met or (value is None and len(self._task_parts) == 1):
+                yield self._no_task(path, record)
+                return
+        if all(value is None for value in values):
+            yield self._no_task(next(iter(self._task_parts)), record)
+
+    def _no_task(self, path: str, record: Record) -> tuple[str, str]:
+        keys = sorted(
+            node.key for node in record if self.root.fields.get(node.key) is node
+        )
+        if any(node in record for node in self._task_parts[path]):
+            what = f"{path!r} is null; the row's keys: {', '.join(keys)}"
+        else:
+            guess = did_you_mean(path, keys, what="the row's keys")
+            what = f"{path!r} is not there; {guess}"
+        return f"this row has no task id: {what}", _SAY_WHICH.format("task")
+
+    def _may_be_number(self, value: Any) -> bool:
+        """Check for a number, or for a text or a list that is read as numbers."""
+        if isinstance(value, int | float):
+            return True
+        if not self._lenient:
+            return False
+        if isinstance(value, list):
+            return all(part is None or self._may_be_number(part) for part in value)
+        return isinstance(value, str) and is_number_text(value)
 
     # -- learning -------------------------------------------------------------------------
 
@@ -233,30 +310,24 @@ class Columns:
                 (self._usage if usage else self._scores).setdefault(name)
                 node.wanted = True
 
-    def chunk(self, values: Values) -> Chunk:
+    def chunk(self, values: Values, source: Source) -> Chunk:
         """Make columns of some rows."""
-        places = values.places
-        bad: list[NotFinite] = []
-        fractional: set[str] = set()
-        columns: list[dict[str, NDArray[np.float64]]] = [{}, {}]
-        for usage, names in enumerate((self._scores, self._usage)):
-            for name in names:
-                nodes = self._places_of(name, usage=bool(usage))
-                column, given = values.numbers(nodes, needed=name in self._needed)
-                for at in (
-                    ()
-                    if given is None
-                    else np.flatnonzero(given & ~np.isfinite(column))
-                ):
-                    what = "NaN" if math.isnan(column[at]) else "infinite or too large"
-                    bad.append(NotFinite(name, what, int(places[at])))
-                    column[at] = math.nan
-                columns[usage][name] = column
-                if any(node.kinds & FLOAT for node in nodes):
-                    fractional.add(name)
-        task = values.first(self.task)
+        attempts = self._attempts(values)
+        if attempts is not None:
+            values = values.unlisted(self._listed_nodes(), attempts)
+        numbers = _Numbers()
+        scores = {
+            name: self._numbers(name, values, source, numbers) for name in self._scores
+        }
+        usage = {
+            name: self._numbers(name, values, source, numbers, usage=True)
+            for name in self._usage
+        }
+        task = self._task_ids(values)
         agent = values.texts(self.agent)
         sample = values.first(self.sample)
+        if attempts is not None:
+            sample = [index for count in attempts for index in range(count)]
         if not self._by_position:
             values.must_be({int, str}, task)
         values.must_be({int, type(None)}, sample)
@@ -264,19 +335,19 @@ class Columns:
             if number is not None and not 0 <= number < _MAX_SAMPLE:
                 values.check(index)
         chunk = Chunk(
-            places=places,
+            places=values.places,
             task=task,
             sample=sample,
             agent=agent,
-            scores=columns[0],
-            usage=columns[1],
+            scores=scores,
+            usage=usage,
             labels={
                 name: values.texts(nodes)
                 for name, nodes in self._labels.items()
                 if any(node.kinds for node in nodes)
             },
-            fractional=frozenset(fractional),
-            not_finite=sorted(bad, key=lambda each: each.place),
+            fractional=frozenset(numbers.fractional),
+            not_finite=sorted(numbers.not_finite, key=lambda bad: bad.place),
             other_kinds=self._other_kinds(),
             keys=tuple(key for key, node in self.root.fields.items() if node.kinds),
             content={} if self._by_position else self._content(values, agent, task),
@@ -284,6 +355,58 @@ class Columns:
             positional=self._fields.task is None and int in set(map(type, task)),
         )
         return self._signs.void(chunk, sorted(self._needed), values.first)
+
+    def _attempts(self, values: Values) -> Sequence[int] | None:
+        """Count the attempts of each row; None if no row holds a list of verdicts."""
+        if not self._lenient:
+            return None
+        listed = self._listed_nodes()
+        if not listed:
+            return None
+        values.must_be({type(None)}, values.first(self.sample))
+        return values.attempts(listed)
+
+    def _numbers(
+        self,
+        name: str,
+        values: Values,
+        source: Source,
+        numbers: _Numbers,
+        *,
+        usage: bool = False,
+    ) -> NDArray[np.float64]:
+        """Make the column of a score, NaN where it is missing."""
+        nodes = self._places_of(name, usage=usage)
+        is_needed = name in self._needed
+        texts = self._texts.get(name)
+        if texts is None and self._lenient:
+            texts = self._texts[name] = NumberTexts(name)
+        read_texts = None
+        if texts is not None:
+            read_texts = partial(
+                texts.read, places=values.places, source=source, needed=is_needed
+            )
+        column, given = values.numbers(nodes, needed=is_needed, read_texts=read_texts)
+        if given is not None:
+            for index in np.flatnonzero(given & ~np.isfinite(column)).tolist():
+                what = "NaN" if math.isnan(column[index]) else "infinite or too large"
+                place = int(values.places[index])
+                numbers.not_finite.append(NotFinite(name, what, place))
+                column[index] = math.nan
+        has_fractions = texts is not None and texts.fractional
+        if has_fractions or any(node.kinds & FLOAT for node in nodes):
+            numbers.fractional.add(name)
+        return column
+
+    def _task_ids(self, values: Values) -> Sequence[Any]:
+        """Return the rows' task ids; None where a row has none."""
+        parts = [values.first(nodes) for nodes in self._task_parts.values()]
+        if len(parts) == 1:
+            return parts[0]
+        return [
+            joint_id(ids) if _ID_PARTS.issuperset(map(type, ids)) else None
+            for ids in zip(*parts, strict=True)
+        ]
 
     def _content(
         self, values: Values, agent: Sequence[str | None], task: Sequence[TaskId]
@@ -322,6 +445,9 @@ class Columns:
         names += [(name, True) for usage in self._usage_nodes for name in usage.fields]
         first: dict[tuple[str, bool], int] = {}
         for name, of_usage in names:
+            texts = self._texts.get(name)
+            if name in self._mapped or (texts is not None and texts.all_read):
+                continue
             nodes = self._places_of(name, usage=of_usage)
             met = [node.not_number for node in nodes if node.not_number is not None]
             if met:
@@ -367,6 +493,35 @@ class Values:
             ]
         return values
 
+    def attempts(self, nodes: Sequence[Node]) -> Sequence[int]:
+        """Count the verdicts of each row's lists; 1 for a row without a list."""
+        counts = []
+        columns = [self.at(node) for node in nodes]
+        for index, held in enumerate(zip(*columns, strict=True)):
+            lengths = {len(value) for value in held if isinstance(value, list)}
+            if len(lengths) > 1:
+                self.check(index)
+            counts.append(max(lengths, default=1) or 1)
+        return counts
+
+    def unlisted(self, nodes: Sequence[Node], attempts: Sequence[int]) -> Values:
+        """Give each verdict of a row's lists a row of its own."""
+        rows = [row for row, count in enumerate(attempts) for _ in range(count)]
+        columns: dict[Node, Sequence[Any]] = {}
+        for node in {*self._decoded, *(key for r in self._records() for key in r)}:
+            held = self.at(node)
+            columns[node] = [held[row] for row in rows]
+        for node in nodes:
+            verdicts: list[Any] = []
+            for value, count in zip(self.at(node), attempts, strict=True):
+                given = value if isinstance(value, list) else [value]
+                verdicts += given[:count] + [None] * (count - len(given))
+            columns[node] = verdicts
+        return Values(self.places[rows], columns, lambda row: self.check(rows[row]))
+
+    def _records(self) -> Iterable[Record]:
+        return (self._parsed or {}).values()
+
     def must_be(self, kinds: set[type], values: Sequence[Any]) -> None:
         """Check the rows whose values are of other kinds."""
         if not kinds.issuperset(map(type, values)):
@@ -383,7 +538,7 @@ class Values:
         return [v if type(v) in _TEXT else json.dumps(v) for v in values]
 
     def numbers(
-        self, nodes: Sequence[Node], *, needed: bool
+        self, nodes: Sequence[Node], *, needed: bool, read_texts: ReadTexts | None
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
         """Return values as numbers or NaN, and which of them are given."""
         get = self.at if self._numbers is None else self._numbers.get
@@ -408,11 +563,32 @@ class Values:
             OverflowError,
         ):  # something else than a number, or a very large one
             pass
+        if read_texts is not None and str in set(map(type, values)):
+            values = read_texts(values)
         given = np.array([isinstance(value, int | float) for value in values])
         for index in np.flatnonzero(~given).tolist() if needed else ():
             if values[index] is not None:
                 self.check(index)
         return np.array(list(map(_float, values))), given
+
+
+def joint_id(parts: Sequence[Any]) -> str | None:
+    r"""Join the parts of a task id with slashes: ``algebra/12``; None without any.
+
+    A slash or a backslash within a part is escaped, and null is written ``null``, so that no
+    two tasks share an id.
+    """
+    if all(part is None for part in parts):
+        return None
+    return "/".join(map(_id_part, parts))
+
+
+def _id_part(part: Any) -> str:
+    if part is None:
+        return "null"
+    if part == "null":
+        return r"\null"
+    return str(part).replace("\\", r"\\").replace("/", r"\/")
 
 
 def _float(value: Any) -> float:

@@ -118,6 +118,7 @@ def _decoded(value: Any) -> Any:
 
 def rows_of(source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
     """Yield the rows of JSON Lines or of a JSON array, with their places."""
-    loader = (JsonArray if source.is_array else JsonLines)(Request(FieldMap()))
+    is_document = source.is_array or source.is_objects
+    loader = (JsonArray if is_document else JsonLines)(Request(FieldMap()))
     for row in loader.texts(source):
         yield row.place, decode_row(row, source)

@@ -125,6 +125,10 @@ def _is_csv(source: Source) -> bool:
     )
 
 
+def _is_json_document(source: Source) -> bool:
+    return source.is_array or source.is_objects
+
+
 _INSPECT_AI: Final = _sets("eval.task eval.model")
 _LM_EVAL: Final = (*_sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
 _PROMPTFOO: Final = (
@@ -168,6 +172,6 @@ FORMATS: Final = (
         "arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")
     ),
     Format("csv", "tabular:Csv", (), _is_csv),
-    Format("json", "json_files:JsonArray", (), lambda source: source.is_array),
-    Format("jsonl", "json_files:JsonLines", (), lambda source: not source.is_array),
+    Format("json", "json_files:JsonArray", (), _is_json_document),
+    Format("jsonl", "json_files:JsonLines", (), lambda _: True),
 )

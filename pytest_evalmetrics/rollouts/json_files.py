@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, Final
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.row_schema import Decoder, Record, object_decoder
@@ -132,7 +133,7 @@ class JsonLines:
                 lambda index: learn(start + index),  # noqa: B023 - called at once
                 parsed=parsed,
             )
-            yield self._columns.chunk(values)
+            yield self._columns.chunk(values, source)
             start = stop
             if new:
                 for index in range(start, min(start + _AHEAD, count)):
@@ -141,11 +142,14 @@ class JsonLines:
 
 
 class JsonArray(JsonLines):
-    """Reads a file that is one JSON array of objects, on one line or on many."""
+    """Reads a JSON array of objects, or objects that span lines, one below the other."""
 
     def _blocks(self, source: Source) -> Iterator[Rows]:
         """Split the array into rows, and check the text between them."""
         source.must_be_text()
+        if source.is_objects:
+            yield _split_objects(source)
+            return
         if not source.is_array:
             start = short(source.head.decode(errors="replace"))
             raise source.error(
@@ -185,6 +189,41 @@ class JsonArray(JsonLines):
                     message = f"found {shown} after the end of the array"
                     raise window.error(text.index(rest), message)
                 window.drop(window.end, text.count(b"\n"))
+
+
+def _split_objects(source: Source) -> Rows:
+    """Split a file of JSON objects that span lines into rows."""
+    with source.open() as stream:
+        text = stream.read()
+    try:
+        text.decode()
+    except UnicodeDecodeError as error:
+        line = text.count(b"\n", 0, error.start) + 1
+        raise not_utf8(source, text[error.start], line) from error
+    data = np.frombuffer(text, np.uint8)
+    brackets, step = _brackets(data)
+    depth = np.cumsum(step, dtype=np.int64)
+    starts = brackets[(step > 0) & (depth == 1)].tolist()
+    stops = (brackets[(step < 0) & (depth == 0)] + 1).tolist()
+    if len(stops) < len(starts):
+        line = text.count(b"\n", 0, starts[len(stops)]) + 1
+        hint = "run again what is missing"
+        message = "the file ends in the middle of a row: was the run interrupted?"
+        raise source.error(message, line=line, hint=hint)
+    for start, stop in zip([*starts, len(text)], [0, *stops], strict=True):
+        between = text[stop:start].strip()
+        if between:
+            shown = short(between.decode())
+            line = text.count(b"\n", 0, stop) + 1
+            message = f"found {shown} between two JSON objects"
+            raise source.error(message, line=line)
+    breaks = np.flatnonzero(data == _BREAK)
+    view = memoryview(text)
+    return Rows(
+        [view[start:stop] for start, stop in zip(starts, stops, strict=True)],
+        np.arange(1, len(starts) + 1),
+        np.searchsorted(breaks, starts) + 1,
+    )
 
 
 # -- a row's text ---------------------------------------------------------------------------
@@ -268,6 +307,8 @@ def _broken(
         message = "this line is not a JSON object: it holds only its opening brace"
         hint = "write each row on one line, or all rows as one JSON array"
         return source.error(message, row, hint=hint)
+    if what == "row" and row.line:
+        row = structs.replace(row, line=row.line + error.lineno - 1)
     start = max(0, error.pos - _SHOWN // 2)
     return source.error(
         f"this {what} is not JSON: {error.msg.removesuffix(' at')} at column {error.pos + 1}, "
@@ -426,6 +467,22 @@ def _split_array(
     data: NDArray[np.uint8], *, inside: bool
 ) -> tuple[list[int], list[int], int | None]:
     """Find where whole rows start and stop, and where the array ends."""
+    brackets, step = _brackets(data)
+    depth = np.cumsum(step, dtype=np.int64) + inside
+    ends = np.flatnonzero((step < 0) & (depth == 0))
+    end = None
+    if len(ends):
+        end = int(brackets[ends[0]])
+        brackets = brackets[: ends[0]]
+        step = step[: ends[0]]
+        depth = depth[: ends[0]]
+    starts = brackets[(step > 0) & (depth == 2)]  # inside of the array
+    stops = brackets[(step < 0) & (depth == 1)] + 1
+    return starts[: len(stops)].tolist(), stops.tolist(), end
+
+
+def _brackets(data: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int8]]:
+    """Find the brackets outside of strings, and whether each opens (1) or closes (-1)."""
     text = np.append(data, np.uint8(0))
     slashes = np.flatnonzero(text == _BACKSLASH)
     first = np.maximum.accumulate(
@@ -438,15 +495,4 @@ def _split_array(
     quotes = np.flatnonzero(text == _QUOTE)
     # an odd number of quotes before it: the bracket stands inside a string
     brackets = brackets[np.searchsorted(quotes, brackets) % 2 == 0]
-    step = _DEPTH[text[brackets]]
-    depth = np.cumsum(step, dtype=np.int64) + inside
-    ends = np.flatnonzero((step < 0) & (depth == 0))
-    end = None
-    if len(ends):
-        end = int(brackets[ends[0]])
-        brackets, step, depth = (
-            column[: ends[0]] for column in (brackets, step, depth)
-        )
-    starts = brackets[(step > 0) & (depth == 2)]  # inside of the array
-    stops = brackets[(step < 0) & (depth == 1)] + 1
-    return starts[: len(stops)].tolist(), stops.tolist(), end
+    return brackets, _DEPTH[text[brackets]]

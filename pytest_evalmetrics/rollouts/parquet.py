@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.rollouts.columns import ReadTexts
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.source import Source
 
@@ -83,7 +84,8 @@ class Parquet:
                     )
 
                 places = np.arange(first, first + batch.num_rows)
-                chunk = self._columns.chunk(_BatchValues(places, batch, wanted, check))
+                values = _BatchValues(places, batch, wanted, check)
+                chunk = self._columns.chunk(values, source)
                 yield structs.replace(chunk, notes=notes)
                 first += batch.num_rows
 
@@ -206,14 +208,14 @@ class _BatchValues(Values):
         )
 
     def numbers(
-        self, nodes: Sequence[Node], *, needed: bool
+        self, nodes: Sequence[Node], *, needed: bool, read_texts: ReadTexts | None
     ) -> tuple[NDArray[np.float64], NDArray[np.bool_] | None]:
         """Return values as numbers or NaN, and which of them are given."""
         import pyarrow as pa  # an extra
 
         columns = [self._column(node) for node in nodes if node in self._paths]
         if any(not node.kinds & NUMBER for node in nodes if node in self._paths):
-            return super().numbers(nodes, needed=needed)
+            return super().numbers(nodes, needed=needed, read_texts=read_texts)
         numbers = np.full(len(self.places), np.nan)
         given = np.zeros(len(self.places), np.bool_)
         for column in reversed(columns):

@@ -190,13 +190,15 @@ def _fields(spec: FilesSpec) -> FieldMap:
         return fields
     shaped = cast("RolloutsSpec", spec)
     task = fields.task or shaped.keyed or ("id" if shaped.lists is not None else None)
-    if task is None and shaped.pivot is not None and len(shaped.pivot.by) == 1:
-        task = shaped.pivot.by[0]
+    if task is None and shaped.pivot is not None:
+        by = shaped.pivot.by
+        task = by[0] if len(by) == 1 else by
+    derived = {*shaped.map, *shaped.missing, *fields.joint}
     scores = {
-        name: name if name in shaped.map else path
-        for name, path in fields.scores.items()
+        name: name if name in derived else path for name, path in fields.scores.items()
     }
-    reward = "reward" if "reward" in shaped.map else fields.reward
+    scores |= {name: name for name in derived - {"reward"}}
+    reward = "reward" if "reward" in derived else fields.reward
     return replace(fields, task=task, reward=reward, scores=scores)
 
 
@@ -236,13 +238,10 @@ def _read_in_order(
                 f"its loader can't read this: {type(error).__name__}: {error}",
                 hint="is it whole, and of the format it is taken for? `format:` forces another",
             ) from error
-        if not rows:
+        if not rows and not (spec.shaped and cast("Shape", loader).may_be_empty):
             raise source.error(
                 "the file holds no row", hint="did the run that writes it fail?"
             )
+    notes = cast("Shape", loader).finish() if spec.shaped else ()
     built = table.build()
-    if spec.shaped:
-        built = structs.replace(
-            built, notes=(*built.notes, *cast("Shape", loader).finish())
-        )
-    return built
+    return structs.replace(built, notes=(*built.notes, *notes))

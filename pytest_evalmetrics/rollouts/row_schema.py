@@ -26,6 +26,7 @@ NOT_NUMBER: Final = TEXT | OBJECT | LIST
 _Nothing: Any = Literal["\x00 nothing was met here yet"]  # refuses any value, even null
 _Skipped = msgspec.defstruct("_Skipped", [], gc=False)
 _SkippedList = msgspec.defstruct("_SkippedList", [], array_like=True, gc=False)
+_Verdict = bool | int | float | str | None  # of a list
 _NULL: Final = msgspec.Raw(b"null")
 _undeclarable = re.compile(r'["\\\x00-\x1f]').search  # msgspec takes no such key
 
@@ -39,6 +40,7 @@ class Node:
     wanted: bool = False
     whole: bool = False  # is read as text
     ignored: bool = False
+    verdicts: bool = False  # lists of numbers are read
     kinds: int = 0  # of the values so far
     not_number: tuple[int, int] | None = (
         None  # where text, an object or a list was first
@@ -140,6 +142,11 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
             union = accepted | union
     if not node.kinds & (OBJECT | LIST):
         return union, None
+    return _type_of_holder(node, union)
+
+
+def _type_of_holder(node: Node, union: Any) -> tuple[Any, Decoder | None]:
+    """Create the type of a place that has held objects or lists."""
     if node.fields or node.items or node.open:
         last = max(node.items, default=-1)
         items = {f"f{i}": node.items.get(i) for i in range(last + 1)}
@@ -148,6 +155,8 @@ def _type_of(node: Node) -> tuple[Any, Decoder | None]:
             object_decoder(node) if is_object else _decoder(items, array_like=True)
         )
         return decoder.struct | union, decoder
+    if node.verdicts and not node.kinds & OBJECT:
+        return list[_Verdict] | union, None
     if node.kinds & OBJECT and node.kinds & LIST:  # no union can hold two structs
         return _Skipped | list[msgspec.Raw] | union, None
     return (_Skipped if node.kinds & OBJECT else _SkippedList) | union, None

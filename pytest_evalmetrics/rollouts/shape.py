@@ -17,16 +17,24 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
+from pytest_evalmetrics.rollouts.derived_scores import derived_scores, value_text
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_files import JsonLines, parse, read_document
+from pytest_evalmetrics.rollouts.json_files import (
+    JsonArray,
+    JsonLines,
+    parse,
+    read_document,
+)
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.loader import Chunk, Request, RowLoader
+from pytest_evalmetrics.rollouts.pages import Pages
 from pytest_evalmetrics.rollouts.source import (
     Source,
     SourceRow,
     find_files,
     open_source,
     short,
+    task_paths,
 )
 from pytest_evalmetrics.spec.sources import (
     FieldMap,
@@ -46,6 +54,7 @@ _TABLES: Final = ("csv", "parquet", "arrow")
 _PLAIN: Final = Request(FieldMap())
 _is_number = re.compile(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?").fullmatch
 _CELLS: Final[dict[str, Any]] = {"": None, "true": True, "false": False}
+_VERDICT: Final = (bool, int, float, type(None))  # of a list that is a task's attempts
 _OTLP: Final = {"resourceSpans", "resourceLogs"}
 _PARENT: Final = "_parent"  # the field for the values that enclose a row
 _KEY: Final = "_key"  # the field for the key of an object's value
@@ -61,6 +70,12 @@ class PlacedRow(msgspec.Struct, frozen=True):
     place: int
     value: dict[str, Any]
     at: str
+    file: str
+
+    @classmethod
+    def of(cls, source: Source, place: int, value: dict[str, Any]) -> PlacedRow:
+        """Make a row of a file."""
+        return cls(place=place, value=value, at=source.at(place), file=source.shown)
 
 
 def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
@@ -71,16 +86,18 @@ def documents(source: Source) -> Iterator[PlacedRow | list[Any]]:
         for place, cells in loader.rows(source):
             if kind.name == "csv":
                 cells = {name: _cell(cell) for name, cell in cells.items()}  # noqa: PLW2901
-            yield PlacedRow(place, cells, source.at(place))
+            yield PlacedRow.of(source, place, cells)
         return
     source.must_be_text()
-    if not source.is_array and _is_lines(source):
-        for line in JsonLines(_PLAIN).texts(source):
-            yield PlacedRow(line.place, parse(line, source), source.at(line.place))
+    if source.is_objects or (not source.is_array and _is_lines(source)):
+        lines: JsonLines
+        lines = JsonArray(_PLAIN) if source.is_objects else JsonLines(_PLAIN)
+        for row in lines.texts(source):
+            yield PlacedRow.of(source, row.place, parse(row, source))
         return
     document = read_document(source)
     yield (
-        PlacedRow(1, document, source.at(1)) if isinstance(document, dict) else document
+        PlacedRow.of(source, 1, document) if isinstance(document, dict) else document
     )
 
 
@@ -122,10 +139,13 @@ class Shape:
 
     def __init__(self, spec: RolloutsSpec, base: Path, request: Request) -> None:
         self._spec = spec
-        self._task = request.fields.task
+        self._task = task_paths(request.fields)
+        self._derived = derived_scores(spec)
+        self._pages = Pages()
+        self._filters = _filters(spec)
         self._columns = Columns(request)
         self._partners = _Partners(spec.join, base) if spec.join is not None else None
-        self._mapped: set[str] = set()
+        self._met: set[str] = set()  # the derived scores of which a row has a value
 
     def open(self, source: Source) -> Source:
         """Choose how the file's places are counted."""
@@ -148,7 +168,7 @@ class Shape:
                 parsed[index], _ = self._columns.learn(placed.value, row, source)
             places = np.array([row.place for row in batch], np.int64)
             chunk = self._columns.chunk(
-                Values(places, {}, lambda _: None, parsed=parsed)
+                Values(places, {}, lambda _: None, parsed=parsed), source
             )
             yield structs.replace(chunk, notes=tuple(notes), ruler=self._ruler())
             notes.clear()
@@ -159,66 +179,103 @@ class Shape:
 
     def finish(self) -> Sequence[str]:
         """Check all files together, and return notes."""
-        for name in self._spec.map:
-            if name not in self._mapped:
-                path = self._path_of(name)
+        for score in self._derived:
+            if score.name not in self._met:
+                paths = ", ".join(map(repr, score.paths))
+                part = "map" if score.points else "fields"
                 raise ShapeError(
-                    f"map: {name}: no row has a value at {path!r}", key=("map", name)
+                    f"{part}: {score.name}: no row has a value at {paths}",
+                    key=(part, score.name),
                 )
-        return () if self._partners is None else self._partners.unused()
+        self._pages.must_be_complete()
+        notes = [note for row_filter in self._filters for note in row_filter.finish()]
+        return notes + ([] if self._partners is None else self._partners.unused())
+
+    @property
+    def may_be_empty(self) -> bool:
+        """Whether a file may hold no row that is wanted."""
+        return bool(self._spec.where)
 
     def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
-        rows = _Rows(source, self._spec, notes).find()
+        rows = _Rows(source, self._spec, self._filters, self._pages).find()
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
-        task = self._task
         some = rows[:_BATCH]
-        if (
-            task is not None
-            and some
-            and all(lookup(row.value, task) is None for row in some)
-        ):
-            raise _no_path(task, rows, source.shown, "fields", "task")
+        for path in self._task:
+            if some and all(lookup(row.value, path) is None for row in some):
+                raise _no_path(path, rows, source.shown, "fields", "task")
         for row in rows:
-            if self._spec.map:
-                row.value.update(self._numbers(row))
+            for score in self._derived:
+                values = [lookup(row.value, path) for path in score.paths]
+                if any(value is not None for value in values) or "null" in score.points:
+                    self._met.add(score.name)
+                row.value[score.name] = score.of(row.value, row.at)
             yield row
 
-    def _path_of(self, name: str) -> str:
-        fields = self._spec.fields
-        return (fields.reward if name == "reward" else fields.scores.get(name)) or name
-
-    def _numbers(self, row: PlacedRow) -> dict[str, float | None]:
-        numbers: dict[str, float | None] = {}
-        for name, points in self._spec.map.items():
-            value = lookup(row.value, self._path_of(name))
-            if value is None and "null" not in points:
-                numbers[name] = None
-                continue
-            self._mapped.add(name)
-            text = _text(value)
-            if text not in points:
-                guess = did_you_mean(text, points, what="it has")
-                entry = f"map: {{{name}: {{{json.dumps(text)[:60]}: null}}}}"
-                hint = f"add it, or null where it is none: {entry}"
-                raise _error(
-                    row.at, ("map", name), f"no number for {short(text)}; {guess}", hint
-                )
-            numbers[name] = points[text]
-        return numbers
-
     def _ruler(self) -> tuple[tuple[str, str, str], ...]:
-        """List the numbers behind texts, which are part of what measures."""
-        tables = [
-            (f"map {name}", name, points) for name, points in self._spec.map.items()
-        ]
+        """List the numbers behind texts and lists, which are part of what measures."""
+        ruler = [entry for score in self._derived for entry in score.ruler]
         if self._spec.lists is not None:
-            tables.append(("lists", "reward", self._spec.lists))
-        ruler = []
-        for name, score, points in tables:
-            values = json.dumps(points, sort_keys=True)
-            ruler += [(name, "values", values), (name, "scores", score)]
+            values = json.dumps(self._spec.lists, sort_keys=True)
+            ruler += [("lists", "values", values), ("lists", "scores", "reward")]
         return tuple(ruler)
+
+
+# -- which rows --------------------------------------------------------------------------
+
+
+class _Filter:
+    """One path of ``where:``, and what it did to the rows of all files."""
+
+    def __init__(
+        self, path: str, accepted: frozenset[str], key: tuple[str, ...]
+    ) -> None:
+        self._path = path
+        self._accepted = accepted
+        self._key = key
+        self._first: list[PlacedRow] = []  # some rows, for messages
+        self._met: dict[str, None] = {}  # some values
+        self._files: dict[str, None] = {}
+        self._count = 0
+        self._kept = 0
+
+    def kept(self, rows: list[PlacedRow]) -> list[PlacedRow]:
+        """Leave out the rows that have another value."""
+        kept = []
+        for row in rows:
+            text = value_text(lookup(row.value, self._path))
+            if len(self._met) < _LISTED:
+                self._met.setdefault(text)
+            if text in self._accepted:
+                kept.append(row)
+        self._first += rows[: _LISTED - len(self._first)]
+        self._files |= dict.fromkeys(row.file for row in rows[:1])
+        self._count += len(rows)
+        self._kept += len(kept)
+        return kept
+
+    def finish(self) -> list[str]:
+        """Refuse a filter that no row passes, and note how many do not."""
+        if self._kept == self._count:
+            return []
+        file = next(iter(self._files))
+        if set(self._met) == {"null"} and not self._kept:
+            raise _no_path(self._path, self._first, file, *self._key)
+        wanted = " or ".join(sorted(self._accepted))
+        if not self._kept:
+            met = ", ".join(map(short, self._met))
+            message = f"no row has {wanted} at {self._path!r}; there is {met}"
+            raise _error(file, (*self._key, self._path), message)
+        note = f"leaves out {self._count - self._kept} of {many(self._count, 'row')}"
+        where = f"{file}: " if len(self._files) == 1 else ""
+        return [f"{where}where: {note}, whose {self._path} is not {wanted}"]
+
+
+def _filters(spec: ShapeSpec, *above: str) -> list[_Filter]:
+    return [
+        _Filter(path, frozenset(map(value_text, accepted)), (*above, "where"))
+        for path, accepted in spec.where.items()
+    ]
 
 
 # -- documents -> rows ---------------------------------------------------------------------
@@ -228,11 +285,17 @@ class _Rows:
     """The rows of one file: found, then filtered, then put together."""
 
     def __init__(
-        self, source: Source, spec: ShapeSpec, notes: list[str], *key: str
+        self,
+        source: Source,
+        spec: ShapeSpec,
+        filters: Sequence[_Filter],
+        pages: Pages,
+        *key: str,
     ) -> None:
+        self._filters = filters
+        self._pages = pages
         self._source = source
         self._spec = spec
-        self._notes = notes
         self._key = key  # of the benchmark file, above those of the shape
 
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
@@ -249,17 +312,16 @@ class _Rows:
                 rows.append(document)
                 continue
             value = document.value if isinstance(document, PlacedRow) else document
+            self._pages.add(value, self._source.shown)
             if isinstance(value, dict) and not _OTLP.isdisjoint(value):
                 value = _attributes(value)
             for inner, parent in self._inner(value, spec.rows or "", {}):
                 for row in self._listed(inner):
                     around = {_PARENT: parent} if parent else {}
                     place = len(rows) + 1
-                    rows.append(
-                        PlacedRow(place, {**around, **row}, self._source.at(place))
-                    )
-        for path, accepted in spec.where.items():
-            rows = self._filtered(rows, path, {_text(value) for value in accepted})
+                    rows.append(PlacedRow.of(self._source, place, {**around, **row}))
+        for row_filter in self._filters:
+            rows = row_filter.kept(rows)
         return rows if spec.pivot is None else self._pivoted(rows, spec.pivot)
 
     def _inner(
@@ -294,7 +356,7 @@ class _Rows:
             yield from self._inner(table, rest, parent)
         else:
             what = "a list: write * for each value of it"
-            what = what if isinstance(value, list) else short(_text(value))
+            what = what if isinstance(value, list) else short(value_text(value))
             raise self._error(f"there is no {path!r} in {what}", "rows")
 
     def _table(self, rows: Any, columns: Any) -> Any:
@@ -312,7 +374,7 @@ class _Rows:
                 raise self._error(
                     f"row {number} has {cells}, and the table {width}", "rows"
                 )
-        names = list(map(_text, columns))
+        names = list(map(value_text, columns))
         if len(set(names)) < len(names):
             raise self._error("two columns of the table have one name", "rows")
         return [dict(zip(names, row, strict=True)) for row in rows]
@@ -329,9 +391,12 @@ class _Rows:
             if not listed and "*" in (spec.rows or ""):
                 listed = [{}]  # the enclosing object is a task all the same
             for number, each in enumerate(listed, 1):
+                if isinstance(each, _VERDICT):
+                    yield {"value": each}
+                    continue
                 if not isinstance(each, dict):
                     message = (
-                        f"row {number} is {short(_text(each))}; expected an object"
+                        f"row {number} is {short(value_text(each))}; expected an object"
                     )
                     hint = (
                         "lists of ids are read by lists:, numbers behind ids by keyed:"
@@ -341,15 +406,17 @@ class _Rows:
 
     def _of_keys(self, value: Any, field: str) -> Iterator[dict[str, Any]]:
         if not isinstance(value, dict):
-            what = "a list" if isinstance(value, list) else short(_text(value))
+            what = "a list" if isinstance(value, list) else short(value_text(value))
             raise self._error(
                 f"is for an object with ids as its keys; found {what}", "keyed"
             )
         for name, under in value.items():
             for each in (under or [{}]) if isinstance(under, list) else [under]:
                 row = dict(each) if isinstance(each, dict) else {"value": each}
-                if _text(row.setdefault(field, name)) != name:
-                    own = f"a field {field!r} of its own, {short(_text(row[field]))}"
+                if value_text(row.setdefault(field, name)) != name:
+                    own = (
+                        f"a field {field!r} of its own, {short(value_text(row[field]))}"
+                    )
                     message = f"what is under {short(name)} has {own}"
                     raise self._error(
                         message, "keyed", hint="choose another name for the keys"
@@ -360,7 +427,9 @@ class _Rows:
         self, value: Any, lists: Mapping[str, float | None]
     ) -> Iterator[dict[str, Any]]:
         if not isinstance(value, dict):
-            raise self._error(f"is for an object; found {short(_text(value))}", "lists")
+            raise self._error(
+                f"is for an object; found {short(value_text(value))}", "lists"
+            )
         ids = {
             name: each
             for name, each in value.items()
@@ -392,25 +461,6 @@ class _Rows:
                     f"{message}, such as {others[0]!r}", "lists", hint=hint
                 )
 
-    def _filtered(
-        self, rows: list[PlacedRow], path: str, accepted: set[str]
-    ) -> list[PlacedRow]:
-        texts = [_text(lookup(row.value, path)) for row in rows]
-        if rows and set(texts) == {"null"} and "null" not in accepted:
-            raise _no_path(path, rows, self._source.shown, *self._key, "where")
-        kept = [row for row, text in zip(rows, texts, strict=True) if text in accepted]
-        wanted = " or ".join(sorted(accepted))
-        if rows and not kept:
-            met = ", ".join(map(short, list(dict.fromkeys(texts))[:_LISTED]))
-            raise self._error(
-                f"no row has {wanted} at {path!r}; there is {met}", "where", path
-            )
-        if len(kept) < len(rows):
-            note = f"leaves out {len(rows) - len(kept)} of {many(len(rows), 'row')}"
-            note += f", whose {path} is not {wanted}"
-            self._notes.append(f"{self._source.shown}: where: {note}")
-        return kept
-
     def _pivoted(self, rows: list[PlacedRow], pivot: PivotSpec) -> list[PlacedRow]:
         """Put the lines of each group together: a field for each name."""
         key = (*self._key, "pivot")
@@ -418,13 +468,13 @@ class _Rows:
         places: dict[tuple[tuple[str, ...], str], PlacedRow] = {}
         for row in rows:
             by = {path: _single(row, path, *key, "by") for path in pivot.by}
-            group = tuple(map(_text, by.values()))
+            group = tuple(map(value_text, by.values()))
             merged = groups.setdefault(
                 group, structs.replace(row, value={**by, _LINE: row.value})
             )
             if row.value.keys() <= {_PARENT}:  # a list without lines
                 continue
-            name = _text(_single(row, pivot.name, *key, "name"))
+            name = value_text(_single(row, pivot.name, *key, "name"))
             first = places.setdefault((group, name), row)
             if first is not row:
                 group_by = ", ".join(pivot.by)
@@ -487,12 +537,16 @@ class _Partners:
         self._base = base
         self._used: set[tuple[str, ...]] = set()
         self._rows: dict[tuple[str, ...], PlacedRow] | None = None
+        self._pages = Pages()
+        self._filters = _filters(spec, "join")
 
-    def _read(self, notes: list[str]) -> dict[tuple[str, ...], PlacedRow]:
+    def _read(self) -> dict[tuple[str, ...], PlacedRow]:
         rows: dict[tuple[str, ...], PlacedRow] = {}
         for file in find_files(self._spec.path, self._base):
             source = _viewed(open_source(file), self._spec)
-            for row in _Rows(source, self._spec, notes, "join").find():
+            for row in _Rows(
+                source, self._spec, self._filters, self._pages, "join"
+            ).find():
                 first = rows.setdefault(self._key(row), row)
                 if first is not row:
                     message = f"the same {', '.join(self._spec.on)} as {first.at}"
@@ -502,12 +556,14 @@ class _Partners:
         return rows
 
     def _key(self, row: PlacedRow) -> tuple[str, ...]:
-        return tuple(_text(_single(row, path, "join", "on")) for path in self._spec.on)
+        return tuple(
+            value_text(_single(row, path, "join", "on")) for path in self._spec.on
+        )
 
     def joined(self, rows: list[PlacedRow], notes: list[str]) -> list[PlacedRow]:
         """Add to each row the fields of its other half."""
         if self._rows is None:
-            self._rows = self._read(notes)
+            self._rows = self._read()
         joined, alone = [], []
         for row in rows:
             key = self._key(row)
@@ -520,7 +576,8 @@ class _Partners:
             for name in row.value.keys() & partner.value.keys():
                 here, there = row.value[name], partner.value[name]
                 if here != there:
-                    values = f"{short(_text(here))} here and {short(_text(there))} at {partner.at}"
+                    own, other = short(value_text(here)), short(value_text(there))
+                    values = f"{own} here and {other} at {partner.at}"
                     hint = "the two halves must not say different things under one name"
                     raise _error(row.at, ("join",), f"{name!r} is {values}", hint)
             joined.append(structs.replace(row, value={**partner.value, **row.value}))
@@ -530,7 +587,10 @@ class _Partners:
     def unused(self) -> list[str]:
         """Report the other halves that no row has."""
         rows = self._rows or {}
-        return self._report([row for key, row in rows.items() if key not in self._used])
+        notes = [note for row_filter in self._filters for note in row_filter.finish()]
+        return notes + self._report(
+            [row for key, row in rows.items() if key not in self._used]
+        )
 
     def _report(self, rows: Sequence[PlacedRow]) -> list[str]:
         """Note the rows without the other half, or refuse them."""
@@ -547,23 +607,18 @@ class _Partners:
 # -- values --------------------------------------------------------------------------------
 
 
-def _text(value: Any) -> str:
-    """Write a value as a key of ``map:``, such as 1 for 1.0."""
-    if isinstance(value, str):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        value = int(value)
-    return json.dumps(value, default=str)
-
-
 def _single(row: PlacedRow, path: str, *key: str) -> Any:
     """Read the text or the number at a path."""
     value = lookup(row.value, path)
+    if value is None and path in _paths(row.value):
+        raise _error(row.at, key, f"{path!r} is null; expected text or a number")
     if value is None:
         raise _no_path(path, [row], row.at, *key)
     if isinstance(value, dict | list):
         raise _error(
-            row.at, key, f"{path!r} is {short(_text(value))}; expected text or a number"
+            row.at,
+            key,
+            f"{path!r} is {short(value_text(value))}; expected text or a number",
         )
     return value
 

@@ -192,11 +192,21 @@ def is_large(files: Sequence[RolloutFile]) -> bool:
 # -- opening -------------------------------------------------------------------------------
 
 
+def task_paths(fields: FieldMap) -> tuple[str, ...]:
+    """Get the paths of the parts of the task's id; none by default."""
+    if fields.task is None:
+        return ()
+    return (fields.task,) if isinstance(fields.task, str) else fields.task
+
+
 def score_paths(fields: FieldMap) -> dict[str, str]:
-    """Get the paths of the scores that ``fields:`` maps."""
-    return dict(fields.scores) | (
-        {} if fields.reward is None else {"reward": fields.reward}
-    )
+    """Get the paths of the scores that ``fields:`` maps, each to one field."""
+    paths = {
+        name: path for name, path in fields.scores.items() if isinstance(path, str)
+    }
+    if isinstance(fields.reward, str):
+        paths["reward"] = fields.reward
+    return paths
 
 
 def shortened(text: str, length: int = 40) -> str:
@@ -389,6 +399,19 @@ class Source(msgspec.Struct, frozen=True, dict=True):
         """Whether this starts as a JSON array."""
         return self.head[:1] == b"["
 
+    @cached_property
+    def is_objects(self) -> bool:
+        """Whether this starts with a JSON object that spans lines."""
+        first, *rest = self.head.split(b"\n", 2)
+        second = rest[0].lstrip() if rest else b""
+        if not first.startswith(b"{"):
+            return False
+        # a line of JSON Lines that is cut off looks alike, but for the line after it
+        first = first.rstrip()
+        opens = first.endswith((b"[", b":")) and second.startswith((b"{", b"["))
+        goes_on = first.endswith((b"{", b"[", b",")) and second.startswith((b'"', b"}"))
+        return opens or goes_on
+
     @property
     def is_zip(self) -> bool:
         """Whether this is a zip archive."""
@@ -402,7 +425,7 @@ class Source(msgspec.Struct, frozen=True, dict=True):
     @property
     def unit(self) -> Literal["line", "row"]:
         """The unit of places: lines, or rows in a JSON array, which may be one line."""
-        return self.counts or ("row" if self.is_array else "line")
+        return self.counts or ("row" if self.is_array or self.is_objects else "line")
 
     def at(self, place: int) -> str:
         """Format the place of a row: ``file:line``, or ``file, row n``."""

@@ -28,7 +28,7 @@ from pytest_evalmetrics.rollouts.propose import (
     propose,
 )
 from pytest_evalmetrics.rollouts.recorded import load
-from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
+from pytest_evalmetrics.rollouts.source import RolloutFile, open_source, score_paths
 from pytest_evalmetrics.rollouts.tool_usage import USAGE
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.field_types import is_number
@@ -132,7 +132,7 @@ def _surveyed(
         benchmark["num_samples"] = most
     given = column[np.isfinite(column)]
     is_lower = not proposal.spec.map and less_is_better(
-        proposal.spec.fields.reward or reward or ""
+        score_paths(proposal.spec.fields).get("reward") or reward or ""
     )
     is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
     passes = ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Chunk, Request
     from pytest_evalmetrics.rollouts.row_schema import Node
 
+INDEX: Final = "_index"  # the unnamed first column of pandas, which is no score
 _ROWS: Final = 1 << 15  # of a chunk
 _WORDS: Final = {
     **dict.fromkeys(("", "null", "none", "na", "n/a")),
@@ -75,7 +76,7 @@ class Csv:
                     self._columns.check(record, source, place)
 
                 yield self._columns.chunk(
-                    Values(places, decoded, check, numbers=numbers)
+                    Values(places, decoded, check, numbers=numbers), source
                 )
 
     def rows(self, source: Source) -> Iterator[tuple[int, dict[str, Any]]]:
@@ -121,6 +122,8 @@ def _table(
         )  # of a cell's length, in the whole process
         try:
             names = [name.strip() for name in next(reader)]
+            if names[:1] in ([""], ["Unnamed: 0"]) and len(names) > 1:
+                names[0] = INDEX
             twice = next((name for name in names if names.count(name) > 1), None)
             if twice is not None:
                 raise source.error(f"two columns have the name {twice!r}", line=1)

@@ -240,7 +240,8 @@ def _field_of(spec: BenchmarkSpec, score: str) -> str:
     rows = spec.rollouts or spec.dataset
     if rows is None or score != "reward" or score in getattr(rows, "map", ()):
         return score
-    return rows.fields.reward or rows.fields.scores.get(score) or score
+    path = rows.fields.reward or rows.fields.scores.get(score)
+    return path if isinstance(path, str) else score
 
 
 def _of_score(spec: BenchmarkSpec, score: str) -> Direction | None:

@@ -22,20 +22,77 @@ from pytest_evalmetrics.spec.field_types import (
 
 
 @dataclass(frozen=True, kw_only=True)
+class JointField(Keys):
+    """A score that is made of several fields of a row, each a number or of ``map:``."""
+
+    all: Annotated[Names | None, doc("paths: the least of their values")] = None
+    any: Annotated[Names | None, doc("paths: the largest of their values")] = None
+
+    def __post_init__(self) -> None:
+        """Require one way to join the fields."""
+        if (self.all is None) == (self.any is None):
+            raise refuse("write all: [PATH, PATH], or any: [PATH, PATH]")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths of the fields."""
+        return self.all or self.any or ()
+
+
+def _task_path(value: Any) -> Any:
+    if isinstance(value, list) and len(value) > 1:
+        return types.validated(Names, value)
+    if isinstance(value, list) and value:
+        value = value[0]
+    if isinstance(value, list | dict):
+        raise expected("a path, or a list of the paths that make up the id")
+    return types.validated(Name, value)
+
+
+def _score_path(value: Any) -> Any:
+    if isinstance(value, dict):
+        return types.validated(JointField, value)
+    if isinstance(value, list):
+        raise expected("a path, or {all: [PATH, PATH]}, or {any: [PATH, PATH]}")
+    return types.validated(Name, value)
+
+
+#: One path; or those of the parts of an id, which are joined with slashes.
+TaskPath = Annotated[
+    str | tuple[str, ...], types.Checked(_task_path, lambda: Name | list[Name])
+]
+ScorePath = Annotated[
+    str | JointField, types.Checked(_score_path, lambda: Name | JointField)
+]
+
+
+@dataclass(frozen=True, kw_only=True)
 class FieldMap(Keys):
     """Dotted paths within a row, such as ``result.metrics.f1``; by default NeMo Gym's."""
 
-    task: Annotated[Name | None, doc("the task's id")] = None
+    task: Annotated[
+        TaskPath | None, doc("the task's id; several fields are joined to one id")
+    ] = None
     sample: Annotated[Name | None, doc("the attempt's number")] = None
-    reward: Annotated[Name | None, doc("the reward")] = None
+    reward: Annotated[
+        ScorePath | None, doc("the reward; a list of verdicts is the task's attempts")
+    ] = None
     agent: Annotated[Name | None, doc("the agent's name")] = None
     content: Annotated[
         Names | None,
         doc("what identifies the task beyond its id, such as the question"),
     ] = None
-    scores: Annotated[dict[Name, Name], doc("further scores: name -> path")] = (
+    scores: Annotated[dict[Name, ScorePath], doc("further scores: name -> path")] = (
         types.empty()
     )
+
+    @property
+    def joint(self) -> dict[str, JointField]:
+        """The scores that are made of several fields, by their names."""
+        paths = {**self.scores, "reward": self.reward}
+        return {
+            name: path for name, path in paths.items() if isinstance(path, JointField)
+        }
 
     def __post_init__(self) -> None:
         """Require one path of the reward."""
@@ -64,6 +121,20 @@ def _points(value: Any) -> Any:
 _Value = str | float | bool | None
 Accepted = Annotated[
     tuple[Any, ...], types.Checked(_plain_values, lambda: _Value | list[_Value])
+]
+
+
+def _missing_values(value: Any) -> Any:
+    if not isinstance(value, dict):
+        return {"reward": _plain_values(value)}
+    return {name: _plain_values(values) for name, values in value.items()}
+
+
+MissingValues = Annotated[
+    dict[str, tuple[Any, ...]],
+    types.Checked(
+        _missing_values, lambda: _Value | list[_Value] | dict[Name, list[_Value]]
+    ),
 ]
 Points = Annotated[float | None, types.Checked(_points, lambda: float | None)]
 Paths = Annotated[
@@ -144,6 +215,10 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         dict[Name, dict[str, Points]],
         doc("texts and codes to numbers: reward, or a score's name -> value -> number"),
     ] = types.empty()
+    missing: Annotated[
+        MissingValues,
+        doc("values that mean not judged: of the reward, or a score's name -> values"),
+    ] = types.empty()
     join: Annotated[
         JoinSpec | None,
         types.on_use("sources", "JoinSpec"),
@@ -161,6 +236,8 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
                 self.where,
                 self.pivot,
                 self.map,
+                self.missing,
+                self.fields.joint,
                 self.join,
             )
         )
@@ -170,8 +247,18 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         described = self.shaped or self.format or self.fields != FieldMap()
         if described or other is None or other.join:
             return self
-        form = ("format", "fields", "rows", "keyed", "lists", "where", "pivot", "map")
-        return replace(self, **{name: getattr(other, name) for name in form})
+        return replace(
+            self,
+            format=other.format,
+            fields=other.fields,
+            rows=other.rows,
+            keyed=other.keyed,
+            lists=other.lists,
+            where=other.where,
+            pivot=other.pivot,
+            map=other.map,
+            missing=other.missing,
+        )
 
 
 def _in_long_form(value: Any) -> Any:

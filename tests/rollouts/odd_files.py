@@ -28,7 +28,12 @@ BUILT_WITH = {
     "messages in a list": one(
         "list.json",
         [
-            {"question_id": f"q{n}", "prompt": "p", "score": n / 16, "messages": chat(n)}
+            {
+                "question_id": f"q{n}",
+                "prompt": "p",
+                "score": n / 16,
+                "messages": chat(n),
+            }
             for n in TASKS
         ],
         reads(FLOATS),
@@ -79,7 +84,10 @@ BUILT_WITH = {
             {
                 "task": f"q{n}",
                 "reward": n / 16,
-                "steps": [{"reward": 0.0, "done": False}, {"reward": 1.0, "done": True}],
+                "steps": [
+                    {"reward": 0.0, "done": False},
+                    {"reward": 1.0, "done": True},
+                ],
             }
             for n in TASKS
         ),
@@ -91,7 +99,10 @@ BUILT_WITH = {
             {
                 "case_id": f"q{n}",
                 "passed": bool(PASSES[n]),
-                "checks": [{"name": "a", "passed": True}, {"name": "b", "passed": False}],
+                "checks": [
+                    {"name": "a", "passed": True},
+                    {"name": "b", "passed": False},
+                ],
             }
             for n in TASKS
         ),
@@ -192,7 +203,8 @@ BUILT_WITH = {
     "words in German": one(
         "ja.jsonl",
         lines(
-            {"frage_id": f"q{n}", "richtig": "ja" if PASSES[n] else "nein"} for n in TASKS
+            {"frage_id": f"q{n}", "richtig": "ja" if PASSES[n] else "nein"}
+            for n in TASKS
         ),
         reads(OF_Q),
     ),
@@ -281,7 +293,9 @@ BUILT_WITH = {
     "errors among objects by id": one(
         "errors.json",
         {
-            f"q{n}": {"error": "timeout"} if n == 5 else {"score": n / 16, "answer": "x"}
+            f"q{n}": {"error": "timeout"}
+            if n == 5
+            else {"score": n / 16, "answer": "x"}
             for n in range(20)
         },
         reads({f"q{n}": None if n == 5 else n / 16 for n in range(20)}),
@@ -316,7 +330,9 @@ BUILT_WITH = {
     ),
     "objects one below the other": one(
         "jq.json",
-        "".join(json.dumps({"id": f"q{n}", "score": n / 16}, indent=4) + "\n" for n in TASKS),
+        "".join(
+            json.dumps({"id": f"q{n}", "score": n / 16}, indent=4) + "\n" for n in TASKS
+        ),
         reads(FLOATS),
     ),
     "a list of verdicts": one(

@@ -65,7 +65,10 @@ HELD_BACK = {
             {
                 "qid": f"t{n}",
                 "final_score": n / 32,
-                "metrics": [{"name": "bleu", "value": 0.1}, {"name": "len", "value": n}],
+                "metrics": [
+                    {"name": "bleu", "value": 0.1},
+                    {"name": "len", "value": n},
+                ],
             }
             for n in TASKS
         ),
@@ -137,7 +140,10 @@ HELD_BACK = {
                 "index": n,
                 "model": "m",
                 "valid": True,
-                "score": {"score": {"value": {"acc": float(WINS[n])}}, "explanation": None},
+                "score": {
+                    "score": {"value": {"acc": float(WINS[n])}},
+                    "explanation": None,
+                },
             }
             for n in TASKS
         ),
@@ -179,9 +185,7 @@ HELD_BACK = {
     "Spanish": one(
         "es.csv",
         "pregunta_id;acierto\n"
-        + "".join(
-            f"t{n};{word}\n" for n, word in enumerate(verdicts("sí", "no"))
-        ),
+        + "".join(f"t{n};{word}\n" for n, word in enumerate(verdicts("sí", "no"))),
         reads(OF_T),
     ),
     "emoji": one(
@@ -254,7 +258,9 @@ HELD_BACK = {
     "a task that repeats by seed": one(
         "seeds.csv",
         "problem,seed,solved\n"
-        + "".join(f"t{n},{k},{int(k > 0) * WINS[n]}\n" for n in TASKS for k in range(3)),
+        + "".join(
+            f"t{n},{k},{int(k > 0) * WINS[n]}\n" for n in TASKS for k in range(3)
+        ),
         reads({task: [0, value, value] for task, value in OF_T.items()}),
     ),
     # -- numbers

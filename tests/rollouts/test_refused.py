@@ -29,11 +29,6 @@ INTERRUPTED = "the file ends in the middle of a row: was the run interrupted?"
         (ROW + '{"a": "b\tc"}\n' + NEXT, 2, "Invalid control character at column 9"),
         (ROW + "[1, 2]\n", 2, "this row is not a JSON object: found '[1, 2]'"),
         (ROW + "null\n" + NEXT, 2, "this row is not a JSON object: found 'null'"),
-        (
-            json.dumps({"_ng_task_index": 0}, indent=1),
-            1,
-            "it holds only its opening brace",
-        ),
         ("reward = 1\n", 1, "near 'reward = 1'"),
         (ROW + '{"x": ' + "[" * 9999 + "]" * 9999 + "}", 2, "nested too deeply"),
         (ROW.encode() + b'{"x": "caf\xe9"}', 2, "not UTF-8 text: found the byte 0xe9"),

@@ -1,0 +1,123 @@
+"""Scores that are not a number of the row itself: ``map:``, ``missing:``, ``all:``, ``any:``."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.errors import ShapeError, did_you_mean
+from pytest_evalmetrics.rollouts.json_values import lookup
+from pytest_evalmetrics.rollouts.source import short
+from pytest_evalmetrics.spec.sources import JointField
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from pytest_evalmetrics.spec.sources import FieldMap, RolloutsSpec
+
+_SHOWN: Final = 60  # characters of a value in a hint
+
+
+def value_text(value: Any) -> str:
+    """Write a value as a key of ``map:``, such as 1 for 1.0."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        value = int(value)
+    return json.dumps(value, default=str)
+
+
+class DerivedScore(msgspec.Struct, frozen=True):
+    """How a score is made of the values of a row."""
+
+    name: str
+    paths: tuple[str, ...]
+    takes_least: bool  # of several values; otherwise the largest
+    points: Mapping[str, float | None]  # value -> number; empty without ``map:``
+    missing: frozenset[str]  # values that mean not judged
+
+    def of(self, row: Mapping[str, Any], at: str) -> Any:
+        """Make the score of a row; None if it was not judged.
+
+        Raises
+        ------
+        ShapeError
+            If ``map:`` has no number for a value, or one of several values is no number.
+        """
+        values = [self._number(lookup(row, path), at) for path in self.paths]
+        if len(values) == 1:
+            return values[0]
+        if any(value is None for value in values):
+            return None
+        for path, value in zip(self.paths, values, strict=True):
+            if not isinstance(value, int | float):
+                message = f"{path!r} is {short(value_text(value))}; expected a number"
+                hint = (
+                    f"say what texts are worth: map: {{{self.name}: {{TEXT: NUMBER}}}}"
+                )
+                raise _error(at, ("fields", self.name), message, hint)
+        return min(values) if self.takes_least else max(values)
+
+    def _number(self, value: Any, at: str) -> Any:
+        if isinstance(value, list) and len(self.paths) == 1:
+            return [self._number(verdict, at) for verdict in value]
+        text = value_text(value)
+        if text in self.missing:
+            return None
+        if not self.points:
+            return value
+        if value is None and "null" not in self.points:
+            return None
+        if text not in self.points:
+            guess = did_you_mean(text, self.points, what="it has")
+            entry = f"map: {{{self.name}: {{{json.dumps(text)[:_SHOWN]}: null}}}}"
+            message = f"no number for {short(text)}; {guess}"
+            hint = f"add it, or null where it is none: {entry}"
+            raise _error(at, ("map", self.name), message, hint)
+        return self.points[text]
+
+    @property
+    def ruler(self) -> list[tuple[str, str, str]]:
+        """The numbers behind values, which are part of what measures."""
+        entries = []
+        if self.points:
+            label = f"map {self.name}"
+            points = json.dumps(self.points, sort_keys=True)
+            entries += [(label, "values", points), (label, "scores", self.name)]
+        if self.missing:
+            label = f"missing {self.name}"
+            values = json.dumps(sorted(self.missing))
+            entries += [(label, "values", values), (label, "scores", self.name)]
+        if len(self.paths) > 1:
+            label = "all of" if self.takes_least else "any of"
+            paths = json.dumps(self.paths)
+            entries += [(label, "fields", paths), (label, "scores", self.name)]
+        return entries
+
+
+def derived_scores(spec: RolloutsSpec) -> list[DerivedScore]:
+    """List the scores of a benchmark's rows that are derived from values."""
+    names = dict.fromkeys((*spec.map, *spec.missing, *spec.fields.joint))
+    return [_derived(name, spec) for name in names]
+
+
+def _derived(name: str, spec: RolloutsSpec) -> DerivedScore:
+    path = _path(name, spec.fields)
+    return DerivedScore(
+        name=name,
+        paths=path.paths if isinstance(path, JointField) else (path,),
+        takes_least=isinstance(path, JointField) and path.all is not None,
+        points=spec.map.get(name, {}),
+        missing=frozenset(map(value_text, spec.missing.get(name, ()))),
+    )
+
+
+def _path(name: str, fields: FieldMap) -> str | JointField:
+    path = fields.reward if name == "reward" else None
+    return path or fields.scores.get(name) or name
+
+
+def _error(at: str, key: tuple[str, ...], message: str, hint: str) -> ShapeError:
+    return ShapeError(f"{at}: {': '.join(key)}: {message}", key=key, hint=hint)

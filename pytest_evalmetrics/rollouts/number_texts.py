@@ -1,0 +1,237 @@
+"""Numbers that are written as text: ``4,186``, ``85 %``, ``0,75``.
+
+One cell does not show how it is meant: ``4,186`` is 4186 in English and 4.186 in German. All
+cells of a column together usually do, so a column is read in the one way that fits all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.errors import DataError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.rollouts.source import Source
+
+_SPACES: Final = " \u00a0\u2009\u202f"
+_QUOTES: Final = "'\u2019"  # Swiss thousands separators
+_MINUS: Final = "\u2212"
+_text_of_number = re.compile(
+    rf"[+-]?\d[\d.,{_QUOTES}{_SPACES}]*([eE][+-]?\d+)?[{_SPACES}]*%?"
+).fullmatch
+_PLAIN_NUMBERS: Final = "write plain numbers, such as 4186 and 0.75"
+_LARGE: Final = 1000  # from here on, whole numbers have a thousands separator
+
+
+class Writing(msgspec.Struct, frozen=True):
+    """One way to write numbers."""
+
+    name: str
+    pattern: str
+    thousands: str  # the characters that separate groups of three digits
+    decimal: str  # the decimal sign
+
+    def fits(self, text: str) -> bool:
+        """Check whether a text is a number that is written this way."""
+        return re.fullmatch(self.pattern, text) is not None
+
+    def read(self, text: str) -> float:
+        """Read a text that fits."""
+        for sign in self.thousands:
+            text = text.replace(sign, "")
+        return float(text.replace(self.decimal, "."))
+
+
+PLAIN: Final = Writing(
+    name="plain",
+    pattern=r"[+-]?\d+(\.\d*)?([eE][+-]?\d+)?",
+    thousands="",
+    decimal=".",
+)
+ENGLISH: Final = Writing(
+    name="thousands separators",
+    pattern=r"[+-]?(0|[1-9]\d{0,2}(,\d{3})*)(\.\d+)?",
+    thousands=",",
+    decimal=".",
+)
+CONTINENTAL: Final = Writing(
+    name="decimal commas",
+    pattern=rf"[+-]?(\d{{1,3}}([.{_QUOTES}{_SPACES}]\d{{3}})+|\d+)(,\d+)?",
+    thousands=f".{_QUOTES}{_SPACES}",
+    decimal=",",
+)
+SPACED: Final = Writing(
+    name="groups of three digits",
+    pattern=rf"[+-]?(0|[1-9]\d{{0,2}}([{_QUOTES}{_SPACES}]\d{{3}})*)(\.\d+)?",
+    thousands=_QUOTES + _SPACES,
+    decimal=".",
+)
+_WRITINGS: Final = (PLAIN, ENGLISH, CONTINENTAL, SPACED)
+
+
+def is_number_text(text: str) -> bool:
+    """Check whether a text may be a number, in whatever way it is written."""
+    return _text_of_number(_bare(text)) is not None
+
+
+def _bare(text: str) -> str:
+    return text.strip().replace(_MINUS, "-")
+
+
+def _without_percent(text: str) -> str:
+    return text.removesuffix("%").rstrip(_SPACES)
+
+
+class _Cell(msgspec.Struct, frozen=True):
+    """A text as a file holds it, and where."""
+
+    text: str
+    at: str
+
+
+class NumberTexts:
+    """The texts of one score, and the ways of writing numbers that fit all of them so far."""
+
+    def __init__(self, score: str) -> None:
+        self._score = score
+        self._possible = list(_WRITINGS)
+        self._used: Writing | None = None
+        self._is_percent: bool | None = None
+        self._first: _Cell | None = None
+        self._grouped: _Cell | None = None  # the first text that is not plain
+        self._with_decimal_comma = False  # whether a comma can only be a decimal sign
+        self.all_read = True  # whether all texts are numbers
+        self.fractional = False
+
+    def read(
+        self,
+        values: Sequence[Any],
+        places: NDArray[Any],
+        source: Source,
+        *,
+        needed: bool,
+    ) -> list[Any]:
+        """Read the texts among values; those that are no numbers stay as they are.
+
+        Raises
+        ------
+        DataError
+            If the score is needed, and no one way of writing numbers fits all texts.
+        """
+        texts = [
+            _Cell(text=value, at=source.at(int(place)))
+            for value, place in zip(values, places, strict=True)
+            if isinstance(value, str)
+        ]
+        numbers = [cell for cell in texts if is_number_text(cell.text)]
+        self.all_read &= len(numbers) == len(texts)
+        if not numbers:
+            return list(values)
+        try:
+            self._learn(numbers, values, source)
+        except DataError:
+            if needed:
+                raise
+            self.all_read = False
+            return list(values)
+        return [self._number(value) for value in values]
+
+    def _number(self, value: Any) -> Any:
+        if not isinstance(value, str) or not is_number_text(value) or not self._used:
+            return value
+        number = self._used.read(_without_percent(_bare(value)))
+        if self._is_percent:
+            number /= 100
+        self.fractional |= not number.is_integer()
+        return number
+
+    def _learn(
+        self, cells: Sequence[_Cell], values: Iterable[Any], source: Source
+    ) -> None:
+        """Find the way of writing that fits all cells, and the plain numbers beside them."""
+        plain = [v for v in values if type(v) in (int, float)]
+        for cell in cells:
+            self._see_percent(cell, source)
+            text = _without_percent(_bare(cell.text))
+            fitting = [way for way in self._possible if way.fits(text)]
+            if not fitting:
+                raise self._disagree(cell)
+            self._possible = fitting
+            self._first = self._first or cell
+            if not PLAIN.fits(text):
+                self._grouped = self._grouped or cell
+            self._with_decimal_comma |= "," in text and not ENGLISH.fits(text)
+        if self._is_percent and plain:
+            raise self._other_number(cells[0], plain[0])
+        if self._grouped is not None:
+            self._check_plain(self._grouped, plain)
+        chosen = self._choose(source)
+        used = self._used
+        was_plain = used is PLAIN and chosen is not CONTINENTAL
+        if used is not None and used is not chosen and not was_plain:
+            raise self._disagree(cells[-1])
+        self._used = chosen
+
+    def _see_percent(self, cell: _Cell, source: Source) -> None:
+        is_percent = cell.text.rstrip().endswith("%")
+        if source.span is not None and not PLAIN.fits(_bare(cell.text)):
+            # the parts of a large file know nothing of each other: read it as a whole
+            raise DataError("formatted numbers in a part of a file", file=source.shown)
+        if self._is_percent is None:
+            self._is_percent = is_percent
+        elif self._is_percent != is_percent:
+            raise self._disagree(cell)
+
+    def _check_plain(self, grouped: _Cell, plain: Sequence[float]) -> None:
+        """Rule out the ways of writing that plain numbers of the column contradict."""
+        for number in plain:
+            if not float(number).is_integer():
+                self._rule_out(CONTINENTAL)
+            elif abs(number) >= _LARGE:
+                self._rule_out(ENGLISH)
+                self._rule_out(SPACED)
+            if not self._possible:
+                raise self._other_number(grouped, number)
+
+    def _rule_out(self, writing: Writing) -> None:
+        self._possible = [way for way in self._possible if way is not writing]
+
+    def _choose(self, source: Source) -> Writing:
+        chosen = self._possible[0]
+        cell = self._grouped
+        if cell is None or "," not in cell.text:
+            return chosen
+        is_unclear = chosen is CONTINENTAL and not self._with_decimal_comma
+        if chosen is ENGLISH and CONTINENTAL in self._possible:
+            # where semicolons separate the cells, commas usually are decimal signs
+            names = source.head.partition(b"\n")[0]
+            is_unclear = b";" in names and not names.startswith((b"{", b"["))
+        if is_unclear:
+            raise DataError(
+                f"the score {self._score!r} is {cell.text!r} at {cell.at}: this may "
+                "have a thousands separator or a decimal comma",
+                hint=_PLAIN_NUMBERS,
+            )
+        return chosen
+
+    def _disagree(self, cell: _Cell) -> DataError:
+        first = self._grouped or self._first or cell
+        return DataError(
+            f"the score {self._score!r} is {first.text!r} at {first.at} and "
+            f"{cell.text!r} at {cell.at}: no one way of writing numbers fits both",
+            hint=_PLAIN_NUMBERS,
+        )
+
+    def _other_number(self, cell: _Cell, number: float) -> DataError:
+        return DataError(
+            f"the score {self._score!r} is {cell.text!r} at {cell.at}, and {number:g} in "
+            "another row: no one way of writing numbers fits both",
+            hint=_PLAIN_NUMBERS,
+        )

@@ -1,0 +1,81 @@
+"""Numbers that are written as text are read where a whole column is written in one way."""
+
+import json
+
+import pytest
+
+FIELDS = {"task": "id", "reward": "score"}
+
+
+def read_csv(folder, cells, separator=","):
+    rows = "".join(
+        f'q{number}{separator}"{cell}"\n' for number, cell in enumerate(cells)
+    )
+    folder.write(f"id{separator}score\n{rows}", "runs.csv")
+    return folder.load("runs.csv", fields=FIELDS, scores=["reward"])
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["4,186", "12", "1,234,567"], [4186, 12, 1234567]),
+        (["4,186.5", "0.25"], [4186.5, 0.25]),
+        (["0,75", "1", "12,5"], [0.75, 1, 12.5]),
+        (["1.234,5", "0,5"], [1234.5, 0.5]),
+        (["1 234,5", "0,5"], [1234.5, 0.5]),
+        (["1'234", "12"], [1234, 12]),
+        (["85%", "7.5 %"], [0.85, 0.075]),
+        (["\u22125,000", "3"], [-5000, 3]),
+        (["0,125", "0,250"], [0.125, 0.25]),
+    ],
+)
+def test_a_column_that_agrees_is_read(folder, cells, numbers):
+    table = read_csv(folder, cells)
+    assert table.scores["reward"].tolist() == pytest.approx(numbers)
+
+
+@pytest.mark.parametrize(
+    ("cells", "shown"),
+    [
+        (["4,186", "1,234,567", "0,75"], ("4,186", "0,75")),
+        (["4,186", "4186"], ("4,186", "4186")),
+        (["85%", "0.9"], ("85%", "0.9")),
+        (["85%", "0,9"], ("85%", "0,9")),
+        (["0,75", "0.5"], ("0,75", "0.5")),
+    ],
+)
+def test_a_column_that_does_not_agree_is_refused_with_its_cells(folder, cells, shown):
+    with pytest.raises(Exception, match="score") as caught:
+        read_csv(folder, cells)
+    for cell in shown:
+        assert cell in str(caught.value)
+
+
+def test_a_comma_between_semicolons_is_not_guessed(folder):
+    with pytest.raises(Exception, match="a thousands separator or a decimal comma"):
+        read_csv(folder, ["4,186", "5,120"], ";")
+
+
+def test_text_that_is_no_number_is_refused(folder):
+    with pytest.raises(Exception, match="expected a number"):
+        read_csv(folder, ["4,186", "good"])
+
+
+def test_texts_of_json_are_read_too(folder):
+    folder.rows([{"id": "a", "score": "85 %"}, {"id": "b", "score": "7 %"}])
+    table = folder.load(fields=FIELDS, scores=["reward"])
+    assert table.scores["reward"].tolist() == pytest.approx([0.85, 0.07])
+
+
+def test_a_text_that_comes_late_is_held_against_the_texts_before(folder):
+    rows = [{"id": n, "score": "4,186", "text": "x" * 500} for n in range(3000)]
+    folder.rows([*rows, {"id": "x", "score": "0,75"}])
+    with pytest.raises(Exception, match="0,75"):
+        folder.load(fields=FIELDS, scores=["reward"])
+
+
+def test_the_parts_of_a_large_file_are_read_as_a_whole(folder):
+    folder.write(
+        "".join(json.dumps({"id": n, "score": "1,5"}) + "\n" for n in range(9))
+    )
+    assert folder.shared("runs.jsonl") is None

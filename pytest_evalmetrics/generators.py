@@ -12,21 +12,24 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import msgspec
 
+from pytest_evalmetrics import depends
 from pytest_evalmetrics.chat.models import chat_model
 from pytest_evalmetrics.chat.prompts import compile_prompt, compile_templates
 from pytest_evalmetrics.chat.replies import Reply, read_reply, tool_calls_of
 from pytest_evalmetrics.errors import (
+    DataError,
     EvalMetricsError,
     RegistryError,
     RowError,
     raised_words,
 )
-from pytest_evalmetrics.registry import origin, targets
+from pytest_evalmetrics.registry import origin, source_hash, targets
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
 from pytest_evalmetrics.transport import CallError, Terms, tokens_of, was_cancelled
 
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
 
     from pytest_evalmetrics.chat.row_calls import Calls
     from pytest_evalmetrics.expressions import Rendered
@@ -79,13 +82,27 @@ Generator: TypeAlias = "TargetGenerator | ModelGenerator"
 
 
 def make_generator(
-    spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int]
+    spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int], folder: Path
 ) -> Generator | None:
-    """Make the generator of a benchmark; None if nothing is generated."""
+    """Make the generator of a benchmark; None if nothing is generated.
+
+    Answers are kept for as long as the files that the benchmark `depends` on, by globs relative
+    to its folder, are unchanged.
+    """
+    for pattern in depends.unmatched(spec.depends, folder):
+        raise DataError(
+            f"depends: no file matches {pattern!r}, relative to the folder of the benchmark file",
+            line=line_of("depends", spec.depends.index(pattern)),
+        )
+    files = depends.digest(spec.depends, folder) if spec.depends else ""
     try:
         if spec.target is not None:
-            return TargetGenerator(spec.target, terms)
-        return None if spec.model is None else ModelGenerator(spec.model, spec, terms)
+            return TargetGenerator(spec.target, terms, files)
+        return (
+            None
+            if spec.model is None
+            else ModelGenerator(spec.model, spec, terms, files)
+        )
     except EvalMetricsError as error:
         if error.line is None and error.file is None:
             error.line = line_of("target" if spec.target is not None else "model")
@@ -101,7 +118,10 @@ class ModelGenerator:
 
     type = "model"
 
-    def __init__(self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms) -> None:
+    def __init__(
+        self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms, files: str = ""
+    ) -> None:
+        self._versions = {"depends": files} if files else None
         self._model = chat_model(model, terms, spec.params)
         priced = self._model.price is not None
         self.scores = tuple(
@@ -136,7 +156,11 @@ class ModelGenerator:
                 return Reply("", finish_reason=finish, tokens=tokens_of(body)), error
 
         body = await calls.post(
-            self._model.endpoint, request, kind="generate/1", check=read
+            self._model.endpoint,
+            request,
+            kind="generate/1",
+            check=read,
+            versions=self._versions,
         )
         reply, failure = read(body)
         tokens, price = reply.tokens, self._model.price
@@ -152,9 +176,10 @@ class TargetGenerator:
         name for name in GENERATED_SCORES if name != "cost"
     )  # of each answer
 
-    def __init__(self, spec: TargetSpec, terms: Terms) -> None:
+    def __init__(self, spec: TargetSpec, terms: Terms, files: str = "") -> None:
         self._spec = spec
         self._function = _target(spec.function)
+        self._version = _version_of(spec, files)
         self._takes_sample = "sample" in inspect.signature(self._function).parameters
         self._timeout_s = spec.timeout_seconds or terms.timeout_s
         self._free = asyncio.Semaphore(terms.parallelism)
@@ -171,7 +196,7 @@ class TargetGenerator:
                 return await self.call(row, sample)
 
         answer = await calls.perform(
-            self._spec.function, row, make, version=self._spec.version
+            self._spec.function, row, make, version=self._version
         )
         return read_answer(answer.body, answer.latency_s)
 
@@ -200,6 +225,17 @@ class TargetGenerator:
             if isinstance(error, asyncio.CancelledError) and was_cancelled():
                 raise
             raise CallError(*raised_words(error, "the target")) from error
+
+
+def _version_of(spec: TargetSpec, files: str) -> str | None:
+    """Return the version by which the journal knows a target's answers; None for no answers.
+
+    Its own version is not trusted alone: the code may have changed without it.
+    """
+    if spec.version is None and not files:
+        return None
+    source = source_hash(targets.find(spec.function).target)
+    return json.dumps([spec.version, source, files])
 
 
 def _target(reference: str) -> Any:

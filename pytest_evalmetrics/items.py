@@ -102,6 +102,8 @@ class BenchmarkItem(pytest.Item):
         if spec.skip is not False:
             reason = spec.skip if isinstance(spec.skip, str) else "skip: true"
             self.add_marker(pytest.mark.skip(reason=reason))
+        elif reason := _unaffected_reason(self.config, benchmark):
+            self.add_marker(pytest.mark.skip(reason=reason))
         if spec.xfail is not None:
             strict = {} if spec.xfail.strict is None else {"strict": spec.xfail.strict}
             # an unreadable file is no expected failure of a gate
@@ -148,6 +150,17 @@ class BenchmarkItem(pytest.Item):
     def reportinfo(self) -> tuple[PathLike[str], int, str]:
         """Place the item at its benchmark's line."""
         return self.path, self.benchmark.line_of() - 1, self.name
+
+
+def _unaffected_reason(config: pytest.Config, benchmark: Benchmark) -> str:
+    """Return why --evalmetrics-affected leaves a benchmark out; empty where it doesn't."""
+    if config.getoption("evalmetrics_affected") is None:
+        return ""
+    # asked for
+    from pytest_evalmetrics.affected import changes_of, unaffected_reason
+
+    changes = changes_of(config)
+    return "" if changes is None else unaffected_reason(benchmark, changes)
 
 
 def _is_compared(item: pytest.Item) -> bool:

@@ -129,6 +129,10 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def pytest_cmdline_main(config: pytest.Config) -> int | None:
     """Answer an option that only prints."""
     settings.validate(config)
+    if config.getoption("evalmetrics_affected") is not None:
+        from pytest_evalmetrics.affected import changes_of
+
+        changes_of(config)  # a commit that is not there stops before anything begins
     options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
     if all(value in (None, False) for value in options.values()):
         return None

@@ -45,6 +45,8 @@ _OPTIONS = """
     with --snapshot-update: add this run to those of the baseline, whose scatter shows their noise
 --evalmetrics-all-tasks
     evaluate all tasks, whatever `sample:` says: for nightly runs
+--evalmetrics-affected BASE_COMMIT
+    evaluate only benchmarks whose files (`depends:`, data, benchmark file) differ from a commit
 --evalmetrics-stop-early
     take the rollouts of each task in rounds, and stop after the one at which every gate is sure
 --evalmetrics-reason TEXT

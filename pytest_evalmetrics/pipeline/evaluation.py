@@ -335,7 +335,7 @@ class Evaluation:
             scores = None if self._scored is None else self._scored.rows
             rows = rows if rescores else benchmark_rows.texts_alone(rows, scores, hide)
             self._kept, self._provenance["rows"] = benchmark_rows.keep(rows, table)
-        if under_test := ruler.under_test_of(spec, hide):
+        if under_test := ruler.under_test_of(self.benchmark, hide):
             self._provenance["under_test"] = under_test
 
     def _reference(self, plan: metrics.Plan) -> regressions.Reference | None:
@@ -417,8 +417,8 @@ class Evaluation:
             self._notes.append(note)
         now = self._provenance
         sides = recorded.get("under_test", {}), now.get("under_test", {})
-        if texts := [text for _, text in ruler.differences(*sides)]:
-            self._changes.append(f"under test: {', '.join(texts)}")
+        self._changes += ruler.under_test_changes(*sides)
+        self._notes += ruler.unannounced_changes(*sides)
         self._changes += ruler.changed_gates(
             recorded.get("gates", {}), now["gates"], reference
         )

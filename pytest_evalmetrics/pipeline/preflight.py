@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import errors, gates, metrics, registry
+from pytest_evalmetrics import depends, errors, gates, metrics, registry
 from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
@@ -34,6 +34,15 @@ _PLACEHOLDER = re.compile(
 )
 
 
+def _unmatched_globs(benchmark: Benchmark) -> Iterator[Problem]:
+    """Find globs of ``depends:`` without a file; where rows are answered that is a fault anyway."""
+    spec = benchmark.spec
+    if spec.answers is None:
+        for pattern in depends.unmatched(spec.depends, benchmark.file.parent):
+            place = ("depends", spec.depends.index(pattern))
+            yield located(benchmark, place, f"no file matches {pattern!r}")
+
+
 def all_problems(
     benchmark: Benchmark, *, hooked: bool, replays: bool
 ) -> Iterator[Problem]:
@@ -42,6 +51,7 @@ def all_problems(
     yield from unknown
     benchmark = _without(benchmark, {problem.path for problem in unknown})
     spec = benchmark.spec
+    yield from _unmatched_globs(benchmark)
     if spec.runs:
         from pytest_evalmetrics.transport import SecretError  # few benchmarks call
 

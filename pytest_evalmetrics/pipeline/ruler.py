@@ -16,8 +16,9 @@ from urllib.parse import urlsplit
 
 import msgspec
 
+from pytest_evalmetrics import depends
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.registry import is_ours, scorers, source_hash
+from pytest_evalmetrics.registry import is_ours, scorers, source_hash, targets
 from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.pipeline.regressions import Reference
     from pytest_evalmetrics.scorers import BoundScorer
-    from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 Fingerprint = Mapping[str, Mapping[str, Any]]
 
@@ -193,22 +194,55 @@ def _answering_models(
     return entries
 
 
-def under_test_of(spec: BenchmarkSpec, hide: Callable[[str], str]) -> dict[str, Any]:
+def under_test_of(benchmark: Benchmark, hide: Callable[[str], str]) -> dict[str, Any]:
     """Describe the system under test by its settings; empty for recorded rollouts."""
+    spec = benchmark.spec
     settings: dict[str, Any] = {}
     if spec.model is not None:
-        settings["model"] = spec.model.name
         own = _settings(spec.model, "url", "name", "format")
-        settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
+        settings["model"] = spec.model.name
+        # a model's own settings win over those of all models
         settings |= dict(_flat("", spec.params.inference))
-        if spec.params.system_prompt is not None:
-            settings.setdefault("system_prompt", spec.params.system_prompt)
+        for key in ("system_prompt", "reasoning"):
+            if (value := getattr(spec.params, key)) is not None:
+                settings |= dict(_flat(key, value))
+        settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
     if spec.target is not None:
         settings |= dict(_flat("target", spec.target))
+        target = targets.find(spec.target.function).target
+        settings[_SOURCE] = source_hash(target)
+    if spec.depends and spec.answers is not None:
+        settings["depends"] = depends.digest(spec.depends, benchmark.file.parent)
     for key in ("prompt_template", "tools", "response_format"):
         if (value := getattr(spec, key)) is not None:
             settings[key] = value
     return {key: _shown(value, hide) for key, value in settings.items()}
+
+
+_SOURCE = "target source"
+_VERSION = "target version"
+
+
+def under_test_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe what is under test in place of what was, in one line; none for no change."""
+    changes = dict(differences(before, now))
+    if _SOURCE not in before:
+        # a baseline of an earlier version holds no fingerprint of the source
+        changes.pop(_SOURCE, None)
+    return [f"under test: {', '.join(changes.values())}"] if changes else []
+
+
+def unannounced_changes(
+    before: Mapping[str, Any], now: Mapping[str, Any]
+) -> Iterator[str]:
+    """Describe code under test that changed while its version did not."""
+    version = now.get(_VERSION)
+    same_version = version is not None and before.get(_VERSION) == version
+    if same_version and before.get(_SOURCE, now[_SOURCE]) != now[_SOURCE]:
+        yield (
+            f"the code of the target changed since the baseline, and its version ({version}) "
+            "did not: its answers are new"
+        )
 
 
 def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:

@@ -110,7 +110,9 @@ class Scoring:
         self.about = {
             name: a for scorer in self.scorers for name, a in scorer.about.items()
         }
-        self._generator = generators.make_generator(spec, terms, line_of)
+        self._generator = generators.make_generator(
+            spec, terms, line_of, benchmark.file.parent
+        )
         measured = () if self._generator is None else self._generator.scores
         given = tuple(name for scorer in self.scorers for name in scorer.scores)
         self._names = (*given, *measured)

@@ -246,6 +246,14 @@ class BenchmarkSpec(Keys):
         doc("rollouts of each task; or {min, max, stop: early}"),
     ] = None
 
+    depends: Annotated[
+        types.Names,
+        doc(
+            "files that its answers depend on, as globs: answers are reused while these are "
+            "unchanged, and --evalmetrics-affected leaves the benchmark out"
+        ),
+    ] = ()
+
     reward: Annotated[Name, doc("the score that the metrics reduce")] = "reward"
     metrics: Annotated[
         tuple[str, ...],
@@ -301,8 +309,10 @@ class BenchmarkSpec(Keys):
 
     @property
     def forgets(self) -> bool:
-        """Whether the journal doesn't keep its answers: those of a target without a version."""
-        return self.target is not None and self.target.version is None
+        """Whether the journal keeps none of its answers: of a target that says no version."""
+        if self.target is None or self.depends:
+            return False
+        return self.target.version is None
 
     @property
     def runs(self) -> bool:

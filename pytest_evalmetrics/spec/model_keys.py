@@ -137,7 +137,8 @@ class TargetSpec(Keys):
     version: Annotated[
         Name | None,
         doc(
-            "of the agent: with it answers are kept in the journal, and asked anew when it changes"
+            "of the agent: with it answers are kept in the journal, and asked anew when it or "
+            "the function's source changes"
         ),
     ] = None
     timeout_seconds: Annotated[

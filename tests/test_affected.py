@@ -1,0 +1,143 @@
+"""``--evalmetrics-affected``: only benchmarks whose files changed are evaluated."""
+
+import shutil
+import subprocess
+
+import pytest
+
+pytestmark = pytest.mark.skipif(not shutil.which("git"), reason="needs git")
+ONE = """\
+benchmark:
+  name: {name}
+  rollouts: {name}.jsonl
+  metrics: [mean_reward]
+  depends: [{depends}]
+"""
+
+
+class Repository:
+    """A repository with two benchmarks, each with code of its own."""
+
+    def __init__(self, project):
+        self.project = project
+        self.git("init", "-q", "-b", "main")
+        self.git("config", "user.email", "a@b.example")
+        self.git("config", "user.name", "A")
+        for name in ("maths", "texts"):
+            folder = f"benchmarks/{name}.bench.yaml"
+            depends = f"../src/{name}/**/*.py"
+            project.write(folder, ONE.format(name=name, depends=depends))
+            project.rollouts([[1]], name=f"benchmarks/{name}.jsonl")
+            project.write(f"src/{name}/deep/agent.py", "ANSWER = 1\n")
+        project.write(".gitignore", "evalmetrics/\n.pytest_cache/\n__pycache__/\n")
+        self.commit()
+
+    def git(self, *command):
+        subprocess.run(["git", "-C", self.project.path, *command], check=True)
+
+    def commit(self):
+        self.git("add", "-A")
+        self.git("commit", "-q", "-m", "x")
+
+    def run(self, base="HEAD", *args):
+        return self.project.run(f"--evalmetrics-affected={base}", "-rs", *args)
+
+    def evaluated(self, *args):
+        """Run, and list the benchmarks that were evaluated."""
+        self.run(*args)
+        return [entry["name"] for entry in self.project.report()["benchmarks"]]
+
+
+@pytest.fixture
+def repository(project):
+    return Repository(project)
+
+
+@pytest.mark.parametrize(
+    "file",
+    [
+        "src/maths/deep/agent.py",
+        "src/maths/new.py",
+        "benchmarks/maths.jsonl",
+        "benchmarks/__baselines__/maths.bench/maths.json",
+    ],
+)
+def test_a_change_of_one_of_its_files_affects_a_benchmark(repository, file):
+    path = repository.project.path / file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as stream:
+        stream.write("\n")
+    assert repository.evaluated() == ["maths"]
+
+
+def test_the_rest_is_reported_as_not_affected_and_never_as_passed(repository):
+    repository.project.write("src/maths/deep/agent.py", "ANSWER = 2\n")
+    result = repository.run()
+    result.assert_outcomes(passed=1, skipped=1)
+    result.stdout.fnmatch_lines(
+        ["SKIPPED *texts.bench.yaml::texts*not affected: none of its files changed*"]
+    )
+    (skipped,) = repository.project.report()["skipped"]
+    assert skipped["id"] == "benchmarks/texts.bench.yaml::texts"
+    assert skipped["reason"].startswith("not affected: ")
+
+
+def test_commits_since_the_base_count(repository):
+    repository.project.write("src/texts/deep/agent.py", "ANSWER = 2\n")
+    repository.commit()
+    assert repository.evaluated("HEAD~1") == ["texts"]
+
+
+def test_a_file_that_was_removed_is_a_change(repository):
+    (repository.project.path / "src/texts/deep/agent.py").unlink()
+    repository.project.write("src/texts/other.py", "")
+    assert repository.evaluated() == ["texts"]
+
+
+@pytest.mark.parametrize("file", ["conftest.py", "benchmarks/conftest.py", "tox.ini"])
+def test_what_sets_up_all_benchmarks_affects_all(repository, file):
+    repository.project.write(file, "# new\n")
+    assert repository.evaluated() == ["maths", "texts"]
+
+
+def test_a_benchmark_that_says_nothing_of_its_files_is_evaluated(repository):
+    text = (
+        "benchmark:\n  name: other\n  rollouts: maths.jsonl\n  metrics: [mean_reward]\n"
+    )
+    repository.project.write("benchmarks/other.bench.yaml", text)
+    repository.commit()
+    assert repository.evaluated() == ["other"]
+
+
+def test_a_benchmark_whose_glob_matches_nothing_is_evaluated(repository):
+    text = ONE.format(name="maths", depends="../scr/*.py")
+    repository.project.write("benchmarks/maths.bench.yaml", text)
+    repository.commit()
+    assert repository.evaluated() == ["maths"]
+    result = repository.project.run("--evalmetrics-check")
+    result.stdout.fnmatch_lines(
+        ["*maths.bench.yaml:5:*no file matches '../scr/[*].py'"]
+    )
+
+
+def test_nothing_affected_is_no_failure_and_says_so(repository):
+    result = repository.run()
+    result.assert_outcomes(skipped=2)
+    assert result.ret == 0
+    result.stdout.fnmatch_lines(
+        ["*not affected: none of its files changed since HEAD*"]
+    )
+
+
+def test_a_commit_that_is_not_there_is_a_usage_error(repository):
+    result = repository.run("no-such-commit")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*--evalmetrics-affected=no-such-commit: git says *"])
+
+
+def test_outside_of_a_repository_it_is_a_usage_error(project):
+    project.rollouts([[1]])
+    project.bench("depends: [runs.jsonl]")
+    result = project.run("--evalmetrics-affected=HEAD")
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines(["*git says *not a git repository*"])

@@ -18,13 +18,15 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.errors import ConfigError, EvalMetricsError
+from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
 from pytest_evalmetrics.layout import visible, visible_lines
 from pytest_evalmetrics.model.results import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
@@ -190,7 +192,18 @@ def _as_named_or_guessed(
     keys = proposal.keys
     if proposal.reward is not None and not proposal.spec.map:
         keys["fields"] = {**keys.get("fields", {}), "reward": proposal.reward}
-    return read(keys)
+    result = read(keys)
+    if proposal.reward is not None and given.direction is None:
+        _ask_unless_named_as_reward(proposal.reward)
+    return result
+
+
+def _ask_unless_named_as_reward(field: str) -> None:
+    """Ask which way is better of a field that was taken as the reward by its values."""
+    from pytest_evalmetrics.rollouts.propose import REWARDS, by_name
+
+    if not by_name([field], REWARDS):
+        raise _without_direction([f"{field}, which is taken as the reward"])
 
 
 # -- the first worse run ---------------------------------------------------------------------
@@ -212,12 +225,30 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
     plan = metrics.plan(benchmark.spec)
     for name, runs in _series(paths, given).items():
         here = [names[at] for at in runs]
+        directions = next(iter(runs.values())).directions
+        benchmark = _with_directions(benchmark, plan, directions)
         for metric in benchmark.spec.metrics:
             rule = rule_of(benchmark, metric, bounded=True)
             words, p = first_worse(plan, metric, [*runs.values()], here, rule)
             lines.append(f"{' '.join(filter(None, (name, metric)))}: {words}")
             is_worse |= p < rule.alpha
     return [*lines, *notes], is_worse
+
+
+def _with_directions(
+    benchmark: Benchmark, plan: Plan, directions: Mapping[str, Direction]
+) -> Benchmark:
+    """Complete the direction of each metric; ask for it where nothing declares it."""
+    from pytest_evalmetrics.config import declarations
+    from pytest_evalmetrics.spec.metric_names import parse
+
+    spec, facts = benchmark.spec, plan.facts_of
+    scores = [name.score for name in map(parse, spec.gated) if name.score is not None]
+    for question in declarations.undeclared_when_loaded(
+        spec, facts, directions, scores
+    ):
+        raise _without_direction(question.metrics)
+    return benchmark.with_spec(declarations.with_directions(spec, facts, directions))
 
 
 def _series(
@@ -320,6 +351,8 @@ def _differences(
     settings: dict[str, Any] = {"detailed": False, "benchmarks": len(given.runs) - 1}
     evaluation = Evaluation(benchmark, item_id="compare", table=table, **settings)
     for check in evaluation.run().result.checks:
+        if undeclared := check.evidence.get("undeclared"):
+            raise _without_direction(undeclared)
         if check.verdict.fails and check.gate == "data":
             way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
             raise EvalMetricsError(check.reason, hint=way)
@@ -548,12 +581,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except EvalMetricsError as error:
         text = str(error)
         if isinstance(error, ConfigError):  # of an option, or for want of --direction
-            text = "\n".join(p.text.removeprefix("baseline.") for p in error.problems)
-            if text.startswith("baseline: nothing says"):
-                text = (
-                    text[10:].partition(": write")[0]
-                    + ": add --direction higher, or lower"
-                )
+            text = "\n".join(map(_of_option, error.problems))
         sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(text)}\n")
         return 2
     formats = {
@@ -564,6 +592,21 @@ def main(argv: Sequence[str] | None = None) -> int:
     }
     sys.stdout.write(formats[given.format](differences, given.runs[0]))
     return int(any(d.verdict.fails for d in differences))
+
+
+def _of_option(problem: Problem) -> str:
+    """Say what is wrong with an option, or which one is missing."""
+    if problem.undeclared:
+        return str(_without_direction(problem.undeclared))
+    return problem.text.removeprefix("baseline.")
+
+
+def _without_direction(metrics: Sequence[str]) -> EvalMetricsError:
+    names = ", ".join(metrics)
+    return EvalMetricsError(
+        f"nothing says which way is better for {names}",
+        hint="add --direction higher, or --direction lower",
+    )
 
 
 def _parsed(argv: Sequence[str] | None) -> Namespace:
@@ -578,7 +621,7 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
         shared.add_argument(
             f"--{key}", metavar="FIELD", help=f"the field that holds the {key}"
         )
-    words = "the better direction, if no name implies it"
+    words = "which way is better, for a metric whose files don't say it"
     shared.add_argument("--direction", choices=("higher", "lower"), help=words)
     shared.add_argument(
         "--pass-threshold", type=float, help="a reward from which it passes"

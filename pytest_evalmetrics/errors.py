@@ -80,6 +80,8 @@ class Problem:
     line: int
     path: str
     message: str
+    # the gated metrics of which nothing says which way is better, where that is it
+    undeclared: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:

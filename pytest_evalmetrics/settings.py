@@ -7,21 +7,20 @@ import re
 from contextlib import suppress
 from fnmatch import fnmatch
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
 
 import pytest
 
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-# in place of a run
-PRINTING = tuple(
-    f"evalmetrics_{n}" for n in ("check", "plan", "calibrate", "delete_unused")
+# options that print something in place of a run
+PRINTING = (
+    "evalmetrics_check",
+    "evalmetrics_plan",
+    "evalmetrics_calibrate",
+    "evalmetrics_delete_unused",
 )
-COLLECTED = pytest.StashKey["list[pytest.Item]"]()  # before any selection
-SHARED_BUDGET = (
-    "evalmetrics_budget"  # of xdist's workers: its file, and when the run began
-)
+# the items before any selection
+COLLECTED = pytest.StashKey["list[pytest.Item]"]()
+# the input of xdist's workers: the budget's file, and when the run began
+SHARED_BUDGET = "evalmetrics_budget"
 _JOURNAL_OPTIONS = {
     "evalmetrics_replay": "replay",
     "evalmetrics_refresh": "refresh",
@@ -34,104 +33,11 @@ _NEEDS = {  # an option -> the one that it needs
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",
     "--evalmetrics-label": "--evalmetrics-inspect",
 }
-# Each option with its argument: none, a value, one of some words, an optional word, many values.
-_OPTIONS = """
---evalmetrics-output PREFIX
-    where the artifacts go: a folder (ends with / or exists), or a prefix such as results/run1,
-    which gives results/run1_aggregate_metrics.json; default evalmetrics/
---evalmetrics-accept-tasks
-    let --snapshot-update record a baseline that lacks tasks of the old one, or has edited ones
---evalmetrics-add-run
-    with --snapshot-update: add this run to those of the baseline, whose scatter shows their noise
---evalmetrics-all-tasks
-    evaluate all tasks, whatever `sample:` says: for nightly runs
---evalmetrics-affected BASE_COMMIT
-    evaluate only benchmarks whose files (`depends:`, data, benchmark file) differ from a commit
---evalmetrics-stop-early
-    take the rollouts of each task in rounds, and stop after the one at which every gate is sure
---evalmetrics-reason TEXT
-    with --snapshot-update: why the change is accepted; the baseline and the history keep it
---evalmetrics-first-run
-    warn, not fail, if the report of `baseline: {report: FILE}` is not there: for CI's first run
---evalmetrics-schema [benchmark|report]
-    print the JSON Schema of benchmark files (or of report.json) and exit
---evalmetrics-plan
-    evaluate nothing: print the smallest drop that each gate can detect, how many rollouts per task
-    would detect max_drop, and what the calls will cost
---evalmetrics-calibrate
-    gate nothing: print the noise between the runs of each baseline, what dominates it, flaky tasks,
-    the false alarms that today's settings give, and a patch with settings that fit it
---evalmetrics-runs N
-    with --evalmetrics-calibrate: make N runs now of what a model answers or a judge scores
---evalmetrics-check
-    evaluate nothing and call nothing: print everything that is wrong with the benchmark files,
-    their templates, rows and secrets, as a linter does; exit status 1 if anything is
---evalmetrics-delete-unused [delete|list]
-    evaluate nothing: delete the baselines that no benchmark and no test uses; =list only lists them
---evalmetrics-list
-    list metrics, scorers, loaders, gate rules and reporters, each with its provider, and exit
---evalmetrics-explain NAME
-    explain a metric, scorer, loader or reporter, its keys, and where it is defined, and exit
---evalmetrics-reporters NAMES
-    write only these files, such as report.json,summary.md; default all of --evalmetrics-list
---evalmetrics-history FILE
-    append a line per benchmark to this file (.jsonl), with its key metrics; reports show the trend
---evalmetrics-replay
-    paid calls: answer from the journal alone, without keys; a call without an answer fails its row
---evalmetrics-refresh
-    paid calls: send every call again, and replace the answers in the journal
---evalmetrics-no-journal
-    paid calls: neither read nor write the journal
---evalmetrics-journal PATH
-    the journal's file, a folder for it, or the URL of an exported journal (.jsonl.gz) that is read
-    before the run and written after it, for jobs of CI to share
---evalmetrics-journal-import FILE
-    add the answers of an exported journal (.jsonl, .jsonl.gz) before the run
---evalmetrics-journal-export FILE
-    write the whole journal to one file after the run, for CI to keep (.jsonl, .jsonl.gz)
---evalmetrics-journal-clear
-    empty the journal before the run (so does pytest's own --cache-clear)
---evalmetrics-budget LIMITS
-    what all calls of this run may use, such as 5usd,2e6tokens,1000calls,30min (usd: as in price);
-    then no rollout begins, and benchmarks that lack some are INCONCLUSIVE; run again to continue
---evalmetrics-engine ENGINE
-    where rollouts are read and rows are scored: local (default), ray (a Ray cluster), or an engine
-    of your own, package.module:attribute
---evalmetrics-ray-address ADDRESS
-    the Ray cluster; default RAY_ADDRESS, one on this machine, or one started for this run
---evalmetrics-inspect PATH
-    print what recorded rollouts (a path or a glob) hold, and a benchmark file for them, and exit
---evalmetrics-init PATH
-    write a benchmark file for recorded rollouts, run it, and record its baseline
---evalmetrics-compare RUN+
-    compare recorded runs with the first of them, and exit; `evalmetrics compare` has more options
---evalmetrics-culprit RUN+
-    print which of several runs is the first worse one, and how sure that is, and exit; the oldest
-    first, or FROM..TO=PATTERN for the commits of git, such as v1..HEAD=artifacts/{commit}
---evalmetrics-to-parquet FILE
-    with --evalmetrics-inspect: write the numbers into a Parquet file, which loads faster, and exit
---evalmetrics-label FIELD...
-    with --evalmetrics-to-parquet: keep this field too, for breakdown: and cluster:; repeatable
-"""
-# Each setting of pytest's configuration file and its default: a value, words, or the first choice.
-_SETTINGS = """
-evalmetrics_files = [*.bench.yaml *.bench.yml]
-    names of the files that hold benchmarks (default: *.bench.yaml *.bench.yml)
-evalmetrics_output = evalmetrics/
-    default of --evalmetrics-output, relative to the root folder
-evalmetrics_reporters = []
-    default of --evalmetrics-reporters, separated by spaces
-evalmetrics_history =
-    default of --evalmetrics-history, relative to the root folder
-evalmetrics_engine = local
-    default of --evalmetrics-engine
-evalmetrics_family = benchmark|run
-    what the chance alpha of a false alarm is for: a benchmark (default), or all of a run together
-evalmetrics_journal = normal|replay|refresh|off
-    how paid calls use the journal, as --evalmetrics-replay, -refresh and -no-journal, which win
-evalmetrics_journal_path =
-    the journal's file, relative to the root folder; default in pytest's cache
-"""
+# settings with a choice of words
+_CHOICES = {
+    "evalmetrics_family": ("benchmark", "run"),
+    "evalmetrics_journal": ("normal", "replay", "refresh", "off"),
+}
 
 
 def declare(parser: pytest.Parser) -> None:
@@ -139,33 +45,303 @@ def declare(parser: pytest.Parser) -> None:
     group = parser.getgroup(
         "evalmetrics", "benchmark regression gating (pytest-evalmetrics)"
     )
-    for head, words in _entries(_OPTIONS):
-        name, _, takes = head.partition(" ")
-        option: dict[str, Any] = (
-            {"metavar": takes} if takes else {"action": "store_true"}
-        )
-        if "|" in takes:
-            option = {"choices": takes.strip("[]").split("|")}
-            if takes.startswith("["):
-                option |= {"nargs": "?", "const": option["choices"][0]}
-        elif takes.endswith("+"):
-            option = {"metavar": takes[:-1], "nargs": "+"}
-        elif takes.endswith("..."):
-            option = {"metavar": takes[:-3], "action": "append", "default": []}
-        # without `dest` pytest searches all options for a free one
-        group.addoption(name, dest=name[2:].replace("-", "_"), help=words, **option)
-    for head, words in _entries(_SETTINGS):
-        name, _, default = map(str.strip, head.partition(" ="))
-        if default.startswith("["):
-            parser.addini(name, type="args", default=default[1:-1].split(), help=words)
-        else:
-            parser.addini(name, default=default.partition("|")[0], help=words)
+    _declare_run(group)
+    _declare_baselines(group)
+    _declare_printing(group)
+    _declare_paid_calls(group)
+    _declare_engine(group)
+    _declare_recorded_runs(group)
+    _declare_settings(parser)
 
 
-def _entries(table: str) -> Iterator[tuple[str, str]]:
-    for entry in table.strip().replace("\n    ", "\t").splitlines():
-        head, *words = entry.split("\t")
-        yield head, " ".join(words)
+def _declare_run(group: pytest.OptionGroup) -> None:
+    """Declare the options of a run: artifacts, history, which tasks."""
+    group.addoption(
+        "--evalmetrics-output",
+        metavar="PREFIX",
+        help="where the artifacts go: a folder (ends with / or exists), or a "
+        "prefix such as results/run1, which gives "
+        "results/run1_aggregate_metrics.json; default evalmetrics/",
+    )
+    group.addoption(
+        "--evalmetrics-reporters",
+        metavar="NAMES",
+        help="write only these files, such as report.json,summary.md; default all "
+        "of --evalmetrics-list",
+    )
+    group.addoption(
+        "--evalmetrics-history",
+        metavar="FILE",
+        help="append a line per benchmark to this file (.jsonl), with its key "
+        "metrics; reports show the trend",
+    )
+    group.addoption(
+        "--evalmetrics-all-tasks",
+        action="store_true",
+        help="evaluate all tasks, whatever `sample:` says: for nightly runs",
+    )
+    group.addoption(
+        "--evalmetrics-affected",
+        metavar="BASE_COMMIT",
+        help="evaluate only benchmarks whose files (`depends:`, data, benchmark "
+        "file) differ from a commit",
+    )
+    group.addoption(
+        "--evalmetrics-stop-early",
+        action="store_true",
+        help="take the rollouts of each task in rounds, and stop after the one at "
+        "which every gate is sure",
+    )
+
+
+def _declare_baselines(group: pytest.OptionGroup) -> None:
+    """Declare the options that update, extend or delete baselines."""
+    group.addoption(
+        "--evalmetrics-reason",
+        metavar="TEXT",
+        help="with --snapshot-update: why the change is accepted; the baseline and "
+        "the history keep it",
+    )
+    group.addoption(
+        "--evalmetrics-accept-tasks",
+        action="store_true",
+        help="let --snapshot-update record a baseline that lacks tasks of the old "
+        "one, or has edited ones",
+    )
+    group.addoption(
+        "--evalmetrics-add-run",
+        action="store_true",
+        help="with --snapshot-update: add this run to those of the baseline, whose "
+        "scatter shows their noise",
+    )
+    group.addoption(
+        "--evalmetrics-first-run",
+        action="store_true",
+        help="warn, not fail, if the report of `baseline: {report: FILE}` is not "
+        "there: for CI's first run",
+    )
+    group.addoption(
+        "--evalmetrics-delete-unused",
+        choices=["delete", "list"],
+        nargs="?",
+        const="delete",
+        help="evaluate nothing: delete the baselines that no benchmark and no test "
+        "uses; =list only lists them",
+    )
+
+
+def _declare_printing(group: pytest.OptionGroup) -> None:
+    """Declare the options that print something in place of a run."""
+    group.addoption(
+        "--evalmetrics-plan",
+        action="store_true",
+        help="evaluate nothing: print the smallest drop that each gate can detect, "
+        "how many rollouts per task would detect max_drop, and what the calls "
+        "will cost",
+    )
+    group.addoption(
+        "--evalmetrics-check",
+        action="store_true",
+        help="evaluate nothing and call nothing: print everything that is wrong "
+        "with the benchmark files, their templates, rows and secrets, as a "
+        "linter does; exit status 1 if anything is",
+    )
+    group.addoption(
+        "--evalmetrics-calibrate",
+        action="store_true",
+        help="gate nothing: print the noise between the runs of each baseline, "
+        "what dominates it, flaky tasks, the false alarms that today's "
+        "settings give, and a patch with settings that fit it",
+    )
+    group.addoption(
+        "--evalmetrics-runs",
+        metavar="N",
+        help="with --evalmetrics-calibrate: make N runs now of what a model "
+        "answers or a judge scores",
+    )
+    group.addoption(
+        "--evalmetrics-schema",
+        choices=["benchmark", "report"],
+        nargs="?",
+        const="benchmark",
+        help="print the JSON Schema of benchmark files (or of report.json) and exit",
+    )
+    group.addoption(
+        "--evalmetrics-list",
+        action="store_true",
+        help="list metrics, scorers, loaders, gate rules and reporters, each with "
+        "its provider, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-explain",
+        metavar="NAME",
+        help="explain a metric, scorer, loader or reporter, its keys, and where it "
+        "is defined, and exit",
+    )
+
+
+def _declare_paid_calls(group: pytest.OptionGroup) -> None:
+    """Declare the options of paid calls: the journal and the budget."""
+    group.addoption(
+        "--evalmetrics-replay",
+        action="store_true",
+        help="paid calls: answer from the journal alone, without keys; a call "
+        "without an answer fails its row",
+    )
+    group.addoption(
+        "--evalmetrics-refresh",
+        action="store_true",
+        help="paid calls: send every call again, and replace the answers in the "
+        "journal",
+    )
+    group.addoption(
+        "--evalmetrics-no-journal",
+        action="store_true",
+        help="paid calls: neither read nor write the journal",
+    )
+    group.addoption(
+        "--evalmetrics-journal",
+        metavar="PATH",
+        help="the journal's file, a folder for it, or the URL of an exported "
+        "journal (.jsonl.gz) that is read before the run and written after "
+        "it, for jobs of CI to share",
+    )
+    group.addoption(
+        "--evalmetrics-journal-import",
+        metavar="FILE",
+        help="add the answers of an exported journal (.jsonl, .jsonl.gz) before "
+        "the run",
+    )
+    group.addoption(
+        "--evalmetrics-journal-export",
+        metavar="FILE",
+        help="write the whole journal to one file after the run, for CI to keep "
+        "(.jsonl, .jsonl.gz)",
+    )
+    group.addoption(
+        "--evalmetrics-journal-clear",
+        action="store_true",
+        help="empty the journal before the run (so does pytest's own --cache-clear)",
+    )
+    group.addoption(
+        "--evalmetrics-budget",
+        metavar="LIMITS",
+        help="what all calls of this run may use, such as "
+        "5usd,2e6tokens,1000calls,30min (usd: as in price); then no rollout "
+        "begins, and benchmarks that lack some are INCONCLUSIVE; run again to "
+        "continue",
+    )
+
+
+def _declare_engine(group: pytest.OptionGroup) -> None:
+    """Declare the options of the engine."""
+    group.addoption(
+        "--evalmetrics-engine",
+        metavar="ENGINE",
+        help="where rollouts are read and rows are scored: local (default), ray (a "
+        "Ray cluster), or an engine of your own, package.module:attribute",
+    )
+    group.addoption(
+        "--evalmetrics-ray-address",
+        metavar="ADDRESS",
+        help="the Ray cluster; default RAY_ADDRESS, one on this machine, or one "
+        "started for this run",
+    )
+
+
+def _declare_recorded_runs(group: pytest.OptionGroup) -> None:
+    """Declare the options for recorded rollouts, in place of a run."""
+    group.addoption(
+        "--evalmetrics-init",
+        metavar="PATH",
+        help="write a benchmark file for recorded rollouts, run it, and record its "
+        "baseline",
+    )
+    group.addoption(
+        "--evalmetrics-inspect",
+        metavar="PATH",
+        help="print what recorded rollouts (a path or a glob) hold, and a "
+        "benchmark file for them, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-to-parquet",
+        metavar="FILE",
+        help="with --evalmetrics-inspect: write the numbers into a Parquet file, "
+        "which loads faster, and exit",
+    )
+    group.addoption(
+        "--evalmetrics-label",
+        metavar="FIELD",
+        action="append",
+        default=[],
+        help="with --evalmetrics-to-parquet: keep this field too, for breakdown: "
+        "and cluster:; repeatable",
+    )
+    group.addoption(
+        "--evalmetrics-compare",
+        metavar="RUN",
+        nargs="+",
+        help="compare recorded runs with the first of them, and exit; `evalmetrics "
+        "compare` has more options",
+    )
+    group.addoption(
+        "--evalmetrics-culprit",
+        metavar="RUN",
+        nargs="+",
+        help="print which of several runs is the first worse one, and how sure "
+        "that is, and exit; the oldest first, or FROM..TO=PATTERN for the "
+        "commits of git, such as v1..HEAD=artifacts/{commit}",
+    )
+
+
+def _declare_settings(parser: pytest.Parser) -> None:
+    """Declare the settings of pytest's configuration file."""
+    parser.addini(
+        "evalmetrics_files",
+        type="args",
+        default=["*.bench.yaml", "*.bench.yml"],
+        help="names of the files that hold benchmarks (default: *.bench.yaml "
+        "*.bench.yml)",
+    )
+    parser.addini(
+        "evalmetrics_output",
+        default="evalmetrics/",
+        help="default of --evalmetrics-output, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_reporters",
+        type="args",
+        default=[],
+        help="default of --evalmetrics-reporters, separated by spaces",
+    )
+    parser.addini(
+        "evalmetrics_history",
+        default="",
+        help="default of --evalmetrics-history, relative to the root folder",
+    )
+    parser.addini(
+        "evalmetrics_engine",
+        default="local",
+        help="default of --evalmetrics-engine",
+    )
+    parser.addini(
+        "evalmetrics_family",
+        default="benchmark",
+        help="what the chance alpha of a false alarm is for: a benchmark "
+        "(default), or all of a run together",
+    )
+    parser.addini(
+        "evalmetrics_journal",
+        default="normal",
+        help="how paid calls use the journal, as --evalmetrics-replay, -refresh "
+        "and -no-journal, which win",
+    )
+    parser.addini(
+        "evalmetrics_journal_path",
+        default="",
+        help="the journal's file, relative to the root folder; default in pytest's "
+        "cache",
+    )
 
 
 def validate(config: pytest.Config) -> None:
@@ -183,10 +359,9 @@ def validate(config: pytest.Config) -> None:
     for option, needed in _NEEDS.items():
         if config.getoption(option) and not config.getoption(needed, default=None):
             raise pytest.UsageError(f"{option} needs {needed}")
-    for head, _ in _entries(_SETTINGS):
-        setting, _, default = map(str.strip, head.partition(" ="))
-        choices, value = default.split("|"), config.getini(setting)
-        if len(choices) > 1 and value not in choices:
+    for setting, choices in _CHOICES.items():
+        value = config.getini(setting)
+        if value not in choices:
             raise pytest.UsageError(
                 f"{setting} = {value}: expected one of {', '.join(choices)}"
             )

@@ -126,10 +126,14 @@ def test_a_score_of_which_less_is_better(runs, capsys):
         "wer",
     )
     for command, status in (("compare", 1), ("culprit", 1)):
-        assert main([command, *asked]) == 2
-        assert "nothing says which way is better" in capsys.readouterr().err
+        assert main([command, *asked]) == 0  # a reward is to rise
         assert main([command, *asked, "--direction", "lower"]) == status
         assert main([command, *asked, "--direction", "higher"]) == 0
+        of_score = [*asked[:6], "--reward", "try", "--metric", "mean/wer"]
+        assert main([command, *of_score]) == 2
+        said = "nothing says which way is better for mean/wer"
+        assert said in capsys.readouterr().err
+        assert main([command, *of_score, "--direction", "lower"]) == status
     for margin in ("nan", "-1", "0"):
         with pytest.raises(SystemExit):
             main(["compare", *asked, "--margin", margin])
@@ -239,7 +243,7 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
             [],
             "sample: try, which tells the rows of a task apart",
         ),
-        (["slips.jsonl", "before.jsonl"], [], "--direction"),
+        (["slips.jsonl", "slips.jsonl"], [], "--direction"),
         (["main", "main"], [], "not the report of a run"),
         (["bare", "bare"], [], "this row has no task id"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),

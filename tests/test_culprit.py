@@ -38,13 +38,8 @@ def test_the_first_worse_run_is_named_with_its_confidence(project, runs):
     assert project.run("--evalmetrics-culprit", *runs[3:]).ret == 0
     better = project.run("--evalmetrics-culprit", *runs[::-1])
     better.stdout.fnmatch_lines(["*no run is worse than those before it*"])
-    command = [
-        "culprit",
-        "--metric",
-        "mean/wer",
-        "--reward",
-        "wer",
-    ]  # of which less is better
+    command = ["culprit", "--metric", "mean/wer", "--reward", "wer"]
+    command += ["--direction", "lower"]
     for name in runs:
         rows = (project.path / name).read_text()
         (project.path / f"wer-{name}").write_text(rows.replace('"reward"', '"wer"'))

@@ -68,9 +68,8 @@ def test_a_hooks_number_of_unknown_direction_is_not_judged(recorded):
             '  -> write `baseline: {metrics: {"turns": {direction: higher}}}`, or lower *',
         ]
     )
-    recorded.bench(
-        keys + "baseline: {rule: exact, metrics: {turns: {direction: lower}}}"
-    )
+    both = "{turns: {direction: lower}, error_share: {direction: lower}}"
+    recorded.bench(keys + f"baseline: {{rule: exact, metrics: {both}}}")
     assert recorded.run().ret == 0
 
 

@@ -10,6 +10,7 @@ from msgspec import structs
 from pydantic import ValidationError
 
 from pytest_evalmetrics.config.contradictions import contradictions
+from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_yaml
 from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
@@ -202,11 +203,21 @@ def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
         stand_ins = {key: _STAND_INS[key] for key in wrong & _STAND_INS.keys()}
         checked, _ = _try({"name": "unnamed", **source, **stand_ins, **rest})
     if checked is not None:
-        named = wrong.isdisjoint({"scorers", "reward"})
-        for path, message in contradictions(checked, named=named):
-            at = [node, *(below for _, below in node.follow(path))][-1]
-            problems.append(at.problem(message))
+        for path, message in contradictions(checked):
+            problems.append(_nearest(node, path).problem(message))
+        # the direction of a score depends on its scorer
+        if wrong.isdisjoint({"scorers", "reward"}):
+            for question in undeclared_when_read(checked):
+                problem = _nearest(node, question.path).problem(question.message)
+                problems.append(replace(problem, undeclared=question.metrics))
     return spec
+
+
+def _nearest(node: YamlNode, path: NodePath) -> YamlNode:
+    """Return the node at a path, or the nearest one above it that is written."""
+    for _, below in node.follow(path):
+        node = below
+    return node
 
 
 # -- a benchmark in Python -----------------------------------------------------------------

@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TYPE_CHECKING, TypeAlias
 
+from pytest_evalmetrics.config.declarations import (
+    direction_when_read,
+    has_interval,
+    range_of,
+    shortage_of,
+)
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.spec import (
@@ -12,25 +17,26 @@ from pytest_evalmetrics.spec import (
     Count,
     GateSpec,
     ParamsSpec,
-    metric_names,
 )
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.metric_names import (
     GENERATED_SCORES,
     OVER_REFERENCE,
     PPI_MEAN,
+    MetricName,
+    parse,
 )
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_evalmetrics.model.metric_facts import Range
+
 # the path within the benchmark, and the message
 Contradiction: TypeAlias = tuple[tuple[str | int, ...], str]
 
 
-def contradictions(
-    spec: BenchmarkSpec, *, named: bool = True
-) -> Iterator[Contradiction]:
+def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Yield the contradictions between keys that are valid on their own."""
     yield from _rows(spec)
     yield from _answers(spec)
@@ -66,8 +72,6 @@ def contradictions(
     yield from _too_few_rollouts(spec)
     yield from _thresholds_out_of_range(spec)
     yield from _drops_out_of_range(spec)
-    if named:
-        yield from unknown_directions(spec)
 
 
 # -- where rows, answers and scores come from ----------------------------------------------
@@ -173,9 +177,9 @@ def _scores(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 # -- gates that can't fail, or can't be judged ---------------------------------------------
 
 
-def _parsed(text: str) -> metric_names.MetricName | None:
+def _parsed(text: str) -> MetricName | None:
     try:
-        return metric_names.parse(text)
+        return parse(text)
     except MetricError:  # reported where it is looked up, or a hook's
         return None
 
@@ -193,14 +197,15 @@ def _too_few_rollouts(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     ]
     for path, text in places:
         name = _parsed(text)
-        needs = None if name is None else metric_names.rollouts_needed(spec, name)
-        if needs is not None:
-            k, there, why = needs
-            message = f"{text} needs {many(k, 'rollout')} of each task, and a task has {there} "
-            yield (
-                path,
-                f"{message}({why}): choose a k of at most {there}, or num_samples: {k}",
+        shortage = None if name is None else shortage_of(spec, name)
+        if shortage is not None:
+            needs = f"{text} needs {many(shortage.needed, 'rollout')} of each task"
+            has = f"a task has {shortage.given} ({shortage.setting})"
+            way = (
+                f"choose a k of at most {shortage.given}, "
+                f"or num_samples: {shortage.needed}"
             )
+            yield path, f"{needs}, and {has}: {way}"
 
 
 def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
@@ -208,7 +213,7 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         name = _parsed(text)
         if name is None:
             continue
-        limits = metric_names.range_of(spec, name)
+        limits = range_of(spec, name)
         for side in ("min", "max") if threshold.value is None else ("value",):
             bound = getattr(threshold, side)
             if bound is None or limits.low <= bound <= limits.high:
@@ -220,7 +225,7 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
                 ("thresholds", text, side),
                 message + _percent_meant(bound, limits, bare=True),
             )
-        if threshold.bound != "point" and metric_names.has_no_interval(name):
+        if threshold.bound != "point" and not has_interval(spec, name):
             message = f"{text} has no interval, and so no {threshold.bound} end: drop `bound:`"
             yield ("thresholds", text, "bound"), message
 
@@ -228,12 +233,12 @@ def _thresholds_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     """Refuse each `max_drop` that is larger than the range of its metric."""
     baseline = spec.baseline
-    faults: dict[tuple[str, ...], list[tuple[str, float, metric_names.Range]]] = {}
+    faults: dict[tuple[str, ...], list[tuple[str, float, Range]]] = {}
     for text in () if baseline is None else spec.gated:
         name = _parsed(text)
         if name is None or baseline is None:
             continue
-        gate, limits = baseline.gate_of(text), metric_names.range_of(spec, name)
+        gate, limits = baseline.gate_of(text), range_of(spec, name)
         for key in ("max_drop", "require_mde"):
             drop = getattr(gate, key)
             if drop is not None and _is_impossible(spec, text, key, gate, limits):
@@ -243,7 +248,7 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         if (
             against_number
             and gate.rule == "noninferior"
-            and metric_names.has_no_interval(name)
+            and not has_interval(spec, name)
         ):
             message = f"{text} has no interval, and the rule noninferior can't judge it"
             yield ("baseline", *baseline.path_of(text, "rule")), message
@@ -257,45 +262,19 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 
 def _is_impossible(
-    spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: metric_names.Range
+    spec: BenchmarkSpec, text: str, key: str, gate: GateSpec, limits: Range
 ) -> bool:
     drop: float = getattr(gate, key)
     rule = gate.rule or "practical"
     if key == "max_drop" and rule == "relative":  # all of the baseline, or more
-        higher = (gate.direction or metric_names.direction_of(spec, text)) == "higher"
+        higher = (gate.direction or direction_when_read(spec, text)) == "higher"
         return higher and limits.low >= 0 and drop >= 1
     judged = key == "require_mde" or rule in ("absolute", "practical", "noninferior")
     return judged and drop >= limits.width
 
 
-def _percent_meant(
-    value: float, limits: metric_names.Range, *, bare: bool = False
-) -> str:
+def _percent_meant(value: float, limits: Range, *, bare: bool = False) -> str:
     if not (limits.low >= 0 and limits.high <= 1 and 1 <= value <= 100):  # percent
         return ""
     share = f"{value / 100:.12g} or " if bare else ""
     return f"; did you mean {share}{value:.12g}%?"
-
-
-def unknown_directions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    """Yield the gated metrics whose direction neither the file nor a name gives."""
-    if spec.baseline is None:
-        return
-    unknown = [
-        text
-        for text in spec.gated
-        if spec.baseline.gate_of(text).direction is None
-        and metric_names.direction_of(spec, text) is None
-    ]
-    if not unknown:
-        return
-    keys = (
-        text if re.fullmatch(r"[\w./@^+-]+", text) else f'"{text}"' for text in unknown
-    )
-    paste = ", ".join(f"{key}: {{direction: higher}}" for key in keys)
-    alone = len(unknown) == 1 and unknown[0] in spec.baseline.metrics
-    message = (
-        f"nothing says which way is better for {', '.join(unknown)}: write `baseline: "
-    )
-    message += f"{{metrics: {{{paste}}}}}`, or lower where less is better"
-    yield ("baseline", "metrics", unknown[0]) if alone else ("baseline",), message

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.gates.comparison import Comparison
-    from pytest_evalmetrics.spec.metric_names import Direction
+    from pytest_evalmetrics.model.metric_facts import Direction
 
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit

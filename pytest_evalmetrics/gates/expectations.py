@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.config.declarations import counts_passes, range_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.results import (
@@ -20,7 +21,7 @@ from pytest_evalmetrics.model.results import (
 )
 from pytest_evalmetrics.model.rollout_table import STATED_COUNT, STATED_TOTAL
 from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
-from pytest_evalmetrics.spec.metric_names import fields_of, is_rate, parse, range_of
+from pytest_evalmetrics.spec.metric_names import fields_of, parse
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -308,7 +309,7 @@ def misplaced_threshold(
         () if spec.metrics == type(spec).metrics else spec.metrics
     )  # not the default ones
     names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
-    rates = [name for name in names if is_rate(name)]
+    rates = [name for name in names if counts_passes(spec, name)]
     if rewards is None or not rates or not np.isfinite(rewards).any():
         return []
     least, best = np.nanmin(rewards), np.nanmax(rewards)

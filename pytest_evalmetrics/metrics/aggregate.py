@@ -19,6 +19,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.config.declarations import range_of
 from pytest_evalmetrics.errors import (
     EvalMetricsError,
     MetricError,
@@ -40,7 +41,6 @@ from pytest_evalmetrics.metrics.samples import (
     with_missing_rewards,
 )
 from pytest_evalmetrics.model.results import AgentResult, Estimate, Interval
-from pytest_evalmetrics.spec.metric_names import range_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

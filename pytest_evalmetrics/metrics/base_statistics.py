@@ -16,6 +16,7 @@ import msgspec
 import numpy as np
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.metric_facts import STATISTIC_FACTS
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 from pytest_evalmetrics.spec.metric_names import STATISTICS
 from pytest_evalmetrics.sums import row_totals
@@ -53,6 +54,8 @@ class PooledMean:
     """The mean over all rollouts; its interval is by task, for these are independent."""
 
     name = "mean"
+    direction = STATISTIC_FACTS["mean"].direction
+    limits = STATISTIC_FACTS["mean"].limits
     unbiased = True
 
     def task_parts(self, rewards: TaskRewards) -> tuple[Floats, Floats]:
@@ -65,6 +68,8 @@ class PooledStatistic:
 
     def __init__(self, name: str) -> None:
         self.name = name
+        self.direction = STATISTIC_FACTS[name].direction
+        self.limits = STATISTIC_FACTS[name].limits
         self.extreme = {"min": "lowest", "max": "highest"}.get(name, "")
         self.no_interval = f"no interval is computed for the {name} of pooled rollouts"
 

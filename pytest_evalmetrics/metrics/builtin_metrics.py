@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
+
+    from pytest_evalmetrics.model.metric_facts import MetricDirection, MetricLimits
 
     Floats = NDArray[np.float64]
 
@@ -57,6 +60,8 @@ class MeanReward:
     """The mean over tasks of the task's mean: each task weighs the same."""
 
     name: ClassVar[str] = "mean_reward"
+    direction: ClassVar[MetricDirection] = "as_score"
+    limits: ClassVar[MetricLimits] = "as_score"
     unbiased: ClassVar[bool] = True
 
     def task_values(self, rewards: TaskRewards) -> Floats:
@@ -105,6 +110,9 @@ class Quantile:
     Definition 7 of Hyndman and Fan 1996, the default of numpy and R.
     """
 
+    direction: ClassVar[MetricDirection] = "as_score"
+    limits: ClassVar[MetricLimits] = "as_score"
+
     def __init__(self, percent: int) -> None:
         if percent > 99:  # per cent
             raise ValueError("percentiles go from p1 to p99")
@@ -127,6 +135,7 @@ class Total:
     """The sum over all rollouts."""
 
     name: ClassVar[str] = "sum"
+    direction: ClassVar[MetricDirection] = "as_score"
 
     def weighted(self, rewards: TaskRewards, weights: Floats) -> float:
         """Sum values that occur so many times each."""
@@ -158,7 +167,9 @@ class PassRate:
     """The share of rollouts that pass, pooled over tasks: each rollout weighs the same."""
 
     name: ClassVar[str] = "pass_rate"
+    direction: ClassVar[MetricDirection] = "higher"
     bounded: ClassVar[bool] = True
+    counts_passes: ClassVar[bool] = True
     unbiased: ClassVar[bool] = True
 
     def __init__(self, options: MetricOptions | None = None) -> None:
@@ -189,7 +200,9 @@ class _OfK:
 class _AtLeast(_OfK):
     """The chance that at least m of k rollouts pass: a tail of the hypergeometric distribution."""
 
+    direction: ClassVar[MetricDirection] = "higher"
     bounded: ClassVar[bool] = True
+    counts_passes: ClassVar[bool] = True
     of_all: ClassVar[bool] = False  # of the first k all that there are have to pass
     m = 1
 
@@ -255,6 +268,8 @@ class MaxAtK(_OfK):
     """
 
     form: ClassVar[str] = "max@{k}"
+    direction: ClassVar[MetricDirection] = "as_score"
+    limits: ClassVar[MetricLimits] = "as_score"
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's best, shape (tasks,); NaN where n < k, if unbiased."""
@@ -269,6 +284,9 @@ class MaxAtK(_OfK):
 
 class _PerTask(MeanReward):
     """Usage of a task: the mean within the task, then over the tasks that report it."""
+
+    direction: ClassVar[MetricDirection] = "lower"
+    limits: ClassVar[MetricLimits] = (0.0, math.inf)
 
     def column(self, scores: Mapping[str, Floats]) -> Floats | None:
         """Take each row's usage from the first of the accepted columns that it fills."""

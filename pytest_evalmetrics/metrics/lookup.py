@@ -35,6 +35,7 @@ from pytest_evalmetrics.spec.metric_names import (
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from pytest_evalmetrics.model.metric_facts import MetricFacts
     from pytest_evalmetrics.spec import BenchmarkSpec
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
 
@@ -194,6 +195,13 @@ class Plan(msgspec.Struct, frozen=True):
                     wanted |= {score, *(prefix + score for prefix in STATED)}
         there = dict.fromkeys((*table.scores, *table.categories))
         return tuple(name for name in there if name in wanted)
+
+    def facts_of(self, text: str) -> MetricFacts | None:
+        """Return what the class of a metric states; None for a number that a hook computes."""
+        try:
+            return self.names.bind(text).facts
+        except RegistryError:
+            return None
 
     @contextmanager
     def located(self, *path: str | int) -> Iterator[None]:

@@ -26,6 +26,7 @@ import numpy as np
 import pytest_evalmetrics
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.metric_facts import MetricFacts, facts_of
 from pytest_evalmetrics.sums import total
 
 if TYPE_CHECKING:
@@ -110,8 +111,16 @@ class Metric(Protocol):
     | None``, shape (rows,), NaN where missing, and may name them in ``columns``. Further
     attributes that a metric may have:
 
+    ``direction``
+        Which way is better: ``"higher"``, ``"lower"``, or ``"as_score"``, as for the score
+        that it reduces. A baseline gates a metric without one only where the benchmark
+        file says ``direction:``.
+    ``limits``
+        The ends of its range, ``(low, high)``, or ``"as_score"``, those of its score.
     ``bounded``
         True where the value is a rate in [0, 1].
+    ``counts_passes``
+        True where it counts the rollouts that reach ``pass_threshold``.
     ``no_interval``
         Why the metric has no meaningful interval; no interval is computed then.
     ``extreme``
@@ -212,6 +221,11 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
 
     def __str__(self) -> str:
         return str(self.name)
+
+    @property
+    def facts(self) -> MetricFacts:
+        """What its class states: direction, range, rollouts."""
+        return facts_of(self.target)
 
     @property
     def label(self) -> str:

@@ -69,7 +69,9 @@ class _OverRows:
         self.labels = frozenset(keys.labels)
         reward = (options.reward,) if keys.of_reward else ()
         self.columns = tuple(dict.fromkeys((*keys.labels, *keys.numbers, *reward)))
-        self.bounded = keys.limits == (0.0, 1.0)
+        self.direction = keys.facts.direction
+        self.limits = keys.facts.limits
+        self.bounded = self.limits == (0.0, 1.0)
 
     def worth(self, rows: TaskRows) -> Floats:
         return np.asarray(rows[self.options.reward], dtype=np.float64)

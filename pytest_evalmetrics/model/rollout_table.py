@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.model.results import RowFailure
 
 TaskId = int | str
@@ -315,9 +316,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
     ruler: Mapping[str, Mapping[str, Sequence[str]]] = msgspec.field(
         default_factory=dict
     )
-    lower: frozenset[str] = (
-        frozenset()
-    )  # scores that the files declare as lower is better
+    # score -> which way is better, where the files declare it
+    directions: Mapping[str, Direction] = msgspec.field(default_factory=dict)
     # the agents whose rows have no sample of their own: they are numbered as they come
     unnumbered: frozenset[str] = frozenset()
 

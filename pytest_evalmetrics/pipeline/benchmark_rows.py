@@ -14,7 +14,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import errors
-from pytest_evalmetrics.config.contradictions import unknown_directions
+from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.errors import BaselineError, DataError, RowError
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.results import Attempt, Flip
@@ -139,8 +139,9 @@ def with_reward(
     strictest = default_reward(spec)
     if strictest or not others:
         benchmark = benchmark.but(reward=strictest or first)
-        for path, message in unknown_directions(benchmark.spec):
-            raise DataError(message, line=benchmark.line_of(*path))
+        for question in undeclared_when_read(benchmark.spec):
+            line = benchmark.line_of(*question.path)
+            raise DataError(question.message, line=line)
         return benchmark
     message = f"the scorers give {', '.join(names)}: nothing says which of them the metrics reduce"
     raise DataError(

@@ -13,6 +13,7 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics import baselines, errors, gates, metrics
+from pytest_evalmetrics.config.declarations import with_directions
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.baseline import (
@@ -29,6 +30,7 @@ from pytest_evalmetrics.model.results import (
 )
 from pytest_evalmetrics.model.rollout_table import STATED_ERROR, RolloutTable, RowScores
 from pytest_evalmetrics.pipeline import regressions, ruler
+from pytest_evalmetrics.pipeline.preflight import direction_problems
 from pytest_evalmetrics.reports.html.picture import picture_of
 from pytest_evalmetrics.reports.wording import failed_row_cause
 from pytest_evalmetrics.spec import Benchmark, Count
@@ -229,6 +231,11 @@ class Evaluation:
         if any(name.startswith(STATED_ERROR) for name in table.scores):
             self._leave_out_metrics_of_rollouts()
             plan = regressions.plan_of(self.benchmark)
+        if problems := tuple(direction_problems(self.benchmark, plan, table)):
+            raise errors.ConfigError(self.item_id.partition("::")[0], problems)
+        self.benchmark = self.benchmark.with_spec(
+            with_directions(self.benchmark.spec, plan.facts_of, table.directions)
+        )
         return plan, table
 
     def _scoring_of(self, benchmark: Benchmark) -> Scoring:
@@ -654,8 +661,10 @@ class Evaluation:
         if isinstance(error, errors.ConfigError):
             hint = "fix it and run again: nothing was asked, and nothing paid for"
             for p in error.problems:
+                evidence = {"undeclared": p.undeclared} if p.undeclared else {}
+                reason = f"{p.path}: {p.message}"
                 self._checks.append(
-                    check(reason=f"{p.path}: {p.message}", hint=hint, line=p.line)
+                    check(reason=reason, hint=hint, line=p.line, evidence=evidence)
                 )
             return
         reason = f"{error.where}: {error.message}" if error.file else error.message

@@ -12,6 +12,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import depends, errors, gates, metrics, registry
 from pytest_evalmetrics.config import show_path
+from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
 from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
@@ -184,6 +185,7 @@ def metric_problems(
     hooked: bool,
 ) -> Iterator[Problem]:
     """Find the metrics that can't be computed whatever the scores `given` will be."""
+    yield from direction_problems(benchmark, plan, table, given)
     spec, seen = plan.spec, set[Problem]()
     pinned = (
         (metric_names.REFERENCE, metric_names.OVER_REFERENCE) if spec.reference else ()
@@ -366,6 +368,22 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
         value = dict(enumerate(value))
     for key, item in value.items() if isinstance(value, dict) else ():
         yield from _walk(item, (*path, key))
+
+
+def direction_problems(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    table: RolloutTable,
+    given: Sequence[str] = (),
+) -> Iterator[Problem]:
+    """Find the gated metrics of which neither the files nor a class say which way is better."""
+    scores = {*table.scores, *given}
+    questions = undeclared_when_loaded(
+        benchmark.spec, plan.facts_of, table.directions, scores
+    )
+    for question in questions:
+        problem = located(benchmark, question.path, question.message)
+        yield replace(problem, undeclared=question.metrics)
 
 
 # -- problems --------------------------------------------------------------------------------

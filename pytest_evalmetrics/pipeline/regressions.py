@@ -17,8 +17,10 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import baselines, gates, metrics, rollouts
+from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
 from pytest_evalmetrics.layout import listed, of_many
+from pytest_evalmetrics.model.metric_facts import Direction, Range
 from pytest_evalmetrics.model.results import (
     AgentResult,
     BenchmarkResult,
@@ -104,7 +106,8 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     """Return the gate rule of a metric."""
     spec = settings_of(benchmark)
     keys = spec.gate_of(name)
-    default_drop = 0.01 if bounded and not metric_names.is_spent(name) else 0.0
+    is_rate = bounded and declarations.may_be_rate(benchmark.spec, name)
+    default_drop = 0.01 if is_rate else 0.0
     return gates.Rule(
         name=str(keys.rule or "practical"),
         own=None
@@ -118,10 +121,10 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> gates.Rule:
     )
 
 
-def judged_direction(benchmark: Benchmark, name: str) -> metric_names.Direction:
-    """Return the direction of a metric, ``higher`` or ``lower``."""
-    declared = settings_of(benchmark).gate_of(name).direction
-    return declared or metric_names.direction_of(benchmark.spec, name) or "higher"
+def judged_direction(benchmark: Benchmark, name: str) -> Direction:
+    """Return the direction of a metric; that of a gated one is known by now."""
+    said = settings_of(benchmark).gate_of(name).direction
+    return said or declarations.direction_when_read(benchmark.spec, name) or "higher"
 
 
 def _own_rule(spec: OwnRule) -> gates.GateRule:
@@ -444,15 +447,6 @@ class BaselineComparison:
         lost = f"can't be compared with {reference.where}"
         if estimate.by_hook:
             return self._by_value(run, text, value)
-        declared = self.settings.gate_of(text).direction is not None
-        as_higher = judged_direction(self.benchmark, text) == "higher"
-        if estimate.score in run.table.lower and as_higher and not declared:
-            reason = (
-                f"{text} {lost}: the files say that less of {estimate.score} is better"
-            )
-            reason += ", and no direction is given"
-            hint = f'write `baseline: {{metrics: {{"{text}": {{direction: lower}}}}}}`, or higher '
-            return refuse(reason, hint + "if more of it is", "metrics", text)
         try:
             metric = pairing.plan.names.bind(text)
             if not metric.unbiased:  # more rollouts would change its value
@@ -509,10 +503,9 @@ class BaselineComparison:
 
     def _by_value(self, run: AgentRun, text: str, value: float | None) -> Check:
         """Hold a number without rollouts against that of the baseline, or of the history."""
-        estimate, spec = run.result.estimates[text], self.benchmark.spec
+        estimate = run.result.estimates[text]
         anchors, evidence = self.reference.anchors, dict[str, Any]()
         direction = self.settings.gate_of(text).direction
-        direction = direction or metric_names.direction_of(spec, text, of_reward=False)
         if estimate.by_hook and direction is None:
             reason = (
                 f"nothing says which way is better for {text}, which a hook computes"
@@ -567,10 +560,10 @@ class BaselineComparison:
         rule, pair, before = gated.rule, gated.pair, gated.pair.value_baseline
         higher, relative = rule.direction == "higher", rule.name == "relative"
         limited = relative or rule.name in ("absolute", "practical", "noninferior")
-        limits = metric_names.range_of(self.benchmark.spec, metric_names.parse(text))
-        on_unit = pair.bounded and not metric_names.is_spent(text)
+        limits = declarations.range_of(self.benchmark.spec, metric_names.parse(text))
+        on_unit = pair.bounded and declarations.may_be_rate(self.benchmark.spec, text)
         if on_unit:
-            limits = metric_names.Range(0.0, 1.0)
+            limits = Range(0.0, 1.0)
         drops = {
             "max_drop": rule.max_drop if limited and (higher or not relative) else 0.0
         }
@@ -654,7 +647,7 @@ def gated_metric(
             raise BaselineError(
                 f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
             )
-        is_rate = pair.bounded and not metric_names.is_spent(text)
+        is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
         runs = gates.Runs.of(pairs, pooled=metric.unbiased, is_rate=is_rate)
     return gates.Gated(
         pair=pair, rule=rule_of(benchmark, text, bounded=pair.bounded), runs=runs

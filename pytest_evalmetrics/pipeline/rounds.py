@@ -10,13 +10,14 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
+from pytest_evalmetrics.config.declarations import shortage_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.gates import sequential
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.results import Check, Power, Verdict
 from pytest_evalmetrics.pipeline import regressions
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, Count
-from pytest_evalmetrics.spec.metric_names import parse, rollouts_needed
+from pytest_evalmetrics.spec.metric_names import parse
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -41,7 +42,7 @@ def with_rounds(spec: BenchmarkSpec) -> BenchmarkSpec:
             names.append(parse(text))
     for least in range(-(-most // _PARTS), most):
         first = _at(spec, Rounds.at(least, least, most))
-        if not any(rollouts_needed(first, name) for name in names):
+        if not any(shortage_of(first, name) for name in names):
             return replace(spec, num_samples=Rounds.at(most, least, most))
     return spec
 

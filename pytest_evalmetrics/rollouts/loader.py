@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
@@ -106,9 +107,8 @@ class Chunk(msgspec.Struct, frozen=True):
     #: The scorers as the file describes them: name, setting and value; the scores that one gave
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
-    lower: frozenset[str] = (
-        frozenset()
-    )  #: The scores that the file declares as lower is better.
+    #: Score -> which way is better, where the file declares it.
+    directions: Mapping[str, Direction] = msgspec.field(default_factory=dict)
 
 
 class Loader(Protocol):

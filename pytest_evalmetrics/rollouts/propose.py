@@ -13,10 +13,10 @@ import msgspec
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.recorded import records
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import find_files, open_source
-from pytest_evalmetrics.spec.metric_names import less_is_better
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 
 if TYPE_CHECKING:
@@ -460,7 +460,7 @@ def _reward(
     judged = [path for path, meanings in words.items() if {0, 1} & {*meanings.values()}]
     paths = [path for path in (*numbers, *judged) if path not in taken]
     named = by_name(paths, REWARDS)
-    paths = [*dict.fromkeys([*named, *sorted(paths, key=less_is_better)])]
+    paths = [*dict.fromkeys([*named, *sorted(paths, key=should_be_low)])]
     if not paths:
         return None, {}
     lines.append(
@@ -472,7 +472,7 @@ def _reward(
 def _worth(path: str, value: Any) -> float | None:
     """Return the reward that a word stands for; ``yes`` is 0 for a field such as `error`."""
     is_no = _word(value) in ("no", "false")
-    turned = (is_no or _word(value) in ("yes", "true")) and less_is_better(path)
+    turned = (is_no or _word(value) in ("yes", "true")) and should_be_low(path)
     return int(is_no) if turned else _WORDS[_word(value)]
 
 

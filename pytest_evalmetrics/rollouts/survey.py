@@ -17,6 +17,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import listed, many, visible
+from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_values import objects
 from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
@@ -32,7 +33,6 @@ from pytest_evalmetrics.rollouts.source import RolloutFile, open_source, score_p
 from pytest_evalmetrics.rollouts.tool_usage import USAGE
 from pytest_evalmetrics.spec import RolloutsSpec
 from pytest_evalmetrics.spec.field_types import is_number
-from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -131,7 +131,7 @@ def _surveyed(
     if least == most:
         benchmark["num_samples"] = most
     given = column[np.isfinite(column)]
-    is_lower = not proposal.spec.map and less_is_better(
+    is_lower = not proposal.spec.map and should_be_low(
         score_paths(proposal.spec.fields).get("reward") or reward or ""
     )
     is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
@@ -145,7 +145,9 @@ def _surveyed(
     more: dict[str, Any] = {"expect": _given(expect), "thresholds": _thresholds(table)}
     more["baseline"] = {"direction": "lower"} if is_lower else True
     if is_lower:
-        comments["baseline"] = "less is better, by the reward's name"
+        comments["baseline"] = (
+            "the direction is proposed from the reward's name: check it"
+        )
     return [*_report(table, base, reward)], benchmark | _given(more), comments
 
 
@@ -228,7 +230,7 @@ def _rewards(table: RolloutTable) -> list[str]:
             low, high = (values.min(), values.max()) if len(values) else (-1.0, 0.0)
             # those in [0, 1] first, and of these the ones that differ
             ranks[name] = (low == high) if low >= 0 and high <= 1 else 2
-    names = sorted(ranks, key=lambda name: (less_is_better(name), ranks[name]))
+    names = sorted(ranks, key=lambda name: (should_be_low(name), ranks[name]))
     return [*dict.fromkeys([*by_name([*ranks], REWARDS), *names])]
 
 

@@ -21,13 +21,13 @@ from pytest_evalmetrics.model.rollout_table import (
     TaskId,
 )
 from pytest_evalmetrics.rollouts.source import Source, score_paths
-from pytest_evalmetrics.spec.metric_names import less_is_better
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.rollouts.loader import Chunk, Failure, Request
 
 _AGENT: Final = "agent"  # where rows name none
@@ -102,7 +102,7 @@ class TableBuilder:
         self._ruler: dict[tuple[str, str, str], None] = {}
         self._record_ids: dict[str, int] = {}  # and the first row that has each
         self._retried: dict[int, Failure] = {}  # by row
-        self._lower: set[str] = set()
+        self._directions: dict[str, Direction] = {}
 
     def extend(self, source: Source, part: Part) -> None:
         """Add the next rows of a file, read by another process."""
@@ -151,7 +151,7 @@ class TableBuilder:
         self._keys.update(dict.fromkeys(chunk.keys))
         self._chunk_notes.update(dict.fromkeys(chunk.notes))
         self._ruler.update(dict.fromkeys(chunk.ruler))
-        self._lower |= chunk.lower
+        self._directions |= chunk.directions
         if chunk.rewards is not None:
             self._rewards = {**(self._rewards or {}), **dict.fromkeys(chunk.rewards)}
         self._dealt |= chunk.dealt
@@ -305,7 +305,7 @@ class TableBuilder:
             content=None if content is None else content[order],
             positional=self._positional,
             ruler=ruler,
-            lower=frozenset(self._lower),
+            directions=self._directions,
             unnumbered=unnumbered,
         )
 
@@ -353,7 +353,7 @@ class TableBuilder:
                 hint=f"say which: `reward: {next(iter(self._rewards))}`, beside rollouts",
             )
         for name in self._rewards:
-            if less_is_better(name) or name in self._lower:
+            if self._directions.get(name) == "lower":
                 message = f"the only score is {name!r}, and of a reward more is better"
                 hint = f"write `reward: {name}` beside rollouts, and a baseline's `direction:`"
                 raise DataError(message, file=self._sources[0][0].shown, hint=hint)

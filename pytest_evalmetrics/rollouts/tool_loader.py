@@ -35,6 +35,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.metric_facts import Direction
+
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
 
@@ -125,7 +127,7 @@ class ChunkBuilder:
         self._of_tasks: set[tuple[str, str, str]] = set()
         self.scores: dict[str, None] = {}  # the names so far
         self.notes: list[str] = []
-        self.lower: set[str] = set()
+        self.directions: dict[str, Direction] = {}
         self.versioned = False
         self.positional = False
         self.attempts = False
@@ -297,9 +299,10 @@ class ChunkBuilder:
         numbers = chain.from_iterable(
             amounts.items() for amounts in (*self._numbers, *self._usage)
         )
-        lower = self.lower | {
-            name for name, path in self._paths.items() if path in self.lower
-        }
+        directions = dict(self.directions)
+        for name, path in self._paths.items():
+            if path in self.directions:
+                directions[name] = self.directions[path]
         return Chunk(
             places=np.arange(1, len(self._tasks) + 1),
             task=self._tasks,
@@ -328,7 +331,7 @@ class ChunkBuilder:
             versioned=self.versioned,
             positional=self.positional and self._request.fields.task is None,
             ruler=tuple(self._ruler_entries()),
-            lower=frozenset(lower),
+            directions=directions,
             record_ids=self._record_ids,
             attempts=self.attempts,
         )

@@ -15,6 +15,7 @@ from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import compact, shown
+from pytest_evalmetrics.model.metric_facts import ScoreFacts
 from pytest_evalmetrics.scorers import About
 from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers.row_reading import (
@@ -162,6 +163,14 @@ class JudgeScoreSpec(Keys):
                 raise refuse(f"two {what}s of the rubric are the same: {entries}")
 
     @property
+    def facts(self) -> ScoreFacts:
+        """Its direction, and its range: that of the rubric's values, if it has one."""
+        if self.rubric is None:
+            return ScoreFacts(self.direction, self.minimum, self.maximum)
+        values = [level.value for level in self.rubric]
+        return ScoreFacts(self.direction, min(values), max(values))
+
+    @property
     def found_by(self) -> JsonParserSpec | RegexParserSpec:
         """The way to find it in an answer."""
         return self.parser or JsonParserSpec(json_path=self.name)
@@ -290,6 +299,14 @@ class LlmJudgeSpec(judging.JudgedScores):
     def base_names(self) -> tuple[str, ...]:
         """Names of the scores."""
         return tuple(score.name for score in self.scores)
+
+    def facts_of(self, score: str) -> ScoreFacts:
+        """Return what the file states of a score, or of the score of single judges."""
+        columns = self.columns
+        for spec in self.scores:
+            if score in (spec.name, *columns[spec.name]):
+                return spec.facts
+        return ScoreFacts()
 
     @property
     def judgements(self) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ class RagasSpec(JudgedScores, NamedScores):
     """Run a metric of ``ragas.metrics.collections``."""
 
     type: Annotated[Literal["ragas"], doc("a metric of RAGAS, by the package itself")]
-    more_is_better = False
+    better = None
     limits = (None, None)
     metric: Annotated[Name, doc("the class: Faithfulness")]
     arguments: Annotated[

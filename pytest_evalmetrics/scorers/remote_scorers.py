@@ -11,6 +11,7 @@ from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics import ext
 from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.model.metric_facts import ScoreFacts
 from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, within
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
@@ -88,6 +89,13 @@ class RemoteScorerSpec(Keys):
         """Names of its scores."""
         return tuple(score.name for score in self.scores)
 
+    def facts_of(self, score: str) -> ScoreFacts:
+        """Return the direction and the range that the file gives a score."""
+        for spec in self.scores:
+            if spec.name == score:
+                return ScoreFacts(spec.direction, spec.minimum, spec.maximum)
+        return ScoreFacts()
+
     def make(self, terms: ext.Terms) -> _Score:
         """Make the function that scores a row."""
         body = ext.compile_templates(self.body, f"the scorer {self.type}", body=True)
@@ -129,7 +137,7 @@ class NatScorerSpec(shared.NamedScores):
         Literal["nemo-agent-toolkit-remote", "nemo_agent_toolkit_remote"],
         doc("a server of the NeMo Agent Toolkit"),
     ]
-    more_is_better = False
+    better = None
     url: types.Url
     evaluator_name: Annotated[
         types.Name, doc("the evaluator's name on the server; names the score too")

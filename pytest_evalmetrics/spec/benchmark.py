@@ -12,6 +12,7 @@ from msgspec import structs
 from pydantic import AfterValidator, Field
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.metric_facts import ScoreFacts
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import gate_keys, sources
 from pytest_evalmetrics.spec.field_types import (
@@ -48,6 +49,9 @@ class ScorerSpec(Protocol):
     @property
     def score_names(self) -> tuple[str, ...]:
         """Names of its scores; empty if unknown before it is made."""
+
+    def facts_of(self, score: str) -> ScoreFacts:
+        """Return what it states of one of its scores."""
 
 
 def rename_hint(spec: ScorerSpec) -> str:
@@ -390,6 +394,10 @@ class Benchmark(msgspec.Struct, frozen=True):
     def but(self, **changes: Any) -> Self:
         """Return the benchmark with other values of some keys."""
         return structs.replace(self, spec=replace(self.spec, **changes))
+
+    def with_spec(self, spec: BenchmarkSpec) -> Self:
+        """Return the benchmark with other keys."""
+        return structs.replace(self, spec=spec)
 
     def line_of(self, *path: str | int) -> int:
         """Line of the key at `path`, or of the nearest one above it that is written."""

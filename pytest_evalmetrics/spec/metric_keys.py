@@ -17,6 +17,7 @@ from typing import (
 
 from pydantic import AfterValidator, Field
 
+from pytest_evalmetrics.model.metric_facts import AS_SCORE, MetricFacts
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
     AtLeastOne,
@@ -27,13 +28,9 @@ from pytest_evalmetrics.spec.field_types import (
     refuse,
 )
 
-_UNLIMITED = (-math.inf, math.inf)
-_LIMITS = {  # of metrics that are no rates
-    "mcc": (-1.0, 1.0),
-    "kappa": (-1.0, 1.0),
-    "log_loss": (0.0, math.inf),
-    **dict.fromkeys(("elo", "majority_vote", "best_of_n"), _UNLIMITED),
-}
+_GOOD_RATE: Final = MetricFacts(direction="higher", limits=(0.0, 1.0))
+_BAD_RATE: Final = MetricFacts(direction="lower", limits=(0.0, 1.0))
+_REWARD: Final = MetricFacts(direction=AS_SCORE, limits=AS_SCORE)
 
 
 def _label(value: Any) -> Any:
@@ -54,18 +51,12 @@ class _Definition(Keys):
     reads: ClassVar[tuple[str, ...]] = ()  # keys that name columns of labels
     counts: ClassVar[tuple[str, ...]] = ()  # keys that name columns of numbers
     of_reward: ClassVar[bool] = False  # whether it reads the benchmark's reward too
+    stated: ClassVar[MetricFacts] = MetricFacts()  # of every type of the class
 
     @property
-    def direction(self) -> Literal["higher", "lower"] | None:
-        """The better direction; None if nothing declares it."""
-        if self.type in ("brier", "ece", "log_loss"):
-            return "lower"
-        return None if self.type == "share" else "higher"
-
-    @property
-    def limits(self) -> tuple[float, float]:
-        """The range of the metric."""
-        return _LIMITS.get(self.type, (0.0, 1.0))
+    def facts(self) -> MetricFacts:
+        """Range and direction of the metric."""
+        return self.stated
 
     @property
     def labels(self) -> tuple[str, ...]:
@@ -119,6 +110,13 @@ class AgreementKeys(_Definition):
         if self.weights is not None and self.type != "kappa":
             raise refuse(f"weights are for kappa, and this is {self.type}")
 
+    @property
+    def facts(self) -> MetricFacts:
+        """Range and direction of the metric."""
+        if self.type in ("mcc", "kappa"):
+            return MetricFacts(direction="higher", limits=(-1.0, 1.0))
+        return _GOOD_RATE
+
 
 @dataclass(frozen=True, kw_only=True)
 class ProbabilityKeys(_Definition):
@@ -142,6 +140,15 @@ class ProbabilityKeys(_Definition):
         if self.bins is not None and self.type != "ece":
             raise refuse(f"bins are for ece, and this is {self.type}")
 
+    @property
+    def facts(self) -> MetricFacts:
+        """Range and direction of the metric."""
+        if self.type == "auroc":
+            return _GOOD_RATE
+        if self.type == "log_loss":
+            return MetricFacts(direction="lower", limits=(0.0, math.inf))
+        return _BAD_RATE
+
 
 @dataclass(frozen=True, kw_only=True)
 class ShareKeys(_Definition):
@@ -150,6 +157,7 @@ class ShareKeys(_Definition):
     type: Annotated[Literal["share"], doc("what is computed")]
     of: Annotated[Name, doc("the column of labels")]
     label: Annotated[Label, doc("the label that is counted")]
+    stated: ClassVar[MetricFacts] = MetricFacts(limits=(0.0, 1.0))
     reads: ClassVar[tuple[str, ...]] = ("of",)
 
 
@@ -167,6 +175,7 @@ class WinRateKeys(_Definition):
         Name | None, doc("in place of winner: the column of the run's score")
     ] = None
     reference: Annotated[Name | None, doc("the column of the score to beat")] = None
+    stated: ClassVar[MetricFacts] = _GOOD_RATE
     reads: ClassVar[tuple[str, ...]] = ("winner",)
     counts: ClassVar[tuple[str, ...]] = ("score", "reference")
 
@@ -194,6 +203,7 @@ class EloKeys(_Definition):
         Label | None, doc("the player rated 1000; default the mean of all")
     ] = None
     tie: Annotated[Label, doc("the value of winner for a tie")] = "tie"
+    stated: ClassVar[MetricFacts] = MetricFacts(direction="higher")
     reads: ClassVar[tuple[str, ...]] = ("a", "b", "winner")
 
 
@@ -221,6 +231,7 @@ class RetrievalKeys(_Definition):
             "of recall: the column of how many relevant documents a query has; default in rows"
         ),
     ] = None
+    stated: ClassVar[MetricFacts] = _GOOD_RATE
     counts: ClassVar[tuple[str, ...]] = ("relevance", "rank", "score", "relevant")
 
     def __post_init__(self) -> None:
@@ -241,6 +252,7 @@ class MajorityKeys(_Definition):
     type: Annotated[Literal["majority_vote"], doc("what is computed")]
     answer: Annotated[Name, doc("the column of the answer")]
     k: Annotated[AtLeastOne, doc("rollouts that vote: the first k")]
+    stated: ClassVar[MetricFacts] = _REWARD
     reads: ClassVar[tuple[str, ...]] = ("answer",)
     of_reward: ClassVar[bool] = True
 
@@ -252,6 +264,7 @@ class BestOfKeys(_Definition):
     type: Annotated[Literal["best_of_n"], doc("what is computed")]
     by: Annotated[Name, doc("the column of the verifier's score")]
     n: Annotated[AtLeastOne, doc("rollouts that it chooses from")]
+    stated: ClassVar[MetricFacts] = _REWARD
     counts: ClassVar[tuple[str, ...]] = ("by",)
     of_reward: ClassVar[bool] = True
 
@@ -265,6 +278,7 @@ class BudgetedPassKeys(_Definition):
         Name, doc("the column with the usage of a rollout: tokens, dollars, seconds")
     ]
     budget: Annotated[float, Field(gt=0, description="the budget of a task")]
+    stated: ClassVar[MetricFacts] = _GOOD_RATE
     counts: ClassVar[tuple[str, ...]] = ("of",)
     of_reward: ClassVar[bool] = True
 
@@ -275,8 +289,6 @@ class OwnKeys(_Definition):
 
     type: str
     arguments: Mapping[str, Any]
-    direction: ClassVar[None] = None
-    limits: ClassVar[tuple[float, float]] = _UNLIMITED
 
     def written(self) -> dict[str, Any]:
         """Return the keys as a baseline keeps them."""

@@ -14,6 +14,7 @@ from typing import (
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
+from pytest_evalmetrics.model.metric_facts import Direction, ScoreFacts
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
     FUNCTION,
@@ -67,9 +68,7 @@ Minimum = Annotated[
 Maximum = Annotated[
     float | None, Field(allow_inf_nan=False, description="above it is the row's error")
 ]
-Better = Annotated[
-    Literal["higher", "lower"] | None, doc("the better direction; default by its name")
-]
+Better = Annotated[Literal["higher", "lower"] | None, doc("the better direction")]
 
 
 def check_range(low: float | None, high: float | None) -> None:
@@ -92,7 +91,8 @@ class NamedScores(Keys):
 
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
     limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None if there is no end
-    more_is_better: ClassVar[bool] = True  # by default for this type
+    # of its scores; None if that depends on what it is asked
+    better: ClassVar[Direction | None] = "higher"
     # of several scores the one that is the reward where a benchmark names none; "" for none
     strictest: ClassVar[str] = ""
 
@@ -130,6 +130,11 @@ class NamedScores(Keys):
             return ""
         return self.base_names[own_names.index(self.strictest)]
 
+    def facts_of(self, _score: str) -> ScoreFacts:
+        """Return the direction and the range of its scores."""
+        low, high = self.limits
+        return ScoreFacts(direction=self.better, low=low, high=high)
+
 
 # -- the user's own scorers ----------------------------------------------------------------
 
@@ -157,6 +162,10 @@ class PythonScorerSpec(Keys):
         """`scores`, by default the function's name."""
         return self.scores or (self.function.rpartition(":")[2].rpartition(".")[2],)
 
+    def facts_of(self, _score: str) -> ScoreFacts:
+        """Return nothing: a function doesn't say which way is better."""
+        return ScoreFacts()
+
 
 @dataclass(frozen=True, kw_only=True)
 class CustomScorerSpec:
@@ -165,6 +174,10 @@ class CustomScorerSpec:
     type: str
     options: Mapping[str, Any] = types.empty()
     score_names: ClassVar[tuple[str, ...]] = ()  # known only once it is created
+
+    def facts_of(self, _score: str) -> ScoreFacts:
+        """Return nothing: its class is not read before it is made."""
+        return ScoreFacts()
 
 
 def _python_form() -> Any:

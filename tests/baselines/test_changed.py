@@ -36,7 +36,8 @@ def test_a_metric_that_needs_more_than_was_recorded(recorded):
     recorded.rows("runs.jsonl", changed)
     recorded.bench(
         "metrics: [mean_reward, cost_per_task, mean/accuracy, 'mean_reward[difficulty=brutal]']\n"
-        "expect: {tasks: '>= 1'}\nbaseline: true"
+        "expect: {tasks: '>= 1'}\n"
+        "baseline: {metrics: {mean/accuracy: {direction: higher}}}"
     )
     result = recorded.run()
     result.assert_outcomes(failed=1)

@@ -68,7 +68,7 @@ def test_the_bytes_do_not_depend_on_the_order_of_rows_scores_and_agents(project)
     ]
     project.bench(
         "metrics: [mean_reward, mean_reward/speed, mean_reward/accuracy]\nexpect: {tasks: 12}\n"
-        "baseline: true"
+        "baseline: {direction: higher}"
     )
     texts = []
     for order in (rows, rows[::-1], rows[7:] + rows[:7]):

@@ -52,27 +52,31 @@ REFUSED = {  # keys from line 3 on, and what is said
     "metrics: [max/score]\nbaseline:\n  against: best\n  rule: noninferior\n  max_drop: 1": (
         "6: max/score has no interval, and the rule noninferior can't judge it"
     ),
-    "key_metrics: [mean/turns, mean/sentiment, mean/accuracy]\nbaseline: true": (
-        "4: nothing says which way is better for mean/turns, mean/sentiment: write `baseline: "
-        "{metrics: {mean/turns: {direction: higher}, mean/sentiment: {direction: higher}}}`, "
-        "or lower where less is better"
+    "key_metrics: [std/turns, std/reward]\nbaseline: true": (
+        "4: nothing says which way is better for std/turns, std/reward: write `baseline: "
+        "{metrics: {std/turns: {direction: higher}, std/reward: {direction: higher}}}`, "
+        "or `direction: lower` where less is better"
     ),
-    "baseline:\n  metrics:\n    mean/turns[level=a b]: {max_drop: 2}": (
-        "5: nothing says which way is better for mean/turns[level=a b]: write `baseline: "
-        '{metrics: {"mean/turns[level=a b]": {direction: higher}}}`, or lower where less is '
-        "better"
+    "baseline:\n  metrics:\n    std/turns[level=a b]: {max_drop: 2}": (
+        "5: nothing says which way is better for std/turns[level=a b]: write `baseline: "
+        '{metrics: {"std/turns[level=a b]": {direction: higher}}}`, or `direction: lower` '
+        "where less is better"
     ),
-    "metrics: [mean_reward]\nreward: wer\nbaseline: true": (
-        "5: nothing says which way is better for mean_reward: write `baseline: {metrics: "
-        "{mean_reward: {direction: higher}}}`, or lower where less is better"
+    f"metrics: [mean/open_ended]\nbaseline: true\n{SCORERS}": (
+        "4: nothing says which way is better for mean/open_ended: write `baseline: "
+        "{metrics: {mean/open_ended: {direction: higher}}}`, or `direction: lower` where "
+        "less is better"
     ),
-    **{
-        f"metrics: [mean_reward]\nbaseline: true\nrollouts: {{path: a, fields: {fields}}}": (
-            "4: nothing says which way is better for mean_reward: write `baseline: {metrics: "
-            "{mean_reward: {direction: higher}}}`, or lower where less is better"
-        )
-        for fields in ("{reward: all.toxicity}", "{scores: {reward: wer}}")
-    },
+    f"metrics: [pass_rate/slop]\nbaseline: true\n{SCORERS}": (
+        "4: nothing says which way is better for pass_rate/slop, because lower is declared "
+        "to be better for slop: write `baseline: {metrics: {pass_rate/slop: {direction: "
+        "lower}}}`, or `direction: higher`"
+    ),
+    "metrics: [mean_reward]\nreward: cost_usd\nbaseline: true": (
+        "5: nothing says which way is better for mean_reward, because lower is declared to "
+        "be better for cost_usd: write `baseline: {metrics: {mean_reward: {direction: "
+        "lower}}}`, or `direction: higher`"
+    ),
     # a declared range is a range
     f"thresholds: {{mean/open_ended: '>= -2'}}\n{SCORERS}": (
         "3: mean/open_ended is of open_ended, which is a score from 0: min -2 can never fail"
@@ -96,6 +100,11 @@ TAKEN = [
     "metrics: [mean/turns]\nbaseline: {metrics: {mean/turns: {direction: lower}}}",
     "metrics: [mean/turns]\nthresholds: {mean/turns: '<= 4'}",
     "metrics: [mean_reward, pass_rate, worst_task, my.module:Thing]\nreward: x\nbaseline: true",
+    # a reward is to rise, whatever it is called
+    "metrics: [mean_reward, mean/wer]\nreward: wer\nbaseline: true",
+    # files that are not read yet may declare it
+    "metrics: [mean/turns]\nbaseline: true",
+    "metrics: [mean/output_tokens, p95/latency_s, cost_per_task]\nbaseline: true",
     "metrics: [mean_reward, mean/turns]\nkey_metrics: mean_reward\nbaseline: true",
     (
         "metrics: [pass@1]\nbaseline: true\nrollouts: {path: a, fields: {reward: failed}, "

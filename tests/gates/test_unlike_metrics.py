@@ -106,7 +106,9 @@ def test_a_sum_over_other_numbers_of_rollouts_is_not_judged(project):
     for name, of in (("old", rows), ("runs", [rows[0] | {"tokens": 20.0}])):
         lines = [{"_ng_task_index": t, **row} for t in range(20) for row in of]
         project.rows(f"{name}.jsonl", lines)
-    project.bench("metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl}")
+    project.bench(
+        "metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl, direction: lower}"
+    )
     project.run()
     check = project.checks()["sum/tokens"]
     assert check["verdict"] == "INCONCLUSIVE"

@@ -381,7 +381,7 @@ def test_your_own_metric_over_rows(project):
     project.rows("runs.jsonl", _rows(0.0, tasks=15))
     project.bench(
         "metrics:\n- agreeing\n- slack: {type: agreeing, slack: 1}\n"
-        "baseline: {metrics: {slack: {direction: higher}}}"
+        "baseline: {direction: higher}"
     )
     project.run("--snapshot-update").assert_outcomes(passed=1)
     metrics = project.aggregate()[0]["agent_metrics"]

@@ -41,7 +41,7 @@ def judged(project, before, after, metrics, text="baseline: {rollouts: old.jsonl
 
 def test_every_metric_can_be_gated(project):
     project.write(
-        "total_tokens.py",  # a module's name says nothing of the direction
+        "total_tokens.py",
         "class Spread:\n"
         "    name = 'spread_of_tasks'\n"
         "    def compute(self, task_rewards):\n"
@@ -59,7 +59,9 @@ def test_every_metric_can_be_gated(project):
         rows((before / 2).tolist()),
         [*tests, "total_tokens:Spread"],
         "pass_threshold: 0.4\nbaseline:\n  rollouts: old.jsonl\n"
-        "  metrics: {'total_tokens:Spread': {max_drop: 0.1}, std/reward: {direction: higher}}",
+        "  metrics:\n"
+        "    'total_tokens:Spread': {max_drop: 0.1, direction: higher}\n"
+        "    std/reward: {direction: higher}",
     )
     # a metric of one's own once, by whichever name it is asked for
     tests["spread_of_tasks"] = "swapped sides"
@@ -100,7 +102,7 @@ def test_a_metric_over_many_tasks_is_swapped_in_groups(project):
         assert check["verdict"] == verdict
 
 
-def test_names_of_values_and_hooks_imply_no_direction(project):
+def test_hooks_may_name_their_numbers_as_they_like(project):
     project.write(
         "conftest.py",
         "def pytest_evalmetrics_compute_metrics(tasks):\n"
@@ -116,7 +118,10 @@ def test_names_of_values_and_hooks_imply_no_direction(project):
         '"cost/"',
     ]
     project.bench(
-        f"metrics: [pass@1]\nkey_metrics: [{', '.join(gated)}]\nbaseline: {{rule: exact}}"
+        f"metrics: [pass@1]\nkey_metrics: [{', '.join(gated)}]\nbaseline:\n  rule: exact\n"
+        "  metrics:\n"
+        '    "a hook\'s cost [usd": {direction: lower}\n'
+        "    cost/: {direction: lower}"
     )
     assert project.run("--snapshot-update").ret == 0
     project.rows("runs.jsonl", rows([[1.0]] * 10 + [[0.0]] * 30, kind=kinds))

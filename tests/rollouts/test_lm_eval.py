@@ -148,7 +148,7 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
     for more, reason in (
         (
             "",
-            "mean_reward can't be compared with the baseline's run: the files say that less",
+            "mean_reward, because lower is declared to be better for score",
         ),
         (", direction: lower", "mean_reward rose from 0.25 to 0.75"),
     ):

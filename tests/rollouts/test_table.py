@@ -105,10 +105,13 @@ def test_the_only_score_of_a_format_is_the_reward():
     with pytest.raises(DataError, match="several scores could be the reward: acc, f1"):
         build(acc, chunk(["y"], scores={"f1": [1.0]}, rewards=["f1"]))
     assert "reward" not in build(acc, scores=()).scores
+    declared = chunk(
+        ["x"], scores={"wer": [1.0]}, rewards=["wer"], directions={"wer": "lower"}
+    )
     with pytest.raises(
         DataError, match="the only score is 'wer', and of a reward more is better"
     ):
-        build(chunk(["x"], scores={"wer": [1.0]}, rewards=["wer"]))
+        build(declared)
 
 
 @pytest.mark.parametrize("kind", [int, bool, np.float32, object, list])

@@ -106,6 +106,14 @@ class LmEval(ToolLoader):
         return documents, repeats
 
 
+def _declare_direction(
+    builder: ChunkBuilder, score: str, higher_is_better: object
+) -> None:
+    """Take over what a task states of a metric; it may state nothing."""
+    if isinstance(higher_is_better, bool):
+        builder.directions[score] = "higher" if higher_is_better else "lower"
+
+
 def _aggregates(
     builder: ChunkBuilder, results: Document, source: Source
 ) -> Iterator[Rollout]:
@@ -127,8 +135,8 @@ def _aggregates(
             metric, comma, filter_ = key.partition(",")
             name = _column(metric, filter_)
             names.append(name)
-            if json_values.lookup(higher.get(task), metric) is False:
-                builder.lower.add(name)
+            stated_direction = json_values.lookup(higher.get(task), metric)
+            _declare_direction(builder, name, stated_direction)
             scores |= aggregate(
                 name,
                 entries[key],
@@ -221,5 +229,5 @@ def _compare(
         if given:
             by = f" (by {how})" if how.isidentifier() and how != "mean" else ""
             builder.compare(f"{key} in {file}{by}", value, fmean(given))
-        if json_values.lookup(stated["higher_is_better"], metric) is False:
-            builder.lower.add(column)
+        stated_direction = json_values.lookup(stated["higher_is_better"], metric)
+        _declare_direction(builder, column, stated_direction)

@@ -93,8 +93,9 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
         OverflowError,
     ):  # UTF-8 can't hold half a surrogate pair
         text = compact(_writable(kept))
+    # not hidden: the row is scored again from rollouts.jsonl
     work.answering.attempted(
-        row, calls, generated, failure, reason=reason, text=hide(text).encode()
+        row, calls, generated, failure, reason=reason, text=text.encode()
     )
 
 

@@ -186,6 +186,32 @@ class Chosen(msgspec.Struct, frozen=True):
     frame: RolloutTable | None = None  # the sampling frame: what ``sample:`` draws from
 
 
+def with_hidden_ids(chosen: Chosen, hide: Callable[[str], str]) -> Chosen:
+    """Hide keys in the ids of tasks: people read ids in baselines and reports."""
+    table = chosen.table
+    written = "\n".join(map(str, table.tasks))
+    if hide(written) == written:
+        return chosen
+    hidden: list[str] = []
+    count = 0
+    for task in table.tasks:
+        name = hide(str(task))
+        if name != str(task):
+            count += 1
+            name = f"{name} ({count})" if name in hidden else name
+        hidden.append(name)
+    places = {name: at for at, name in enumerate(sorted(hidden))}
+    order = np.array([places[name] for name in hidden], np.int64)[table.task]
+    read_as = np.arange(len(table)) if table.read_as is None else table.read_as
+    renamed = structs.replace(table, tasks=tuple(places), task=order, read_as=read_as)
+    note = f"{many(count, 'task id')} with a key in it: it is hidden in baselines and reports"
+    return structs.replace(
+        chosen,
+        table=renamed.where(np.lexsort((order, table.agent))),
+        notes=(*chosen.notes, note),
+    )
+
+
 def choose(
     benchmark: Benchmark, plan: Plan, given: Sequence[str], engine: Engine | None = None
 ) -> Chosen:

@@ -106,6 +106,8 @@ class Scoring:
             runtime and runtime.budget,
         )
         self._terms = terms = transport.Terms(*limits, replays, judging=judging)
+        with suppress(OSError, UnicodeDecodeError):
+            terms.hide_keys_of(benchmark.file.read_text(encoding="utf-8"))
         self.scorers = scorers.make_scorers(spec.scorers, terms, line_of)
         self.about = {
             name: a for scorer in self.scorers for name, a in scorer.about.items()
@@ -146,9 +148,8 @@ class Scoring:
     def choose(self, plan: Plan) -> None:
         """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
-        self.chosen = benchmark_rows.choose(
-            self.benchmark, plan, self._names, self._engine
-        )
+        chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
+        self.chosen = benchmark_rows.with_hidden_ids(chosen, self.hide)
 
     def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
         """Find what would leave the chosen rows' scores without use."""
@@ -171,6 +172,7 @@ class Scoring:
         if len(self.chosen.rows) > 1:
             notes += constant_notes(self.benchmark.spec)
         notes += [note for scorer in self.scorers for note in scorer.notes]
+        notes += self._terms.notes
         notes += benchmark_rows.reward_notes(self.benchmark)
         names, table, given = self._names, board.table(), None
         if generator is not None:

@@ -13,7 +13,12 @@ from urllib.parse import urlsplit
 
 import msgspec
 
-from pytest_evalmetrics.transport.secrets import Secret, find_secret
+from pytest_evalmetrics.transport.secrets import (
+    Secret,
+    find_secret,
+    keys_in,
+    secrets_in_url,
+)
 from pytest_evalmetrics.transport.wire import CallError, EndpointError, SecretError
 
 if TYPE_CHECKING:
@@ -129,7 +134,7 @@ class Call:
         """Its name in messages."""
         return f"POST {self.endpoint.shown}"
 
-    def key(self, hide: Callable[[str], str]) -> bytes:
+    def key(self, without_secrets: Callable[[str], str]) -> bytes:
         """Name it for the journal: by its question, never by the asker."""
         start = _CANONICAL.encode(
             ["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url]
@@ -138,7 +143,8 @@ class Call:
         head = f"{start[:-1]},{versions},{self.sample},{self.occurrence}]"
         identity = self.payload if self.identity is None else self.identity
         body = (identity or b"").decode("ascii")
-        return blake2b(hide(f"{head}\n{body}").encode("ascii"), digest_size=20).digest()
+        text = without_secrets(f"{head}\n{body}")
+        return blake2b(text.encode("ascii"), digest_size=20).digest()
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ class Work:
     label: str  # its usage is counted under it
     price: ClassVar[None] = None
 
-    def key(self, hide: Callable[[str], str]) -> bytes:
+    def key(self, without_secrets: Callable[[str], str]) -> bytes:
         """Name it for the journal; empty if it is not kept."""
         if self.version is None:
             return b""
@@ -166,7 +172,7 @@ class Work:
             self.sample,
             self.occurrence,
         ]
-        text = hide(_WORK.encode([*name, self.given]))
+        text = without_secrets(_WORK.encode([*name, self.given]))
         return blake2b(
             text.encode("utf-8", "backslashreplace"), digest_size=20
         ).digest()
@@ -228,6 +234,21 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
     judging: ParamsSpec | None = None  # parameters of the judges' models
     # the secrets of the endpoints so far, in their order
     secrets: dict[Secret, None] = msgspec.field(default_factory=dict)
+    # remarks on secrets that stand where people read them
+    notes: list[str] = msgspec.field(default_factory=list)
+
+    def hide_keys_of(self, text: str) -> None:
+        """Hide the keys that the text of a benchmark file holds by mistake."""
+        for secret in keys_in(text):
+            self.secrets.setdefault(secret)
+            self._note(
+                "the benchmark file holds a key: it is hidden in reports, but everyone who "
+                "reads the file has it; write the name of an environment variable instead"
+            )
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
 
     def endpoint(
         self,
@@ -246,6 +267,13 @@ class Terms(msgspec.Struct, frozen=True, eq=False):
             except SecretError:
                 if not self.replays:
                     raise
+        for in_url in secrets_in_url(url):
+            self.secrets.setdefault(in_url)
+            whose = f"the value of {in_url.variable}" if in_url.variable else "a key"
+            self._note(
+                f"a URL holds {whose}: it is hidden in reports, but proxies and servers "
+                "log URLs; api_key_secret sends it in a header"
+            )
         retries = self.max_retries if max_retries is None else max_retries
         return Endpoint(
             url,

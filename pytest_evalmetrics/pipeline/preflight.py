@@ -127,17 +127,18 @@ def _faults_of_scoring(
     terms = transport.Terms(
         replays=replays, judging=None if spec.model else spec.params
     )
-    makers: list[tuple[Path, Any, Any]] = [
-        (("scorers", at), scorers.make_scorers, [each])
-        for at, each in enumerate(spec.scorers)
-    ]
-    answers = ("model" if spec.model is not None else "target",)
-    for path, make, asked in (*makers, (answers, generators.make_generator, spec)):
+    for at, scorer in enumerate(spec.scorers):
         try:
-            make(asked, terms, lambda *_: 0)
+            scorers.make_scorers([scorer], terms, lambda *_: 0)
         except errors.EvalMetricsError as error:
             error.line = error.line or None
-            yield path, error
+            yield ("scorers", at), error
+    try:
+        folder = benchmark.file.parent
+        generators.make_generator(spec, terms, lambda *_: 0, folder)
+    except errors.EvalMetricsError as error:
+        error.line = error.line or None
+        yield ("model" if spec.model is not None else "target",), error
 
 
 # -- metrics ---------------------------------------------------------------------------------

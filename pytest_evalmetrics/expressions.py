@@ -170,9 +170,29 @@ def _printable(value: Any) -> Any:
     return value
 
 
+def _within_text(value: Any) -> Any:
+    """Refuse null within a text, which would read None."""
+    if value is None:
+        raise ValueError(_IS_NULL)
+    return _printable(value)
+
+
+def _or_default(value: Any, default: Any = "", boolean: bool = False) -> Any:
+    """Replace a column that is missing or null; with `boolean` whatever is false."""
+    is_absent = value is None or isinstance(value, Undefined)
+    return default if is_absent or (boolean and not value) else value
+
+
+def _as_string(value: Any) -> str:
+    return str(_within_text(value))
+
+
+_IS_NULL = "this is null; where that is meant, say what stands for it: {{ ... | default('none') }}"
 _ENVIRONMENT = _Sandbox(
-    undefined=StrictUndefined, autoescape=False, finalize=_printable
+    undefined=StrictUndefined, autoescape=False, finalize=_within_text
 )
+_ENVIRONMENT.filters["default"] = _ENVIRONMENT.filters["d"] = _or_default
+_ENVIRONMENT.filters["string"] = _as_string
 _ENVIRONMENT.filters["untrusted"] = lambda value: untrusted(_native(value))
 
 

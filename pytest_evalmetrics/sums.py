@@ -1,14 +1,16 @@
-"""Sums to the same last bit with every version of NumPy, and every processor.
+"""Sums to the same last bit with every version of NumPy and every processor, and bars for sums.
 
 All versions add a stretch of up to 8192 neighbouring numbers in one order. Longer ones, and
 products of vectors, are added in an order of the version's or of the processor's: an unchanged
 run would then leave other files.
+
+In any order, a sum of 0.1 ten times is not 1 to the last bit: `reaches` compares it with a bar.
 """
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,6 +18,26 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _STRETCH = 8192
+TOLERANCE = 1e-9  # of a bar, and at least this much
+
+
+def reaches(value: Any, bar: float) -> Any:
+    """Check that a number, or each of an array, is at least `bar`, but for rounding errors."""
+    return value >= bar - _slack(bar)
+
+
+def stays_within(value: Any, bar: float) -> Any:
+    """Check that a number, or each of an array, is at most `bar`, but for rounding errors."""
+    return value <= bar + _slack(bar)
+
+
+def short_of(bar: float) -> float:
+    """Return a number that does not reach a bar, close to it."""
+    return bar - 2 * _slack(bar)
+
+
+def _slack(bar: float) -> float:
+    return TOLERANCE * max(1.0, abs(bar))
 
 
 def total(values: NDArray[np.float64]) -> float:

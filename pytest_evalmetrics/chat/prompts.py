@@ -123,9 +123,18 @@ def _message(value: Any, what: str) -> dict[str, Any]:
         if not calls:
             # endpoints refuse an empty list
             del message["tool_calls"]
-    if not isinstance(message.get("content"), str | list | None):
-        message["content"] = _content(message["content"], what)
+    content = message.get("content")
+    is_parts = isinstance(content, list) and all(map(_is_part, content))
+    if not is_parts and not isinstance(content, str | None):
+        message["content"] = _content(content, what)
     return message
+
+
+def _is_part(value: Any) -> bool:
+    """Check for a part of a content, such as an image; a message is none."""
+    if not isinstance(value, dict) or _role_of(value):
+        return False
+    return isinstance(value.get("type"), str)
 
 
 def _tool_call(call: Any) -> Any:

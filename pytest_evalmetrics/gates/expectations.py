@@ -22,6 +22,7 @@ from pytest_evalmetrics.model.results import (
 from pytest_evalmetrics.model.rollout_table import STATED_COUNT, STATED_TOTAL
 from pytest_evalmetrics.spec import Benchmark, Count, ExpectSpec, Threshold
 from pytest_evalmetrics.spec.metric_names import fields_of, parse
+from pytest_evalmetrics.sums import reaches, stays_within
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -34,7 +35,6 @@ if TYPE_CHECKING:
 _DEFAULT_MAX_MISSING = (
     0.05  # with more than this share left out it is another benchmark
 )
-_SLACK = 1e-9  # a mean of seven passes in ten is not always 0.7 to the last bit
 
 
 def missing_policy(expect: ExpectSpec) -> tuple[str | float, float]:
@@ -314,7 +314,7 @@ def misplaced_threshold(
         return []
     least, best = np.nanmin(rewards), np.nanmax(rewards)
     limit = f"pass_threshold {spec.pass_threshold:.12g}"
-    if 0 < best < spec.pass_threshold:
+    if best > 0 and not reaches(best, spec.pass_threshold):
         what, end = (
             f"no {spec.reward} reaches {limit} (the largest is {best:.4g})",
             "above 0",
@@ -413,9 +413,10 @@ def check_threshold(
 
 def _broken(subject: str, value: float, threshold: Threshold) -> str:
     low, high = threshold.min, threshold.max
-    if low is not None and value < low - _SLACK * max(1.0, abs(low)):
+    # a mean of seven passes in ten is not always 0.7 to the last bit
+    if low is not None and not reaches(value, low):
         return f"{subject} is {distinct(value, low)}, below {low:.12g}"
-    if high is not None and value > high + _SLACK * max(1.0, abs(high)):
+    if high is not None and not stays_within(value, high):
         return f"{subject} is {distinct(value, high)}, above {high:.12g}"
     return ""
 

@@ -13,6 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics.errors import did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many
 from pytest_evalmetrics.model.results import Check, Verdict
+from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -46,7 +47,9 @@ class Flips(msgspec.Struct, frozen=True):
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
     """Find the tasks whose rollouts all changed sides; a reward passes from `threshold` on."""
     before, now = (  # the share of passes of each task; no task is empty
-        np.add.reduceat(side.values >= threshold, side.offsets[:-1], dtype=np.int64)
+        np.add.reduceat(
+            reaches(side.values, threshold), side.offsets[:-1], dtype=np.int64
+        )
         / side.counts
         for side in (pair.rewards_baseline, pair.rewards_current)
     )
@@ -143,7 +146,8 @@ class SingleTasks(msgspec.Struct, frozen=True):
         self, benchmark: Benchmark, agent: str, table: RolloutTable
     ) -> Iterator[Check]:
         """Judge one agent's tasks."""
-        passing = table.scores[benchmark.spec.reward] >= benchmark.spec.pass_threshold
+        rewards = table.scores[benchmark.spec.reward]
+        passing = reaches(rewards, benchmark.spec.pass_threshold)
         counts = table.counts.tolist()
         passed = np.bincount(
             table.task, weights=passing, minlength=len(counts)

@@ -11,7 +11,7 @@ from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics.base_statistics import task_sums
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n
-from pytest_evalmetrics.sums import total
+from pytest_evalmetrics.sums import reaches, total
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -48,7 +48,7 @@ def passes(
 ) -> NDArray[np.int64]:
     """Count each task's passing rollouts, or those of its first few, shape (tasks,)."""
     running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
-    (rewards.values >= threshold).cumsum(out=running[1:])
+    reaches(rewards.values, threshold).cumsum(out=running[1:])
     starts, stops = rewards.offsets[:-1], rewards.offsets[1:]
     if first is not None:
         stops = np.minimum(starts + first, stops)

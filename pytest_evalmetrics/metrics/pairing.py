@@ -28,7 +28,7 @@ from pytest_evalmetrics.model.rollout_table import (
     TaskRows,
 )
 from pytest_evalmetrics.stats import FEWEST
-from pytest_evalmetrics.sums import mean_of
+from pytest_evalmetrics.sums import mean_of, short_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -160,7 +160,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         if metric.bounded and options is not None:  # one that fails, one that passes
             threshold = options.pass_threshold
             low, high = (
-                min(low, math.nextafter(threshold, -math.inf)),
+                min(low, short_of(threshold)),
                 max(high, threshold),
             )
         ways: list[tuple[float, ...]] = [

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from pytest_evalmetrics.spec import metric_keys
+from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -448,7 +449,7 @@ class _PassWithin(_OverRows):
         within = spent - np.repeat(before, rows.counts) <= self.keys.budget * (
             1 + 1e-12
         )
-        solved = within & (self.worth(rows) >= self.options.pass_threshold)
+        solved = within & reaches(self.worth(rows), self.options.pass_threshold)
         return np.where(
             rows.counts > 0, _sums(rows, solved.astype(np.float64)) > 0, np.nan
         )

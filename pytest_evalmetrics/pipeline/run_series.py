@@ -34,6 +34,7 @@ from pytest_evalmetrics.pipeline.regressions import (
 )
 from pytest_evalmetrics.spec.sources import Rounds
 from pytest_evalmetrics.stats import normal_ppf, normal_sf
+from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -209,7 +210,8 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
 
 def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
     table, spec = pool(runs), benchmark.spec
-    passed = table.scores.get(spec.reward, np.empty(0)) >= spec.pass_threshold
+    rewards = table.scores.get(spec.reward, np.empty(0))
+    passed = reaches(rewards, spec.pass_threshold)
     if not len(passed):
         return
     sums = np.bincount(table.task, passed, len(table.tasks)).astype(int)

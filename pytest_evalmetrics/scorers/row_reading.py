@@ -221,16 +221,26 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
 
 
 def _decoded(text: str) -> Any:
-    with suppress(msgspec.DecodeError, UnicodeEncodeError, RecursionError):
-        return msgspec.json.decode(text)
-
-    def refuse_constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is not JSON")
-
-    try:  # accepts numbers and escapes that msgspec refuses
-        return json.loads(text, parse_constant=refuse_constant)
+    """Decode JSON; a key that an object holds twice is an error, as both values can't be meant."""
+    try:
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_with_single_keys
+        )
     except RecursionError:
         raise ValueError("nested too deep") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    single = dict(pairs)
+    if len(single) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return single
 
 
 # Conversations, written out for a judge.

@@ -253,21 +253,42 @@ class StringCheckSpec(SidesKeys):
     ]  # fmt: skip
 
 
-# the last number of a text, read backwards: forwards it would take the square of its length
-_LAST_NUMBER = re.compile(r"\d[.\d]*[+-]?")
+_MINUS = "\u2212\u2013-"  # a minus sign, the dash that is written for one, and a hyphen
+# each match ends where the next one starts, so that a long text takes no more than its length
+_NUMBERS = re.compile(rf"(?P<sign>[+{_MINUS}]?)(?P<digits>(?:\d|\.(?=\d))+)")
 
 
 def _as_last_number(value: Any, what: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if isinstance(value, int) or math.isfinite(value):
             return value
-    elif isinstance(value, str) and (match := _LAST_NUMBER.search(value[::-1])):
-        text = match[0][::-1]
-        try:
-            return float(text) if "." in text else int(text)
-        except ValueError:  # 1.2.3, or thousands of digits
-            pass
+    elif isinstance(value, str):
+        number = _last_number(value)
+        if number is not None:
+            return number
     raise unexpected("no-number", what, value, "a text with a number")
+
+
+def _last_number(text: str) -> float | None:
+    """Read the last number of a text; None if it has none, or one such as 1.2.3."""
+    match = None
+    for found in _NUMBERS.finditer(text):
+        match = found
+    if match is None:
+        return None
+    digits = match["digits"]
+    is_negative = match["sign"] in tuple(_MINUS) and _is_sign(text, match.start())
+    try:
+        number = float(digits) if "." in digits else int(digits)
+    except ValueError:  # 1.2.3, or thousands of digits
+        return None
+    return -number if is_negative else number
+
+
+def _is_sign(text: str, at: int) -> bool:
+    """Check that what stands before a dash is no end of a range, a difference or a name."""
+    before = text[at - 1 : at]
+    return not (before.isalnum() or before in (")", "]", "}", "%"))
 
 
 _DIFFERENCE = "absolute difference"
@@ -277,8 +298,9 @@ _DIFFERENCE = "absolute difference"
 class NumberCheckSpec(SidesKeys):
     """1 if the comparison of two numbers holds, else 0.
 
-    Of a text the last number counts: a sign, digits, and at most one point. A value that is a
-    number already is used as it is.
+    Of a text the last number counts: a sign, digits, and at most one point. A minus sign (U+2212)
+    and an en dash are signs as a hyphen is; after a digit or a letter they are none: 10-12 ends in
+    12. A value that is a number already is used as it is.
     """
 
     own_names = ("number-check",)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -145,7 +146,8 @@ class ToolCallingSpec(NamedScores):
 
     ``function_name_accuracy`` is 1 where the names are the same, each as often, and 0
     otherwise; ``function_name_and_args_accuracy`` is 1 where the calls can be paired so that
-    names and arguments are equal, as Python's ``==`` has it. A dot in a name is an underscore.
+    names and arguments are equal as JSON: 1 is 1.0, and neither true nor "1". A dot in a name is
+    an underscore.
     """
 
     type: Annotated[
@@ -193,7 +195,32 @@ def _can_be_paired(
     for call in made:
         left[_plain_name(call)].append(call.args)
     for call in wanted:
-        if call.args not in left[_plain_name(call)]:
+        candidates = left[_plain_name(call)]
+        equal = (
+            at for at, args in enumerate(candidates) if _same_json(args, call.args)
+        )
+        place = next(equal, None)
+        if place is None:
             return False
-        left[_plain_name(call)].remove(call.args)  # equal arguments are interchangeable
+        del candidates[place]  # equal arguments are interchangeable
     return True
+
+
+def _same_json(one: Any, other: Any) -> bool:
+    """Compare two values as JSON: a boolean is no number, at any depth."""
+    if isinstance(one, dict) and isinstance(other, dict):
+        return one.keys() == other.keys() and all(
+            _same_json(one[key], other[key]) for key in one
+        )
+    if isinstance(one, list) and isinstance(other, list):
+        return len(one) == len(other) and all(map(_same_json, one, other))
+    if isinstance(one, bool) or isinstance(other, bool):
+        return one is other
+    if isinstance(one, str) and isinstance(other, str):
+        return _composed(one) == _composed(other)
+    return bool(one == other)
+
+
+def _composed(text: str) -> str:
+    """Write a letter and its accents as one character, however a model spells them."""
+    return unicodedata.normalize("NFC", text)

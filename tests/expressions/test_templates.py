@@ -13,6 +13,7 @@ ITEM = {
     "d": {"a": 1},
     "values": 5,
     "text": "7",
+    "none": None,
     "_ng_task_index": 3,
 }
 
@@ -140,6 +141,31 @@ def test_what_a_row_cant_fill_in(template, message):
     assert raised.value.kind == "template"
     assert ITEM["lst"] == [1, 2]
     assert message in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    "template", ["Reference: {{ item.none }}", "x {{ item.none | string }}"]
+)
+def test_null_within_a_text_fails_the_row(template):
+    with pytest.raises(RowError, match="this is null") as raised:
+        render(template)
+    assert raised.value.kind == "template"
+
+
+@pytest.mark.parametrize(
+    ("template", "value"),
+    [
+        ("Reference: {{ item.none | default('(none)') }}", "Reference: (none)"),
+        ("Reference: {{ item.nope | default('(none)') }}", "Reference: (none)"),
+        ("Reference: {{ item.none | d(0) }}", "Reference: 0"),
+        ("Reference: {{ item.none or '-' }}", "Reference: -"),
+        ("Reference: {{ item.none | tojson }}", "Reference: null"),
+        ("{{ item.none }}", None),
+        ("{% if item.none %}x{% else %}y{% endif %}", "y"),
+    ],
+)
+def test_null_that_a_template_says_what_to_do_with(template, value):
+    assert render(template) == value
 
 
 def test_faults_have_their_places():

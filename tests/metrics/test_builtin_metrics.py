@@ -183,3 +183,11 @@ def test_one_that_is_asked_for_and_not_reported_is_an_error(table, reduced):
     assert columns in str(caught.value)
     with pytest.raises(MetricError, match="leave /reward out"):
         reduced(table([[1]], cost=[1]), metrics=["cost_per_task/reward"])
+
+
+def test_a_sum_that_is_one_but_for_rounding_passes_at_one():
+    almost_one = sum([0.1] * 10)
+    assert almost_one < 1
+    rewards = TaskRewards.from_lists([[almost_one, 1.0], [1 - 1e-6, 1.0]])
+    for name, expected in (("pass@1", 0.75), ("pass_rate", 0.75), ("pass^2", 0.5)):
+        assert bind(name, MetricOptions()).value(rewards) == expected

@@ -103,3 +103,34 @@ def test_ids_that_are_unique_within_a_subset_are_no_attempts(report_of):
     for entry in report_of("ids-unique-within-subset").values():
         assert entry["verdict"] == "INCONCLUSIVE"
         assert "(47 task ids in all)" in json.dumps(entry["checks"])
+
+
+def scores_of(project, name):
+    """Read what a scored benchmark gave each row, by the row's id."""
+    path = project.path / "evalmetrics/row_scores.jsonl"
+    rows = [json.loads(line) for line in path.read_text().splitlines()]
+    data = project.path / "given" / name
+    items = [json.loads(line) for line in data.read_text().splitlines()]
+    given = zip(items, rows, strict=True)
+    return {item["id"]: (item["want"], row) for item, row in given}
+
+
+def test_a_sum_of_tenths_passes_at_one(report_of):
+    assert report_of("float-sum-pass")["rubric"]["verdict"] == "PASS"
+
+
+@pytest.mark.parametrize(
+    ("name", "score"),
+    [
+        ("number-check", "number-check"),
+        ("tool-args-types", "function_name_and_args_accuracy"),
+    ],
+)
+def test_numbers_and_arguments_are_read_right(project, report_of, name, score):
+    report_of(name)
+    wrong = {
+        task: row
+        for task, (want, row) in scores_of(project, "data.jsonl").items()
+        if want is not None and row["scores"].get(score) != want
+    }
+    assert wrong == {}

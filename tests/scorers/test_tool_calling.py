@@ -12,6 +12,8 @@ SPEC = entry(type="tool-calling", reference="{{tool_calls}}")
 NAMES, WHOLE = "function_name_accuracy", "function_name_and_args_accuracy"
 # where docs/scoring.md says that we differ: name of the case -> what we give
 ON_PURPOSE = {
+    # a boolean is no number in JSON
+    "1 vs true": (1, 0),
     "ref args JSON string": (1, 1),
     "dot in ref name": (1, 1),
     "dup pred last wins": (0, 0),
@@ -138,6 +140,12 @@ CALLS = st.lists(
 )
 
 
+def as_json(argument):
+    """Tell booleans from numbers, which Python takes for equal."""
+    name, value = argument
+    return name, type(value) is bool, str(float(value)) + str(type(value) is str)
+
+
 REORDERED = CALLS.flatmap(
     lambda calls: st.tuples(st.just(calls), st.permutations(calls))
 )
@@ -149,10 +157,38 @@ def test_it_compares_multisets(lists):
     names = [Counter(f["name"].replace(".", "_") for f in calls) for calls in functions]
     whole = [
         Counter(
-            (f["name"].replace(".", "_"), *sorted(f["arguments"].items()))
+            (f["name"].replace(".", "_"), *sorted(map(as_json, f["arguments"].items())))
             for f in calls
         )
         for calls in functions
     ]
     as_text = [call(f["name"], json.dumps(f["arguments"])) for f in functions[0]]
     assert scores(as_text, lists[1]) == (names[0] == names[1], whole[0] == whole[1])
+
+
+@pytest.mark.parametrize(
+    ("made", "wanted", "equal"),
+    [
+        ('{"on": 1}', {"on": True}, 0),
+        ('{"n": false}', {"n": 0}, 0),
+        ('{"o": {"l": [true, 0]}}', {"o": {"l": [1, 0]}}, 0),
+        ('{"n": 1.0}', {"n": 1}, 1),
+        ('{"n": "1"}', {"n": 1}, 0),
+        ('{"city": "Z\u00fcrich"}', {"city": "Zu\u0308rich"}, 1),
+        ('{"o": {"b": 1, "a": null}}', {"o": {"a": None, "b": 1}}, 1),
+    ],
+)
+def test_arguments_are_compared_as_json(made, wanted, equal):
+    assert scores([call("f", made)], [call("f", wanted)]) == (1, equal)
+
+
+def test_a_key_that_is_there_twice_is_a_fault_of_the_call():
+    item = recorded(
+        {
+            "tool_calls": [call("f", {"a": 2})],
+            "response": answer(call("f", '{"a": 1, "a": 2}')),
+        }
+    )
+    scored = make(SPEC).score(item)
+    assert scored.scores[WHOLE] == 0
+    assert "the key 'a' occurs twice" in scored.reason

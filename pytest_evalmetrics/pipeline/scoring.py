@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     )
 
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, PriceSpec
@@ -149,7 +150,22 @@ class Scoring:
         """Read the labels, and the numbers of the rows; choose which are scored."""
         self._judges.read_labels()
         chosen = benchmark_rows.choose(self.benchmark, plan, self._names, self._engine)
-        self.chosen = benchmark_rows.with_hidden_ids(chosen, self.hide)
+        chosen = benchmark_rows.with_hidden_ids(chosen, self.hide)
+        table = structs.replace(
+            chosen.table, directions=self._directions(chosen.table.directions)
+        )
+        self.chosen = structs.replace(chosen, table=table)
+
+    def _directions(self, recorded: Mapping[str, Direction]) -> dict[str, Direction]:
+        """Return which way is better: of recorded scores, and of those that scorers give."""
+        directions = {
+            score: direction
+            for score, direction in recorded.items()
+            if score not in self._names
+        }
+        for scorer in self.scorers:
+            directions.update(scorer.directions)
+        return directions
 
     def problems(self, plan: Plan, *, hooked: bool) -> list[Problem]:
         """Find what would leave the chosen rows' scores without use."""

@@ -36,6 +36,7 @@ from pytest_evalmetrics.transport import Terms, was_cancelled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.scorers.judge import Judge
 
 
@@ -98,6 +99,8 @@ class BoundScorer:
     notes: tuple[str, ...] = ()  # remarks on how it is set up, for the report
     # the meaning of its scores beyond their numbers, by name
     about: Mapping[str, About] = field(default_factory=dict)
+    # score -> which way is better, as the class of a user's own scorer states it
+    directions: Mapping[str, Direction] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def score(self, row: Row) -> Explained:
@@ -239,11 +242,34 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
             f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
             hint='write scores = ("accuracy",) in its class',
         )
+    directions = _directions_of(target, spec.type, names)
     is_async = inspect.iscoroutinefunction(score)
     foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
     optional = ("judges", "notes", "about")
     more = {key: getattr(target, key) for key in optional if hasattr(target, key)}
-    return BoundScorer(spec.type, target, tuple(names), is_async, foreign, **more)
+    return BoundScorer(
+        spec.type,
+        target,
+        tuple(names),
+        is_async,
+        foreign,
+        directions=directions,
+        **more,
+    )
+
+
+def _directions_of(
+    target: object, kind: str, scores: Sequence[str]
+) -> dict[str, Direction]:
+    """Read what a scorer of the user's own states of its scores."""
+    directions = dict(getattr(target, "directions", {}))
+    for score, direction in directions.items():
+        if score not in scores or direction not in ("higher", "lower"):
+            raise RegistryError(
+                f"the scorer {kind!r} has directions = {{{score!r}: {direction!r}}}, "
+                f"expected one of its scores, {', '.join(scores)}, and 'higher' or 'lower'"
+            )
+    return directions
 
 
 def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> Any:
@@ -301,7 +327,11 @@ def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace
     is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
         call
     )
-    return SimpleNamespace(scores=names, score=score_async if is_async else score)
+    return SimpleNamespace(
+        scores=names,
+        score=score_async if is_async else score,
+        directions=getattr(function, "directions", {}),
+    )
 
 
 # Summaries of a score over all rows, as the NeMo Evaluator computes them.

@@ -92,6 +92,56 @@ def test_a_metric_by_its_module_is_asked_for_before_anything_is_recorded(project
     result.stdout.fnmatch_lines([f"INCONCLUSIVE *{ASKED}own:Spread: *"])
 
 
+SCORER = """\
+from pytest_evalmetrics import register_scorer
+
+@register_scorer("words")
+class Words:
+    scores = ("words",)
+    {stated}
+
+    def score(self, row):
+        return len(row.item["response"].split())
+"""
+SCORED = (
+    "scorers: [{type: words}]\nreward: reward\nmetrics: [mean/words]\nbaseline: true"
+)
+
+
+def test_a_scorer_of_your_own_states_the_directions_of_its_scores(project):
+    stated = 'directions = {"words": "lower"}'
+    project.write("conftest.py", SCORER.format(stated=stated))
+    rows = [{"_ng_task_index": 0, "reward": 1, "response": "so it is"}]
+    project.rows("runs.jsonl", rows)
+    project.bench(SCORED)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.rows("runs.jsonl", [rows[0] | {"response": "so it is and more"}])
+    project.bench(SCORED.replace("true", "{rule: exact}"))
+    project.run().stdout.fnmatch_lines(["*lower is better*"])
+
+
+def test_a_scorer_without_directions_is_asked_about(project):
+    project.write("conftest.py", SCORER.format(stated=""))
+    project.rows(
+        "runs.jsonl", [{"_ng_task_index": 0, "reward": 1, "response": "so it is"}]
+    )
+    project.bench(SCORED)
+    result = project.run("--snapshot-update")
+    result.stdout.fnmatch_lines([f"INCONCLUSIVE *{ASKED}mean/words: *"])
+
+
+def test_an_unknown_direction_of_a_scorer_is_an_error(project):
+    stated = 'directions = {"words": "less"}'
+    project.write("conftest.py", SCORER.format(stated=stated))
+    project.rows(
+        "runs.jsonl", [{"_ng_task_index": 0, "reward": 1, "response": "so it is"}]
+    )
+    project.bench(SCORED)
+    project.run().stdout.fnmatch_lines(
+        ["*the scorer 'words' has directions = {'words': 'less'}, expected *"]
+    )
+
+
 def test_check_asks_as_a_run_does(project):
     bench(project, "metrics: [mean/jailbreak_blocked]\nbaseline: true")
     result = project.run("--evalmetrics-check")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
@@ -81,6 +81,7 @@ class MetricGrades(msgspec.Struct, frozen=True):
 def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
     """Read a case's scores, and the first of its metrics that could not be judged."""
     scores: dict[str, Any] = {"success": case.get("success")}
+    builder.directions["success"] = "higher"
     error: RolloutError | None = None
     failed = False
     unsure = False
@@ -93,6 +94,9 @@ def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
             name += f" {1 + sum(score.startswith(name) for score in scores)}"
         broken = bool(metric.get("error")) or not is_verdict(metric.get("score"))
         scores[name] = None if broken else metric["score"]
+        direction = None if broken else _direction_of(metric)
+        if direction is not None:
+            builder.directions[name] = direction
         if broken and error is None:
             reason = metric.get("error") or metric.get("reason") or ""
             if not reason and metric.get("score") is not None:
@@ -107,3 +111,15 @@ def _grades(case: Mapping[str, Any], builder: ChunkBuilder) -> MetricGrades:
     if unsure and not failed:
         scores["success"] = None
     return MetricGrades(scores=scores, error=error)
+
+
+def _direction_of(metric: Mapping[str, Any]) -> Literal["higher", "lower"] | None:
+    """Return the side of its threshold on which a metric succeeds; None at the threshold."""
+    score = json_values.number(metric.get("score"))
+    threshold = json_values.number(metric.get("threshold"))
+    success = metric.get("success")
+    if score is None or threshold is None or score == threshold:
+        return None
+    if not isinstance(success, bool):
+        return None
+    return "higher" if success is (score > threshold) else "lower"

@@ -58,6 +58,7 @@ _NUMBERS: Final = {
     **dict.fromkeys(("I", "N", "no", "false"), 0),
     "P": 0.5,
 }
+_LETTERS: Final = ("C", "I", "P", "N")
 _counting = re.compile(r"(?P<kind>pass_at|at_least)_(?P<k>[1-9]\d*)").fullmatch
 
 
@@ -144,6 +145,8 @@ class InspectAi(ToolLoader):
             )
         _compare(rollouts, results, builder)
         for rollout in rollouts:
+            graded = _graded_by_letter(rollout.record)
+            builder.directions.update(dict.fromkeys(graded, "higher"))
             if rollout.error is not None and rollout.error.voids:
                 scores = judged(rollout.scores, rollout.error)
                 yield structs.replace(rollout, scores=scores)
@@ -275,16 +278,24 @@ def _error(error: Any) -> RolloutError | None:
     return None if error is None else exception_of(message)
 
 
+def _given_scores(sample: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """Yield the scores of a sample by the names of their scorers, as they are written."""
+    given = sample.get("scores")
+    if given is None and isinstance(sample.get("score"), dict):
+        given = {"score": sample["score"]}  # early versions have one
+    for name, score in json_values.mapping(given).items():
+        yield name, score.get("value") if isinstance(score, dict) else score
+
+
+def _graded_by_letter(sample: Mapping[str, Any]) -> list[str]:
+    """Name the scores that are correct, partial, incorrect or no answer: C, P, I, N."""
+    return [name for name, value in _given_scores(sample) if value in _LETTERS]
+
+
 def _scores(sample: Mapping[str, Any]) -> dict[str, Any]:
     """Flatten a sample's scores, and take C, I, P, N and the like as numbers."""
-    given = sample.get("scores")
-    if given is None and isinstance(
-        sample.get("score"), dict
-    ):  # early versions have one
-        given = {"score": sample["score"]}
     scores: dict[str, Any] = {}
-    for name, score in json_values.mapping(given).items():
-        value = score.get("value") if isinstance(score, dict) else score
+    for name, value in _given_scores(sample):
         if isinstance(value, dict | list):
             parts = value.items() if isinstance(value, dict) else enumerate(value)
             scores.update({f"{name}.{key}": _number(each) for key, each in parts})

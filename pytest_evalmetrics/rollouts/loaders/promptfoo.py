@@ -72,6 +72,8 @@ class Promptfoo(ToolLoader):
             row = result.row
             _measure_assertions(row, version, builder)
             grades = _grades(row)
+            # an assertion passes from its threshold on, whatever it asserts
+            builder.directions.update(dict.fromkeys(grades.scores, "higher"))
             yield Rollout(
                 record=row,
                 name=result.name,

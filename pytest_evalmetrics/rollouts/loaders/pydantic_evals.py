@@ -105,7 +105,10 @@ def _judged_by_evaluators(
             builder.measured(
                 f"pydantic_evals {name}", (name, second), settings, "arguments"
             )
-            scores[second if name in scores else name] = _value(result)
+            column = second if name in scores else name
+            scores[column] = _value(result)
+            if kind == "assertions":  # true is what was asserted
+                builder.directions[column] = "higher"
     if "error_message" in case:
         return scores, exception_of(case["error_message"] or "")
     for failure in json_values.objects(case.get("evaluator_failures")):

@@ -165,7 +165,19 @@ class ModelGenerator:
         reply, failure = read(body)
         tokens, price = reply.tokens, self._model.price
         cost = math.nan if tokens is None or price is None else tokens.cost(price)
-        return Generated(reply, body, calls.latency_s, cost, failure=failure)
+        response = body if "choices" in body else _as_completion(body, reply)
+        return Generated(reply, response, calls.latency_s, cost, failure=failure)
+
+
+def _as_completion(body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+    """Write the body of another API as chat completions do, which scorers and templates read."""
+    choice = {
+        "index": 0,
+        "message": dict(reply.message),
+        "finish_reason": reply.finish_reason,
+    }
+    kept = {key: body[key] for key in ("id", "model", "usage") if key in body}
+    return {**kept, "choices": [choice]}
 
 
 class TargetGenerator:

@@ -47,7 +47,7 @@ def ask(
     requests, but for the first of a model, which detect the form in which it takes a schema.
     """
     forms: tuple[Mapping[str, Any] | None, ...] = (None,)
-    if schema is not None and not model.plain:
+    if schema is not None and model.takes_schema:
         name = kind.partition("/")[0].replace("-", "_")
         strict = {"name": name, "strict": True, "schema": dict(schema)}
         forms = (

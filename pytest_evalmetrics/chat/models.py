@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import math
+import re
 from array import array
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit, urlunsplit
+from urllib.parse import quote, urlsplit, urlunsplit
 
 import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.chat.requests import Api, body_for
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.transport import Endpoint, Terms, Tokens
 
 if TYPE_CHECKING:
@@ -25,8 +28,10 @@ class Spending:
     """Sums over a model's answers, the same in any order and where the journal gave them."""
 
     def __init__(self) -> None:
-        self._answers = array("d")  # five numbers of each, NaN for unknown tokens
-        self.names = set[str]()  # names of the models in the endpoint's answers
+        # five numbers of each answer, NaN for unknown tokens
+        self._answers = array("d")
+        # names of the models in the endpoint's answers
+        self.names = set[str]()
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
@@ -35,10 +40,12 @@ class Spending:
 
     def as_dict(self, price: PriceSpec | None) -> dict[str, Any]:
         """Return calls, requests, tokens, cost and latency as builtins."""
+        # columns: requests, seconds, tokens of the prompt, of the answer, and of both
         answers = np.array(self._answers).reshape(-1, 5)
-        requests, _, *counts = map(int, np.nansum(answers, axis=0))
-        tokens = Tokens(*counts)
-        without, seconds = int(np.isnan(answers[:, 2]).sum()), np.sort(answers[:, 1])
+        sums = [int(value) for value in np.nansum(answers, axis=0)]
+        tokens = Tokens(prompt=sums[2], completion=sums[3], total=sums[4])
+        without = int(np.isnan(answers[:, 2]).sum())
+        seconds = np.sort(answers[:, 1])
         latency: dict[str, float] = {}
         if len(seconds):
             p50, p95 = np.quantile(seconds, [0.5, 0.95])
@@ -50,7 +57,7 @@ class Spending:
             }
         return {
             "calls": len(answers),
-            "requests": requests,
+            "requests": sums[0],
             "prompt_tokens": tokens.prompt,
             "completion_tokens": tokens.completion,
             "total_tokens": tokens.total,
@@ -66,66 +73,115 @@ class ChatModel(msgspec.Struct, frozen=True):
     """A model that is ready to be asked."""
 
     endpoint: Endpoint
-    name: str  # as its endpoint calls it
-    plain: bool = (
-        False  # the endpoint completes a text: of completions, not of chat completions
-    )
-    inference: Mapping[str, Any] = msgspec.field(
-        default_factory=dict
-    )  # parameters, sent as they are
-    system_prompt: str | None = (
-        None  # the first message, if there is no other system message
-    )
-    end_token: str | None = None  # the end of its reasoning
-    price: PriceSpec | None = None  # of its tokens
+    # as its endpoint calls it
+    name: str
+    # the API that its endpoint speaks
+    api: Api = "chat"
+    # parameters, sent as they are
+    inference: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    # the first message, if there is no other system message
+    system_prompt: str | None = None
+    # the end of its reasoning
+    end_token: str | None = None
+    # of its tokens
+    price: PriceSpec | None = None
     spending: Spending = msgspec.field(default_factory=Spending)
+
+    @property
+    def takes_schema(self) -> bool:
+        """Whether its API has a ``response_format``, as chat completions have."""
+        return self.api in ("chat", "responses")
 
     def request(self, messages: Sequence[Message], **more: Any) -> dict[str, Any]:
         """Make the body of a request."""
-        messages = [dict(message) for message in messages]
-        if self.system_prompt is not None and not any(
-            m.get("role") == "system" for m in messages
-        ):
-            messages.insert(0, {"role": "system", "content": self.system_prompt})
-        prompt: Any = {"messages": messages}
-        if self.plain:
-            prompt = {
-                "prompt": "\n\n".join(str(message["content"]) for message in messages)
-            }
+        roles = [message.get("role") for message in messages]
+        whole: list[Message] = list(messages)
+        if self.system_prompt is not None and "system" not in roles:
+            whole.insert(0, {"role": "system", "content": self.system_prompt})
         given = {key: value for key, value in more.items() if value is not None}
-        return {"model": self.name, **prompt, **self.inference, **given}
+        keys = {**self.inference, **given}
+        return {"model": self.name, **body_for(self.api, whole, keys)}
 
 
-_PATHS = {"chat": "/chat/completions", "completions": "/completions"}
+# the ends of the URLs of each API
+_PATHS: dict[Api, str] = {
+    "chat": "/chat/completions",
+    "completions": "/completions",
+    "responses": "/responses",
+    "messages": "/messages",
+}
+_ANTHROPIC = {
+    "headers": (("anthropic-version", "2023-06-01"),),
+    "key_header": "x-api-key",
+}
 
 
 def chat_model(
     spec: ModelSpec, terms: Terms, params: ParamsSpec | None = None
 ) -> ChatModel:
     """Make a model of its entry in a benchmark file."""
-    parts = urlsplit(spec.url)
-    path = parts.path.rstrip("/")
-    in_path = next((kind for kind, end in _PATHS.items() if path.endswith(end)), None)
-    kind, url = spec.format or in_path or "chat", spec.url
-    if in_path is None and path.endswith(
-        "/v1"
-    ):  # the base, as the clients of OpenAI want it
-        url = urlunsplit(parts._replace(path=path + _PATHS[kind]))
-    reasoning, system_prompt = spec.reasoning, spec.system_prompt
+    api, endpoint = _endpoint_of(spec, terms)
+    reasoning = spec.reasoning
+    system_prompt = spec.system_prompt
     inference = dict(spec.inference)
     if params is not None:
         reasoning = reasoning or params.reasoning
         system_prompt = params.system_prompt if system_prompt is None else system_prompt
         inference = {**params.inference, **inference}
     if reasoning and reasoning.effort:
+        if api == "messages":
+            raise DataError(
+                "Anthropic's messages have no reasoning effort",
+                hint="write inference: {thinking: {type: enabled, budget_tokens: ...}}",
+            )
         inference = {"reasoning_effort": reasoning.effort, **inference}
-    price = spec.price
-    limits: Any = {"timeout_s": spec.timeout_seconds, "max_retries": spec.max_retries}
-    endpoint = structs.replace(
-        terms.endpoint(url, secret=spec.api_key_secret, **limits), price=price
-    )
-    is_plain = kind == "completions"
-    end_token = reasoning.end_token if reasoning else None
     return ChatModel(
-        endpoint, spec.name, is_plain, inference, system_prompt, end_token, price
+        endpoint=endpoint,
+        name=spec.name,
+        api=api,
+        inference=inference,
+        system_prompt=system_prompt,
+        end_token=reasoning.end_token if reasoning else None,
+        price=endpoint.price,
     )
+
+
+def _endpoint_of(spec: ModelSpec, terms: Terms) -> tuple[Api, Endpoint]:
+    """Return the API that a model speaks, and its endpoint."""
+    price = spec.price
+    api: Api = "chat"
+    more: dict[str, Any] = {}
+    if spec.type == "litellm":
+        # loads LiteLLM, which takes seconds
+        from pytest_evalmetrics.chat.litellm_sender import LiteLlmSender, price_of
+
+        # the provider is the scope of limits
+        provider, slash, _ = spec.name.partition("/")
+        host = re.sub(r"[^\w-]", "-", provider) if slash else "default"
+        url = f"litellm://{host}/{quote(spec.name)}"
+        more["sender"] = LiteLlmSender(spec.url, must_send=not terms.replays)
+        price = price or price_of(spec.name)
+    else:
+        api, url = _api_of(spec)
+    if api == "messages":
+        more |= _ANTHROPIC
+    endpoint = terms.endpoint(
+        url,
+        secret=spec.api_key_secret,
+        timeout_s=spec.timeout_seconds,
+        max_retries=spec.max_retries,
+    )
+    return api, structs.replace(endpoint, price=price, **more)
+
+
+def _api_of(spec: ModelSpec) -> tuple[Api, str]:
+    """Return the API of a URL, and the URL with the path of the API."""
+    url = spec.url or ""
+    parts = urlsplit(url)
+    path = parts.path.rstrip("/")
+    in_path = next((api for api, end in _PATHS.items() if path.endswith(end)), None)
+    api = spec.format or in_path or "chat"
+    if in_path is None and path.endswith("/v1"):
+        # the base, as the clients of OpenAI and Anthropic want it
+        url = urlunsplit(parts._replace(path=path + _PATHS[api]))
+    return api, url

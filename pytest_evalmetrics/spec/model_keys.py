@@ -8,7 +8,14 @@ from pydantic import Field, WithJsonSchema
 
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import sources
-from pytest_evalmetrics.spec.field_types import Keys, Name, Read, doc, expected
+from pytest_evalmetrics.spec.field_types import (
+    Keys,
+    Name,
+    Read,
+    doc,
+    expected,
+    refuse,
+)
 
 # -- model, judge_model: OpenAI-compatible endpoints ---------------------------------------
 
@@ -25,18 +32,29 @@ class PriceSpec(Keys):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelSpec(Keys):
-    """A model behind an OpenAI-compatible endpoint."""
+    """A model behind an endpoint, or one that LiteLLM asks."""
 
+    type: Annotated[
+        Literal["endpoint", "litellm"],
+        doc("litellm: any model that the package LiteLLM knows; its name says which"),
+    ] = "endpoint"
     url: Annotated[
-        types.Url, doc("of chat completions, or its base: http://localhost:8000/v1")
-    ]
+        types.Url | None,
+        doc(
+            "of chat completions, responses or messages, or its base: "
+            "http://localhost:8000/v1; of litellm its api_base, if it needs one"
+        ),
+    ] = None
     name: Annotated[
         Name, types.FromEnvironment, doc("the model's name, as its endpoint knows it")
     ]
     api_key_secret: types.SecretName = None
     format: Annotated[
-        Literal["chat", "completions"] | None,
-        doc("default: what the URL ends with, else chat"),
+        Literal["chat", "completions", "responses", "messages"] | None,
+        doc(
+            "the API: of OpenAI chat, completions or responses, of Anthropic messages; default "
+            "what the URL ends with, else chat"
+        ),
     ] = None
     inference: sources.InferenceField = types.empty()
     system_prompt: sources.SystemPrompt = None
@@ -46,6 +64,13 @@ class ModelSpec(Keys):
     price: Annotated[PriceSpec | None, doc("per million tokens")] = None
     timeout_seconds: types.TimeoutSeconds = None
     max_retries: types.MaxRetries = None
+
+    def __post_init__(self) -> None:
+        """Require the address of an endpoint."""
+        if self.type == "endpoint" and self.url is None:
+            raise refuse("url is missing: the address of the model's endpoint")
+        if self.type == "litellm" and self.format is not None:
+            raise refuse("format is of an endpoint: LiteLLM knows its models' own")
 
 
 # -- prompt_template, tools, response_format, target, budget -------------------------------

@@ -27,6 +27,8 @@ from pytest_evalmetrics.transport.usage import tokens_of as tokens_of
 from pytest_evalmetrics.transport.wire import Answer as Answer
 from pytest_evalmetrics.transport.wire import CallError as CallError
 from pytest_evalmetrics.transport.wire import JournalError as JournalError
+from pytest_evalmetrics.transport.wire import MissingExtraError as MissingExtraError
+from pytest_evalmetrics.transport.wire import RawResponse as RawResponse
 from pytest_evalmetrics.transport.wire import SecretError as SecretError
 from pytest_evalmetrics.transport.wire import needs_extra as needs_extra
 from pytest_evalmetrics.transport.wire import unique_keys as unique_keys

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from hashlib import blake2b
 from math import isfinite
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 from urllib.parse import urlsplit
 
 import msgspec
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.spec import ParamsSpec
     from pytest_evalmetrics.spec.model_keys import PriceSpec
+    from pytest_evalmetrics.transport.wire import RawResponse
 
 # Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
 # because the order of a schema's properties is part of the question to a model.
@@ -34,6 +35,17 @@ _CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=
 DEFAULT_TIMEOUT_S = 30.0
 DEFAULT_MAX_RETRIES = 3
 _WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
+
+
+# the schemes of endpoints, and their usual ports; LiteLLM has none
+_PORTS = {"http": 80, "https": 443, "litellm": 0}
+
+
+class Sender(Protocol):
+    """Sends a call once; the caller bounds the time by cancelling."""
+
+    async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
+        """Send a call, and return the whole answer; SendFailure without one."""
 
 
 class Endpoint(msgspec.Struct, frozen=True, dict=True):
@@ -45,8 +57,10 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
         The URL can't be used, or a number is out of range.
     """
 
-    url: str  # http or https; no user and password in it
-    secret: Secret | None = None  # sent as ``Authorization: Bearer ...``
+    # http or https, or litellm for a model that LiteLLM asks; no user and password in it
+    url: str
+    # sent as ``Authorization: Bearer ...``, or as the header `key_header`
+    secret: Secret | None = None
     # of one attempt, from connecting to the last byte of the answer
     timeout_s: float = DEFAULT_TIMEOUT_S
     max_retries: int = DEFAULT_MAX_RETRIES  # attempts after the first one
@@ -56,11 +70,17 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
     max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
     price: PriceSpec | None = None  # of a model's tokens
     longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
+    # further headers of each request, by name
+    headers: tuple[tuple[str, str], ...] = ()
+    # the header that holds the key alone; None for a bearer token
+    key_header: str | None = None
+    # sends the calls in place of the HTTP client
+    sender: Sender | None = None
 
     def __post_init__(self) -> None:
         try:
             parts = urlsplit(self.url)
-            usable = parts.scheme in ("http", "https") and bool(parts.hostname)
+            usable = parts.scheme in _PORTS and bool(parts.hostname)
             _ = (
                 parts.port,
                 (parts.hostname or "").encode("idna"),
@@ -96,7 +116,7 @@ class Endpoint(msgspec.Struct, frozen=True, dict=True):
     def origin(self) -> str:
         """Scheme, host and port: the scope of a limit."""
         parts = urlsplit(self.url)
-        port = parts.port or {"http": 80, "https": 443}[parts.scheme]
+        port = parts.port or _PORTS[parts.scheme]
         return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
 
     @cached_property

@@ -31,7 +31,7 @@ from pytest_evalmetrics.transport.wire import (
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from pytest_evalmetrics.transport.endpoints import Endpoint
+    from pytest_evalmetrics.transport.endpoints import Endpoint, Sender
 
 # failures that stop everything if the first call to a URL ends in them; html may be a login page
 _NEVER_THERE = frozenset({"refused", "dns", "unreachable", "html"})
@@ -162,8 +162,8 @@ class RetryingSender:
             first.set_result(fatal)
 
     async def _send(self, endpoint: Endpoint, payload: bytes | None) -> PaidAnswer:
-        if self.sender is None:  # loading takes time that is no latency
-            self.sender = HttpSender()
+        # loading takes time that is no latency
+        sender = endpoint.sender or self._http_sender()
         queue = self._queues.get(endpoint.origin)
         if queue is None:
             queue = _OriginQueue(self._clock, self._policy)
@@ -173,7 +173,7 @@ class RetryingSender:
         call = Standing(timeout_s=endpoint.timeout_s)
         while True:
             try:
-                return await self._attempt(self.sender, endpoint, payload, queue, call)
+                return await self._attempt(sender, endpoint, payload, queue, call)
             except SendFailure as failure:
                 failure.attempts = call.attempts
                 if failure.fault is None:
@@ -181,6 +181,11 @@ class RetryingSender:
                 self._give_up(failure, failure.fault, call, state)
                 if not await self._may_retry(failure.fault, call, endpoint, state):
                     raise
+
+    def _http_sender(self) -> HttpSender:
+        if self.sender is None:
+            self.sender = HttpSender()
+        return self.sender
 
     def _give_up(
         self, failure: SendFailure, fault: Fault, call: Standing, state: OriginState
@@ -220,7 +225,7 @@ class RetryingSender:
 
     async def _attempt(
         self,
-        sender: HttpSender,
+        sender: Sender,
         endpoint: Endpoint,
         payload: bytes | None,
         queue: _OriginQueue,
@@ -252,7 +257,7 @@ class RetryingSender:
         )
 
     async def _answer(
-        self, sender: HttpSender, endpoint: Endpoint, payload: bytes | None
+        self, sender: Sender, endpoint: Endpoint, payload: bytes | None
     ) -> RawResponse:
         """Send once; raise SendFailure for anything but an answer to the question."""
         try:

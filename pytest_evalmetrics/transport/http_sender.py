@@ -58,9 +58,11 @@ class HttpSender:
         """Send a call and read the whole answer; SendFailure or TimeoutError without one."""
         aiohttp = self._aiohttp
         proxy = self._proxy_for(endpoint.url)
-        headers: dict[str, str] | None = None
-        if endpoint.secret is not None:
-            headers = {"Authorization": f"Bearer {endpoint.secret.reveal()}"}
+        headers = dict(endpoint.headers)
+        if endpoint.secret is not None and endpoint.key_header is not None:
+            headers[endpoint.key_header] = endpoint.secret.reveal()
+        elif endpoint.secret is not None:
+            headers["Authorization"] = f"Bearer {endpoint.secret.reveal()}"
         body: Any = None
         if payload is not None and len(payload) < _LARGE_BODY:
             body = aiohttp.BytesPayload(payload, content_type=_JSON)

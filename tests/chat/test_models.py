@@ -27,19 +27,33 @@ def model(url="http://h/v1/chat/completions", params=None, **keys):
 
 
 @pytest.mark.parametrize(
-    ("url", "form", "sent_to", "plain"),
+    ("url", "form", "sent_to", "api"),
     [
-        ("http://h/v1", None, "http://h/v1/chat/completions", False),
-        ("http://h/v1/", None, "http://h/v1/chat/completions", False),
-        ("http://h/v1", "completions", "http://h/v1/completions", True),
-        ("http://h/v1/completions?x=1", None, "http://h/v1/completions?x=1", True),
-        ("http://h/v1/chat/completions", None, "http://h/v1/chat/completions", False),
-        ("http://h/openai/deployments/a", None, "http://h/openai/deployments/a", False),
+        ("http://h/v1", None, "http://h/v1/chat/completions", "chat"),
+        ("http://h/v1/", None, "http://h/v1/chat/completions", "chat"),
+        ("http://h/v1", "completions", "http://h/v1/completions", "completions"),
+        ("http://h/v1", "responses", "http://h/v1/responses", "responses"),
+        ("http://h/v1", "messages", "http://h/v1/messages", "messages"),
+        (
+            "http://h/v1/completions?x=1",
+            None,
+            "http://h/v1/completions?x=1",
+            "completions",
+        ),
+        ("http://h/v1/chat/completions", None, "http://h/v1/chat/completions", "chat"),
+        ("http://h/v1/responses", None, "http://h/v1/responses", "responses"),
+        ("http://h/v1/messages", None, "http://h/v1/messages", "messages"),
+        (
+            "http://h/openai/deployments/a",
+            None,
+            "http://h/openai/deployments/a",
+            "chat",
+        ),
     ],
 )
-def test_where_it_is(url, form, sent_to, plain):
+def test_where_it_is(url, form, sent_to, api):
     asked = model(url, **({"format": form} if form else {}))
-    assert (asked.endpoint.url, asked.plain) == (sent_to, plain)
+    assert (asked.endpoint.url, asked.api) == (sent_to, api)
 
 
 def test_a_models_own_keys_come_before_those_of_params():

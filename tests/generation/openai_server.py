@@ -50,10 +50,54 @@ def completion(text, *, finish="stop", usage=True, **message):
     return reply(200, json.dumps(body).encode())
 
 
+def response(text, body, mode):
+    """Word an answer as OpenAI's Responses API does."""
+    parts = [{"type": "output_text", "text": text, "annotations": []}]
+    items = [{"type": "reasoning", "summary": [{"type": "summary_text", "text": "hm"}]}]
+    if mode == "tools":
+        name = body["tools"][0]["name"]
+        arguments = json.dumps({"of": text})
+        call = {"type": "function_call", "call_id": "t", "name": name}
+        items.append({**call, "arguments": arguments})
+    elif mode != "thoughts":
+        items.append({"type": "message", "role": "assistant", "content": parts})
+    usage = {"input_tokens": 10, "output_tokens": 2, "total_tokens": 12}
+    answered = {"id": "r-1", "object": "response", "model": "m", "usage": usage}
+    answered |= {"status": "completed", "error": None, "output": items}
+    if mode == "length":
+        answered["status"] = "incomplete"
+        answered["incomplete_details"] = {"reason": "max_output_tokens"}
+    return reply(200, json.dumps(answered).encode())
+
+
+def anthropic(text, body, mode):
+    """Word an answer as Anthropic's messages do."""
+    blocks = [{"type": "thinking", "thinking": "hm", "signature": "x"}]
+    if mode == "tools":
+        name = body["tools"][0]["name"]
+        blocks.append(
+            {"type": "tool_use", "id": "t", "name": name, "input": {"of": text}}
+        )
+    elif mode != "thoughts":
+        blocks.append({"type": "text", "text": text})
+    reason = {"length": "max_tokens", "tools": "tool_use"}.get(mode, "end_turn")
+    answered = {
+        "id": "msg_1",
+        "type": "message",
+        "role": "assistant",
+        "model": "m",
+        "content": blocks,
+        "stop_reason": reason,
+        "usage": {"input_tokens": 10, "output_tokens": 2},
+    }
+    return reply(200, json.dumps(answered).encode())
+
+
 def as_text(body):
     if "prompt" in body:
         return str(body["prompt"])
-    content = body["messages"][-1]["content"]
+    turns = body.get("messages") or body["input"]
+    content = turns[-1]["content"]
     if isinstance(content, list):
         return "".join(part.get("text", "") for part in content)
     return str(content)
@@ -66,6 +110,10 @@ def answer(path, body):  # noqa: PLR0911 - one return for each mode
     total = SUM.search(text)
     if total:
         text = str(int(total[1]) + int(total[2]))
+    if path.endswith("/responses"):
+        return response(text, body, match and match[1])
+    if path.endswith("/messages"):
+        return anthropic(text, body, match and match[1])
     if path.endswith("/completions") and not path.endswith("/chat/completions"):
         choice = {"index": 0, "text": f" {text}", "finish_reason": "stop"}
         usage = {"prompt_tokens": 3, "completion_tokens": 1, "total_tokens": 4}
@@ -129,7 +177,8 @@ async def serve(reader, writer):
             body = json.loads(sent)
             if len(SEEN["bodies"]) < KEPT:
                 SEEN["bodies"].append(body)
-                SEEN["keys"].append(headers.get("authorization"))
+                key = headers.get("authorization") or headers.get("x-api-key")
+                SEEN["keys"].append(key)
             try:
                 latency = float(dict(parse_qsl(parts.query)).get("latency", 0))
                 if latency:

@@ -53,6 +53,19 @@ def test_a_run_leaves_its_rollouts_and_no_key(project, model, monkeypatch):
     assert model.posts == 24  # the same requests: the journal answers them
 
 
+def test_a_changed_seed_or_temperature_is_named_among_the_changes(
+    project, model, monkeypatch
+):
+    monkeypatch.setenv("MY_KEY", "k")
+    params = "  baseline: {{}}\n  params: {{inference: {{temperature: {}, seed: {}}}}}\n"
+    write(project, model.url, rest=params.format(0, 1))
+    project.run("--snapshot-update")
+    write(project, model.url, rest=params.format(0.5, 2))
+    project.run()
+    (entry,) = project.report()["benchmarks"]
+    assert entry["changes"] == ["under test: temperature 0 -> 0.5, seed 1 -> 2"]
+
+
 def test_an_interrupted_run_goes_on_where_it_stopped(project, model, monkeypatch):
     monkeypatch.setenv("MY_KEY", "k")
     url = f"{model.url}/chat/completions?latency=0.05"

@@ -20,13 +20,17 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
 from pytest_evalmetrics.layout import visible, visible_lines
-from pytest_evalmetrics.model.results import Verdict
+from pytest_evalmetrics.model.bounds import RuleBound
+from pytest_evalmetrics.model.comparison import ComparisonFacts
+from pytest_evalmetrics.model.reasons import InvalidKey
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
 
@@ -212,8 +216,8 @@ def _ask_unless_named_as_reward(field: str) -> None:
 def _culprit(given: Namespace) -> tuple[list[str], bool]:
     """Find the first worse run; return the lines to print, and whether one was found."""
     from pytest_evalmetrics import metrics
-    from pytest_evalmetrics.pipeline.regressions import rule_of
-    from pytest_evalmetrics.pipeline.run_series import first_worse, runs_of_commits
+    from pytest_evalmetrics.pipeline.gate_settings import rule_of
+    from pytest_evalmetrics.run_series import first_worse, runs_of_commits
 
     paths, names, notes = given.runs, _short_names(given.runs), list[str]()
     if len(paths) == 1 and "=" in paths[0]:
@@ -345,53 +349,81 @@ def _differences(
     name: str, benchmark: Benchmark, table: RolloutTable | None, given: Namespace
 ) -> Iterator[Difference]:
     """Evaluate a benchmark, and yield the result of each metric."""
-    from pytest_evalmetrics.pipeline.evaluation import Evaluation
-    from pytest_evalmetrics.reports.wording import change_of
+    from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
+    from pytest_evalmetrics.reports import sentences
 
-    settings: dict[str, Any] = {"detailed": False, "benchmarks": len(given.runs) - 1}
-    evaluation = Evaluation(benchmark, item_id="compare", table=table, **settings)
-    for check in evaluation.run().result.checks:
-        if undeclared := check.evidence.get("undeclared"):
-            raise _without_direction(undeclared)
-        if check.verdict.fails and check.gate == "data":
-            way = f"{check.hint}; here --task, --sample, --agent and --reward name the fields"
-            raise EvalMetricsError(check.reason, hint=way)
-        if check.gate != "baseline" and not check.verdict.fails:
-            continue
-        evidence = check.evidence
-        verdict = check.verdict if check.gate == "baseline" else Verdict.INCONCLUSIVE
-        yield Difference(
-            *(name, "", check.agent, check.name, verdict),
-            "" if verdict == "PASS" else check.reason,
-            *(evidence.get("baseline"), evidence.get("current", check.value)),
-            *change_of(evidence),
-            evidence.get("p_adjusted"),
-            **{key: evidence.get(key, 0) for key in ("tasks", "worse", "better")},
-            margin=given.margin,
-            p_equivalent=_equivalence(evidence, given.margin),
-            detectable=evidence.get("mde"),
-            worst=tuple(
-                str(t["task"]) for t in evidence.get("worst_tasks", ())[:_WORST]
-            ),
+    evaluated = evaluate(
+        EvaluationInput(
+            benchmark=benchmark,
+            item_id="compare",
+            table=table,
+            detailed=False,
+            benchmarks=len(given.runs) - 1,
         )
+    )
+    for check in evaluated.result.checks:
+        for reason in check.reasons:
+            if isinstance(reason, InvalidKey) and reason.undeclared:
+                raise _without_direction(reason.undeclared)
+        if check.verdict.fails and check.gate is Gate.DATA:
+            fields = "here --task, --sample, --agent and --reward name the fields"
+            raise EvalMetricsError(
+                sentences.reason_of(check), hint=f"{sentences.hint_of(check)}; {fields}"
+            )
+        if check.gate is Gate.BASELINE or check.verdict.fails:
+            yield _difference(name, check, given.margin)
 
 
-def _equivalence(evidence: Mapping[str, Any], margin: float | None) -> float | None:
+def _difference(name: str, check: Check, margin: float | None) -> Difference:
+    """Describe how one metric of a run differs from the first run's."""
+    from pytest_evalmetrics.reports import sentences
+
+    facts = check.comparison or ComparisonFacts(baseline=None, current=check.value)
+    is_compared = check.gate is Gate.BASELINE
+    settings = check.bound.settings if isinstance(check.bound, RuleBound) else None
+    sign = -1.0 if settings is None else -settings.sign
+    change = _signed(facts.drop, sign)
+    ends = (_signed(facts.drop_low, sign), _signed(facts.drop_high, sign))
+    low, high = ends if sign > 0 else ends[::-1]
+    return Difference(
+        run=name,
+        benchmark="",
+        agent=check.agent,
+        metric=check.name,
+        verdict=check.verdict if is_compared else Verdict.INCONCLUSIVE,
+        reason="" if check.verdict is Verdict.PASS else sentences.reason_of(check),
+        baseline=facts.baseline,
+        value=facts.current,
+        change=change,
+        low=low,
+        high=high,
+        p=facts.p_adjusted,
+        tasks=facts.tasks,
+        worse=facts.worse,
+        better=facts.better,
+        margin=margin,
+        p_equivalent=_equivalence(facts, margin),
+        detectable=facts.detectable_drop,
+        worst=tuple(str(task.task) for task in facts.worst_tasks[:_WORST]),
+    )
+
+
+def _signed(value: float | None, sign: float) -> float | None:
+    return None if value is None else sign * value
+
+
+def _equivalence(facts: ComparisonFacts, margin: float | None) -> float | None:
     """Test for equivalence within the margin by two one-sided tests (Schuirmann 1987)."""
     from pytest_evalmetrics.stats import t_sf
 
-    drop, se, units = (
-        evidence.get("drop"),
-        evidence.get("se"),
-        evidence.get("units") or 0,
-    )
+    drop, se, units = facts.drop, facts.se, facts.units
     if margin is None or drop is None or se is None or units < 2:  # no spread
         return None
     if se == 0:
         return float(abs(drop) >= margin)
-    return max(
-        t_sf((margin - drop) / se, units - 1), t_sf((margin + drop) / se, units - 1)
-    )
+    above = t_sf((margin - drop) / se, units - 1)
+    below = t_sf((margin + drop) / se, units - 1)
+    return max(above, below)
 
 
 # -- how many answers are others -------------------------------------------------------------
@@ -565,7 +597,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     given = _parsed(argv)
     try:
         if given.command == "site":
-            from pytest_evalmetrics.reports.html.page import build_site
+            from pytest_evalmetrics.reports.html.site import build_site
 
             index, notes = build_site(given.folder, given.output)
             sys.stderr.writelines(

@@ -169,15 +169,21 @@ def raised_words(error: BaseException, who: str) -> tuple[str, str]:
     return f"raised-{name}", f"{who} raised {name}{words}"
 
 
-def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
-    """Return the message and hint for an exception of a user's hook."""
+def place_in_hook(hook: str, error: BaseException) -> str:
+    """Return the file and line of a user's hook that raised; empty if they are unknown."""
     from traceback import extract_tb  # only where something is wrong
 
-    frames = [f for f in extract_tb(error.__traceback__) if f.name == hook]
-    place = (
-        f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}: " if frames else ""
-    )
-    what = f"{place}the hook {hook} failed: {type(error).__name__}: {error}"
+    frames = [frame for frame in extract_tb(error.__traceback__) if frame.name == hook]
+    if not frames:
+        return ""
+    return f"{PurePath(frames[-1].filename).name}:{frames[-1].lineno}"
+
+
+def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
+    """Return the message and hint for an exception of a user's hook."""
+    place = place_in_hook(hook, error)
+    prefix = f"{place}: " if place else ""
+    what = f"{prefix}the hook {hook} failed: {type(error).__name__}: {error}"
     return what, "fix it in the conftest.py or the plugin that defines it"
 
 

@@ -34,15 +34,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.errors import RegistryError as RegistryError
     from pytest_evalmetrics.errors import RowError as RowError
     from pytest_evalmetrics.errors import did_you_mean as did_you_mean
-    from pytest_evalmetrics.gates.decisions import Change as Change
-    from pytest_evalmetrics.gates.decisions import GateRule as GateRule
+    from pytest_evalmetrics.gates.rules import Change as Change
+    from pytest_evalmetrics.gates.rules import GateRule as GateRule
     from pytest_evalmetrics.metrics.metric import Metric as Metric
     from pytest_evalmetrics.metrics.metric import MetricOptions as MetricOptions
+    from pytest_evalmetrics.model.estimates import Estimate as Estimate
     from pytest_evalmetrics.model.results import AgentResult as AgentResult
     from pytest_evalmetrics.model.results import BenchmarkResult as BenchmarkResult
     from pytest_evalmetrics.model.results import Check as Check
-    from pytest_evalmetrics.model.results import Estimate as Estimate
-    from pytest_evalmetrics.model.results import Verdict as Verdict
     from pytest_evalmetrics.model.rollout_table import RolloutTable as RolloutTable
     from pytest_evalmetrics.model.rollout_table import Row as Row
     from pytest_evalmetrics.model.rollout_table import TaskId as TaskId
@@ -50,6 +49,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import TaskRows as TaskRows
     from pytest_evalmetrics.model.rollout_table import content_hash as content_hash
     from pytest_evalmetrics.model.rollout_table import question_of as question_of
+    from pytest_evalmetrics.model.verdicts import Verdict as Verdict
     from pytest_evalmetrics.registry import register_gate_rule as register_gate_rule
     from pytest_evalmetrics.registry import register_loader as register_loader
     from pytest_evalmetrics.registry import register_metric as register_metric
@@ -91,12 +91,14 @@ _HOMES = {
         "engines.local": "Engine Workload score_here",
         "errors": "did_you_mean ConfigError DataError EngineError EvalMetricsError "
         "GateFailed MetricError RegistryError RowError",
-        "gates.decisions": "Change GateRule",
+        "gates.rules": "Change GateRule",
         "metrics.metric": "Metric MetricOptions",
         "registry": "register_gate_rule register_loader register_metric register_reporter "
         "register_scorer",
         "reports.reporters": "Reporter",
-        "model.results": "AgentResult BenchmarkResult Check Estimate Verdict",
+        "model.estimates": "Estimate",
+        "model.results": "AgentResult BenchmarkResult Check",
+        "model.verdicts": "Verdict",
         "rollouts.loader": "Chunk Failure Loader LoaderFactory NotFinite Request RowLoader "
         "TextLoader",
         "rollouts.source": "RolloutFile Source SourceRow open_source",

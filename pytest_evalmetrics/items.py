@@ -16,10 +16,14 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.files import folder_of
 from pytest_evalmetrics.baselines.store import Store
 from pytest_evalmetrics.config import columns_of, load_benchmarks
+from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
-from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power, Verdict
-from pytest_evalmetrics.pipeline.evaluation import Evaluated, Evaluation
+from pytest_evalmetrics.model.reasons import HookFailed
+from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
+from pytest_evalmetrics.pipeline.reducing import Hooks
+from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.reports.terminal import FailureText, failure_text, power_table
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
@@ -200,7 +204,7 @@ def as_asked(config: pytest.Config, benchmark: Benchmark) -> Benchmark:
     if spec.sample is not None and config.getoption("evalmetrics_all_tasks"):
         spec = replace(spec, sample=None)
     if spec.num_samples is not None and config.getoption("evalmetrics_stop_early"):
-        from pytest_evalmetrics.pipeline.rounds import with_rounds  # if asked for
+        from pytest_evalmetrics.rounds import with_rounds  # if asked for
 
         spec = with_rounds(spec)
     return (
@@ -225,9 +229,8 @@ def run_benchmark(
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
     for check in result.checks:
         if check.verdict is Verdict.WARN:
-            item.warn(
-                errors.RegressionWarning(visible(f"{result.name}: {check.reason}"))
-            )
+            text = f"{result.name}: {sentences.reason_of(check)}"
+            item.warn(errors.RegressionWarning(visible(text)))
     return result
 
 
@@ -236,14 +239,15 @@ def _evaluated(
 ) -> BenchmarkResult:
     config, spec = item.config, benchmark.spec
     with names_for(item, benchmark.file) as names:
-        evaluation = _evaluation(item, benchmark, label, in_test=in_test, **options)
-        runtime, store = evaluation.runtime, evaluation.store
-        if isinstance(spec.num_samples, Rounds) and not evaluation.updates:
-            from pytest_evalmetrics.pipeline.rounds import in_rounds  # rare
+        store = _store(item, spec, in_test)
+        given = _input(item, benchmark, label, store, **options)
+        runtime = given.runtime
+        if isinstance(spec.num_samples, Rounds) and not given.updates:
+            from pytest_evalmetrics.rounds import in_rounds  # rare
 
-            evaluated = in_rounds(evaluation)
+            evaluated = in_rounds(given)
         else:  # a baseline takes all rollouts
-            evaluated = evaluation.run()
+            evaluated = evaluate(given)
     result, document = evaluated.result, evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
         provenance = structs.replace(document.provenance, reason=reason)
@@ -251,7 +255,7 @@ def _evaluated(
     result = structs.replace(result, notes=(*result.notes, *names.notes))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
-    elif evaluation.updates and result.passed:
+    elif given.updates and result.passed:
         note = "accepted: from this run on its history counts anew"
         result = structs.replace(result, notes=(*result.notes, note))
     if config.getoption("runxfail", default=False):
@@ -285,27 +289,31 @@ def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:
     try:
         item.ihook.pytest_evalmetrics_benchmark_finished(result=result)
     except Exception as error:  # noqa: BLE001 - a user's code
-        reason, hint = errors.raised_in_hook(
-            "pytest_evalmetrics_benchmark_finished", error
+        hook = "pytest_evalmetrics_benchmark_finished"
+        reason = HookFailed(
+            hook=hook,
+            place=errors.place_in_hook(hook, error),
+            error=f"{type(error).__name__}: {error}",
         )
-        check = Check("data", "hook", Verdict.INCONCLUSIVE, reason=reason, hint=hint)
+        check = Check(
+            gate=Gate.DATA,
+            name="hook",
+            verdict=Verdict.INCONCLUSIVE,
+            reasons=(reason,),
+        )
         return structs.replace(result, checks=(*result.checks, check))
     return result
 
 
-def _evaluation(
+def _input(
     item: pytest.Item,
     benchmark: Benchmark,
     label: str,
-    *,
-    in_test: bool = False,
+    store: Store | None,
     **options: Any,
-) -> Evaluation:
-    config, spec, store = (
-        item.config,
-        benchmark.spec,
-        _store(item, benchmark.spec, in_test),
-    )
+) -> EvaluationInput:
+    """Gather what an evaluation needs of the run."""
+    config, spec = item.config, benchmark.spec
     runtime = budget = None
     if spec.runs:
         from pytest_evalmetrics.pipeline.scoring import budget_of  # loads asyncio
@@ -321,23 +329,31 @@ def _evaluation(
     of_history = spec.baseline is not None and spec.baseline.of_history
     # whether this run accepts a change against the history, and records that in it
     accepts = bool(of_history and updates and history is not None)
-    compute = item.ihook.pytest_evalmetrics_compute_metrics
-    choose = item.ihook.pytest_evalmetrics_key_metrics
-    computing = compute.get_hookimpls()
-    return Evaluation(
-        benchmark,
+    return EvaluationInput(
+        benchmark=benchmark,
         item_id=label,
+        hooks=_hooks(item, spec),
         updates=accepts if store is None else store.updates,
         first_run=config.getoption("evalmetrics_first_run"),
         runtime=runtime,
         history=history,
         engine=_engine(config),
         budget=budget,
-        store=store,
-        compute_metrics=partial(compute, benchmark=spec) if computing else None,
-        hook_source=" ".join(registry.source_hash(each.function) for each in computing),
-        key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,
+        baseline=store,
         **options,
+    )
+
+
+def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
+    """Bind the user's hooks that take part in reducing to a benchmark."""
+    compute = item.ihook.pytest_evalmetrics_compute_metrics
+    choose = item.ihook.pytest_evalmetrics_key_metrics
+    computing = compute.get_hookimpls()
+    hashes = [registry.source_hash(hook.function) for hook in computing]
+    return Hooks(
+        compute_metrics=partial(compute, benchmark=spec) if computing else None,
+        key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,
+        source=" ".join(hashes),
     )
 
 
@@ -351,7 +367,7 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     stops = config.getoption("maxfail", default=0)
     if updates or stops or settings.journal_mode(config) != "normal":
         return
-    from pytest_evalmetrics.pipeline.rounds import in_turns  # rare
+    from pytest_evalmetrics.rounds import in_turns  # rare
     from pytest_evalmetrics.run_transport import budget_of  # the same
 
     given = getattr(config, "workerinput", {"workerid": "gw0", "workercount": 1})
@@ -363,8 +379,9 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
         spec = asked.spec
         in_rounds = isinstance(spec.num_samples, Rounds) and not spec.forgets
         if spec.runs and in_rounds and spec.skip is False:
-            evaluation = _evaluation(item, asked, item.nodeid, benchmarks=benchmarks)
-            turns.append((evaluation, names_for(item, asked.file)))
+            store = _store(item, spec, in_test=False)
+            given = _input(item, asked, item.nodeid, store, benchmarks=benchmarks)
+            turns.append((given, names_for(item, asked.file)))
     if len(turns) > 1 and (budget := budget_of(config)) is not None:
         in_turns(turns, budget)
 
@@ -373,7 +390,7 @@ def failure_of(result: BenchmarkResult) -> errors.EvalMetricsError | None:
     """Return what to raise for a benchmark that does not hold."""
     if result.passed:
         return None
-    unjudged = any(check.gate == "data" for check in result.checks)
+    unjudged = any(check.gate is Gate.DATA for check in result.checks)
     return (errors.DataError if unjudged else errors.GateFailed)(failure_text(result))
 
 
@@ -413,7 +430,8 @@ def _engine(config: pytest.Config) -> Engine | None:
 
 def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Report the power of the gates and the cost of the calls, without evaluating anything."""
-    from pytest_evalmetrics.pipeline import power, rounds  # only if asked for
+    from pytest_evalmetrics import rounds  # only if asked for
+    from pytest_evalmetrics.pipeline import power
 
     planned: list[tuple[str, list[Power]]] = []
     calls: list[str] = []
@@ -467,8 +485,8 @@ def _calls_planned(
 
 def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
     """Describe the noise of benchmarks, and write the settings that fit it as a patch."""
-    from pytest_evalmetrics.pipeline.run_series import calibrate, patch  # asked for
     from pytest_evalmetrics.reports.reporters import write_noise_page  # asked for
+    from pytest_evalmetrics.run_series import calibrate, patch  # asked for
 
     pages: list[dict[str, Any]] = []
     proposed: dict[str, list[Any]] = {}
@@ -521,9 +539,11 @@ def _evaluated_again(item: BenchmarkItem, benchmark: Benchmark) -> Evaluated:
             "--evalmetrics-runs needs the journal: it answers the runs before"
         )
     runtime = ItemRuntime(item, item.nodeid)
-    return Evaluation(
-        benchmark, item_id=item.nodeid, runtime=runtime, updates=True
-    ).run()
+    return evaluate(
+        EvaluationInput(
+            benchmark=benchmark, item_id=item.nodeid, runtime=runtime, updates=True
+        )
+    )
 
 
 def check_lines(session: pytest.Session) -> tuple[list[str], bool]:

@@ -4,22 +4,22 @@ from __future__ import annotations
 
 import os
 from contextlib import contextmanager
-from functools import cached_property, partial
-from pathlib import Path
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.baselines.files import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
-from pytest_evalmetrics.model.results import Check, Verdict, worst
-from pytest_evalmetrics.reports.payload import Artifacts, Payload
-from pytest_evalmetrics.reports.reporters import (
-    FinishedRun,
-    report_document,
-    write_reports,
-)
+from pytest_evalmetrics.model.reasons import XfailPassed
+from pytest_evalmetrics.model.results import Check, RunReport, SkippedItem
+from pytest_evalmetrics.model.scores import CallTotals
+from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
+from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
+from pytest_evalmetrics.reports.report_json import report_document
+from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.reports.terminal import section
 from pytest_evalmetrics.reports.wording import calls_line
@@ -28,9 +28,12 @@ from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
 
     import pytest
 
+    from pytest_evalmetrics.model.history import HistoryRun
+    from pytest_evalmetrics.model.results import BenchmarkResult
     from pytest_evalmetrics.registry import Scope
 
     Lines = list[tuple[str, str | None]]  # with a colour
@@ -43,55 +46,60 @@ class RunResults:
 
     def __init__(self, config: pytest.Config) -> None:
         self._config = config
-        self.entries: dict[
-            str, dict[str, Any]
-        ] = {}  # the benchmarks' entries of the report, by id
+        self.results: dict[str, BenchmarkResult] = {}  # by id
         self._artifacts = Artifacts()  # their larger texts
-        self._keeps_all = True  # until there is no room for them: then no artifacts
+        # until there is no room for them: then no artifacts
+        self._keeps_all = True
         self._errors: list[EvalMetricsError] = []
-        self._usage: list[dict[str, Any]] = []  # of calls
+        self._calls: list[CallTotals] = []
         self._warnings: dict[str, None] = {}
-        self._baselines: dict[
-            str, dict[str, Any] | None
-        ] = {}  # for the history, by benchmark
+        # for the history, by benchmark
+        self._baselines: dict[str, dict[str, Any] | None] = {}
         self._workers: dict[str, str] = {}  # benchmark -> the one that evaluated it
         self._evaluated: dict[str, set[str]] = {}  # item -> benchmarks
 
     def take(self, item: str, payload: Payload, worker: str) -> None:
         """Take a result of an item; `worker` is xdist's that evaluated it, else empty."""
-        entry = payload["entry"]
-        name = entry["id"]
-        self._evaluated.setdefault(item, set()).add(name)
-        counts = self._workers.setdefault(name, worker) == worker
-        if not counts:  # of several workers the worst result
-            before = Verdict(self.entries[name]["verdict"])
-            counts = worst([before, Verdict(entry["verdict"])]) is not before
-        if counts:
-            self.entries[name] = entry
-            self._baselines[name] = payload.get("baseline")
+        result = result_of(payload)
+        self._evaluated.setdefault(item, set()).add(result.id)
+        if self._counts(result, worker):
+            self.results[result.id] = result
+            self._baselines[result.id] = payload.get("baseline")
             if self._keeps_all:
                 self._keeps_all = False
                 with self._errors_noted():
-                    self._artifacts.add(name, payload)
+                    self._artifacts.add(result.id, payload)
                     self._keeps_all = True
-        self._usage.append(payload["usage"])
+        if payload["usage"]:
+            self._calls.append(msgspec.convert(payload["usage"], CallTotals))
         self._warnings.update(dict.fromkeys(payload["warnings"]))
+
+    def _counts(self, result: BenchmarkResult, worker: str) -> bool:
+        """Whether a result replaces an earlier one: of several workers the worst does."""
+        if self._workers.setdefault(result.id, worker) == worker:
+            return True
+        before = self.results[result.id].verdict
+        return worst([before, result.verdict]) is not before
 
     def fails(self, item: str) -> bool:
         """Check whether a result of an item fails."""
-        return any(Verdict(entry["verdict"]).fails for entry in self._of(item))
+        return any(result.verdict.fails for result in self._of(item))
 
     def refuse_passing(self, item: str) -> None:
         """Fail a strict xfail that passed."""
-        for entry in self._of(item):
-            if not Verdict(entry["verdict"]).fails:
-                reason = "it passes, and is marked xfail (strict): remove the mark"
-                check = Check("xfail", "xfail", Verdict.FAIL, reason=reason)
-                entry["checks"] = [*entry["checks"], msgspec.to_builtins(check)]
-                entry["verdict"] = str(Verdict.FAIL)
+        for result in self._of(item):
+            if not result.verdict.fails:
+                check = Check(
+                    gate=Gate.XFAIL,
+                    name="xfail",
+                    verdict=Verdict.FAIL,
+                    reasons=(XfailPassed(),),
+                )
+                checks = (*result.checks, check)
+                self.results[result.id] = structs.replace(result, checks=checks)
 
-    def _of(self, item: str) -> list[dict[str, Any]]:
-        return [self.entries[name] for name in self._evaluated.get(item, ())]
+    def _of(self, item: str) -> list[BenchmarkResult]:
+        return [self.results[name] for name in self._evaluated.get(item, ())]
 
     def publish(
         self,
@@ -102,45 +110,68 @@ class RunResults:
         deselected: Sequence[str],
     ) -> tuple[Lines, bool]:
         """Write the artifacts; return the terminal's section, and whether nothing is missing."""
-        config, paths = self._config, list[Path]()
-        report = report_document(
-            self.entries.values(), lost, self._history(), skipped, deselected=deselected
-        )
-        try:
-            config.hook.pytest_evalmetrics_report(report=report)
-        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
-            message, hint = raised_in_hook("pytest_evalmetrics_report", error)
-            self._errors.append(ArtifactError(message, hint=hint))
+        report = self._report(lost, skipped, deselected)
+        document = report_document(report)
+        self._call_hook(document)
+        paths: list[Path] = []
         if self._keeps_all:  # without all results there is no report
             run = FinishedRun(
                 kept=self._artifacts,
                 report=report,
-                root=config.rootpath,
+                document=document,
+                root=self._config.rootpath,
                 origin=lambda: self._origin,
-                names=reporter_names(config),
+                names=reporter_names(self._config),
             )
             paths, unwritten = write_reports(run, folder.prefix)
             self._warnings.update(names.notes)
             self._errors += unwritten
         with self._errors_noted():
-            folder.finish(report["verdict"], paths, complete=not self._errors)
+            folder.finish(str(report.verdict), paths, complete=not self._errors)
+        # -p no:terminal
+        verbosity = getattr(self._config.option, "verbose", 0)
+        invoked = self._config.invocation_params.dir
+        shown = [shown_below(path, invoked) for path in paths]
+        lines = section(report, shown, verbosity=verbosity)
+        lines += self._closing_lines(report, verbosity)
+        return lines, not (self._errors or lost)
+
+    def _report(
+        self,
+        lost: Collection[str],
+        skipped: Mapping[str, str],
+        deselected: Sequence[str],
+    ) -> RunReport:
+        results = sorted(self.results.values(), key=lambda result: result.id)
+        return RunReport(
+            benchmarks=tuple(results),
+            not_evaluated=tuple(sorted(lost)),
+            skipped=tuple(SkippedItem(*pair) for pair in sorted(skipped.items())),
+            deselected=tuple(sorted(deselected)),
+            history=self._history(results),
+        )
+
+    def _call_hook(self, document: dict[str, Any]) -> None:
+        try:
+            self._config.hook.pytest_evalmetrics_report(report=document)
+        except (Exception, SystemExit) as error:  # noqa: BLE001 - a user's; the files are written
+            message, hint = raised_in_hook("pytest_evalmetrics_report", error)
+            self._errors.append(ArtifactError(message, hint=hint))
+
+    def _closing_lines(self, report: RunReport, verbosity: int) -> Lines:
+        """Write annotations for CI, faults, calls and warnings."""
         lines: Lines = []
         with self._errors_noted():
-            lines += [
-                (line, None) for line in tell_ci(report, os.environ, config.rootpath)
-            ]
+            annotations = tell_ci(report, os.environ, self._config.rootpath)
+            lines += [(line, None) for line in annotations]
         lines += [(str(error), "red") for error in self._errors]
-        verbosity = getattr(config.option, "verbose", 0)  # -p no:terminal
-        lines += [(line, None) for line in calls_line(self._usage) if verbosity >= 0]
-        if deselected:  # xdist does not report it
-            lines.append(
-                (f"note: deselected, and not evaluated: {listed(deselected, 3)}", None)
-            )
+        if verbosity >= 0:
+            lines += [(line, None) for line in calls_line(self._calls)]
+        if report.deselected:  # xdist does not report it
+            deselected = listed(report.deselected, 3)
+            lines.append((f"note: deselected, and not evaluated: {deselected}", None))
         lines += [(f"warning: {text}", "yellow") for text in self._warnings]
-        shown = [shown_below(path, config.invocation_params.dir) for path in paths]
-        return section(report, shown, verbosity=verbosity) + lines, not (
-            self._errors or lost
-        )
+        return lines
 
     @contextmanager
     def _errors_noted(self) -> Iterator[None]:
@@ -154,42 +185,51 @@ class RunResults:
     def _origin(self) -> dict[str, Any]:
         return origin_of(os.environ, self._config.rootpath)
 
-    def _history(self) -> Mapping[str, Sequence[Any]]:
+    def _history(
+        self, results: Sequence[BenchmarkResult]
+    ) -> dict[str, tuple[HistoryRun, ...]]:
         """Append this run to the history; return the last runs of each benchmark."""
         path = history_path(self._config)
         if path is None:
             return {}
-        from pytest_evalmetrics.history import append, read_history, run_of  # rare
-        from pytest_evalmetrics.stats.drift import drift_warnings  # of a history
+        from pytest_evalmetrics.history import append, read_history  # rare
 
         shown = shown_below(path, self._config.invocation_params.dir)
-        starts = bool(self._config.getoption("update_snapshots", default=False))
-        make = partial(run_of, starts=starts, reason=accepted_reason(self._config))
-        entries = sorted(self.entries.values(), key=lambda entry: str(entry["id"]))
-        runs = [
-            make(e, self._origin, baseline=self._baselines[e["id"]]) for e in entries
-        ]
-        last: dict[str, list[Any]] = {}
+        last: dict[str, tuple[HistoryRun, ...]] = {}
         with self._errors_noted():
             before, notes = read_history(path, shown)
-            several = {
-                r["benchmark"]: [*before.get(r["benchmark"], ()), r] for r in runs
-            }
-            for entry, run in zip(entries, runs, strict=True):
-                usable = [each for each in several[run["benchmark"]] if each["usable"]]
-                if run["usable"] and (drift := list(drift_warnings(entry, usable))):
-                    run["drift"] = drift
-                    self._warnings.update(dict.fromkeys(drift))
+            runs = []
+            for result in results:
+                earlier = before.get(result.id, ())
+                run = self._run(result, earlier)
+                runs.append(run)
+                last[result.id] = (*earlier, run)[-_LAST:]
             if runs:
                 append(path, runs, shown)
             self._warnings.update(dict.fromkeys(notes))
-            for run in (
-                run
-                for of_benchmark in several.values()
-                for run in of_benchmark[-_LAST:]
-            ):
-                shortened = {
-                    key: value for key, value in run.items() if key != "baseline"
-                }
-                last.setdefault(run["benchmark"], []).append(shortened)
-        return last
+        return {
+            name: tuple(structs.replace(run, baseline=msgspec.UNSET) for run in of_name)
+            for name, of_name in last.items()
+        }
+
+    def _run(
+        self, result: BenchmarkResult, earlier: Sequence[HistoryRun]
+    ) -> HistoryRun:
+        """Make the line of a benchmark, with the drifts that it shows."""
+        from pytest_evalmetrics.history import run_of  # rare
+        from pytest_evalmetrics.pipeline.drifting import drifts_of
+        from pytest_evalmetrics.reports.sentences import drift_sentence
+
+        run = run_of(
+            result,
+            self._origin,
+            starts=bool(self._config.getoption("update_snapshots", default=False)),
+            reason=accepted_reason(self._config),
+            baseline=self._baselines[result.id],
+        )
+        if not run.usable:
+            return run
+        usable = [each for each in (*earlier, run) if each.usable]
+        drift = tuple(map(drift_sentence, drifts_of(result, usable)))
+        self._warnings.update(dict.fromkeys(drift))
+        return structs.replace(run, drift=drift)

@@ -315,7 +315,7 @@ class EvaluationSession:
         if self._refusal:
             return
         evaluates_nothing = settings.evaluates_nothing(self._config)
-        has_results = self._results is not None and bool(self._results.entries)
+        has_results = self._results is not None and bool(self._results.results)
         if (self._lost or has_results) and not evaluates_nothing:
             self._publish(session)
         elif self._folder is not None:
@@ -332,7 +332,7 @@ class EvaluationSession:
             return
         from pytest_evalmetrics.layout import many
 
-        done = many(len(self._all_results().entries), "benchmark")
+        done = many(len(self._all_results().results), "benchmark")
         way_on = "run the same command again for the others"
         if calls or getattr(self._config.option, "numprocesses", None):
             is_kept = settings.journal_mode(self._config) != "off"
@@ -416,9 +416,9 @@ class EvaluationSession:
                 )
                 self._add_lines([line], "yellow")
             if self._results is not None:
-                from pytest_evalmetrics.reports.wording import folded
+                from pytest_evalmetrics.reports.triage import folded
 
-                ids = folded({"benchmarks": list(self._results.entries.values())})
+                ids = folded(list(self._results.results.values()))
                 hidden |= {
                     id(report)
                     for report in stats.get("failed", [])

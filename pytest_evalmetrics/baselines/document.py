@@ -38,7 +38,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.results import AgentResult, Estimate
+    from pytest_evalmetrics.model.estimates import Estimate
+    from pytest_evalmetrics.model.results import AgentResult
 
 # floats above it skip whole numbers
 _WHOLE = 2**53

@@ -20,7 +20,7 @@ from pytest_evalmetrics.model.baseline import (
     Provenance,
     Tasks,
 )
-from pytest_evalmetrics.model.results import Verdict
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.run_folder import finished_report
 
 # -- what is read of a report ----------------------------------------------------------------
@@ -54,7 +54,12 @@ class _Entry(msgspec.Struct, frozen=True):
 
 
 class _Report(msgspec.Struct, frozen=True):
+    schema_version: int
     benchmarks: list[_Entry]
+
+
+# of report.json; both hold what a baseline needs
+_READ_VERSIONS = (1, 2)
 
 
 # -- a baseline of it ------------------------------------------------------------------------
@@ -68,12 +73,25 @@ def from_report(
     `file` is the benchmark's file, and `shown` the report's name in messages.
     """
     report = _read(finished_report(path, shown), shown)
+    _refuse_version(report.schema_version, shown)
     entry = _entry_of(report, benchmark, file, shown)
     _refuse_incomplete(entry, shown)
     agents = {agent.agent: _agent_document(agent) for agent in entry.agents}
     # a report without a ruler is one that measured nothing that could change
     provenance = Provenance(ruler=entry.ruler or None)
     return baseline_document(benchmark, agents, provenance)
+
+
+def _refuse_version(version: int, shown: str) -> None:
+    if version not in _READ_VERSIONS:
+        raise BaselineError(
+            f"this report has the schema version {version}, and 1 and 2 are known",
+            file=shown,
+            hint=(
+                "update pytest-evalmetrics, or run the earlier benchmarks again with "
+                "this version"
+            ),
+        )
 
 
 def _entry_of(report: _Report, benchmark: str, file: Path, shown: str) -> _Entry:
@@ -95,7 +113,7 @@ def _entry_of(report: _Report, benchmark: str, file: Path, shown: str) -> _Entry
 
 def _refuse_incomplete(entry: _Entry, shown: str) -> None:
     for check in entry.checks:
-        if check.gate in ("data", "expect") and check.verdict.fails:
+        if check.gate in (Gate.DATA, Gate.EXPECT) and check.verdict.fails:
             raise BaselineError(
                 f"the earlier run of {entry.name} is not complete: {check.reason}",
                 file=shown,

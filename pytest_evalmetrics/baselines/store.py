@@ -19,7 +19,13 @@ from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
 from pytest_evalmetrics.errors import BaselineError
-from pytest_evalmetrics.model.results import BenchmarkResult, Check, Verdict
+from pytest_evalmetrics.model.reasons import NotRecorded, TaskListChanged
+from pytest_evalmetrics.model.results import (
+    BenchmarkResult,
+    Check,
+    RecordedBaseline,
+)
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
@@ -101,19 +107,21 @@ class Store:
         """Write a baseline, or add a check with the reason why not."""
         option = self._item.config.option
         old = self._recorded_before()
-        dropped = _dropped_tasks(result, old)
-        if dropped and not option.evalmetrics_accept_tasks:
-            why = "no baseline was recorded, because it would drop tasks: "
-            hint = "run all tasks; or, if the change is intended, add --evalmetrics-accept-tasks"
-            return _with_check(result, why + "; ".join(dropped), hint)
-        recorded = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-        new = _with_provenance(new, recorded=recorded)
+        dropped = _dropped_tasks(result)
+        lost_agents = _lost_agents(result, old)
+        drops = bool(dropped or lost_agents)
+        if drops and not option.evalmetrics_accept_tasks:
+            reason = NotRecorded(
+                cause="drops_tasks", dropped=dropped, lost_agents=lost_agents
+            )
+            return _with_check(result, reason)
+        recorded_at = datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+        new = _with_provenance(new, recorded=recorded_at)
         if option.evalmetrics_add_run and old is not None:
             obstacle = _why_not_added(old, new)
             if obstacle:
-                why = f"this run was not added to the baseline: {obstacle}"
-                hint = "drop --evalmetrics-add-run to record it in place of those runs"
-                return _with_check(result, why, hint)
+                reason = NotRecorded(cause="not_added", words=obstacle)
+                return _with_check(result, reason)
             new = add_run(old, new, keep=self.keeps_runs)
         new = document.stamped(new)
         if old is not None and _is_same_run(old, new):
@@ -124,17 +132,13 @@ class Store:
             self._keep_rows(old, new, rows)
             written = accept(self._item, self._name, document.render(new))
         except OSError as error:
-            why = f"{self.shown}: this baseline can't be written: {error.strerror or error}"
-            hint = (
-                "give the right or the room to write there; what was there is as it was"
-            )
-            return _with_check(result, why, hint)
-        changes = {
-            "file": self.shown,
-            "written": written,
-            "metrics": _changes(old, new),
-        }
-        return structs.replace(result, recorded=changes)
+            words = error.strerror or str(error)
+            reason = NotRecorded(cause="not_written", words=words, file=self.shown)
+            return _with_check(result, reason)
+        recorded = RecordedBaseline(
+            file=self.shown, written=written, metrics=_changes(old, new)
+        )
+        return structs.replace(result, recorded=recorded)
 
     def _recorded_before(self) -> BaselineDocument | None:
         """Read the baseline that an update replaces; a broken one counts as none."""
@@ -200,45 +204,56 @@ def _no_baseline_without_syrupy(config: pytest.Config) -> BaselineError:
 
 
 def _refused_as_incomplete(result: BenchmarkResult) -> BenchmarkResult:
-    why = "no baseline was recorded, because this evaluation is not complete"
+    """Name the first check that shows what is missing."""
     for check in result.checks:
-        if check.gate in ("data", "expect") and check.verdict.fails:
-            why = f"{why}: {check.reason}"
-            break
-    hint = "complete the run first; or say in `expect:` what is missing on purpose"
-    return _with_check(result, why, hint)
+        is_of_rows = check.gate in (Gate.DATA, Gate.EXPECT)
+        if is_of_rows and check.verdict.fails:
+            reason = NotRecorded(cause="incomplete", because=check.reasons)
+            return _with_check(result, reason)
+    return _with_check(result, NotRecorded(cause="incomplete"))
 
 
-def _dropped_tasks(result: BenchmarkResult, old: BaselineDocument | None) -> list[str]:
-    """List the tasks of the old baseline that a new one would drop or replace."""
-    reasons = [
-        f"{check.agent}: {check.reason}" if check.agent else check.reason
-        for check in result.checks
-        if check.evidence.get("task_list")
-        and (check.evidence["lost"]["count"] or check.evidence["edited"]["count"])
-    ]
+def _dropped_tasks(result: BenchmarkResult) -> tuple[tuple[str, TaskListChanged], ...]:
+    """List by agent the tasks that a new baseline would drop or replace."""
+    dropped: list[tuple[str, TaskListChanged]] = []
+    for check in result.checks:
+        dropped += [
+            (check.agent, reason)
+            for reason in check.reasons
+            if isinstance(reason, TaskListChanged) and _drops(reason)
+        ]
+    return tuple(dropped)
+
+
+def _drops(changed: TaskListChanged) -> bool:
+    return bool(changed.lost_count or changed.edited_count)
+
+
+def _lost_agents(
+    result: BenchmarkResult, old: BaselineDocument | None
+) -> tuple[str, ...]:
+    """List the agents that a new baseline would drop."""
     agents = {agent.agent for agent in result.agents}
     # a renamed agent is a change of the system under test
-    if old is not None and len(old.agents) > len(agents):
-        lost = sorted(old.agents.keys() - agents)
-        reasons += [f"this run has no agent {agent!r}" for agent in lost]
-    return reasons
+    if old is None or len(old.agents) <= len(agents):
+        return ()
+    return tuple(sorted(old.agents.keys() - agents))
 
 
-def _with_check(result: BenchmarkResult, reason: str, hint: str) -> BenchmarkResult:
+def _with_check(result: BenchmarkResult, reason: NotRecorded) -> BenchmarkResult:
     check = Check(
-        gate="baseline",
+        gate=Gate.BASELINE,
         name="baseline",
         verdict=Verdict.INCONCLUSIVE,
-        reason=reason,
-        hint=hint,
+        reasons=(reason,),
+        acceptance=Acceptance.SNAPSHOT,
     )
     return structs.replace(result, checks=(*result.checks, check))
 
 
 def _changes(
     old: BaselineDocument | None, new: BaselineDocument
-) -> dict[str, list[float | None]]:
+) -> dict[str, tuple[float | None, float | None]]:
     """Map each metric to its old value, or None, and its new one."""
     before = {} if old is None else _values_by_agent(old)
     after = _values_by_agent(new)
@@ -246,13 +261,13 @@ def _changes(
         # it may have been renamed
         before = dict(zip(after, before.values(), strict=True))
     agents = dict.fromkeys((*after, *before))
-    changes: dict[str, list[float | None]] = {}
+    changes: dict[str, tuple[float | None, float | None]] = {}
     for agent in agents:
         was = before.get(agent, {})
         now = after.get(agent, {})
         for name in dict.fromkeys((*now, *was)):
             label = f"{agent}: {name}" if len(agents) > 1 else name
-            changes[label] = [was.get(name), now.get(name)]
+            changes[label] = (was.get(name), now.get(name))
     return changes
 
 

@@ -1,180 +1,250 @@
-"""Gates of single tasks: the task list, ``max_broken``, ``must_pass`` and ``quarantine``."""
+"""Gates of single tasks: the task list, ``max_broken``, ``must_pass``, ``quarantine``."""
 
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
 import msgspec
 import numpy as np
-from msgspec import structs
 
 from pytest_evalmetrics.errors import did_you_mean
-from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.model.results import Check, Verdict
+from pytest_evalmetrics.model.bounds import (
+    AllBound,
+    CoverageBound,
+    MostBound,
+    UntilBound,
+)
+from pytest_evalmetrics.model.reasons import (
+    BrokenTasks,
+    MaxBrokenTooLarge,
+    MustPassFailed,
+    NewTask,
+    PassCount,
+    Quarantined,
+    Reason,
+    TaskListChanged,
+    TaskMove,
+    UncomparableTasks,
+    UnknownTask,
+)
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
     from datetime import date
 
-    from pytest_evalmetrics.model.rollout_table import Drift, PairedMetric, RolloutTable
-    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.gates.completeness import LineOf
+    from pytest_evalmetrics.model.comparison import PairedMetric
+    from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable, TaskId
+    from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.spec.gate_keys import QuarantineSpec
 
 _SLACK = 1e-9
+_NAMED = 10  # tasks that a reason names
 _LISTED = 100  # tasks that a report lists
+
+
+# -- tasks that flipped ----------------------------------------------------------------------
 
 
 class Flips(msgspec.Struct, frozen=True):
     """The tasks whose rollouts all passed before and all fail now, or the reverse."""
 
-    broken: tuple[
-        object, ...
-    ]  # passed all of their rollouts in the baseline, and pass none now
-    mended: tuple[object, ...]  # the other way round
-    tasks: int = 0  # that are compared
-
-    def __str__(self) -> str:
-        parts = []
-        for tasks, way in ((self.broken, "all to none"), (self.mended, "none to all")):
-            if tasks:
-                went = f"{many(len(tasks), 'task')} went from {way} of the rollouts passing"
-                parts.append(f"{went}: {listed(tasks)}")
-        return "; ".join(parts)
+    broken: tuple[TaskId, ...]
+    mended: tuple[TaskId, ...]
+    tasks: int  # that are compared
 
 
 def flips_of(pair: PairedMetric, threshold: float) -> Flips:
-    """Find the tasks whose rollouts all changed sides; a reward passes from `threshold` on."""
-    before, now = (  # the share of passes of each task; no task is empty
-        np.add.reduceat(
+    """Find the tasks whose rollouts all changed sides; a reward passes from `threshold`."""
+    shares = []  # of passes of each task, before and now; no task is empty
+    for side in (pair.rewards_baseline, pair.rewards_current):
+        passes = np.add.reduceat(
             reaches(side.values, threshold), side.offsets[:-1], dtype=np.int64
         )
-        / side.counts
-        for side in (pair.rewards_baseline, pair.rewards_current)
+        shares.append(passes / side.counts)
+    before, now = shares
+    broken = np.flatnonzero((before == 1) & (now == 0)).tolist()
+    mended = np.flatnonzero((before == 0) & (now == 1)).tolist()
+    return Flips(
+        broken=tuple(pair.tasks[at] for at in broken),
+        mended=tuple(pair.tasks[at] for at in mended),
+        tasks=len(pair.tasks),
     )
-    broken, mended = (
-        tuple(pair.tasks[i] for i in np.flatnonzero(flipped).tolist())
-        for flipped in ((before == 1) & (now == 0), (before == 0) & (now == 1))
-    )
-    return Flips(broken, mended, len(pair.tasks))
 
 
 def check_broken(
-    benchmark: Benchmark, agent: str, flips: Flips | None, most: int
+    flips: Flips | None,
+    most: int,
+    *,
+    agent: str,
+    line: int,
+    acceptance: Acceptance,
 ) -> Check:
     """Compare the tasks that broke with ``max_broken``; None is what can't be compared."""
-    line, bound = benchmark.line_of("baseline", "max_broken"), f"<= {most}"
-    check = partial(
-        Check, "baseline", "max_broken", agent=agent, bound=bound, line=line
-    )
+    verdict, value = Verdict.INCONCLUSIVE, None
+    reasons: tuple[Reason, ...]
     if flips is None:
-        reason = (
-            "max_broken can't be judged: the rewards of both sides are not comparable"
-        )
-        hint = "record a new baseline with --snapshot-update"
-        return check(Verdict.INCONCLUSIVE, reason=reason, hint=hint)
-    if most >= flips.tasks:
-        reason = f"max_broken {most} can never fail: {many(flips.tasks, 'task')} are compared"
-        return check(
-            Verdict.INCONCLUSIVE, reason=reason, hint="choose a smaller max_broken"
-        )
-    broken, reason = len(flips.broken), ""
-    if broken:
-        reason = f"{many(broken, 'task')} went from all passing to none: {listed(flips.broken)}"
-    if broken <= most:
-        return check(Verdict.PASS, value=broken, reason=reason)
-    hint = "fix them; or, if the change is intended, accept it with --snapshot-update"
-    return check(Verdict.FAIL, value=broken, reason=reason, hint=hint)
+        reasons = (UncomparableTasks(),)
+    elif most >= flips.tasks:
+        reasons = (MaxBrokenTooLarge(most=most, tasks=flips.tasks),)
+    else:
+        value = len(flips.broken)
+        verdict = Verdict.PASS if value <= most else Verdict.FAIL
+        named = tuple(str(task) for task in flips.broken[:_NAMED])
+        reasons = (BrokenTasks(tasks=named, count=value),) if value else ()
+    return Check(
+        gate=Gate.BASELINE,
+        name="max_broken",
+        verdict=verdict,
+        agent=agent,
+        value=value,
+        bound=MostBound(most),
+        reasons=reasons,
+        line=line,
+        acceptance=acceptance,
+    )
+
+
+# -- tasks that the file names ---------------------------------------------------------------
+
+
+class QuarantineEntry(msgspec.Struct, frozen=True):
+    """An entry of ``quarantine:`` that applies to a task."""
+
+    spec: QuarantineSpec
+    is_over: bool
+    line: int
 
 
 class SingleTasks(msgspec.Struct, frozen=True):
     """The tasks of a run that a benchmark names."""
 
-    unknown: list[Check]  # one for each entry that names no task
-    entries: dict[object, Check]  # of tasks in quarantine, in force or not
-    quarantined: set[object]  # the entries in force
-    must_pass: set[object]
+    unknown: tuple[Check, ...]  # one for each entry that names no task
+    entries: dict[TaskId, QuarantineEntry]  # of tasks in quarantine, in force or not
+    must_pass: frozenset[TaskId]
 
-    @classmethod
-    def of(
-        cls, benchmark: Benchmark, tasks: Sequence[object], today: date
-    ) -> SingleTasks:
-        """Find the tasks that a benchmark names; `today` decides which quarantines apply."""
-        single = cls([], {}, set(), set())
-        by_text = {str(task): task for task in tasks}
+    @property
+    def quarantined(self) -> frozenset[str]:
+        """The ids of the tasks that are not gated."""
+        return frozenset(
+            str(task) for task, entry in self.entries.items() if not entry.is_over
+        )
 
-        def named(pattern: str, *path: str | int) -> list[object]:
-            if pattern in by_text:
-                return [by_text[pattern]]
-            matches = [
-                task for text, task in by_text.items() if fnmatchcase(text, pattern)
-            ]
-            if not matches:
-                name, line = f"{path[0]} {pattern}", benchmark.line_of(*path)
-                guess = did_you_mean(pattern, by_text, what="its tasks")
-                reason = f"{path[0]}: this run has no task {pattern!r}; {guess}"
-                hint = "name a task of the benchmark, or complete the run"
-                check = partial(Check, "task", name, Verdict.INCONCLUSIVE, line=line)
-                single.unknown.append(check(reason=reason, hint=hint))
-            return matches
 
-        for at, entry in enumerate(benchmark.spec.quarantine):
-            verdict, hint, line = Verdict.PASS, "", benchmark.line_of("quarantine")
-            what = "task {} is measured and not gated until {}"
-            if entry.until < today.isoformat():
-                verdict, line = Verdict.FAIL, benchmark.line_of("quarantine", at)
-                what = "the quarantine of task {} ended on {}"
-                hint = "fix the task and delete its entry of quarantine:, or give it another day"
-            check = partial(
-                Check, "task", verdict=verdict, bound=f"until {entry.until}", line=line
-            )
-            for task in named(entry.task, "quarantine", at):
-                if verdict is Verdict.PASS:
-                    single.quarantined.add(task)
-                elif task in single.quarantined:
-                    continue
-                reason = f"{what.format(task, entry.until)}: {entry.reason}"
-                single.entries[task] = check(
-                    f"quarantine {task}", reason=reason, hint=hint
-                )
-        for at, pattern in enumerate(benchmark.spec.must_pass):
-            single.must_pass.update(named(pattern, "must_pass", at))
-        return single
+def single_tasks(
+    spec: BenchmarkSpec, tasks: Sequence[TaskId], today: date, line_of: LineOf
+) -> SingleTasks:
+    """Find the tasks that a benchmark names; `today` decides which quarantines apply."""
+    by_text = {str(task): task for task in tasks}
+    unknown: list[Check] = []
+    entries: dict[TaskId, QuarantineEntry] = {}
+    for at, quarantine in enumerate(spec.quarantine):
+        is_over = quarantine.until < today.isoformat()
+        matches = _matching(quarantine.task, by_text)
+        if not matches:
+            line = line_of("quarantine", at)
+            unknown.append(_unknown("quarantine", quarantine.task, by_text, line))
+        for task in matches:
+            held = entries.get(task)
+            if is_over and held is not None and not held.is_over:
+                continue  # another entry still holds it
+            line = line_of("quarantine", at) if is_over else line_of("quarantine")
+            entries[task] = QuarantineEntry(quarantine, is_over, line)
+    must_pass: set[TaskId] = set()
+    for at, pattern in enumerate(spec.must_pass):
+        matches = _matching(pattern, by_text)
+        if not matches:
+            line = line_of("must_pass", at)
+            unknown.append(_unknown("must_pass", pattern, by_text, line))
+        must_pass.update(matches)
+    return SingleTasks(tuple(unknown), entries, frozenset(must_pass))
 
-    def checks(
-        self, benchmark: Benchmark, agent: str, table: RolloutTable
-    ) -> Iterator[Check]:
-        """Judge one agent's tasks."""
-        rewards = table.scores[benchmark.spec.reward]
-        passing = reaches(rewards, benchmark.spec.pass_threshold)
-        counts = table.counts.tolist()
-        passed = np.bincount(
-            table.task, weights=passing, minlength=len(counts)
-        ).tolist()
-        asked, failing = 0, []
-        for i, task in enumerate(table.tasks):
-            if task not in self.entries and task not in self.must_pass:
-                continue
-            outcome = f"{int(passed[i])} of {many(counts[i], 'rollout')} pass"
-            if (entry := self.entries.get(task)) is not None:
-                yield structs.replace(
-                    entry, agent=agent, reason=f"{entry.reason}; {outcome}"
-                )
-            if task in self.must_pass:
-                asked += 1
-                if passed[i] < counts[i]:  # a rollout without a reward does not pass
-                    failing.append(f"{task} ({outcome})")
-        if not self.must_pass:
-            return
-        line, bound = benchmark.line_of("must_pass"), f"== {asked}"
-        check = partial(Check, "task", "must_pass", agent=agent, bound=bound, line=line)
-        if not failing:
-            yield check(Verdict.PASS, value=asked)
-            return
-        reason = f"{of_many(len(failing), asked, 'task')} of must_pass failed: {listed(failing)}"
-        hint = "fix what broke them"
-        yield check(Verdict.FAIL, value=asked - len(failing), reason=reason, hint=hint)
+
+def _matching(pattern: str, by_text: dict[str, TaskId]) -> list[TaskId]:
+    """Return the task with this id, or else the tasks that a glob matches."""
+    if pattern in by_text:
+        return [by_text[pattern]]
+    return [task for text, task in by_text.items() if fnmatchcase(text, pattern)]
+
+
+def _unknown(
+    key: Literal["must_pass", "quarantine"],
+    pattern: str,
+    by_text: dict[str, TaskId],
+    line: int,
+) -> Check:
+    guess = did_you_mean(pattern, by_text, what="its tasks")
+    return Check(
+        gate=Gate.TASK,
+        name=f"{key} {pattern}",
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(UnknownTask(key=key, pattern=pattern, guess=guess),),
+        line=line,
+    )
+
+
+def check_single_tasks(
+    single: SingleTasks,
+    spec: BenchmarkSpec,
+    table: RolloutTable,
+    *,
+    agent: str,
+    line_of: LineOf,
+) -> Iterator[Check]:
+    """Judge one agent's tasks that the benchmark names."""
+    passing = reaches(table.scores[spec.reward], spec.pass_threshold)
+    counts = table.counts.tolist()
+    passed = np.bincount(table.task, weights=passing, minlength=len(counts)).tolist()
+    asked = 0
+    failing = []
+    for at, task in enumerate(table.tasks):
+        outcome = PassCount(str(task), passed=int(passed[at]), rollouts=counts[at])
+        entry = single.entries.get(task)
+        if entry is not None:
+            yield _check_quarantine(entry, outcome, agent)
+        if task in single.must_pass:
+            asked += 1
+            # a rollout without a reward does not pass
+            if outcome.passed < outcome.rollouts:
+                failing.append(outcome)
+    if not single.must_pass:
+        return
+    reason = MustPassFailed(tasks=tuple(failing[:_NAMED]), count=len(failing), of=asked)
+    yield Check(
+        gate=Gate.TASK,
+        name="must_pass",
+        verdict=Verdict.FAIL if failing else Verdict.PASS,
+        agent=agent,
+        value=asked - len(failing),
+        bound=AllBound(asked),
+        reasons=(reason,) if failing else (),
+        line=line_of("must_pass"),
+    )
+
+
+def _check_quarantine(entry: QuarantineEntry, outcome: PassCount, agent: str) -> Check:
+    reason = Quarantined(
+        outcome=outcome,
+        until=entry.spec.until,
+        why=entry.spec.reason,
+        is_over=entry.is_over,
+    )
+    return Check(
+        gate=Gate.TASK,
+        name=f"quarantine {outcome.task}",
+        verdict=Verdict.FAIL if entry.is_over else Verdict.PASS,
+        agent=agent,
+        bound=UntilBound(entry.spec.until),
+        reasons=(reason,),
+        line=entry.line,
+    )
+
+
+# -- the task list ---------------------------------------------------------------------------
 
 
 def check_task_list(
@@ -185,87 +255,70 @@ def check_task_list(
     agent: str,
     line: int | None,
     min_coverage: float,
-    accept: str,
+    acceptance: Acceptance,
 ) -> Check | None:
     """Return a check for missing or edited tasks of a baseline; None if there are none."""
-    parts = list(_parts(drift, table, reward))
-    if not parts:
+    if not (drift.lost or drift.edited or drift.moved or drift.new):
         return None
     kept = drift.expected - len(drift.lost) - len(drift.edited)
-    verdict, hint = Verdict.PASS, ""
-    if kept < min_coverage * drift.expected - _SLACK:
+    is_covered = kept >= min_coverage * drift.expected - _SLACK
+    verdict = Verdict.PASS
+    if not is_covered:
         verdict = Verdict.FAIL if drift.lost else Verdict.INCONCLUSIVE
-        hint = f"run all tasks of the baseline; or, if the change is intended, {accept}"
-    moves = [f"{old} -> {new}" for old, new in drift.moved]
-    lists = {
-        "lost": drift.lost,
-        "edited": drift.edited,
-        "moved": moves,
-        "new": drift.new,
-    }
-    evidence: dict[str, Any] = {"task_list": True, "expected": drift.expected}
-    for key, tasks in lists.items():
-        evidence[key] = {
-            "count": len(tasks),
-            "tasks": [str(task) for task in tasks[:_LISTED]],
-        }
+    reason = TaskListChanged(
+        expected=drift.expected,
+        lost=drift.lost[:_LISTED],
+        lost_count=len(drift.lost),
+        edited=drift.edited[:_LISTED],
+        edited_count=len(drift.edited),
+        moved=tuple(TaskMove(old, new) for old, new in drift.moved[:_LISTED]),
+        moved_count=len(drift.moved),
+        new=_new_tasks(drift.new, table, reward),
+        new_count=len(drift.new),
+        reward=reward,
+        is_covered=is_covered,
+    )
     return Check(
-        "baseline",
-        "tasks",
-        verdict,
-        agent,
+        gate=Gate.BASELINE,
+        name="tasks",
+        verdict=verdict,
+        agent=agent,
         value=kept,
-        bound=f">= {100 * min_coverage:.4g} % of {many(drift.expected, 'task')}",
-        reason="; ".join(parts),
-        hint=hint,
+        bound=CoverageBound(least=min_coverage, of=drift.expected),
+        reasons=(reason,),
         line=line,
-        evidence=evidence,
+        acceptance=acceptance,
     )
 
 
-def _parts(drift: Drift, table: RolloutTable, reward: str) -> Iterator[str]:
-    of = f"of the baseline's {many(drift.expected, 'task')}"
-    lost, edited, moved, new = map(
-        len, (drift.lost, drift.edited, drift.moved, drift.new)
-    )
-    if lost:
-        are = "is" if lost == 1 else "are"
-        yield f"{lost} {of} {are} not in this run: {listed(drift.lost)}"
-    if edited:
-        yield (
-            f"{edited} {of} {'has' if edited == 1 else 'have'} other content under the same id, "
-            f"which counts as a different task: {listed(drift.edited)}"
-        )
-    if moved:
-        are = "is" if moved == 1 else "are"
-        moves = listed([f"{old} -> {new}" for old, new in drift.moved])
-        yield f"{many(moved, 'task')} moved to another id and {are} paired by content: {moves}"
-    if new:
-        values = listed(_with_values(drift.new, table, reward))
-        yield f"{many(new, 'new task')} not in the baseline: {values}"
-
-
-def _with_values(tasks: Sequence[str], table: RolloutTable, reward: str) -> list[str]:
-    """Name tasks with the mean of their rewards."""
+def _new_tasks(
+    tasks: Sequence[str], table: RolloutTable, reward: str
+) -> tuple[NewTask, ...]:
+    """Name new tasks with the mean of their rewards, unless there are very many."""
     if reward not in table.scores or len(tasks) > _LISTED:
-        return list(tasks)
+        return tuple(NewTask(task, None) for task in tasks[:_LISTED])
     place = {str(task): at for at, task in enumerate(table.tasks)}
-    rewards, shown = table.rewards(reward), []
+    rewards = table.rewards(reward)
+    new = []
     for task in tasks:
-        values = rewards.values[slice(*rewards.offsets[place[task] : place[task] + 2])]
-        shown.append(f"{task} ({reward} {values.mean():.4g})" if len(values) else task)
-    return shown
+        start, stop = rewards.offsets[place[task] : place[task] + 2].tolist()
+        values = rewards.values[start:stop]
+        new.append(NewTask(task, float(values.mean()) if len(values) else None))
+    return tuple(new)
 
 
 def task_list_notes(
     drift: Drift, where: str, renew: str, *, in_python: bool
 ) -> Iterator[str]:
-    """Note that tasks are paired by id alone; `where` lacks their content, and `renew` adds it."""
+    """Note that tasks are paired by id alone; `renew` says how `where` gets their content."""
     if drift.unknown:
-        yield f"tasks are paired by id alone: {where} holds no content of its tasks yet; {renew}"
+        yield (
+            f"tasks are paired by id alone: {where} holds no content of its tasks yet; "
+            f"{renew}"
+        )
     elif drift.blind and not in_python:
         yield (
-            "tasks are paired by position alone: their ids are numbers of rows, which change "
-            "where a row is added; say what identifies a task with `fields: {content: KEY}`, such "
-            "as the key of its question"
+            "tasks are paired by position alone: their ids are numbers of rows, which "
+            "change where a row is added; say what identifies a task with "
+            "`fields: {content: KEY}`, such as the key of its question"
         )

@@ -1,5 +1,7 @@
 """Metrics: one agent's rollouts -> estimates, and NeMo Gym's aggregate entry."""
 
+from pytest_evalmetrics.metrics.aggregate import ComputeMetrics as ComputeMetrics
+from pytest_evalmetrics.metrics.aggregate import KeyMetrics as KeyMetrics
 from pytest_evalmetrics.metrics.aggregate import reduce_agent as reduce_agent
 from pytest_evalmetrics.metrics.aggregate import (
     threshold_intervals as threshold_intervals,

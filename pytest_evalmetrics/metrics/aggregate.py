@@ -40,7 +40,8 @@ from pytest_evalmetrics.metrics.samples import (
     SampleSource,
     with_missing_rewards,
 )
-from pytest_evalmetrics.model.results import AgentResult, Estimate, Interval
+from pytest_evalmetrics.model.estimates import Estimate, Interval
+from pytest_evalmetrics.model.results import AgentResult
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

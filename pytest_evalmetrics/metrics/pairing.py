@@ -19,12 +19,12 @@ from pytest_evalmetrics.metrics.samples import (
     SampleSource,
     with_missing_rewards,
 )
+from pytest_evalmetrics.model.comparison import PairedMetric
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
     Category,
     Drift,
-    PairedMetric,
     TaskRows,
 )
 from pytest_evalmetrics.stats import FEWEST

@@ -11,7 +11,7 @@ import re
 from functools import cached_property
 from hashlib import blake2b
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.metric_facts import Direction
-    from pytest_evalmetrics.model.results import RowFailure
+    from pytest_evalmetrics.model.scores import RowFailure
 
 TaskId = int | str
 # prefixes of a score's name, for what a file states of an aggregate: its standard error, the number
@@ -464,43 +464,6 @@ class Drift(msgspec.Struct, frozen=True):
     new: tuple[str, ...] = ()  # of the run alone, without the edited ones
     blind: bool = False  # ids are positions, so that moved tasks can't be detected
     unknown: bool = False  # the run holds content and its baseline does not
-
-
-class PairedMetric(msgspec.Struct, frozen=True):
-    """One metric on both sides of a comparison, task by task.
-
-    `difference` takes indices into the tasks of the baseline followed by those of the run, two
-    arrays of shape (m,), repeats allowed, and gives the metric over the first less the metric
-    over the second. It and `reduce` are None if the metric is the mean over tasks.
-    """
-
-    name: str
-    tasks: tuple[TaskId, ...]  # those with a value on both sides
-    baseline: (
-        NDArray[np.float64] | None
-    )  # each task's value; None if it can't be split into tasks
-    current: NDArray[np.float64] | None
-    value_baseline: float
-    value_current: float
-    rewards_baseline: TaskRewards  # the rollouts behind it, aligned with `tasks`
-    rewards_current: TaskRewards
-    difference: Callable[[NDArray[np.int64], NDArray[np.int64]], float] | None = None
-    reduce: Callable[[TaskRewards], float] | None = None
-    task_values: Callable[[TaskRewards], NDArray[np.float64]] | None = None
-    extreme: Literal["", "lowest", "highest"] = (
-        ""  # where the metric is that of one task alone
-    )
-    excluded: tuple[TaskId, ...] = ()  # common tasks without a value on one side
-    added: tuple[TaskId, ...] = ()  # tasks of the run alone
-    removed: tuple[TaskId, ...] = ()  # tasks of the baseline alone
-    clusters: NDArray[np.int64] | None = (
-        None  # each task's, where the benchmark names a field
-    )
-    # reduces tasks' values that occur so many times each, where the metric offers that
-    combine_weighted: (
-        Callable[[NDArray[np.float64], NDArray[np.float64]], float] | None
-    ) = None
-    bounded: bool = False  # a rate in [0, 1]
 
 
 class RowScores(msgspec.Struct, frozen=True):

@@ -25,7 +25,7 @@ from pytest_evalmetrics.model.rollout_table import (
     RowScores,
     content_hash,
 )
-from pytest_evalmetrics.pipeline.regressions import rollouts_of
+from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
 from pytest_evalmetrics.reports.html.picture import means
 from pytest_evalmetrics.rollouts.json_values import lookup
 from pytest_evalmetrics.rollouts.recorded import TASK_KEYS, records

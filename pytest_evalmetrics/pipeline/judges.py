@@ -12,8 +12,9 @@ from msgspec import structs
 from pytest_evalmetrics import gates, metrics, rollouts, scorers, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
-from pytest_evalmetrics.model import results
+from pytest_evalmetrics.model.estimates import Estimate, Interval
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
+from pytest_evalmetrics.model.scores import Disagreement, JudgeCheck, JudgeUse
 from pytest_evalmetrics.spec.metric_names import (
     JUDGE_METRICS,
     OVER_REFERENCE,
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.results import AgentResult, Check
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.pipeline.scoring import Board
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
@@ -53,7 +55,7 @@ class _LabelledRows(msgspec.Struct, frozen=True):
     rows: list[ScorerInput]
     labels: NDArray[np.float64]
 
-    def check(self, scored: Board) -> results.JudgeCheck:
+    def check(self, scored: Board) -> JudgeCheck:
         n, failed = len(self.rows), scored.failed
         if failed:
             (first,) = failed[min(failed)].values()
@@ -61,9 +63,7 @@ class _LabelledRows(msgspec.Struct, frozen=True):
                 f"{len(failed)} of {n} labelled rows have no {self.score}, such as "
             )
             reason += f"{first.row}: {first.reason}"
-            return results.JudgeCheck(
-                self.score, n, len(failed), None, None, None, reason
-            )
+            return JudgeCheck(self.score, n, len(failed), None, None, None, reason)
         scores, labels = scored.columns[self.score], self.labels
         scores = np.where(np.abs(scores - labels) <= _SAME, labels, scores)
         kappas = (
@@ -73,15 +73,22 @@ class _LabelledRows(msgspec.Struct, frozen=True):
         plain, weighted = (None if math.isnan(kappa) else kappa for kappa in kappas)
         alike = "all scores and labels are the same" if plain is None else ""
         disagreements = tuple(
-            results.Disagreement(
-                self.rows[i][0].where, float(scores[i]), float(labels[i])
-            )
+            Disagreement(self.rows[i][0].where, float(scores[i]), float(labels[i]))
             for i in np.flatnonzero(scores != labels)[:_FIRST].tolist()
         )
         accuracy = float((scores == labels).mean())
-        return results.JudgeCheck(
+        return JudgeCheck(
             self.score, n, 0, accuracy, plain, weighted, alike, disagreements
         )
+
+
+class JudgeOutcome(msgspec.Struct, frozen=True):
+    """The judges of a benchmark: their calls, and their agreement with people."""
+
+    uses: tuple[JudgeUse, ...]
+    judge_checks: tuple[JudgeCheck, ...]
+    checks: tuple[Check, ...]  # of thresholds on judges
+    notes: tuple[str, ...]
 
 
 class Judges:
@@ -116,10 +123,8 @@ class Judges:
                     hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
                 )
 
-    def check(
-        self, score: ScoreRows
-    ) -> tuple[dict[str, Any], list[results.Check], list[str]]:
-        """Check the judges against their thresholds; return a result's fields, checks and notes."""
+    def check(self, score: ScoreRows) -> JudgeOutcome:
+        """Check the judges against people's labels and their thresholds."""
         checks = tuple(
             each.check(score(each.rows, [each.scorer])) for each in self._labelled
         )
@@ -136,14 +141,16 @@ class Judges:
                 bounds = stats.wilson(
                     round(value * check.rows), check.rows, threshold.level
                 )
-                interval = results.Interval(*bounds, threshold.level, "wilson")
+                interval = Interval(*bounds, threshold.level, "wilson")
                 reason = ""
-            estimate = results.Estimate(
-                name, value, check.rows, check.rows, interval, reason
+            estimate = Estimate(name, value, check.rows, check.rows, interval, reason)
+            gated.append(
+                gates.check_threshold(
+                    estimate, threshold, interval, agent="", line=line
+                )
             )
-            gated.append(gates.check_threshold(estimate, threshold, "", line, interval))
         uses = tuple(
-            results.JudgeUse(
+            JudgeUse(
                 scorer.type,
                 scorer.scores,
                 judge.model.name,
@@ -166,7 +173,7 @@ class Judges:
                 )
                 words = f"{check.score} is what people say in {agreed} ({kappa})"
             notes.append(f"judge check: {words}")
-        return {"judges": uses, "judge_checks": checks}, gated, notes
+        return JudgeOutcome(uses, checks, tuple(gated), tuple(notes))
 
 
 def _labelled_rows(
@@ -228,11 +235,11 @@ def human_labels(benchmark: Benchmark, keys: LabelsSpec) -> Labels:
 
 
 def with_corrected_mean(
-    result: results.AgentResult,
+    result: AgentResult,
     table: RolloutTable,
     spec: BenchmarkSpec,
     labels_of: Labels,
-) -> tuple[results.AgentResult, str]:
+) -> tuple[AgentResult, str]:
     """Add the corrected mean to an agent's numbers; return a note on it too."""
     threshold = spec.thresholds.get(PPI_MEAN)
     level = 0.95 if threshold is None else threshold.level
@@ -262,12 +269,12 @@ def with_corrected_mean(
     note = f"{PPI_MEAN} is undefined: {reason}"
     low, high = stats.t_interval(mean, level)
     if not reason and math.isfinite(low):
-        interval = results.Interval(low, high, level, "ppi++")
+        interval = Interval(low, high, level, "ppi++")
         note = f"{PPI_MEAN} is {value:.4g} ({100 * level:.4g} % interval {low:.4g} to "
         note += f"{high:.4g}): the judge's {rewards.mean():.4g}, corrected by people's "
         note += f"labels of {many(int(has_label.sum()), 'rollout')}, with a weight of {share:.2g}"
     counts, score = (len(np.unique(table.task)), len(rewards)), spec.reward
-    estimate = results.Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
+    estimate = Estimate(PPI_MEAN, value, *counts, interval, reason, score=score)
     return structs.replace(
         result, estimates={**result.estimates, PPI_MEAN: estimate}
     ), note
@@ -288,17 +295,20 @@ def with_reference(
     benchmark: Benchmark,
     table: RolloutTable,
     reference: ReferenceSpec,
-    score: Callable[[Benchmark], RolloutTable],
+    scored: RolloutTable | None,
 ) -> RolloutTable:
-    """Add the reference's mean reward of each task, and the difference from it, to its rollouts."""
+    """Add the reference's mean reward of each task, and the difference from it.
+
+    `scored` are its rollouts where its model was asked in this run.
+    """
     # What shifts both alike, as a judge may, is not in the second score: compared with a
     # baseline, that is a difference of differences.
     spec, line = benchmark.spec, benchmark.line_of("reference")
     if reference.rollouts is not None:
         files = reference.rollouts.like(spec.rollouts)
         pinned = rollouts.load(files, benchmark.file.parent, scores=(spec.reward,))
-    elif (answered := pinned_benchmark(benchmark)) is not None:
-        pinned = score(answered)
+    elif scored is not None:
+        pinned = scored
     if len(pinned.agents) > 1:
         names = ", ".join(pinned.agents)
         raise DataError(

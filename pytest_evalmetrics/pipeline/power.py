@@ -10,18 +10,24 @@ from typing import TYPE_CHECKING
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import gates, metrics, stats
+from pytest_evalmetrics import metrics, stats
+from pytest_evalmetrics.comparison import compare, few_units, thinned_drop
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.model.results import Power
 from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
-from pytest_evalmetrics.pipeline import regressions
 from pytest_evalmetrics.pipeline.benchmark_rows import draw, with_reward
+from pytest_evalmetrics.pipeline.comparing import comparison_input
+from pytest_evalmetrics.pipeline.gate_settings import plan_of, rule_of, settings_of
+from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.reports import sentences
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.spec import Benchmark
 
     _Numbers = NDArray[np.float64]
@@ -48,21 +54,21 @@ def power_of(
     """
     benchmark, history = (
         with_reward(benchmark),
-        regressions.settings_of(benchmark).of_history,
+        settings_of(benchmark).of_history,
     )
-    plan = regressions.plan_of(benchmark)
+    plan = plan_of(benchmark)
 
     def recorded() -> dict[str, RolloutTable]:
         if benchmark.spec.scorers:
             raise DataError(
                 "it has to be scored first, and nothing is recorded of it yet"
             )
-        return dict(regressions.rollouts_of(benchmark, plan).by_agent())
+        return dict(rollouts_of(benchmark, plan).by_agent())
 
     reference, runs = None, dict[str, RolloutTable]()
     try:
         if benchmark.spec.baseline is not None and not history:
-            reference = regressions.reference_of(benchmark, plan, snapshot)
+            reference = reference_of(benchmark, plan, snapshot)
         tables = recorded() if reference is None else reference.tables
         source = "rollouts" if reference is None else "baseline"
         if reference is not None and any(
@@ -89,7 +95,7 @@ def power_of_tables(
     runs: Mapping[str, RolloutTable] = MappingProxyType({}),
 ) -> Iterator[Power]:
     """Plan one benchmark from rollouts of each agent, and a second run where tasks have one."""
-    plan = regressions.plan_of(benchmark)
+    plan = plan_of(benchmark)
     for agent, table in tables.items():
         n, k = len(table.tasks), int(np.median(table.counts)) if len(table) else 0
         for name in benchmark.spec.gated:
@@ -103,19 +109,25 @@ def power_of_tables(
 def _assumed(benchmark: Benchmark, error: EvalMetricsError) -> Power:
     spec, name = benchmark.spec, benchmark.spec.gated[0]
     tasks = spec.expect.tasks.min if spec.expect.tasks is not None else 0
-    k, rule = spec.num_samples or 1, regressions.rule_of(benchmark, name, bounded=True)
+    k, rule = spec.num_samples or 1, rule_of(benchmark, name, bounded=True)
     unknown = Power(
         "", name if tasks else "", tasks, k, math.nan, rule.max_drop, None, "nothing"
     )
-    if 0.5**tasks >= rule.alpha:
-        reason = gates.too_few(tasks, "task", rule.alpha) if tasks else error.message
-        return structs.replace(unknown, reason=reason)
+    too_few = _too_few(tasks, rule.alpha)
+    if too_few:
+        return structs.replace(unknown, reason=too_few if tasks else error.message)
     unit = stats.mde_factor(tasks - 1, rule.alpha)
     mde = unit * math.sqrt(2 * _UNIFORM / k / tasks)
     needed = rollouts_for(2 * _UNIFORM, tasks * (rule.max_drop / unit) ** 2)
     return structs.replace(
         unknown, mde=mde, needed=needed, source="an even spread of pass rates"
     )
+
+
+def _too_few(tasks: int, alpha: float) -> str:
+    """Explain that no drop over so few tasks can be significant; empty if one can."""
+    too_few = few_units(tasks, "task", alpha)
+    return "" if too_few is None else sentences.blind_text(too_few)
 
 
 def _metric_power(
@@ -129,9 +141,7 @@ def _metric_power(
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
     values, n = rewards.numbers, len(rewards)
     on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
-    rule = regressions.rule_of(
-        benchmark, power.metric, bounded=metric.bounded or bool(on_unit)
-    )
+    rule = rule_of(benchmark, power.metric, bounded=metric.bounded or bool(on_unit))
     power, parts = (
         structs.replace(power, tasks=n, max_drop=rule.max_drop),
         metric.parts(rewards),
@@ -139,18 +149,19 @@ def _metric_power(
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
         return structs.replace(power, reason="it is not a mean over tasks")
-    if 0.5**n >= rule.alpha:
-        return structs.replace(power, reason=gates.too_few(n, "task", rule.alpha))
+    if _too_few(n, rule.alpha):
+        return structs.replace(power, reason=_too_few(n, rule.alpha))
     if benchmark.spec.cluster is not None:
         reason = "one run doesn't show how much the tasks of a cluster move together"
         return structs.replace(power, reason=reason)
     if int(rewards.counts.max()) == 1:
         if run is not None:  # the smallest drop that a comparison of both detects
             pairing = metrics.Pairing(plan, run, table, run.counts)
-            gated = regressions.gated_metric(benchmark, power.metric, pairing)
-            mde = gates.check_regression([gated], min_coverage=0.0)[0].evidence["mde"]
-            if mde is not None:
-                return structs.replace(power, mde=mde, source="baseline and rollouts")
+            compared = compare(comparison_input(benchmark, power.metric, pairing))
+            if math.isfinite(compared.detectable):
+                return structs.replace(
+                    power, mde=compared.detectable, source="baseline and rollouts"
+                )
         reason = "one rollout of each task doesn't show how much a task varies from run to run: "
         return structs.replace(
             power, reason=f"{reason}record several, or compare a second run"
@@ -169,7 +180,7 @@ def _visible(
     rewards: TaskRewards,
     k: int,
     factor: float,
-    rule: gates.Rule,
+    rule: RuleSettings,
 ) -> tuple[float, int | None]:
     """Return the drop that k rollouts of each task see, and how many see `max_drop`."""
     n, ends = len(rewards), (float(rewards.values.min()), float(rewards.values.max()))
@@ -190,7 +201,7 @@ def _visible(
         stats.bisected(gain, goal, 0.0, 1.0, halvings=20)
     )
     needed = rollouts_for(within * k, n * wanted**2 - between)
-    return gates.thinned_drop(thinned.lost, factor), needed
+    return thinned_drop(thinned.lost, factor), needed
 
 
 def rollouts_for(per_rollout: float, allowed: float) -> int | None:

@@ -15,7 +15,9 @@ from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.pipeline.regressions import plan_of, rollouts_of
+from pytest_evalmetrics.pipeline.gate_settings import plan_of
+from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 
 if TYPE_CHECKING:
@@ -222,10 +224,17 @@ def _count_problems(
 ) -> Iterator[Problem]:
     for agent, part in _with_zeros(table, given).by_agent():
         shown = agent if len(table.agents) > 1 else ""
-        for check in gates.Completeness(benchmark, shown, part).checks():
+        checks = gates.check_completeness(
+            benchmark.spec,
+            gates.completeness_of(benchmark.spec, part),
+            agent=shown,
+            line_of=benchmark.line_of,
+        )
+        for check in checks:
             if check.name in ("tasks", "rollouts") and check.verdict.fails:
-                of = f"{agent}: " if shown else ""
-                yield located(benchmark, ("expect", check.name), f"{of}{check.reason}")
+                prefix = f"{agent}: " if shown else ""
+                text = f"{prefix}{sentences.reason_of(check)}"
+                yield located(benchmark, ("expect", check.name), text)
 
 
 def _with_zeros(table: RolloutTable, scores: Sequence[str]) -> RolloutTable:

@@ -24,9 +24,7 @@ from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
 if TYPE_CHECKING:
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.model.results import Estimate
     from pytest_evalmetrics.model.rollout_table import RolloutTable
-    from pytest_evalmetrics.pipeline.regressions import Reference
     from pytest_evalmetrics.scorers import BoundScorer
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
@@ -35,11 +33,11 @@ Fingerprint = Mapping[str, Mapping[str, Any]]
 _LONGEST = 60  # characters of a value that is written out
 _BEGINNING = 32  # of one that is not
 _REWARD, _SCORER, _METRIC, _TOOL = "reward", "scorer ", "metric ", "tool "
-_OF_TASKS = f"{_TOOL}lm_eval task "
 _ANSWERS = "answers of "  # prefix of a judge's name: the models that its answers name
 _HOOK = "hook compute_metrics"
-_FIELD = "fields: "
-_READING = (_FIELD, "where", "pivot")  # keys that say where files hold rewards
+FIELD_PREFIX = "fields: "
+# keys that say where files hold rewards
+READING_KEYS = (FIELD_PREFIX, "where", "pivot")
 # keys of billing, waiting and texts for people don't affect the measurement
 _NO_MEASURE = frozenset(
     {
@@ -56,46 +54,6 @@ _SECRET = re.compile(
     r"^key$|(api|auth|access|private)[_-]?key|token$|secret|password|authori[sz]ation|credential",
     re.IGNORECASE,
 )
-
-
-class RulerChange(msgspec.Struct, frozen=True):
-    """One thing that measures otherwise than it did."""
-
-    text: str  # ``judge m1 -> m2 (scorer llm-judge)``
-    of: str  # the entry of the fingerprint
-    key: str  # the key of that entry
-    scores: frozenset[str] = frozenset()  # affected by it; empty if it is no scorer
-
-    @property
-    def by_scorer(self) -> bool:
-        """Whether scores must be computed again: metrics always are, on both sides."""
-        return self.of.startswith(_SCORER)
-
-    @property
-    def by_tool(self) -> bool:
-        """Whether another tool scored: its scores can't be computed again."""
-        return self.of.startswith((_TOOL, _ANSWERS)) or self._of_reading
-
-    @property
-    def _of_reading(self) -> bool:
-        return self.of == _REWARD and self.key.startswith(_READING)
-
-    def touches_reward(self, reward: str) -> bool:
-        """Whether the rewards, or the threshold at which they pass, depend on it."""
-        return not self.of.startswith((_METRIC, _HOOK)) and (
-            not self.scores or reward in self.scores
-        )
-
-    def touches(self, estimate: Estimate, target: Any, *, reward: str) -> bool:
-        """Whether a metric depends on it; `target` computes the metric, None if a hook does."""
-        if self.of.startswith(_METRIC):
-            return self.of == f"{_METRIC}{estimate.name}"
-        if self.of == _HOOK:
-            return target is None
-        if self.of == _REWARD and self.key.startswith("pass_"):
-            return target is None or getattr(target, "options", None) is not None
-        score, is_of_all = estimate.score, self._of_reading and not self.scores
-        return not score or is_of_all or score in (self.scores or {reward})
 
 
 def ruler_of(
@@ -115,7 +73,9 @@ def ruler_of(
     reward |= {"pass_estimator": spec.pass_estimator}
     if spec.rollouts is not None:
         paths = score_paths(spec.rollouts.fields).items()
-        reward |= {f"{_FIELD}{name}": path for name, path in paths if path != name}
+        reward |= {
+            f"{FIELD_PREFIX}{name}": path for name, path in paths if path != name
+        }
         if not spec.scorers:
             chosen = {key: getattr(spec.rollouts, key) for key in ("where", "pivot")}
             reward |= {
@@ -225,11 +185,11 @@ _VERSION = "target version"
 
 def under_test_changes(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
     """Describe what is under test in place of what was, in one line; none for no change."""
-    changes = dict(differences(before, now))
     if _SOURCE not in before:
         # a baseline of an earlier version holds no fingerprint of the source
-        changes.pop(_SOURCE, None)
-    return [f"under test: {', '.join(changes.values())}"] if changes else []
+        now = {key: value for key, value in now.items() if key != _SOURCE}
+    changes = differences(before, now)
+    return [f"under test: {', '.join(changes)}"] if changes else []
 
 
 def unannounced_changes(
@@ -245,97 +205,25 @@ def unannounced_changes(
         )
 
 
-def ruler_changes(before: Fingerprint, now: Fingerprint) -> tuple[RulerChange, ...]:
-    """List what measures otherwise than it did, in the order of the fingerprints."""
-    new_models = {
-        n
-        for n, entry in now.items()
-        if n.startswith(_ANSWERS)
-        and _names(entry, "model") - _names(before.get(n, entry), "model")
-    }
-    before, now = (
-        {
-            n: entry
-            for n, entry in side.items()
-            if not n.startswith(_ANSWERS) or n in new_models
-        }
-        for side in (before, now)
-    )
-    gone = {name: entry for name, entry in before.items() if name not in now}
-    changes: list[RulerChange] = []
-    for name, entry in now.items():
-        kind, scores = _kind(name), _names(entry)
-        where = "" if name == _REWARD else f" ({name})"
-        if (was := before.get(name)) is not None:
-            for key, text in differences(was, entry):
-                of = (
-                    {key.removeprefix(_FIELD)}
-                    if key.startswith(_FIELD)
-                    else scores | _names(was)
-                )
-                if key != "scores" or not name.startswith((_TOOL, _ANSWERS)):
-                    changes.append(
-                        RulerChange(f"{text}{where}", name, key, frozenset(of))
-                    )
-        elif not name.startswith(_OF_TASKS):  # the list of tasks shows these
-            alike = (n for n in gone if _kind(n) == kind and scores & _names(gone[n]))
-            old = "none"
-            if (replaced := next(alike, None)) is not None:
-                old = replaced.removeprefix(kind)
-                scores |= _names(gone.pop(replaced))
-            text = f"{kind}{old} -> {name.removeprefix(kind)}"
-            changes.append(RulerChange(text, name, "", scores))
-    changes += [
-        RulerChange(f"{name} -> none", name, "", _names(entry))
-        for name, entry in gone.items()
-        if not name.startswith(_OF_TASKS)
-    ]
-    return tuple(changes)
-
-
-def _names(entry: Mapping[str, Any], key: str = "scores") -> frozenset[str]:
-    return frozenset(
-        map(str, names) if isinstance(names := entry.get(key), list | tuple) else ()
-    )
-
-
-def changed_gates(
-    before: Mapping[str, Any], now: Mapping[str, Any], reference: Reference
-) -> Iterator[str]:
-    """Describe how the thresholds differ, and which metrics are no longer gated."""
-    old, new = before.get("thresholds", {}), now["thresholds"]
-    for name in dict.fromkeys((*old, *new)) if before else ():
-        if old.get(name) != new.get(name):
-            was, is_ = old.get(name, "none"), new.get(name, "none")
-            yield f"threshold {name} was {was}, and is {is_} now"
-    for name in before.get("metrics", ()):
-        if name not in now["metrics"]:
-            values = [of[name] for of in reference.values.values() if name in of]
-            was = (
-                f" (it was {', '.join(f'{value:.4g}' for value in values)})"
-                if values
-                else ""
-            )
-            yield f"metric {name} is in {reference.where}, and is no longer gated{was}"
-
-
-def _kind(name: str) -> str:
-    return next(
-        (kind for kind in (_SCORER, _METRIC, _TOOL) if name.startswith(kind)), ""
-    )
-
-
-def differences(
-    before: Mapping[str, Any], now: Mapping[str, Any]
-) -> Iterator[tuple[str, str]]:
-    """Yield the differences between two descriptions: ``temperature 0 -> 0.7``."""
+def differing_keys(before: Mapping[str, Any], now: Mapping[str, Any]) -> Iterator[str]:
+    """Yield the keys of two descriptions whose values differ."""
     for key in dict.fromkeys((*now, *before)):
         if before.get(key) != now.get(key):
-            old, new = (_text(side.get(key, "none")) for side in (before, now))
-            yield key, f"{key} {old} -> {new}"
+            yield key
 
 
-def _text(value: Any) -> str:
+def differences(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """Describe how two descriptions differ: ``temperature 0 -> 0.7``."""
+    texts = []
+    for key in differing_keys(before, now):
+        old = shown_setting(before.get(key, "none"))
+        new = shown_setting(now.get(key, "none"))
+        texts.append(f"{key} {old} -> {new}")
+    return texts
+
+
+def shown_setting(value: object) -> str:
+    """Write the value of a setting: ``true``, ``a, b``."""
     if isinstance(value, list):
         return ", ".join(map(str, value))
     return str(value).lower() if isinstance(value, bool) else str(value)

@@ -8,7 +8,7 @@ import weakref
 from collections import Counter
 from contextlib import suppress
 from dataclasses import replace
-from typing import IO, TYPE_CHECKING, Any, TypeAlias
+from typing import IO, TYPE_CHECKING, Any, Protocol, TypeAlias
 
 import msgspec
 import numpy as np
@@ -24,8 +24,17 @@ from pytest_evalmetrics.errors import (
     RowError,
 )
 from pytest_evalmetrics.layout import compact, many, of_many
-from pytest_evalmetrics.model import results
+from pytest_evalmetrics.model.bounds import AllBound
+from pytest_evalmetrics.model.reasons import BudgetUsedUp, UnansweredReplay
+from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, RowScores
+from pytest_evalmetrics.model.scores import (
+    JudgeCheck,
+    JudgeUse,
+    RowFailure,
+    ScorerFailures,
+)
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.judges import Judges
 from pytest_evalmetrics.pipeline.preflight import (
@@ -45,12 +54,14 @@ if TYPE_CHECKING:
         Mapping,
         Sequence,
     )
+    from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import Direction
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, PriceSpec
+    from pytest_evalmetrics.transport import Budget, Progress, Transport
 
     Bound = Sequence[scorers.BoundScorer]
 
@@ -64,20 +75,44 @@ _COUNT = "limit the requests or the seconds instead, or let the endpoint give it
 _GO_ON = "run again, and paid answers come from the journal; or raise the budget"
 
 
+class Runtime(Protocol):
+    """What scoring needs of the run: its client, its progress and its budget."""
+
+    replays: bool  # nothing is called
+    asks_anew: bool  # the journal gives no answers
+    budget: Budget | None
+
+    def transport(self) -> Transport:
+        """Return the client that all benchmarks of the run share."""
+        ...
+
+    def progress(self, total: int) -> AbstractContextManager[Progress]:
+        """Count the scores of one benchmark as they come in."""
+        ...
+
+    def usage(self) -> dict[str, Any]:
+        """Return the usage of the benchmark's calls in this run."""
+        ...
+
+    def warnings(self) -> list[str]:
+        """Return the warnings of the run."""
+        ...
+
+
 class Scored(msgspec.Struct, frozen=True):
     """The outcome of scoring."""
 
     rows: RowScores  # the table with the scores in it, and why rows lack some
-    failures: tuple[results.ScorerFailures, ...]  # the rows that lack some, by scorer
+    failures: tuple[ScorerFailures, ...]  # the rows that lack some, by scorer
     notes: tuple[str, ...]
     table: (
         RolloutTable  # the metrics' input: the table of `rows` without ignored rollouts
     )
     chosen: benchmark_rows.Chosen
-    judges: Mapping[str, Any]  # fields of the result about judges
-    checks: tuple[
-        results.Check, ...
-    ]  # of thresholds on judges, and of a budget that was used up
+    judges: tuple[JudgeUse, ...]
+    judge_checks: tuple[JudgeCheck, ...]
+    # of thresholds on judges, and of a budget that was used up
+    checks: tuple[Check, ...]
     stopped: bool  # by such a budget
 
 
@@ -222,9 +257,18 @@ class Scoring:
             else []
         )
         spent += _unrecorded(self.benchmark, board)
-        judges, gated, agreed = self._judges.check(self._score_others)
-        more = (self.chosen, judges, (*gated, *spent), bool(spent))
-        return Scored(rows, failures, (*notes, *agreed), table, *more)
+        judged = self._judges.check(self._score_others)
+        return Scored(
+            rows=rows,
+            failures=failures,
+            notes=(*notes, *judged.notes),
+            table=table,
+            chosen=self.chosen,
+            judges=judged.uses,
+            judge_checks=judged.judge_checks,
+            checks=(*judged.checks, *spent),
+            stopped=bool(spent),
+        )
 
     def forecast(
         self, plan: Plan, recorded: Mapping[str, float]
@@ -415,7 +459,7 @@ def budget_of(spec: BudgetSpec) -> transport.Budget:
     return transport.Budget(given)
 
 
-def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
+def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[Check]:
     """Report calls that a replay could not answer, if rows may lack a reward."""
     meaning, allowed = gates.missing_policy(benchmark.spec.expect)
     lost = sum(
@@ -424,10 +468,13 @@ def _unrecorded(benchmark: Benchmark, board: Board) -> Iterator[results.Check]:
     )
     if lost and (allowed or isinstance(meaning, float)):
         total = len(board.rows)
-        reason = f"the journal has no answer for {of_many(lost, total, 'rollout')}"
-        outcome = (results.Verdict.INCONCLUSIVE, "", total - lost, f"== {total}")
-        yield results.Check(
-            "expect", "replay", *outcome, reason, "run once without replay"
+        yield Check(
+            gate=Gate.EXPECT,
+            name="replay",
+            verdict=Verdict.INCONCLUSIVE,
+            value=total - lost,
+            bound=AllBound(total),
+            reasons=(UnansweredReplay(lost=lost, of=total),),
         )
 
 
@@ -463,23 +510,35 @@ class _CallLimits:
 
     def check(
         self, benchmark: Benchmark, board: Board, usage: transport.Usage
-    ) -> results.Check:
+    ) -> Check:
         """Report the one that was used up: nothing is judged then."""
-        total, hint = len(board.rows), self.way_out
+        total, rest = len(board.rows), ""
         failed = board.failed.values()
         left = sum(
             any(f.kind == _USED_UP for f in of_row.values()) for of_row in failed
         )
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
-            rest = transport.Forecast.of(
+            forecast = transport.Forecast.of(
                 usage, calls, benchmark.spec.params.parallelism
             )
-            hint += f"; the rest takes about {rest.text}"
-        lost = f"{of_many(left, total, 'rollout', 'was')} not asked for"
-        reason, line = f"{self.reached}, and {lost}", benchmark.line_of("budget")
-        outcome = (results.Verdict.INCONCLUSIVE, "", total - left, f"== {total}")
-        return results.Check("expect", "budget", *outcome, reason, hint, line=line)
+            rest = forecast.text
+        reason = BudgetUsedUp(
+            words=self.reached,
+            left=left,
+            of=total,
+            uncounted=bool(self.uncounted),
+            rest=rest,
+        )
+        return Check(
+            gate=Gate.EXPECT,
+            name="budget",
+            verdict=Verdict.INCONCLUSIVE,
+            value=total - left,
+            bound=AllBound(total),
+            reasons=(reason,),
+            line=benchmark.line_of("budget"),
+        )
 
 
 class _Spender(transport.Meter):
@@ -580,7 +639,7 @@ class Board:
         self._places = np.argsort(benchmark_rows.reading_order(rows), kind="stable")
         self.columns = {name: np.full(len(rows), np.nan) for name in names}
         # by row, and by the scores that it lacks
-        self.failed: dict[int, dict[tuple[str, ...], results.RowFailure]] = {}
+        self.failed: dict[int, dict[tuple[str, ...], RowFailure]] = {}
         self._reasons: dict[str, str] = {}
         self._ranks = {name: i for i, name in enumerate(names)}
         self.requests, self.reasons = _RowTexts("requests"), _RowTexts("reasons")
@@ -616,7 +675,7 @@ class Board:
         reason = self._reasons.setdefault(reason, reason)
         # a scorer's own hint may hold a secret as well as its message
         hint = self._hide(error.hint or "")
-        failure = results.RowFailure(row.index, row.where, error.kind, reason, hint)
+        failure = RowFailure(row.index, row.where, error.kind, reason, hint)
         self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 
@@ -670,7 +729,7 @@ class Board:
         integers = self.rows.integers - self.columns.keys()
         return structs.replace(self.rows, scores=recorded | scored, integers=integers)
 
-    def failures(self, bound: Bound) -> Iterator[results.ScorerFailures]:
+    def failures(self, bound: Bound) -> Iterator[ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
         by_row = [self.failed[index] for index in sorted(self.failed)]
         givers = [(scorer.type, scorer.scores) for scorer in bound]
@@ -684,7 +743,7 @@ class Board:
             numbers = (len(failed), kinds, tuple(failed[:_FIRST]), len(self.rows))
             if failed:
                 examples = {kind: first[kind] for kind in kinds}
-                yield results.ScorerFailures(kind, scores, *numbers, examples)
+                yield ScorerFailures(kind, scores, *numbers, examples)
 
     def without_failed_requests(
         self, table: RolloutTable

@@ -17,40 +17,43 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ArtifactError, MetricError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.layout import compact
+from pytest_evalmetrics.model.results import BenchmarkResult
 from pytest_evalmetrics.reports.html.page import page_texts
+from pytest_evalmetrics.reports.report_json import result_document
 from pytest_evalmetrics.run_folder import write_whole
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from typing import Self
 
     from pytest_evalmetrics.model.baseline import AgentDocument
-    from pytest_evalmetrics.model.results import BenchmarkResult
-    from pytest_evalmetrics.model.rollout_table import RowScores
+    from pytest_evalmetrics.model.rollout_table import RowScores, TaskId
+    from pytest_evalmetrics.reports.html.picture import Picture
+
+    Aggregate = Mapping[str, Any]  # NeMo Gym's entry of one agent
 
 GROUPS_FILE: Final = "group_level_metrics.json"
 _GROUPS: Final = "group_level_metrics"  # the last of an entry, and nearly all of it
-_MOST_GROUPS: Final = (
-    100_000  # tasks of an entry; those of a larger one are in a file of their own
-)
+# tasks of an entry; those of a larger one are in a file of their own
+_MOST_GROUPS: Final = 100_000
 # bytes; larger texts are passed between processes in a file, and are not indented
 _LARGE: Final = 4 * 2**20
 _PIECE: Final = 2**20
 
 
 class Payload(TypedDict):
-    """One benchmark, as it travels on pytest's report of its item."""
+    """One benchmark, as it travels on pytest's report of its item: builtins alone."""
 
-    # The texts are made once and never parsed again, each for the artifact of its name: `about`,
-    # `brief` and `tasks` are of the page; `task_scores` has two lines per agent: scores, content.
+    # The texts are made once and never parsed again, each for the artifact of its name:
+    # `about`, `brief` and `tasks` are of the page; `task_scores` has two lines per
+    # agent: scores, content.
 
-    entry: dict[
-        str, Any
-    ]  # its entry of ``report.json``, without the scores of its tasks
+    entry: dict[str, Any]  # a `BenchmarkResult`, with its verdict; see `result_of`
     texts: dict[str, str]  # by kind
     files: dict[str, str]  # kind -> the file that holds a large text instead
-    # the usage of its calls in this run; for the terminal, because it differs with each run
+    # the totals of its calls in this run; for the terminal, because it differs with each
+    # run; empty if nothing was called
     usage: dict[str, Any]
     warnings: list[str]  # about this run, not about the benchmark
     baseline: NotRequired[
@@ -58,31 +61,35 @@ class Payload(TypedDict):
     ]  # the run as the history keeps it, where asked to
 
 
+class Handed(msgspec.Struct, frozen=True):
+    """A text on its way to another process: itself, or the file that holds it."""
+
+    text: str = ""
+    path: str = ""
+
+
 @collector_paused()
 def payload_of(
     result: BenchmarkResult,
     documents: Mapping[str, AgentDocument],
     row_scores: RowScores | None,
-    pictures: Mapping[str, Mapping[str, Any]],
+    pictures: Mapping[str, Picture],
     folder: Path | None,
 ) -> Payload:
     """Turn a result into builtins and texts; `folder` is the one that processes share."""
-    agents = tuple(structs.replace(agent, aggregate={}) for agent in result.agents)
-    entry: dict[str, Any] = {
-        "id": result.id,
-        "verdict": str(result.verdict),
-        **msgspec.to_builtins(structs.replace(result, agents=agents)),
-    }
-    for agent in entry["agents"]:
-        del agent["aggregate"]
-        agent["task_ids"] = documents[agent["agent"]].ids or "names"
-    if not entry["flips"]:  # the benchmark passes, or its files hold no texts
-        del entry["flips"]
+    agents = [agent.agent for agent in result.agents]
+    with_ids = tuple(
+        structs.replace(
+            agent, task_ids=documents[agent.agent].ids or "names", aggregate={}
+        )
+        for agent in result.agents
+    )
     aggregates, large = _apart([agent.aggregate for agent in result.agents])
+    notes = list(result.notes)
     if large:
         tasks = sum(len(aggregate[_GROUPS]) for aggregate in large)
-        note = f"the entries of {tasks:,} tasks are in {GROUPS_FILE}, not in aggregate_metrics.json"
-        entry["notes"] = [*entry["notes"], note]
+        where = f"in {GROUPS_FILE}, not in aggregate_metrics.json"
+        notes.append(f"the entries of {tasks:,} tasks are {where}")
     try:
         handed = {
             "aggregate": write_aggregates(result.id, aggregates, folder),
@@ -97,32 +104,39 @@ def payload_of(
     if row_scores is not None:
         handed["row_scores"] = _hand_over(row_lines(result.id, row_scores), folder)
         handed["rollouts"] = _hand_over(rollout_lines(row_scores), folder)
-    kept = [documents[agent.agent] for agent in result.agents]
-    scores = "\n".join(
-        compact(value) for each in kept for value in (each.tasks, each.content)
-    )
-    texts = {kind: text for kind, (text, _) in handed.items()}
+    scores = []
+    for agent in agents:
+        document = documents[agent]
+        scores += [compact(document.tasks), compact(document.content)]
+    texts = {kind: each.text for kind, each in handed.items()}
+    reported = structs.replace(result, agents=with_ids, notes=tuple(notes))
     return {
-        "entry": entry,
-        "texts": {"task_scores": scores, **texts, **page_texts(pictures)},
-        "files": {kind: path for kind, (_, path) in handed.items() if path},
+        "entry": result_document(reported),
+        "texts": {"task_scores": "\n".join(scores), **texts, **page_texts(pictures)},
+        "files": {kind: each.path for kind, each in handed.items() if each.path},
         "usage": {},
         "warnings": [],
     }
 
 
+def result_of(payload: Payload) -> BenchmarkResult:
+    """Return the result that a payload carries, without NeMo Gym's aggregates."""
+    return msgspec.convert(payload["entry"], BenchmarkResult)
+
+
 # -- texts and files on their way ------------------------------------------------------------
 
 
-def _hand_over(pieces: Iterable[bytes], folder: Path | None) -> tuple[str, str]:
-    """Join the pieces of a text; write a large one to a file of the folder, and return its path."""
+def _hand_over(pieces: Iterable[bytes], folder: Path | None) -> Handed:
+    """Join the pieces of a text, or write a large one to a file of the folder."""
     pieces = iter(pieces)
     text = bytearray()
     for piece in pieces:
         text += piece
         if folder is not None and len(text) > _LARGE:
-            return "", leave(itertools.chain([bytes(text)], pieces), folder)
-    return text.decode(), ""
+            whole = itertools.chain([bytes(text)], pieces)
+            return Handed(path=leave(whole, folder))
+    return Handed(text=text.decode())
 
 
 def leave(pieces: Iterable[bytes], folder: Path) -> str:
@@ -146,7 +160,8 @@ class Artifacts:
     """The texts of finished benchmarks, in a temporary file until the run's end."""
 
     def __init__(self, in_memory: int = 32 * 2**20) -> None:
-        self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115 - lives as long as we do
+        # it lives as long as we do
+        self._spool = tempfile.SpooledTemporaryFile(max_size=in_memory)  # noqa: SIM115
         # benchmark -> kind -> where its text starts in the file, and its length
         self._places: dict[str, dict[str, tuple[int, int]]] = {}
 
@@ -198,34 +213,33 @@ class Artifacts:
 
 
 def _apart(
-    aggregates: list[Mapping[str, Any]],
-) -> tuple[list[Mapping[str, Any]], list[Mapping[str, Any]]]:
+    aggregates: Sequence[Aggregate],
+) -> tuple[list[Aggregate], list[Aggregate]]:
     """Take the tasks of entries with very many of them out; return the entries, and the tasks."""
-    left: list[Mapping[str, Any]] = []
-    large: list[Mapping[str, Any]] = []
+    left: list[Aggregate] = []
+    large: list[Aggregate] = []
     for aggregate in aggregates:
         groups = aggregate.get(_GROUPS, ())
-        if len(groups) > _MOST_GROUPS:
-            large.append({"agent_ref": aggregate["agent_ref"], _GROUPS: groups})
-            left.append(
-                {**aggregate, _GROUPS: [], "group_level_metrics_in": GROUPS_FILE}
-            )
-        else:
+        if len(groups) <= _MOST_GROUPS:
             left.append(aggregate)
+            continue
+        large.append({"agent_ref": aggregate["agent_ref"], _GROUPS: groups})
+        left.append({**aggregate, _GROUPS: [], "group_level_metrics_in": GROUPS_FILE})
     return left, large
 
 
 def write_aggregates(
-    benchmark: str, aggregates: Iterable[Mapping[str, Any]], folder: Path | None = None
-) -> tuple[str, str]:
-    """Write the entries of one benchmark: the text, or the file that holds it."""
-    text, path = _hand_over(_pieces(benchmark, aggregates), folder)
-    if text and len(text) <= _LARGE:
-        text = msgspec.json.format(f"[{text}]", indent=2)[1:-1].strip("\n")
-    return text, path
+    benchmark: str, aggregates: Iterable[Aggregate], folder: Path | None = None
+) -> Handed:
+    """Write the entries of one benchmark."""
+    handed = _hand_over(_pieces(benchmark, aggregates), folder)
+    if not handed.text or len(handed.text) > _LARGE:
+        return handed
+    text = msgspec.json.format(f"[{handed.text}]", indent=2)
+    return Handed(text=text[1:-1].strip("\n"))
 
 
-def _pieces(benchmark: str, aggregates: Iterable[Mapping[str, Any]]) -> Iterator[bytes]:
+def _pieces(benchmark: str, aggregates: Iterable[Aggregate]) -> Iterator[bytes]:
     for number, aggregate in enumerate(aggregates):
         groups: Any = aggregate.get(_GROUPS)
         entry = {"benchmark": benchmark, **aggregate}
@@ -251,77 +265,122 @@ _USAGE = ("input_tokens", "output_tokens", "total_tokens", "latency_s", "cost")
 _AGENT = "agent"  # where rows name none
 
 
-def _scored_rows(
-    scored: RowScores,
-) -> Iterator[tuple[int, str, int | str, int, dict[str, Any]]]:
-    """Yield each row's index, agent, task, sample and scores, in the order of the files."""
+class _ScoredRow(msgspec.Struct, frozen=True):
+    """A row with its scores; None where one is missing."""
+
+    index: int  # in the order of the files
+    agent: str
+    task: TaskId
+    sample: int
+    scores: dict[str, float | None]
+
+
+def _scored_rows(scored: RowScores) -> Iterator[_ScoredRow]:
+    """Yield the rows in the order of the files."""
     table = scored.table
-    order = (
-        np.arange(len(table)) if table.read_as is None else np.argsort(table.read_as)
-    )
+    order = np.arange(len(table))
+    if table.read_as is not None:
+        order = np.argsort(table.read_as)
     for start in range(0, len(order), _BLOCK):
         rows = order[start : start + _BLOCK]
         columns = [table.scores[name][rows].tolist() for name in scored.names]
-        keys = [
-            column[rows].tolist() for column in (table.agent, table.task, table.sample)
-        ]
-        for at, (agent, task, sample) in enumerate(zip(*keys, strict=True)):
+        agents = table.agent[rows].tolist()
+        tasks = table.task[rows].tolist()
+        samples = table.sample[rows].tolist()
+        for at in range(len(rows)):
             # NaN is the one number that is not equal to itself
             values = (
                 column[at] if column[at] == column[at] else None for column in columns
             )
-            scores = dict(zip(scored.names, values, strict=True))
-            yield start + at, table.agents[agent], table.tasks[task], sample, scores
+            yield _ScoredRow(
+                index=start + at,
+                agent=table.agents[agents[at]],
+                task=table.tasks[tasks[at]],
+                sample=samples[at],
+                scores=dict(zip(scored.names, values, strict=True)),
+            )
 
 
 def rollout_lines(scored: RowScores) -> Iterator[bytes]:
     """Write one JSON object per rollout, in the order of the data set; one is held at a time."""
-    # ``_evalmetrics`` holds ``sample`` and all that is no part of the row, so that scorers of this
-    # file see the same as when it was written.
+    # `_evalmetrics` holds `sample` and all that is no part of the row, so that scorers
+    # of this file see the same as when it was written.
     if scored.answers is None:
         return
-    encode, decode = msgspec.json.Encoder().encode, msgspec.json.Decoder().decode
-    for index, agent, task, sample, scores in _scored_rows(scored):
-        for name in COUNTED_SCORES:
-            if scores.get(name) is not None:
-                scores[name] = int(scores[name])
-        added = {
-            "_ng_task_index": task,
-            "_ng_rollout_index": sample,
-            **({} if agent == _AGENT else {"agent_ref": {"name": agent}}),
-            **{name: score for name, score in scores.items() if name not in _USAGE},
-            "usage": {
-                name: scores[name] for name in _USAGE if scores.get(name) is not None
-            },
-        }
-        kept: dict[str, Any] = next(iter(decode(scored.answers(index))), {"item": {}})
+    encoder = msgspec.json.Encoder()
+    decoder = msgspec.json.Decoder(list[dict[str, Any]])
+    for row in _scored_rows(scored):
+        added = _added_keys(row)
+        answers = decoder.decode(scored.answers(row.index))
+        kept = answers[0] if answers else {"item": {}}
         item = kept["item"]
         mark: dict[str, Any] = {
             "added": [key for key in added if key not in item],
             "row": {key: item[key] for key in added if key in item},
-            **{key: kept[key] for key in ("sample", "failed") if key in kept},
         }
-        yield encode({**item, **added, MARK: mark}) + b"\n"
+        mark |= {key: kept[key] for key in ("sample", "failed") if key in kept}
+        yield encoder.encode({**item, **added, MARK: mark}) + b"\n"
+
+
+def _added_keys(row: _ScoredRow) -> dict[str, Any]:
+    """Return what a rollout's line has beside the row's own keys."""
+    scores = {
+        name: int(score) if name in COUNTED_SCORES and score is not None else score
+        for name, score in row.scores.items()
+    }
+    added: dict[str, Any] = {
+        "_ng_task_index": row.task,
+        "_ng_rollout_index": row.sample,
+    }
+    if row.agent != _AGENT:
+        added["agent_ref"] = {"name": row.agent}
+    added |= {name: score for name, score in scores.items() if name not in _USAGE}
+    usage = {name: scores.get(name) for name in _USAGE}
+    added["usage"] = {name: used for name, used in usage.items() if used is not None}
+    return added
+
+
+class _RowError(msgspec.Struct, frozen=True):
+    """Why a row lacks scores, in row_scores.jsonl."""
+
+    scores: tuple[str, ...]
+    kind: str
+    reason: str
+    row: str
+
+
+class _RowLine(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A line of row_scores.jsonl."""
+
+    benchmark: str
+    index: int
+    agent: str
+    task: TaskId
+    sample: int
+    scores: dict[str, float | None]
+    errors: list[_RowError]
+    requests: msgspec.Raw  # JSON arrays
+    reasons: msgspec.Raw | msgspec.UnsetType = msgspec.UNSET
 
 
 def row_lines(benchmark: str, scored: RowScores) -> Iterator[bytes]:
     """Write one JSON object per row, in the order of the files; one is held at a time."""
-    encode = msgspec.json.Encoder().encode
-    for index, agent, task, sample, scores in _scored_rows(scored):
-        row: dict[str, Any] = {
-            "benchmark": benchmark,
-            "index": index,
-            "agent": agent,
-            "task": task,
-            "sample": sample,
-            "scores": scores,
-            "errors": [
-                {"scores": lacking, "kind": f.kind, "reason": f.reason, "row": f.row}
-                for lacking, f in scored.failed.get(index, {}).items()
+    encoder = msgspec.json.Encoder()
+    for row in _scored_rows(scored):
+        failed = scored.failed.get(row.index, {})
+        reasons = scored.reasons(row.index)
+        line = _RowLine(
+            benchmark=benchmark,
+            index=row.index,
+            agent=row.agent,
+            task=row.task,
+            sample=row.sample,
+            scores=row.scores,
+            errors=[
+                _RowError(lacking, failure.kind, failure.reason, failure.row)
+                for lacking, failure in failed.items()
             ],
-            "requests": msgspec.Raw(scored.requests(index)),
-        }
-        reasons = scored.reasons(index)
-        if reasons != b"[]":
-            row["reasons"] = msgspec.Raw(reasons)
-        yield encode(row) + b"\n"
+            requests=msgspec.Raw(scored.requests(row.index)),
+            reasons=msgspec.UNSET if reasons == b"[]" else msgspec.Raw(reasons),
+        )
+        yield encoder.encode(line) + b"\n"

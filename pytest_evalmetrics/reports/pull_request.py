@@ -14,11 +14,13 @@ import sys
 import urllib.error
 import urllib.parse
 import urllib.request
+from contextlib import suppress
 from itertools import accumulate, count, groupby
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 from pytest_evalmetrics.layout import capped
+from pytest_evalmetrics.reports.report_json import read_report
 from pytest_evalmetrics.reports.summary import summary
 
 if TYPE_CHECKING:
@@ -35,13 +37,13 @@ _PERMISSIONS: Final = (
 
 
 def comment_of(
-    reports: Mapping[str, Any], *, marker: str, run_url: str, page_url: str = ""
+    reports: Mapping[str, bytes], *, marker: str, run_url: str, page_url: str = ""
 ) -> str:
     """Write one comment about the reports of a workflow's run, each by its artifact's name."""
     parts = []
-    for name, report in sorted(reports.items()):
+    for name, data in sorted(reports.items()):
         try:
-            text = summary(report)
+            text = summary(read_report(data))
         except Exception:  # noqa: BLE001 - a pull request may have written anything
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
         lines: list[str] = []
@@ -169,16 +171,15 @@ def _comment(folder: Path, page_url: str) -> str:
     return f"wrote {comment['html_url']}"
 
 
-def _reports(folder: Path) -> dict[str, Any]:
-    """Read the report of each artifact; None for one that can't be read."""
-    reports: dict[str, Any] = {}
+def _reports(folder: Path) -> dict[str, bytes]:
+    """Read the report of each artifact; empty for one that can't be read."""
+    reports: dict[str, bytes] = {}
     for file in sorted(folder.rglob("report.json")):
         where = file.parent.relative_to(folder).parts
-        try:
-            report = json.loads(file.read_bytes())
-        except (OSError, ValueError, RecursionError):
-            report = None
-        reports.setdefault(where[0] if where else "evalmetrics", report)
+        data = b""
+        with suppress(OSError):
+            data = file.read_bytes()
+        reports.setdefault(where[0] if where else "evalmetrics", data)
     return reports
 
 

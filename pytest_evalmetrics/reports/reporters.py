@@ -7,68 +7,45 @@ import json
 import os
 import re
 import uuid
-from dataclasses import dataclass
+from collections import Counter
 from itertools import chain
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol, cast
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
-from pytest_evalmetrics.model.results import Verdict, worst
 from pytest_evalmetrics.registry import origin, reporters
+from pytest_evalmetrics.reports.check_wording import estimate_below
 from pytest_evalmetrics.reports.html.page import page, page_of
 from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts
+from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.summary import code_quality, summary
-from pytest_evalmetrics.reports.wording import estimate_below
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
-    Files = Iterator[
-        tuple[str, Iterable[bytes]]
-    ]  # of each file the end of its path, its pieces
+    from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
 
-REPORT_SCHEMA_VERSION = 1
+    # of each file the end of its path, its pieces
+    Files = Iterator[tuple[str, Iterable[bytes]]]
+    Paths = str | os.PathLike[str] | Sequence[str | os.PathLike[str]] | None
+
 _LARGE = 4 * 2**20  # bytes of a report, above which indents help no reader
-
-
-def report_document(
-    entries: Iterable[dict[str, Any]],
-    not_evaluated: Iterable[str],
-    history: Mapping[str, Sequence[Mapping[str, Any]]],
-    skipped: Mapping[str, str],
-    *,
-    deselected: Iterable[str],
-) -> dict[str, Any]:
-    """Put the entries of all benchmarks together as ``report.json``, which `schema` describes."""
-    benchmarks = sorted(entries, key=lambda entry: entry["id"])
-    lost = sorted(not_evaluated)
-    verdicts = [Verdict(entry["verdict"]) for entry in benchmarks if not entry["xfail"]]
-    if lost:
-        verdicts.append(Verdict.INCONCLUSIVE)
-    return {
-        "schema_version": REPORT_SCHEMA_VERSION,
-        "verdict": str(worst(verdicts)),
-        "benchmarks": benchmarks,
-        "not_evaluated": lost,
-        "skipped": [{"id": i, "reason": why} for i, why in sorted(skipped.items())],
-        "deselected": sorted(deselected),
-        "history": dict(sorted(history.items())),
-    }
 
 
 # -- the built-in reporters, in the order in which they write --------------------------------
 
 
-@dataclass(frozen=True)
-class FinishedRun:
+class FinishedRun(msgspec.Struct, frozen=True, kw_only=True):
     """The input of the built-in reporters."""
 
     kept: Artifacts
-    report: Mapping[str, Any]
+    report: RunReport
+    document: Mapping[str, Any]  # the same as builtins, for the user's reporters
     root: Path  # the report names benchmark files relative to it
     origin: Callable[[], Mapping[str, str | None]]  # its time and commit
     names: Sequence[str] | None  # of the reporters that the user chose
@@ -119,12 +96,13 @@ def _row_scores(run: FinishedRun) -> Files:
 
 def _rollouts(run: FinishedRun) -> Files:
     """Write generated rollouts in a form that ``rollouts:`` reads, one file per benchmark."""
-    generated, names = run.kept.ids("rollouts"), list[str]()
+    generated = run.kept.ids("rollouts")
+    names: Counter[str] = Counter()
     for item_id in generated:
         name = re.sub(r"[^\w.-]+", "-", item_id.replace("::", "_")).strip("-")
-        names.append(name)
-        if (same := names.count(name)) > 1:
-            name = f"{name}-{same}"
+        names[name] += 1
+        if names[name] > 1:
+            name = f"{name}-{names[name]}"
         file = "rollouts.jsonl" if len(generated) == 1 else f"rollouts/{name}.jsonl"
         yield file, run.kept.pieces(item_id, "rollouts")
 
@@ -135,7 +113,7 @@ def _code_quality(run: FinishedRun) -> Files:
         yield "gl-code-quality-report.json", [code_quality(run.report, run.root)]
 
 
-_BUILTIN = {
+_BUILTIN: dict[str, Callable[[FinishedRun], Files]] = {
     "aggregate_metrics.json": _aggregate_metrics,
     GROUPS_FILE: _group_level_metrics,
     "report.json": _report,
@@ -150,28 +128,32 @@ for _name, _reporter in _BUILTIN.items():
 
 
 def _report_pieces(run: FinishedRun) -> Iterator[bytes]:
-    # a mark in the text is replaced by the tasks' scores, and by the hashes of their content
+    """Write the report, and put in the texts of the tasks' scores, which are JSON already."""
     mark = uuid.uuid4().hex
-    benchmarks = []
-    for entry in run.report["benchmarks"]:
-        agents = [
-            agent | {"task_scores": mark, "task_content": mark}
-            for agent in entry["agents"]
-        ]
-        checks = [*entry["checks"]]
-        for i, check in enumerate(checks):
-            if check["estimate"] == estimate_below(
-                entry, check
-            ):  # the estimate is written once
-                checks[i] = {**check, "estimate": None}
-        benchmarks.append({**entry, "agents": agents, "checks": checks})
-    pieces = iter(
-        as_json({**run.report, "benchmarks": benchmarks}).split(f'"{mark}"'.encode())
+    benchmarks = tuple(map(_with_each_estimate_once, run.report.benchmarks))
+    document = report_document(structs.replace(run.report, benchmarks=benchmarks))
+    for entry in document["benchmarks"]:
+        for agent in entry["agents"]:
+            agent["task_scores"] = mark
+            agent["task_content"] = mark
+    pieces = iter(as_json(document).split(f'"{mark}"'.encode()))
+    for result in benchmarks:
+        for scores in run.kept.read(result.id, "task_scores").splitlines():
+            yield next(pieces)
+            yield scores
+    yield from pieces
+    yield b"\n"
+
+
+def _with_each_estimate_once(result: BenchmarkResult) -> BenchmarkResult:
+    """Leave out the estimate of a check where it is among those of its agent."""
+    checks = tuple(
+        structs.replace(check, estimate=None)
+        if check.estimate == estimate_below(result, check)
+        else check
+        for check in result.checks
     )
-    for entry in benchmarks:
-        for scores in run.kept.read(entry["id"], "task_scores").splitlines():
-            yield from (next(pieces), scores)
-    yield from (*pieces, b"\n")
+    return structs.replace(result, checks=checks)
 
 
 def as_json(value: Mapping[str, Any]) -> bytes:
@@ -191,7 +173,7 @@ def as_json(value: Mapping[str, Any]) -> bytes:
 class Reporter(Protocol):
     """Writes files of a whole run: a function, or a class with this as its ``write``."""
 
-    def __call__(self, report: Mapping[str, Any], prefix: str) -> Any:
+    def __call__(self, report: Mapping[str, Any], prefix: str) -> Paths:
         """Write the report's files.
 
         Parameters
@@ -237,17 +219,20 @@ def write_reports(
     return paths, errors
 
 
-def _written(target: Any, run: FinishedRun, prefix: str) -> Iterator[Path]:
-    if target in _BUILTIN.values():
-        for suffix, pieces in target(run):
-            yield _write(Path(f"{prefix}{suffix}"), pieces)
-        return
+def _written(target: object, run: FinishedRun, prefix: str) -> Iterator[Path]:
+    for writer in _BUILTIN.values():
+        if target is writer:
+            for suffix, pieces in writer(run):
+                yield _write(Path(f"{prefix}{suffix}"), pieces)
+            return
     Path(f"{prefix}x").parent.mkdir(parents=True, exist_ok=True)
-    reporter: Any = target() if inspect.isclass(target) else target
-    paths = getattr(reporter, "write", reporter)(run.report, prefix)
-    yield from map(
-        Path, (paths,) if isinstance(paths, str | os.PathLike) else paths or ()
-    )
+    # the user's: a function, or a class with `write`
+    reporter = target() if inspect.isclass(target) else target
+    write = cast("Reporter", getattr(reporter, "write", reporter))
+    paths = write(run.document, prefix)
+    if isinstance(paths, str | os.PathLike):
+        paths = (paths,)
+    yield from map(Path, paths or ())
 
 
 def write_noise_page(path: Path, data: Mapping[str, Any]) -> None:

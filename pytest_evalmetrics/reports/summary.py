@@ -9,18 +9,52 @@ import re
 from functools import partial
 from hashlib import blake2b
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from pytest_evalmetrics import EvalMetricsError
 from pytest_evalmetrics.layout import capped, many, visible
-from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
+from pytest_evalmetrics.reports.sentences import hint_of, reason_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
 
-    EntryCheck = tuple[
-        Mapping[str, Any], Mapping[str, Any]
-    ]  # a benchmark, a check of it
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
+
+
+class _Judged(msgspec.Struct, frozen=True):
+    """A check, and the benchmark that it is of."""
+
+    result: BenchmarkResult
+    check: Check
+
+    @property
+    def line(self) -> int:
+        """The line of the benchmark file that asks for it."""
+        return self.check.line or self.result.line
+
+    @property
+    def name(self) -> str:
+        """The benchmark, and the agent where it has several."""
+        mark = " (xfail)" if self.result.xfail else ""
+        agent = f" / {self.check.agent}" if self.check.agent else ""
+        return f"{self.result.name}{mark}{agent}"
+
+
+def _judged(report: RunReport) -> list[_Judged]:
+    return [
+        _Judged(result, check)
+        for result in report.benchmarks
+        for check in result.checks
+    ]
+
+
+def _strength(judged: _Judged) -> tuple[int, float, float]:
+    return triage.strength(judged.check)
+
 
 # -- escaping --------------------------------------------------------------------------------
 
@@ -45,7 +79,12 @@ def _one_line(text: str) -> str:
 
 # -- summary.md ------------------------------------------------------------------------------
 
-_SIGNS = {"PASS": "✅", "WARN": "⚠️", "INCONCLUSIVE": "❔", "FAIL": "❌"}
+_SIGNS = {
+    Verdict.PASS: "✅",
+    Verdict.WARN: "⚠️",
+    Verdict.INCONCLUSIVE: "❔",
+    Verdict.FAIL: "❌",
+}
 # a page has to open, and GitHub drops a summary of more than 1 MiB
 _PASSING_SHOWN = 50  # rows of passing metrics
 _OTHERS_SHOWN = 500  # of the others
@@ -59,42 +98,21 @@ _HEAD = (
 _TRENDS_HEAD = ("| benchmark | metric | trend | last values |", "|---|---|---|---|")
 
 
-def summary(report: Mapping[str, Any]) -> str:
+def summary(report: RunReport) -> str:
     """Write the report as Markdown, in which texts of files and rows are escaped."""
-    benchmarks = report["benchmarks"]
-    lines = [f"## {_SIGNS[report['verdict']]} Benchmarks: {report['verdict']}", ""]
-    lines += [wording.verdict_counts(report), ""]
-    if chance := wording.false_alarms(benchmarks):
+    lines = [f"## {_SIGNS[report.verdict]} Benchmarks: {report.verdict}", ""]
+    lines += [run_wording.verdict_counts(report), ""]
+    chance = run_wording.false_alarms(report.benchmarks)
+    if chance:
         lines += [f"{chance}.", ""]
-    causes = wording.triage(report)
-    for head, *rest in causes:
-        lines += [
-            f"- **{plain(head)}**",
-            *(f"  - {plain(text)}" for text in rest if text),
-        ]
-    lines += [""] if causes else []
-    lines += _block(
-        _HEAD, _rows([(e, check) for e in benchmarks for check in e["checks"]])
-    )
-    changes = [
-        f"- {plain(e['name'])}: {plain(c)}"
-        for e in benchmarks
-        for c in e.get("changes", ())
-    ]
-    changes = capped(changes, _SHOWN, "- and {} more, in report.json")
-    lines += _block(["Changed since the baseline:", ""], changes)
-    details = [part for entry in benchmarks for part in _details(entry)]
+    lines += _causes(report)
+    lines += _block(_HEAD, _rows(_judged(report)))
+    lines += _block(["Changed since the baseline:", ""], _changes(report))
+    details = [part for result in report.benchmarks for part in _details(result)]
     more = many(len(details) - _SHOWN, "more reason", "is")
     lines += capped(details, _SHOWN, f"{more} in report.json.\n")
     lines += _trends(report)
-    lead = f"- {_SIGNS['INCONCLUSIVE']} "
-    lost = [f"{lead}{plain(item)} {why}" for item, why in wording.lost_ones(report)]
-    lines += capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated")
-    skipped = [
-        f"- {plain(s['id'])} was skipped: {plain(s['reason'])}"
-        for s in report.get("skipped", ())
-    ]
-    lines += capped(skipped, _SHOWN, "- and {} more were skipped")
+    lines += _without_result(report)
     return "\n".join(lines).rstrip() + "\n"
 
 
@@ -102,93 +120,142 @@ def _block(head: Sequence[str], lines: Sequence[str]) -> list[str]:
     return [*head, *lines, ""] if lines else []
 
 
-def _rows(checks: list[EntryCheck]) -> list[str]:
-    """Write what does not hold, then each gated metric; both up to a limit."""
-    others = [pair for pair in checks if pair[1]["verdict"] != "PASS"]
-    if len(others) > _OTHERS_SHOWN:
-        others.sort(key=lambda pair: wording.strength(pair[1]))
-    passing = [
-        (entry, check)
-        for entry, check in checks
-        if check["verdict"] == "PASS" and check["gate"] not in ("expect", "data")
-    ]
+def _causes(report: RunReport) -> list[str]:
     lines = []
-    for pairs, most, what in (
-        (others, _OTHERS_SHOWN, ""),
-        (passing, _PASSING_SHOWN, " that pass"),
-    ):
-        rows = [_row(*pair) for pair in pairs[:most]]
-        lines += capped(rows, most, f"| | and {{}} more{what} |", len(pairs))
-    return lines
+    for cause in triage.triage(report.benchmarks):
+        lines.append(f"- **{plain(cause.head)}**")
+        lines += [f"  - {plain(text)}" for text in (cause.case, cause.command) if text]
+    return [*lines, ""] if lines else []
 
 
-def _row(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    estimate = check["estimate"] or wording.estimate_below(entry, check)
-    evidence = check["evidence"]
-    was, now, p = (evidence.get(key) for key in ("baseline", "current", "p_adjusted"))
-    change = "" if was is None or now is None else wording.signed(now - was)
+def _changes(report: RunReport) -> list[str]:
+    changes = [
+        f"- {plain(result.name)}: {plain(change)}"
+        for result in report.benchmarks
+        for change in result.changes
+    ]
+    return capped(changes, _SHOWN, "- and {} more, in report.json")
+
+
+def _without_result(report: RunReport) -> list[str]:
+    lead = f"- {_SIGNS[Verdict.INCONCLUSIVE]} "
+    lost = [f"{lead}{plain(item)} {why}" for item, why in run_wording.lost_ones(report)]
+    skipped = [
+        f"- {plain(item.id)} was skipped: {plain(item.reason)}"
+        for item in report.skipped
+    ]
+    return [
+        *capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated"),
+        *capped(skipped, _SHOWN, "- and {} more were skipped"),
+    ]
+
+
+def _rows(checks: Sequence[_Judged]) -> list[str]:
+    """Write what does not hold, then each gated metric; both up to a limit."""
+    others = [each for each in checks if each.check.verdict is not Verdict.PASS]
+    if len(others) > _OTHERS_SHOWN:
+        others.sort(key=_strength)
+    passing = [each for each in checks if _is_passing_metric(each.check)]
+    return [
+        *_table(others, _OTHERS_SHOWN, ""),
+        *_table(passing, _PASSING_SHOWN, " that pass"),
+    ]
+
+
+def _is_passing_metric(check: Check) -> bool:
+    is_metric = check.gate not in (Gate.EXPECT, Gate.DATA)
+    return is_metric and check.verdict is Verdict.PASS
+
+
+def _table(checks: Sequence[_Judged], most: int, what: str) -> list[str]:
+    rows = [_row(each) for each in checks[:most]]
+    return capped(rows, most, f"| | and {{}} more{what} |", len(checks))
+
+
+def _row(judged: _Judged) -> str:
+    check = judged.check
+    estimate = check.estimate or check_wording.estimate_below(judged.result, check)
+    baseline = None if check.comparison is None else check.comparison.baseline
     cells = (
-        _SIGNS[check["verdict"]],
-        plain(_named(entry, check)),
-        plain(check["name"]),
-        *wording.measured(check, estimate, "{} to {}"),
-        wording.number(was),
-        f"{change} (p = {p:.2g})" if change and p is not None else change,
-        plain(wording.expected(check)),
+        _SIGNS[check.verdict],
+        plain(judged.name),
+        plain(check.name),
+        *check_wording.measured(check, estimate, "{} to {}"),
+        wording.number(baseline),
+        _change(check),
+        plain(check_wording.expected(check)),
     )
     return f"| {' | '.join(cells)} |"
 
 
-def _named(entry: Mapping[str, Any], check: Mapping[str, Any]) -> str:
-    mark = " (xfail)" if entry["xfail"] else ""
-    return f"{entry['name']}{mark}" + (f" / {check['agent']}" if check["agent"] else "")
+def _change(check: Check) -> str:
+    facts = check.comparison
+    if facts is None or facts.drop is None:
+        return ""
+    if facts.baseline is None or facts.current is None:
+        return ""
+    change = wording.signed(facts.current - facts.baseline)
+    if facts.p_adjusted is None:
+        return change
+    return f"{change} (p = {facts.p_adjusted:.2g})"
 
 
-def _details(entry: Mapping[str, Any]) -> Iterator[str]:
+def _details(result: BenchmarkResult) -> Iterator[str]:
     """Write a folded section for each check that does not hold."""
-    for check in entry["checks"]:
-        shown = check["verdict"] != "PASS" or check["evidence"].get("task_list")
-        if not shown or not check["reason"]:
+    for check in result.checks:
+        passes = check.verdict is Verdict.PASS
+        reason = reason_of(check)
+        if not reason or (passes and not check_wording.changes_task_list(check)):
             continue
-        lines = [
-            *wording.comparison_details(check["evidence"]),
-            *filter(None, [check["hint"]]),
+        judged = _Judged(result, check)
+        lines = list(check_wording.comparison_details(check))
+        hint = hint_of(check)
+        if hint:
+            lines.append(hint)
+        lines.append(f"{result.file}, line {judged.line}")
+        title = f"{_html(judged.name)}: {_html(reason)}"
+        section = [
+            "<details>",
+            f"<summary>{_SIGNS[check.verdict]} {title}</summary>",
+            "",
+            *(f"- {plain(line)}" for line in lines),
+            "",
+            "</details>",
+            "",
         ]
-        lines.append(f"{entry['file']}, line {check['line'] or entry['line']}")
-        title = f"{_html(_named(entry, check))}: {_html(check['reason'])}"
-        sign = _SIGNS[check["verdict"]]
-        opening = ["<details>", f"<summary>{sign} {title}</summary>", ""]
-        yield "\n".join(
-            [*opening, *(f"- {plain(x)}" for x in lines), "", "</details>", ""]
-        )
+        yield "\n".join(section)
 
 
-def _trends(report: Mapping[str, Any]) -> list[str]:
+def _trends(report: RunReport) -> list[str]:
     """Draw the metrics over the last runs, with drifts and the reasons of accepted changes."""
-    rows = [
-        f"| {plain(entry['name'] + (f' / {agent}' if agent else ''))} | {plain(name)} "
-        f"| {wording.sparkline(values)} | "
-        f"{', '.join(map(wording.number, values[-_LAST_VALUES:]))} |"
-        for entry, agent, name, values in wording.trends(report)
-    ]
+    rows = []
+    for result, trend in run_wording.trends_of(report):
+        agent = f" / {trend.agent}" if len(result.agents) > 1 else ""
+        last = ", ".join(map(wording.number, trend.values[-_LAST_VALUES:]))
+        name = plain(f"{result.name}{agent}")
+        drawn = wording.sparkline(trend.values)
+        rows.append(f"| {name} | {plain(trend.metric)} | {drawn} | {last} |")
     if not rows:
         return []
-    runs = report["history"]
     drift = [
         f"- {plain(text)}"
-        for last in runs.values()
-        for text in last[-1].get("drift", ())
+        for runs in report.history.values()
+        for text in runs[-1].drift
     ]
-    drift = capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
     accepted = [
-        f"- {plain(entry['name'])}, {run['time'][:10]}: {plain(run['reason'])}"
-        for entry in report["benchmarks"]
-        for run in runs.get(entry["id"], ())
-        if run.get("reason")
+        f"- {plain(result.name)}, {run.time[:10]}: {plain(run.reason)}"
+        for result in report.benchmarks
+        for run in report.history.get(result.id, ())
+        if run.reason
     ]
+    shown = capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")
+    drift = capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
     return [
-        *("### The last runs", "", *_TRENDS_HEAD),
-        *(*capped(rows, _TRENDS_SHOWN, "| and {} more | | | |"), ""),
+        "### The last runs",
+        "",
+        *_TRENDS_HEAD,
+        *shown,
+        "",
         *_block(["**Drift:**", ""], drift),
         *_block(["Accepted changes:", ""], accepted[-_TRENDS_SHOWN:]),
     ]
@@ -197,11 +264,15 @@ def _trends(report: Mapping[str, Any]) -> list[str]:
 # -- GitHub ----------------------------------------------------------------------------------
 
 _ANNOTATIONS = 10  # errors, or warnings, that GitHub shows of a step
-_LEVELS = {"FAIL": "error", "INCONCLUSIVE": "error", "WARN": "warning"}
+_LEVELS = {
+    Verdict.FAIL: "error",
+    Verdict.INCONCLUSIVE: "error",
+    Verdict.WARN: "warning",
+}
 
 
 def tell_ci(
-    report: Mapping[str, Any], environ: Mapping[str, str], root: Path | None = None
+    report: RunReport, environ: Mapping[str, str], root: Path | None = None
 ) -> list[str]:
     """Append the summary where the CI system wants it; return the annotations that it reads."""
     target = environ.get("GITHUB_STEP_SUMMARY")
@@ -222,32 +293,30 @@ def tell_ci(
 
 
 def github_annotations(
-    report: Mapping[str, Any], place: Callable[[str], str] = str
+    report: RunReport, place: Callable[[str], str] = str
 ) -> list[str]:
     """Write GitHub's workflow commands: an error at the line of each failed gate."""
     # Of a step it shows ten errors and ten warnings, so the failing come first. See
     # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    failing = [
-        (entry, check)
-        for entry in report["benchmarks"]
-        for check in entry["checks"]
-        if check["verdict"] in _LEVELS and check["reason"] and not entry["xfail"]
-    ]
-    by_level: dict[str, list[str]] = {"error": [], "warning": []}
-    for entry, check in sorted(failing, key=lambda pair: wording.strength(pair[1])):
-        level, title = _LEVELS[check["verdict"]], f"{entry['name']}: {check['verdict']}"
-        file, line = _property(place(entry["file"])), check["line"] or entry["line"]
-        text = _message(wording.of_agent(check) + check["reason"])
-        by_level[level].append(
-            f"::{level} file={file},line={line},title={_property(title)}::{text}"
-        )
-    for item, why in wording.lost_ones(report):
+    commands: dict[str, list[str]] = {"error": [], "warning": []}
+    for judged in sorted(_judged(report), key=_strength):
+        check = judged.check
+        reason = reason_of(check)
+        if check.verdict not in _LEVELS or not reason or judged.result.xfail:
+            continue
+        level = _LEVELS[check.verdict]
+        file = _property(place(judged.result.file))
+        title = _property(f"{judged.result.name}: {check.verdict}")
+        text = _message(f"{check_wording.of_agent(check)}{reason}")
+        where = f"file={file},line={judged.line},title={title}"
+        commands[level].append(f"::{level} {where}::{text}")
+    for item, why in run_wording.lost_ones(report):
         file = _property(place(item.partition("::")[0]))
-        by_level["error"].append(f"::error file={file}::{_message(item)} {why}")
+        commands["error"].append(f"::error file={file}::{_message(item)} {why}")
     lines = []
-    for level, commands in by_level.items():
-        more = many(len(commands) - _ANNOTATIONS, f"more {level}")
-        lines += capped(commands, _ANNOTATIONS, f"::notice::{more} in the summary")
+    for level, of_level in commands.items():
+        more = many(len(of_level) - _ANNOTATIONS, f"more {level}")
+        lines += capped(of_level, _ANNOTATIONS, f"::notice::{more} in the summary")
     return lines
 
 
@@ -273,46 +342,73 @@ def _property(text: str) -> str:
 # -- GitLab ----------------------------------------------------------------------------------
 
 # info, minor, major, critical and blocker are all there are
-_SEVERITIES = {"WARN": "minor", "INCONCLUSIVE": "major", "FAIL": "critical"}
+_SEVERITIES = {
+    Verdict.WARN: "minor",
+    Verdict.INCONCLUSIVE: "major",
+    Verdict.FAIL: "critical",
+}
 
 
-def code_quality(report: Mapping[str, Any], root: Path | None = None) -> bytes:
+class _Lines(msgspec.Struct, frozen=True):
+    begin: int
+
+
+class _Location(msgspec.Struct, frozen=True):
+    path: str
+    lines: _Lines
+
+
+class _Violation(msgspec.Struct, frozen=True, kw_only=True):
+    """An entry of GitLab's report."""
+
+    description: str
+    check_name: str
+    fingerprint: str  # by which the next run recognises the same fault
+    severity: str
+    location: _Location
+
+
+def code_quality(report: RunReport, root: Path | None = None) -> bytes:
     """Write one violation for each check that does not hold, as a JSON array."""
     place = partial(
         _in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR")
     )
-
-    def violation(
-        text: str,
-        kind: str,
-        identity: Sequence[str],
-        severity: str,
-        where: tuple[str, int],
-    ) -> dict[str, Any]:
-        name = f"evalmetrics-{kind}"
-        digest = blake2b(json.dumps([name, *identity]).encode(), digest_size=16)
-        return {
-            "description": text,
-            "check_name": name,
-            "fingerprint": digest.hexdigest(),
-            "severity": severity,
-            "location": {"path": place(where[0]), "lines": {"begin": where[1]}},
-        }
-
-    violations = []
-    for entry in report["benchmarks"]:
-        for check in (
-            check for check in entry["checks"] if check["verdict"] in _SEVERITIES
-        ):
-            severity = "info" if entry["xfail"] else _SEVERITIES[check["verdict"]]
-            text = f"{entry['name']}: {wording.of_agent(check)}{check['reason'] or check['name']}"
-            # without the numbers: the next run has to recognise the same fault
-            identity = [entry["id"], check["gate"], check["name"], check["agent"]]
-            where = entry["file"], check["line"] or entry["line"]
-            violations.append(violation(text, check["gate"], identity, severity, where))
-    for item, why in wording.lost_ones(report):
-        where = item.partition("::")[0], 1
-        violations.append(
-            violation(f"{item} {why}", "not-evaluated", [item], "major", where)
+    violations = [
+        _violation(judged, place)
+        for judged in _judged(report)
+        if judged.check.verdict in _SEVERITIES
+    ]
+    for item, why in run_wording.lost_ones(report):
+        name = "evalmetrics-not-evaluated"
+        lost = _Violation(
+            description=f"{item} {why}",
+            check_name=name,
+            fingerprint=_fingerprint(name, item),
+            severity="major",
+            location=_Location(place(item.partition("::")[0]), _Lines(1)),
         )
-    return json.dumps(violations, indent=2, ensure_ascii=False).encode() + b"\n"
+        violations.append(lost)
+    data = msgspec.to_builtins(violations)
+    return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
+
+
+def _violation(judged: _Judged, place: Callable[[str], str]) -> _Violation:
+    result = judged.result
+    check = judged.check
+    text = reason_of(check) or check.name
+    name = f"evalmetrics-{check.gate}"
+    return _Violation(
+        description=f"{result.name}: {check_wording.of_agent(check)}{text}",
+        check_name=name,
+        # without the numbers: the next run has to recognise the same fault
+        fingerprint=_fingerprint(
+            name, result.id, str(check.gate), check.name, check.agent
+        ),
+        severity="info" if result.xfail else _SEVERITIES[check.verdict],
+        location=_Location(place(result.file), _Lines(judged.line)),
+    )
+
+
+def _fingerprint(*identity: str) -> str:
+    text = json.dumps(identity)
+    return blake2b(text.encode(), digest_size=16).hexdigest()

@@ -6,18 +6,31 @@ import math
 import re
 from collections import Counter
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
 from pytest_evalmetrics.layout import capped, listed, many, visible
-from pytest_evalmetrics.model.results import BenchmarkResult, Power, Verdict
-from pytest_evalmetrics.reports import wording
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
+from pytest_evalmetrics.reports.sentences import (
+    blind_text,
+    bound_of,
+    hint_of,
+    reason_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
-    Entry = Mapping[str, Any]
+    from pytest_evalmetrics.model.results import (
+        AgentResult,
+        BenchmarkResult,
+        Check,
+        Power,
+        RunReport,
+    )
+
     Lines = Iterator[tuple[str, str | None]]  # with a colour
 
 # -- a benchmark that fails ------------------------------------------------------------------
@@ -25,71 +38,114 @@ if TYPE_CHECKING:
 _NOTES = 3  # of a kind
 _VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
 _COMPARED = (
-    *("verdict", "agent", "metric", "baseline", "now", "change", "95% interval"),
-    *("p", "tasks", "worse", "better", "direction", "expected"),
+    "verdict",
+    "agent",
+    "metric",
+    "baseline",
+    "now",
+    "change",
+    "95% interval",
+    "p",
+    "tasks",
+    "worse",
+    "better",
+    "direction",
+    "expected",
 )
 
 
 def failure_text(result: BenchmarkResult) -> str:
     """Explain a benchmark that failed, for the reader of a CI log."""
-    checks = msgspec.to_builtins(result.checks)
     outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
-    parts = [visible(f"{result.name} {outcome}")]
+    lines = [visible(f"{result.name} {outcome}")]
     if result.failed_rows:  # the reason for missing rewards below
-        parts += ["", *wording.failed_row_groups(result.failed_rows)]
-    parts += _tables(checks)
-    reasons = [c for c in checks if c["verdict"] != "PASS" and c["reason"]]
-    for check, following in zip(reasons, [*reasons[1:], None], strict=True):
-        where = f"{result.file}:{check['line']}: " if check["line"] else ""
-        reason = wording.of_agent(check) + check["reason"]
-        parts += ["", visible(f"{check['verdict']}  {where}{reason}")]
-        parts += [
-            f"    {visible(line)}"
-            for line in wording.comparison_details(check["evidence"])
-        ]
-        if check["hint"] and (following is None or following["hint"] != check["hint"]):
-            parts.append(f"  -> {check['hint']}")
+        lines += ["", *wording.failed_row_groups(result.failed_rows)]
+    lines += _tables(result.checks)
+    lines += _reasons(result)
     if result.changes:
-        parts += ["", *(f"changed: {visible(text)}" for text in result.changes)]
+        lines += ["", *(f"changed: {visible(text)}" for text in result.changes)]
+    notes = _notes(result)
+    if notes:
+        lines += ["", *(f"note: {visible(note)}" for note in notes)]
+    return "\n".join(lines)
+
+
+def _reasons(result: BenchmarkResult) -> Iterator[str]:
+    """Write why each check does not hold, and the way out where it is not the next one's."""
+    failing = [
+        check
+        for check in result.checks
+        if check.verdict is not Verdict.PASS and reason_of(check)
+    ]
+    hints = [hint_of(check) for check in failing]
+    for check, hint, following in zip(failing, hints, [*hints[1:], ""], strict=True):
+        where = f"{result.file}:{check.line}: " if check.line else ""
+        reason = f"{check_wording.of_agent(check)}{reason_of(check)}"
+        yield ""
+        yield visible(f"{check.verdict}  {where}{reason}")
+        for line in check_wording.comparison_details(check):
+            yield f"    {visible(line)}"
+        if hint and hint != following:
+            yield f"  -> {hint}"
+
+
+def _notes(result: BenchmarkResult) -> list[str]:
+    """List the notes that no reason holds; of a note about every agent the first ones."""
     explained = set(wording.failed_row_notes(result.failed_rows))
     kinds: dict[str, list[str]] = {}
     for note in result.notes:
         if note not in explained:
             kinds.setdefault(note.partition(":")[0], []).append(note)
-    notes = []
-    for several in kinds.values():  # a note about every agent repeats
+    notes: list[str] = []
+    for several in kinds.values():
         more = many(len(several) - _NOTES, "more such note")
         notes += capped(several, _NOTES, f"and {more}, in report.json")
-    if notes:
-        parts += ["", *(f"note: {visible(note)}" for note in notes)]
-    return "\n".join(parts)
+    return notes
 
 
-def _tables(checks: Sequence[Mapping[str, Any]]) -> Iterator[str]:
+def _tables(checks: Sequence[Check]) -> Iterator[str]:
     """Write a table of values with thresholds, and one of comparisons with a baseline."""
-    values, compared = [], []
+    values = []
+    compared = []
     for check in checks:
-        head = (check["verdict"], check["agent"], check["name"])
-        if evidence := check["evidence"]:
-            change, *interval = wording.change_of(evidence)
-            p = wording.p_value(evidence)
-            sides = evidence.get("baseline"), evidence.get("current", check["value"])
-            row = (
-                *(*head, *map(wording.number, sides), wording.signed(change)),
-                ""
-                if None in interval
-                else f"[{', '.join(map(wording.signed, interval))}]",
-                "" if p is None else f"{p:.2g}",
-                *(str(evidence.get(key, "")) for key in ("tasks", "worse", "better")),
-                *(wording.better_way(evidence), check["bound"]),
-            )
-            compared.append(row)
-        elif check["bound"] and check["gate"] != "data":
-            tasks = str((check["estimate"] or {}).get("tasks", ""))
-            measured = wording.measured(check, check["estimate"])
-            values.append((*head, *measured, tasks, check["bound"]))
-    for header, rows in ((_VALUES, values), (_COMPARED, compared)):
-        yield from ("", *wording.table(header, rows)) if rows else ()
+        if check_wording.is_set_against_reference(check):
+            compared.append(_compared_row(check))
+        elif check.bound is not None and check.gate is not Gate.DATA:
+            values.append(_value_row(check))
+    if values:
+        yield from ("", *wording.table(_VALUES, values))
+    if compared:
+        yield from ("", *wording.table(_COMPARED, compared))
+
+
+def _value_row(check: Check) -> tuple[str, ...]:
+    value, interval = check_wording.measured(check, check.estimate)
+    tasks = "" if check.estimate is None else str(check.estimate.tasks)
+    head = (str(check.verdict), check.agent, check.name)
+    return (*head, value, interval, tasks, bound_of(check))
+
+
+def _compared_row(check: Check) -> tuple[str, ...]:
+    baseline, now = check_wording.sides_of(check)
+    change, low, high = check_wording.change_of(check)
+    interval = ""
+    if low is not None and high is not None:
+        interval = f"[{wording.signed(low)}, {wording.signed(high)}]"
+    p = check_wording.p_value(check)
+    counts = check_wording.task_counts(check)
+    return (
+        str(check.verdict),
+        check.agent,
+        check.name,
+        wording.number(baseline),
+        wording.number(now),
+        wording.signed(change),
+        interval,
+        "" if p is None else f"{p:.2g}",
+        *(("", "", "") if counts is None else map(str, counts)),
+        check_wording.better_way(check),
+        bound_of(check),
+    )
 
 
 _REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
@@ -98,6 +154,13 @@ _LONG = (
     "changed:",
     "note:",
 )  # lines that --tb=short leaves to the artifacts
+
+
+class _Writer(Protocol):
+    """What of pytest's writer is used."""
+
+    def line(self, line: str = "", **markup: bool) -> None:
+        """Write a line, in colour."""
 
 
 class _Crash(msgspec.Struct, frozen=True):
@@ -128,7 +191,7 @@ class FailureText(msgspec.Struct, frozen=True):
         call, _, rest = self.text.partition("\n\n")  # of a test: its line comes first
         return _Crash((rest if "\n> " in call else call).partition("\n")[0])
 
-    def toterminal(self, tw: Any) -> None:
+    def toterminal(self, tw: _Writer) -> None:
         """Write the text, verdicts in colour."""
         lines = self.text.splitlines()
         if self.style == "line":  # pytest writes the crash line
@@ -157,7 +220,12 @@ class FailureText(msgspec.Struct, frozen=True):
 
 # -- the end of a run ------------------------------------------------------------------------
 
-_COLOURS = {"PASS": "green", "WARN": "yellow", "INCONCLUSIVE": "red", "FAIL": "red"}
+_COLOURS = {
+    Verdict.PASS: "green",
+    Verdict.WARN: "yellow",
+    Verdict.INCONCLUSIVE: "red",
+    Verdict.FAIL: "red",
+}
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
@@ -168,184 +236,209 @@ _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
 
 
 def section(
-    report: Mapping[str, Any], written: Sequence[str], *, verbosity: int
+    report: RunReport, written: Sequence[str], *, verbosity: int
 ) -> list[tuple[str, str | None]]:
     """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
-    return [
-        (visible(line), colour) for line, colour in _lines(report, written, verbosity)
-    ]
+    lines = _lines(report, written, verbosity)
+    return [(visible(line), colour) for line, colour in lines]
 
 
-def _lines(report: Mapping[str, Any], written: Sequence[str], verbosity: int) -> Lines:
-    entries = report["benchmarks"]
-    red = wording.failing(report)
-    for head, *rest in wording.triage(report) if verbosity <= 0 else ():
-        yield head, "red"
-        for text in filter(None, rest):
-            line = " ".join(text.split())
-            cut = line if len(line) <= _WIDTH else f"{line[: _WIDTH - 3]}..."
-            yield f"    {cut}", None
+def _lines(report: RunReport, written: Sequence[str], verbosity: int) -> Lines:
+    results = report.benchmarks
+    red = triage.failing(results)
+    if verbosity <= 0:
+        yield from _causes(results)
     if verbosity < 0:
-        total = many(len(entries), "benchmark")
-        yield f"{total}: {wording.verdict_counts(report)}", _COLOURS[report["verdict"]]
-        yield from ((line, None) for line in wording.recorded_count(entries))
-    elif verbosity == 0 and len(red) > wording.FOLDED:
-        yield from _strongest(entries, red, written)
+        total = many(len(results), "benchmark")
+        counts = run_wording.verdict_counts(report)
+        yield f"{total}: {counts}", _COLOURS[report.verdict]
+        yield from _plain(wording.recorded_count(results))
+    elif verbosity == 0 and len(red) > triage.FOLDED:
+        yield from _strongest(results, red, written)
     else:
-        yield from _each(entries, everything=verbosity > 0)
+        yield from _each(results, everything=verbosity > 0)
     if verbosity >= 0:
         yield from _without_result(report, everything=verbosity > 0)
     if verbosity == 0:
-        yield from ((f"note: {note}", None) for note in _common_notes(entries))
-    yield from ((f"note: {note}", None) for note in _blind_gates(entries))
-    if (
-        verbosity >= 0
-        and len(entries) >= _MANY
-        and (chance := wording.false_alarms(entries))
-    ):
-        yield f"note: {chance}", None
+        yield from _plain(f"note: {note}" for note in _common_notes(results))
+    yield from _plain(f"note: {note}" for note in _blind_gates(results))
+    if verbosity >= 0 and len(results) >= _MANY:
+        chance = run_wording.false_alarms(results)
+        if chance:
+            yield f"note: {chance}", None
     if written:
         yield f"artifacts: {', '.join(written)}", None
 
 
-def _each(entries: Sequence[Entry], *, everything: bool) -> Lines:
+def _plain(lines: Iterable[str]) -> Lines:
+    yield from ((line, None) for line in lines)
+
+
+def _causes(results: Sequence[BenchmarkResult]) -> Lines:
+    for cause in triage.triage(results):
+        yield cause.head, "red"
+        for text in (cause.case, cause.command):
+            line = " ".join(text.split())
+            if len(line) > _WIDTH:
+                line = f"{line[: _WIDTH - 3]}..."
+            if line:
+                yield f"    {line}", None
+
+
+def _each(results: Sequence[BenchmarkResult], *, everything: bool) -> Lines:
     """Write each benchmark's line, and what belongs to it; the first of those that pass."""
-    # a new baseline is always reported
-    passing = [
-        e
-        for e in entries
-        if e["verdict"] == "PASS" and not e["recorded"].get("written")
-    ]
-    hidden = (
-        set() if everything else {entry["id"] for entry in passing[_PASSING_SHOWN:]}
-    )
-    for entry in (entry for entry in entries if entry["id"] not in hidden):
-        yield _line(entry), "yellow" if entry["xfail"] else _COLOURS[entry["verdict"]]
-        details = [*(_details(entry) if everything else _task_lists(entry))]
-        details += [f"changed: {text}" for text in entry.get("changes", ())]
-        details += wording.recorded_lines(entry["recorded"])
-        details += wording.judge_lines(entry.get("judges", ()))
-        yield from ((f"    {text}", None) for text in details)
+    hidden: set[str] = set()
+    if not everything:
+        passing = [result.id for result in results if _passes_as_before(result)]
+        hidden = set(passing[_PASSING_SHOWN:])
+    for result in results:
+        if result.id in hidden:
+            continue
+        yield _line(result), "yellow" if result.xfail else _COLOURS[result.verdict]
+        details = list(_details(result) if everything else _task_lists(result))
+        details += [f"changed: {text}" for text in result.changes]
+        details += wording.recorded_lines(result.recorded)
+        details += wording.judge_lines(result.judges)
+        yield from _plain(f"    {text}" for text in details)
     if hidden:
         yield f"... and {len(hidden)} more that pass (-v shows them)", "green"
 
 
+def _passes_as_before(result: BenchmarkResult) -> bool:
+    """Whether a benchmark passes, and records no new baseline, which is always reported."""
+    records = result.recorded is not None and result.recorded.written
+    return result.verdict is Verdict.PASS and not records
+
+
 def _strongest(
-    entries: Sequence[Entry], red: Sequence[Entry], written: Sequence[str]
+    results: Sequence[BenchmarkResult],
+    red: Sequence[BenchmarkResult],
+    written: Sequence[str],
 ) -> Lines:
     """Write the benchmarks with the strongest evidence, and count the others."""
-    for entry in red[: wording.FOLDED]:
-        yield _line(entry), _COLOURS[entry["verdict"]]
+    for result in red[: triage.FOLDED]:
+        yield _line(result), _COLOURS[result.verdict]
     named = [path for path in written if path.endswith(("summary.md", "report.html"))]
     where = f"{named[0]}, or -v shows them" if named else "-v shows them"
-    yield f"... and {len(red) - wording.FOLDED} more that fail: {where}", "red"
-    ids = {entry["id"] for entry in red}
+    yield f"... and {len(red) - triage.FOLDED} more that fail: {where}", "red"
+    ids = {result.id for result in red}
     others = Counter(
-        "known failures" if e["xfail"] else e["verdict"]
-        for e in entries
-        if e["id"] not in ids
+        "known failures" if result.xfail else str(result.verdict)
+        for result in results
+        if result.id not in ids
     )
     if others:
         counts = ", ".join(f"{count} {what}" for what, count in others.items())
         yield f"... and {counts} (-v shows them)", None
-    yield from ((line, None) for line in wording.recorded_count(entries))
+    yield from _plain(wording.recorded_count(results))
 
 
-def _line(entry: Entry) -> str:
-    parts = [
-        f"{entry['verdict']:<12}  {entry['id']}"
-        + (" (xfail)" if entry["xfail"] else "")
-    ]
-    failing_agents = {c["agent"] for c in entry["checks"] if c["verdict"] != "PASS"}
-    agents = []
-    for agent in sorted(
-        entry["agents"], key=lambda a: a["agent"] not in failing_agents
-    ):
-        headline = wording.headline_metrics(entry, agent).items()
-        metrics = [f"{name} {wording.number(value)}" for name, value in headline]
-        named = f"{agent['agent']}: " if len(entry["agents"]) > 1 else ""
-        counts = [many(agent["tasks"], "task"), many(agent["rollouts"], "rollout")]
-        counts += [f"{agent['missing']} missing"] if agent["missing"] else []
-        agents.append(named + ", ".join([*metrics[:_METRICS_NAMED], *counts]))
+def _line(result: BenchmarkResult) -> str:
+    mark = " (xfail)" if result.xfail else ""
+    parts = [f"{result.verdict:<12}  {result.id}{mark}"]
+    failing = {
+        check.agent for check in result.checks if check.verdict is not Verdict.PASS
+    }
+    ordered = sorted(result.agents, key=lambda agent: agent.agent not in failing)
+    agents = [_agent(result, agent) for agent in ordered]
     more = many(len(agents) - _AGENTS_SHOWN, "more agent")
     parts += capped(agents, _AGENTS_SHOWN, f"and {more}")
     if not agents:
-        reasons = [
-            c["reason"] for c in entry["checks"] if c["verdict"] == entry["verdict"]
-        ]
-        parts += reasons[:1]
+        parts += _worst_reasons(result)[:1]
     return "  ".join(parts)
 
 
-def _task_lists(entry: Entry) -> Iterator[str]:
+def _agent(result: BenchmarkResult, agent: AgentResult) -> str:
+    gated = run_wording.gated_names(result)
+    headline = run_wording.headline_metrics(gated, agent.key_metrics)
+    metrics = [f"{name} {wording.number(value)}" for name, value in headline.items()]
+    parts = metrics[:_METRICS_NAMED]
+    parts += [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
+    if agent.missing:
+        parts.append(f"{agent.missing} missing")
+    name = f"{agent.agent}: " if len(result.agents) > 1 else ""
+    return name + ", ".join(parts)
+
+
+def _worst_reasons(result: BenchmarkResult) -> list[str]:
+    verdict = result.verdict
+    return [reason_of(check) for check in result.checks if check.verdict is verdict]
+
+
+def _task_lists(result: BenchmarkResult) -> Iterator[str]:
     """List the tasks that differ from the baseline's where the benchmark passes all the same."""
-    for check in entry["checks"]:
-        passes = check["verdict"] == "PASS" and check["reason"]
-        if passes and check.get("evidence", {}).get("task_list"):
-            yield wording.of_agent(check) + check["reason"]
+    for check in result.checks:
+        passes = check.verdict is Verdict.PASS
+        if passes and check_wording.changes_task_list(check):
+            yield check_wording.of_agent(check) + reason_of(check)
 
 
-def _details(entry: Entry) -> Iterator[str]:
-    for check in entry["checks"]:
-        line = f"{check['verdict']:<12}  {wording.of_agent(check)}{check['name']}"
-        if check["bound"]:
-            line += (
-                f" {' '.join(filter(None, wording.measured(check, check['estimate'])))}"
-            )
-            line += f" (expected {check['bound']})"
-        yield line + (f": {check['reason']}" if check["reason"] else "")
-    yield from (f"note: {note}" for note in entry["notes"])
+def _details(result: BenchmarkResult) -> Iterator[str]:
+    for check in result.checks:
+        line = f"{check.verdict:<12}  {check_wording.of_agent(check)}{check.name}"
+        if check.bound is not None:
+            measured = check_wording.measured(check, check.estimate)
+            line += f" {' '.join(part for part in measured if part)}"
+            line += f" (expected {bound_of(check)})"
+        reason = reason_of(check)
+        yield f"{line}: {reason}" if reason else line
+    yield from (f"note: {note}" for note in result.notes)
 
 
-def _blind_gates(entries: Iterable[Entry]) -> Iterator[str]:
+def _blind_gates(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Name the gates that pass, and could not have failed for want of tasks."""
     blind: dict[str, list[str]] = {}
-    for entry in entries:
-        for check in entry["checks"]:
-            evidence = check.get("evidence", {})
-            tests = evidence.get("rule") in ("practical", "statistical")
-            if tests and evidence.get("blind") and check["verdict"] == "PASS":
-                blind.setdefault(evidence["blind"], []).append(
-                    f"{entry['name']} {check['name']}"
-                )
-    for reason, names in blind.items():
-        yield f"blind: {listed(names, _BLIND_NAMED)}: {reason}"
+    for result in results:
+        for check in result.checks:
+            cause = check_wording.blindness_of(check)
+            passes = check.verdict is Verdict.PASS
+            if passes and cause is not None and check_wording.is_tested(check):
+                gate = f"{result.name} {check.name}"
+                blind.setdefault(blind_text(cause), []).append(gate)
+    for reason, gates in blind.items():
+        yield f"blind: {listed(gates, _BLIND_NAMED)}: {reason}"
 
 
-def _common_notes(entries: Iterable[Entry]) -> Iterator[str]:
+def _common_notes(results: Iterable[BenchmarkResult]) -> Iterator[str]:
     """Write each kind of note once, with one example."""
     kinds: dict[str, list[str]] = {}
-    for entry in entries:
-        for note in entry["notes"]:
-            kinds.setdefault(note.partition(":")[0], []).append(
-                f"{entry['id']}: {note}"
-            )
-    for first, *more in kinds.values():
-        yield first + (
-            f" (and {many(len(more), 'more such note')}: -v)" if more else ""
-        )
+    for result in results:
+        for note in result.notes:
+            kind = note.partition(":")[0]
+            kinds.setdefault(kind, []).append(f"{result.id}: {note}")
+    for first, *others in kinds.values():
+        more = f" (and {many(len(others), 'more such note')}: -v)" if others else ""
+        yield first + more
 
 
-def _without_result(report: Mapping[str, Any], *, everything: bool) -> Lines:
-    lost = [f"INCONCLUSIVE  {item}  {why}" for item, why in wording.lost_ones(report)]
-    skipped = [
-        f"{'SKIPPED':<12}  {s['id']}  {s['reason']}" for s in report.get("skipped", ())
+def _without_result(report: RunReport, *, everything: bool) -> Lines:
+    lost = [
+        f"INCONCLUSIVE  {item}  {why}" for item, why in run_wording.lost_ones(report)
     ]
-    listed_apart = (
-        (lost, "that were not evaluated", "red"),
-        (skipped, "skipped", "yellow"),
-    )
-    for lines, what, colour in listed_apart:
-        most = len(lines) if everything else _OTHERS_SHOWN
-        rest = f"... and {{}} more {what} (-v shows them)"
-        yield from ((line, colour) for line in capped(lines, most, rest))
+    skipped = [f"{'SKIPPED':<12}  {item.id}  {item.reason}" for item in report.skipped]
+    most_lost = len(lost) if everything else _OTHERS_SHOWN
+    most_skipped = len(skipped) if everything else _OTHERS_SHOWN
+    rest = "... and {} more that were not evaluated (-v shows them)"
+    for line in capped(lost, most_lost, rest):
+        yield line, "red"
+    for line in capped(
+        skipped, most_skipped, "... and {} more skipped (-v shows them)"
+    ):
+        yield line, "yellow"
 
 
 # -- the plan --------------------------------------------------------------------------------
 
 _PLAN = (
-    *("benchmark", "agent", "metric", "tasks", "rollouts"),
-    *("detects a drop of", "max_drop", "rollouts needed", "by"),
+    "benchmark",
+    "agent",
+    "metric",
+    "tasks",
+    "rollouts",
+    "detects a drop of",
+    "max_drop",
+    "rollouts needed",
+    "by",
 )
 _PLAN_NOTE = (
     "A drop is detected with 80 % power if only sampling varies between runs; rollouts needed "
@@ -355,30 +448,30 @@ _PLAN_NOTE = (
 
 def power_table(planned: Sequence[tuple[str, Sequence[Power]]]) -> list[str]:
     """Write one line per benchmark and gated metric."""
-    rows, notes = [], []
+    rows = []
+    notes = []
     for item, powers in planned:
-        several = len({p.agent for p in powers}) > 1
-        for p in powers:
-            is_known = math.isfinite(p.mde)
-            needed = "more than 1024" if p.needed is None else str(p.needed)
-            rows.append(
-                (
-                    *(
-                        item,
-                        p.agent if several else "",
-                        p.metric,
-                        str(p.tasks),
-                        str(p.rollouts),
-                    ),
-                    *(
-                        wording.number(p.mde) if is_known else "?",
-                        wording.number(p.max_drop),
-                    ),
-                    *(needed if is_known and p.max_drop > 0 else "-", p.source),
-                )
-            )
-            if p.reason:
-                notes.append(
-                    f"note: {item}: {p.metric + ': ' if p.metric else ''}{p.reason}"
-                )
+        several = len({power.agent for power in powers}) > 1
+        for power in powers:
+            agent = power.agent if several else ""
+            rows.append((item, agent, *_power_cells(power)))
+            if power.reason:
+                metric = f"{power.metric}: " if power.metric else ""
+                notes.append(f"note: {item}: {metric}{power.reason}")
     return [*wording.table(_PLAN, rows), "", _PLAN_NOTE, *map(visible, notes)]
+
+
+def _power_cells(power: Power) -> tuple[str, ...]:
+    is_known = math.isfinite(power.mde)
+    needed = "-"
+    if is_known and power.max_drop > 0:
+        needed = "more than 1024" if power.needed is None else str(power.needed)
+    return (
+        power.metric,
+        str(power.tasks),
+        str(power.rollouts),
+        wording.number(power.mde) if is_known else "?",
+        wording.number(power.max_drop),
+        needed,
+        power.source,
+    )

@@ -22,8 +22,13 @@ from pytest_evalmetrics.errors import (
     RegistryError,
     RowError,
 )
-from pytest_evalmetrics.model.results import Agreement, Bin, RubricCount, ScoreSummary
 from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.model.scores import (
+    Agreement,
+    Bin,
+    RubricCount,
+    ScoreSummary,
+)
 from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.scorers.row_reading import as_number
 from pytest_evalmetrics.spec import ScorerSpec

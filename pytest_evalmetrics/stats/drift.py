@@ -10,7 +10,7 @@ the runs count from it on.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -18,12 +18,12 @@ import numpy as np
 from pytest_evalmetrics.stats.distributions import t_ppf, t_sf
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+
 _FEWEST, _LEAST = 8, 3  # runs, and those on each side of a shift
-_MOST = 200  # the last runs
 _UNSURE = 6.0  # twice the log likelihood that a split may lack to be one where the shift began
 _EQUAL = 1e-12  # relative: equal but for rounding
 
@@ -90,88 +90,3 @@ def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:
         whole - cusum**2 * n / (cut * (n - cut)), _EQUAL * whole
     )
     return rest
-
-
-def drift_warnings(
-    entry: Mapping[str, Any], runs: Sequence[Mapping[str, Any]]
-) -> Iterator[str]:
-    """Warn of metrics that drift over usable runs; of gated ones only for the worse."""
-    since = max((i for i, run in enumerate(runs) if run["starts"]), default=0)
-    metrics = sum(map(len, runs[-1]["agents"].values())) if runs else 0
-    for agent, points in runs[-1]["agents"].items() if runs else ():
-        for metric, now in points.items():
-            checks = (check for check in entry["checks"] if check["name"] == metric)
-            sign = _sign(check for check in checks if check["agent"] in ("", agent))
-            series = [
-                (i, run, point)
-                for i, run in enumerate(runs)
-                if (point := run["agents"].get(agent, {}).get(metric)) is not None
-                and point["tasks"] == now["tasks"]
-            ]
-            name = f"{entry['name']}: {f'{agent}: ' if len(entry['agents']) > 1 else ''}{metric}"
-            anew = [(run, point) for i, run, point in series if i >= since]
-            accepted = [(run, point) for _, run, point in series if run["starts"]]
-            yield from _shifted(name, anew[-_MOST:], sign, metrics)
-            yield from _ratchet(name, accepted, anew[-1], sign)
-
-
-def _sign(checks: Iterable[Mapping[str, Any]]) -> float:
-    """Return 1 if higher values are better, -1 if lower ones are, and 0 if unknown."""
-    for check in checks:
-        if check["gate"] == "baseline" and "direction" in check["evidence"]:
-            return 1.0 if check["evidence"]["direction"] == "higher" else -1.0
-        if check["gate"] == "threshold":
-            return {">": 1.0, "<": -1.0}.get(check["bound"][:1], 0.0)
-    return 0.0
-
-
-_Series = tuple["Mapping[str, Any]", "Mapping[str, Any]"]
-
-
-def _shifted(
-    name: str, series: Sequence[_Series], sign: float, metrics: int
-) -> Iterator[str]:
-    values = [point["value"] for _, point in series]
-    shift = last_shift(values, metrics)
-    if shift is None:
-        return
-    earlier, later = values[shift.start : shift.at], values[shift.at :]
-    before, after = sum(earlier) / len(earlier), sum(later) / len(later)
-    if sign * (after - before) > 0:
-        return
-    yield (
-        f"{name} {'fell' if after < before else 'rose'} from {before:.4g} (the mean of "
-        f"{len(earlier)} runs) to {after:.4g} (of the last {len(later)}): it began between "
-        f"{_when(series[shift.first - 1][0])} and {_when(series[shift.last][0])}"
-    )
-
-
-def _ratchet(
-    name: str, accepted: Sequence[_Series], now: _Series, sign: float
-) -> Iterator[str]:
-    """Compare with the first baseline, where others have been accepted since, one by one."""
-    if len(accepted) <= 2 or not sign:  # one step is what its gate tests
-        return
-    (first, before), (_, after) = accepted[0], now
-    ends = ("low", "high") if sign > 0 else ("high", "low")
-    if not all(end in point for end in ends for point in (before, after)):
-        return
-    noise = math.hypot(
-        before["value"] - before[ends[0]], after[ends[1]] - after["value"]
-    )
-    if sign * (before["value"] - after["value"]) <= noise:
-        return
-    reasons = "; ".join(run["reason"] for run, _ in accepted[1:] if run.get("reason"))
-    yield (
-        f"{name} is {after['value']:.4g}, and was {before['value']:.4g} in the first baseline, of "
-        f"{_when(first)}: {len(accepted) - 1} changes have been accepted since "
-        f"({reasons or 'none with a reason'})"
-    )
-
-
-def _when(run: Mapping[str, Any]) -> str:
-    return (
-        f"{run['time'][:10]} ({run['commit'][:7]})"
-        if run["commit"]
-        else str(run["time"][:10])
-    )

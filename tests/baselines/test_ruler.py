@@ -177,7 +177,7 @@ def test_generated_rows_are_kept_with_their_answers(project, monkeypatch):
     project.write("judging.py", judge.format("!="))
     result = project.run()
     result.assert_outcomes(passed=1)
-    assert project.checks()["mean_reward"]["evidence"]["baseline"] == 0
+    assert project.checks()["mean_reward"]["comparison"]["baseline"] == 0
     project.write("agent.py", agent.format("+ '!'"))
     project.write("judging.py", judge.format("<="))
     result = project.run()

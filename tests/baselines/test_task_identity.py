@@ -156,13 +156,13 @@ def test_an_edited_or_renamed_question_is_another_task(project):
     edited = [TASKS[0]._replace(question="What is 0 + 1?"), *TASKS[1:]]
     for entry in run(edited):
         assert entry["verdict"] == "INCONCLUSIVE"
-        assert check(entry)["evidence"]["edited"]["count"] == 1
+        assert check(entry)["reasons"][0]["edited_count"] == 1
         assert (
             "1 of the baseline's 30 tasks has other content" in check(entry)["reason"]
         )
     for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
         assert entry["verdict"] == "INCONCLUSIVE"
-        assert check(entry, "mean_reward")["evidence"]["why"] == "no_pairs"
+        assert check(entry, "mean_reward")["reasons"][0]["type"] == "nothing_in_common"
     renamed = [
         t._replace(name=f"new-{i}", passes=False) for i, t in enumerate(TASKS[:9])
     ]
@@ -183,9 +183,9 @@ def test_tasks_of_the_same_content_keep_their_ids(project):
     assert run(twice, UPDATE)[0]["verdict"] == "PASS"
     (entry,) = run([Task("First?", passes=True), *twice])
     assert entry["verdict"] == "PASS"
-    assert check(entry, "mean_reward")["evidence"]["tasks"] == 33
-    evidence = check(run(twice)[0], "mean_reward")["evidence"]
-    assert (evidence["worse"], evidence["better"]) == (0, 0)
+    assert check(entry, "mean_reward")["comparison"]["tasks"] == 33
+    facts = check(run(twice)[0], "mean_reward")["comparison"]
+    assert (facts["worse"], facts["better"]) == (0, 0)
 
 
 @pytest.mark.parametrize("fields", ["", ", fields: {content: same}"])
@@ -214,7 +214,7 @@ def test_a_baseline_from_before_there_was_content(project):
     assert agent.pop("ids") == "positions"
     write_stamped(path, doc)
     (entry,) = run(TASKS)
-    assert check(entry, "mean_reward")["evidence"]["tasks"] == 30
+    assert check(entry, "mean_reward")["comparison"]["tasks"] == 30
     assert any(
         "the baseline holds no content of its tasks yet" in n for n in entry["notes"]
     )
@@ -229,7 +229,7 @@ def test_another_runs_rollouts_are_paired_by_content_too(project):
     for tasks, worse in ((TASKS, 0), (BROKEN, 10)):
         project.write("runs.json", gym([*tasks[1:], tasks[0]]))
         assert project.run().ret == (worse > 0)
-        assert project.checks()["mean_reward"]["evidence"]["worse"] == worse
+        assert project.checks()["mean_reward"]["comparison"]["worse"] == worse
 
 
 def test_another_runs_report_knows_the_content_of_its_tasks(project):
@@ -248,7 +248,7 @@ def test_another_runs_report_knows_the_content_of_its_tasks(project):
     moved = [*TASKS[1:], TASKS[0]]
     assert {entry["verdict"] for entry in run(moved)} == {"PASS"}
     for entry in run([t._replace(question=t.question + "!") for t in TASKS]):
-        assert check(entry, "mean_reward")["evidence"]["why"] == "no_pairs"
+        assert check(entry, "mean_reward")["reasons"][0]["type"] == "nothing_in_common"
     report = project.path / "main/report.json"
     old = json.loads(report.read_text())
     for entry in old["benchmarks"]:

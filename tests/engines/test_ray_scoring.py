@@ -11,6 +11,7 @@ from engines.conftest import shown
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import register_scorer
+from pytest_evalmetrics.reports.sentences import hint_of, reason_of
 
 pytestmark = pytest.mark.ray
 
@@ -148,21 +149,21 @@ def test_a_scorer_that_can_neither_be_sent_nor_imported_is_reported(both, monkey
     check = why(both.there(BENCH.format("[{type: 'far_and_nowhere:score'}]")))
     assert (
         "the project's code can't be sent to the cluster: TypeError: cannot pickle"
-        in check.reason
+        in reason_of(check)
     )
-    assert "could not import it" in check.reason
-    assert "No module named 'far_and_nowhere'" in check.reason
-    assert "create what can't be pickled" in check.hint
+    assert "could not import it" in reason_of(check)
+    assert "No module named 'far_and_nowhere'" in reason_of(check)
+    assert "create what can't be pickled" in hint_of(check)
 
 
 def test_workers_that_die_again_and_again_end_the_benchmark(both, monkeypatch):
     monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._DEATHS", 2)
     both.write([{"id": n} for n in range(9)])
     check = why(both.there(BENCH.format("[{type: far-deadly}]")))
-    assert (
-        "the Ray cluster lost the work again and again: The actor died" in check.reason
+    assert "the Ray cluster lost the work again and again: The actor died" in reason_of(
+        check
     )
-    assert "--evalmetrics-engine local does without" in check.hint
+    assert "--evalmetrics-engine local does without" in hint_of(check)
 
 
 def test_a_cluster_without_a_free_core_is_reported(both, monkeypatch):

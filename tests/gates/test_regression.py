@@ -1,194 +1,316 @@
+"""The baseline gate: what can be compared, missing rewards, and what a check keeps."""
+
 import math
 
 import numpy as np
 import pytest
-from gates.making import checked, flips, make_combined, make_pair, rule, run, several
+from comparison.making import flips, make_combined, make_pair, rule
+from gates.making import checked, several
 from msgspec.structs import replace
-from statsmodels.stats.multitest import multipletests
 
-from pytest_evalmetrics.ext import Verdict
-
-PASS, WARN, FAIL, INCONCLUSIVE = (
-    Verdict.PASS,
-    Verdict.WARN,
-    Verdict.FAIL,
-    Verdict.INCONCLUSIVE,
+from pytest_evalmetrics.comparison import ComparisonInput
+from pytest_evalmetrics.gates.regression import Gated, accepted, check_regression
+from pytest_evalmetrics.model.bounds import RuleBound
+from pytest_evalmetrics.model.comparison import AllLost, FewUnits
+from pytest_evalmetrics.model.estimates import Estimate
+from pytest_evalmetrics.model.reasons import (
+    BlindGate,
+    LowCoverage,
+    ManyMissing,
+    MissingDecide,
+    NothingInCommon,
+    TaskListChanged,
 )
-RULES = ("exact", "absolute", "relative", "statistical", "practical")
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+
+PASS = Verdict.PASS
+WARN = Verdict.WARN
+FAIL = Verdict.FAIL
+INCONCLUSIVE = Verdict.INCONCLUSIVE
+RULES = ("exact", "absolute", "relative", "statistical", "practical", "noninferior")
 
 
-def test_p_values_of_metrics_that_share_nothing_are_adjusted_as_holm_sidak_does():
-    pairs = [replace(run(i, 200, 4, loss=0.06), name=f"m{i}") for i in range(5)]
-    checks = several(pairs)
-    raw = [c.evidence["p"] for c in checks]
-    expected = multipletests(raw, method="holm-sidak")[1]
-    assert [c.evidence["p_adjusted"] for c in checks] == pytest.approx(
-        expected, rel=0.1
-    )
-    assert len(set(raw)) == 5
-    agents = several(pairs, ids=[pair.name for pair in pairs])
-    assert [c.evidence["p_adjusted"] for c in agents] == pytest.approx(
-        expected, rel=1e-9
-    )
-
-
-@pytest.mark.parametrize(
-    ("tasks", "loss"), [(200, 0.1), (1_100, 0.03)]
-)  # these in blocks
-def test_a_metric_that_is_nearly_another_costs_little(tasks, loss):
-    pair, near = (run(1, tasks, 4, loss=loss) for _ in range(2))
-    near.current[:3] = near.baseline[:3]
-    one, _, again = several(
-        [pair, replace(near, name="near"), replace(pair, name="again")]
-    )
-    assert one.evidence["p"] <= one.evidence["p_adjusted"] < 1.5 * one.evidence["p"]
-    assert (
-        again.evidence["p_adjusted"] == one.evidence["p_adjusted"]
-    )  # and a synonym nothing
+# -- several metrics ---------------------------------------------------------------------
 
 
 def test_the_metrics_that_are_tested_share_the_level():
-    regression = flips(9, 1, 100)  # mid-p 0.0059
-    shared, _ = several([regression, flips(10, 10, 90)])
+    shared, _ = several([flips(9, 1, 100), flips(10, 10, 90)])  # mid-p 0.0059
     assert shared.verdict is WARN
-    assert shared.evidence["p_adjusted"] == pytest.approx(
-        2 * shared.evidence["p"], rel=0.05
+    assert shared.comparison.p_adjusted == pytest.approx(
+        2 * shared.comparison.p, rel=0.05
     )
-    others = [
-        rule(name, max_drop=0.5)
-        for name in ("exact", "absolute", "relative", "noninferior")
-    ]
-    check, *rest = several([regression] + [flips(1, 1, 100)] * 4, [rule(), *others])
+
+
+def test_a_metric_beside_rules_without_a_test_keeps_the_level():
+    others = ("exact", "absolute", "relative", "noninferior")
+    rules = [rule(), *(rule(name, max_drop=0.5) for name in others)]
+    check, *_ = several([flips(9, 1, 100)] + [flips(1, 1, 100)] * 4, rules)
     assert check.verdict is FAIL
-    assert all(c.evidence["p_adjusted"] == c.evidence["p"] for c in (check, *rest))
-    untested, check = several([make_combined([1.0], [0.5]), flips(12, 1, 100)])
-    assert (untested.verdict, check.verdict) == (INCONCLUSIVE, FAIL)
-    assert untested.evidence["why"] == "blind"
+    assert check.comparison.p_adjusted == check.comparison.p
+
+
+def test_a_metric_beside_one_that_is_blind_keeps_the_level():
+    blind, check = several([make_combined([1.0], [0.5]), flips(12, 1, 100)])
+    assert blind.verdict is INCONCLUSIVE
+    assert check.verdict is FAIL
+
+
+def test_checks_are_in_the_order_of_the_metrics():
+    names = ["a", "b", "c"]
+    checks = several([replace(flips(1, 1, 100), name=name) for name in names])
+    assert [check.name for check in checks] == names
+
+
+def test_no_metric_makes_no_check():
+    assert several([]) == []
+
+
+# -- what can be compared ----------------------------------------------------------------
+
+GONE = tuple(f"t{number}" for number in range(10))
+
+
+def test_a_tenth_of_the_tasks_may_be_gone_if_nine_tenths_are_enough():
+    pair = replace(flips(0, 0, 90), removed=GONE)
+    assert checked(pair, min_coverage=0.9).verdict is PASS
 
 
 def test_coverage_is_of_the_baselines_tasks():
-    pair = flips(0, 0, 90)
-    gone = tuple(f"t{i}" for i in range(10))
-    assert checked(pair, removed=gone).verdict is PASS
-    check = checked(pair, removed=(*gone, "u"))
-    assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "coverage")
-    assert check.reason == (
-        "mean_reward can't be compared: 90 of the baseline's 101 tasks are compared, and "
-        "min_coverage is 90 %; gone: t0, t1, t2, t3, t4, t5, t6, t7, t8, t9 and 1 more"
+    pair = replace(flips(0, 0, 90), removed=(*GONE, "u"))
+    check = checked(pair, min_coverage=0.9)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (
+        LowCoverage(
+            metric="mean_reward",
+            paired=90,
+            of=101,
+            min_coverage=0.9,
+            removed=GONE,
+            removed_count=11,
+            left_out=(),
+            left_out_count=0,
+        ),
     )
+
+
+def test_tasks_without_a_value_on_one_side_are_not_covered():
+    pair = replace(flips(0, 0, 80), excluded=tuple(range(20)))
+    (reason,) = checked(pair, min_coverage=0.9).reasons
+    assert reason.paired == 80
+    assert reason.left_out == tuple(str(task) for task in range(10))
+    assert reason.left_out_count == 20
+
+
+def test_tasks_that_only_lack_rewards_are_covered():
+    pair = replace(flips(0, 0, 80), excluded=tuple(range(20)))
+    check = checked(pair, worst=flips(0, 0, 100), min_coverage=0.9)
+    assert check.verdict is PASS
+
+
+def test_coverage_allows_for_rounding():
     # 0.55 * 100 is 55.00000000000001
-    lost = tuple(range(45))
-    assert checked(flips(0, 0, 55), removed=lost, min_coverage=0.55).verdict is PASS
+    pair = replace(flips(0, 0, 55), removed=tuple(range(45)))
+    assert checked(pair, min_coverage=0.55).verdict is PASS
 
 
-def test_nothing_in_common_is_no_pass():
-    check = checked(make_pair([], []), removed=(1, 2), added=(3,))
-    assert (check.evidence["why"], check.value) == ("no_pairs", None)
-    assert "the run and its baseline have no task in common" in check.reason
-    for name in (*RULES, "noninferior"):
-        assert (
-            checked(make_pair([], []), rule(name), removed=(1,)).verdict is INCONCLUSIVE
-        )
+@pytest.mark.parametrize("name", RULES)
+def test_nothing_in_common_is_no_pass(name):
+    pair = replace(make_pair([], []), removed=(1, 2), added=(3,))
+    check = checked(pair, rule(name))
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (NothingInCommon(metric="mean_reward", excluded=0),)
+    assert check.value is None
 
 
-def test_tasks_that_are_not_compared_are_listed():
-    sides = {"removed": ("old",), "added": ("new", "newer")}
-    pair = replace(flips(30, 10, 160), excluded=("a", "b"))
-    check = checked(pair, **sides)
+def test_common_tasks_without_values_are_counted():
+    check = checked(replace(make_pair([], []), excluded=tuple(range(200))))
+    assert check.reasons == (NothingInCommon(metric="mean_reward", excluded=200),)
+
+
+# -- missing rewards ---------------------------------------------------------------------
+
+
+def test_five_percent_missing_can_be_judged():
+    assert checked(flips(30, 10, 160), missing=0.05).verdict is FAIL
+
+
+def test_more_than_five_percent_missing_cannot_be_judged():
+    check = checked(flips(30, 10, 160), missing=0.0501)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (ManyMissing(metric="mean_reward", share=0.0501),)
+    assert check.comparison.missing == 0.0501
+
+
+@pytest.mark.parametrize(
+    ("worst", "at_worst", "verdict"),
+    [
+        (flips(11, 2, 187), "FAIL", INCONCLUSIVE),
+        (flips(3, 2, 195), "PASS", PASS),
+        (flips(8, 2, 190), "WARN", PASS),
+    ],
+    ids=["would fail", "would pass", "would warn"],
+)
+def test_a_pass_that_missing_rewards_would_turn_is_no_verdict(worst, at_worst, verdict):
+    check = checked(flips(2, 2, 196), worst=worst, missing=0.035)
+    assert check.verdict is verdict
+    assert check.comparison.worst_case.verdict == at_worst
+
+
+def test_a_pass_that_could_not_be_judged_with_missing_rewards_is_no_verdict():
+    unsure = rule("noninferior", max_drop=0.03)
+    check = checked(flips(2, 2, 196), unsure, worst=flips(5, 2, 193), missing=0.035)
+    assert check.verdict is INCONCLUSIVE
+    assert check.comparison.worst_case.verdict == "INCONCLUSIVE"
+
+
+def test_a_failure_stays_one_whatever_is_missing():
+    check = checked(flips(30, 10, 160), worst=flips(33, 10, 157), missing=0.035)
     assert check.verdict is FAIL
-    for kind, tasks in (*sides.items(), ("excluded", ("a", "b"))):
-        assert check.evidence[kind] == len(tasks)
-        assert check.evidence[f"{kind}_tasks"] == list(tasks)
-    passed = checked(replace(flips(0, 0, 100), excluded=("a", "b")), **sides)
-    assert "1 task is only in the baseline: old" in passed.reason
-    assert "2 tasks are only in this run: new, newer" in passed.reason
-    assert "2 tasks are left out, without a value on one side: a, b" in passed.reason
-    none = checked(replace(make_pair([], []), excluded=tuple(range(200))))
-    assert (none.verdict, none.evidence["why"]) == (INCONCLUSIVE, "no_pairs")
-    assert "none of its 200 common tasks has a value on both sides" in none.reason
-    assert len(none.evidence["excluded_tasks"]) == 100
 
 
-def test_more_than_five_percent_missing_can_not_be_judged():
-    pair = flips(30, 10, 160)
-    assert checked(pair, missing=0.05).verdict is FAIL
-    check = checked(pair, missing=0.0501)
-    assert (check.verdict, check.evidence["why"]) == (INCONCLUSIVE, "missing")
-    assert "5.01 % of its rewards are missing" in check.reason
-    assert check.evidence["missing"] == 0.0501
+def test_missing_rewards_that_decide_are_told_with_both_values():
+    check = checked(flips(2, 2, 196), worst=flips(11, 2, 187), missing=0.035)
+    (reason,) = check.reasons
+    assert reason == MissingDecide(
+        metric="mean_reward",
+        baseline=pytest.approx(0.99),
+        current=pytest.approx(0.945),
+    )
 
 
-def test_missing_rewards_that_would_turn_the_verdict_make_it_inconclusive():
-    fine, unsure = flips(2, 2, 196), rule("noninferior", max_drop=0.03)
-    cases = [
-        # what there is, at the worst, the verdict of the worst case, the verdict
-        (fine, flips(11, 2, 187), rule(), "FAIL", INCONCLUSIVE),
-        (fine, flips(3, 2, 195), rule(), None, PASS),
-        (flips(30, 10, 160), flips(33, 10, 157), rule(), None, FAIL),
-        # a pass that would only warn stays one; one that could not be judged does not
-        (fine, flips(8, 2, 190), rule(), "WARN", PASS),
-        (fine, flips(5, 2, 193), unsure, "INCONCLUSIVE", INCONCLUSIVE),
-    ]
-    for pair, worst, wanted, at_worst, verdict in cases:
-        check = checked(pair, wanted, worst=worst, missing=0.035)
-        assert at_worst is None or check.evidence["worst_case"]["verdict"] == at_worst
-        assert check.verdict is verdict
-    check = checked(fine, worst=flips(11, 2, 187), missing=0.035)
-    assert check.evidence["why"] == "missing_decides"
-    assert "at their worst mean_reward would be 0.945 against 0.99" in check.reason
-    assert check.hint == "complete the run: score what has no reward"
+def test_the_worst_case_is_kept():
+    worst = flips(11, 2, 187)
+    check = checked(flips(2, 2, 196), worst=worst, missing=0.035)
+    kept = check.comparison.worst_case
+    assert kept.baseline == pytest.approx(0.99)
+    assert kept.current == pytest.approx(0.945)
+    assert kept.drop == pytest.approx(0.045)
+    assert kept.p_adjusted == pytest.approx(checked(worst).comparison.p)
 
 
-def test_identical_runs_never_fail():
-    rng = np.random.default_rng(0)
-    for seed in range(30):
-        n = int(rng.integers(1, 80))
-        k = rng.integers(1, 6, n)
-        rewards = [rng.random(m).round(int(rng.integers(0, 3))).tolist() for m in k]
-        pair = make_pair(rewards, rewards)
-        clusters = rng.integers(0, 9, n) if seed % 3 == 0 else None
-        pairs = [pair] * 5 + [make_combined(pair.baseline, pair.baseline)]
-        checks = several(
-            pairs, [rule(name) for name in (*RULES, "practical")], clusters=clusters
-        )
-        assert {check.verdict for check in checks} == {PASS}
+def test_nothing_missing_has_no_worst_case():
+    assert checked(flips(2, 2, 196)).comparison.worst_case is None
 
 
-def test_a_drop_that_is_no_number_is_never_a_pass():
+# -- laws --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("seed", range(30))
+def test_identical_runs_never_fail(seed):
+    rng = np.random.default_rng(seed)
+    tasks = int(rng.integers(1, 80))
+    digits = int(rng.integers(0, 3))
+    rewards = [rng.random(n).round(digits).tolist() for n in rng.integers(1, 6, tasks)]
+    clusters = rng.integers(0, 9, tasks) if seed % 3 == 0 else None
+    pair = make_pair(rewards, rewards, clusters=clusters)
+    median = make_combined(pair.baseline, pair.baseline, clusters=clusters)
+    names = RULES[:-1]
+    rules = [*(rule(name) for name in names), rule()]
+    checks = several([*[pair] * len(names), median], rules)
+    assert {check.verdict for check in checks} == {PASS}
+
+
+@pytest.mark.parametrize("name", RULES)
+def test_a_drop_that_is_no_number_is_never_a_pass(name):
     pair = make_pair([[1.0]] * 30, [[0.5]] * 30)
     pair.current[3] = math.nan
-    for name in (*RULES, "noninferior"):
-        assert checked(pair, rule(name)).verdict is INCONCLUSIVE
+    assert checked(pair, rule(name)).verdict is INCONCLUSIVE
 
 
-def test_the_ten_worst_tasks_with_their_rewards_before_and_after():
-    current = [
-        [1.0, 1.0],
-        *([[1.0, 0.0]] * 14),
-        [0.0, 0.0],
-        *([[1.0, 1.0]] * 13),
-        [0.0, 0.0],
-    ]
-    evidence = checked(make_pair([[1.0, 1.0]] * 30, current)).evidence
-    assert evidence["worse"] == 16
-    worst = evidence["worst_tasks"]
-    assert [each["task"] for each in worst] == [15, 29, 1, 2, 3, 4, 5, 6, 7, 8]
-    assert worst[0] == {"task": 15, "baseline": [1, 1], "current": [0, 0], "drop": 1}
-    assert checked(flips(0, 3, 9)).evidence["worst_tasks"] == []
+# -- what a check keeps ------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("tasks", [7, 200])
-def test_zero_flips_have_a_bound_and_no_interval_of_no_width(tasks):
-    check = checked(make_pair([[1.0, 0.0]] * tasks, [[1.0, 0.0]] * tasks))
-    unseen = 1 - 0.01 ** (1 / tasks)
-    assert check.evidence["unseen_flips"] == pytest.approx(unseen)
-    assert (check.evidence["p"], check.evidence["drop"]) == (1, 0)
-    assert [check.evidence[key] for key in ("drop_low", "drop_high", "mde")] == [
-        None
-    ] * 3
-    assert (
-        f"no task differs: up to {100 * unseen:.2g} % of them may flip unseen"
-        in check.reason
+def whole_check(**changed):
+    estimate = Estimate("mean_reward", 0.9, tasks=100, rollouts=100)
+    compared = ComparisonInput(pair=flips(9, 1, 90), rule=rule(), gate_id="g")
+    gated = Gated(compared=compared, agent="blue", line=7, estimate=estimate)
+    settings = {"min_coverage": 0.8, "acceptance": Acceptance.OTHER_RUN}
+    (check,) = check_regression([gated], **(settings | changed))
+    return check
+
+
+def test_a_check_names_what_was_gated():
+    check = whole_check()
+    assert check.gate is Gate.BASELINE
+    assert check.name == "mean_reward"
+    assert check.agent == "blue"
+    assert check.line == 7
+    assert check.estimate.value == 0.9
+    assert check.value == pytest.approx(0.91)
+
+
+def test_a_check_keeps_how_a_change_is_accepted():
+    assert whole_check().acceptance is Acceptance.OTHER_RUN
+
+
+def test_a_check_keeps_the_rule_with_the_benchmarks_that_share_its_level():
+    check = whole_check(benchmarks=12)
+    assert check.bound == RuleBound(rule(benchmarks=12))
+
+
+def test_a_check_keeps_the_coverage_that_was_asked_for():
+    assert whole_check().comparison.min_coverage == 0.8
+
+
+def test_a_failure_by_a_drop_needs_no_reason_beside_the_facts():
+    check = whole_check()
+    assert check.verdict is FAIL
+    assert check.reasons == ()
+
+
+def test_a_blind_gate_that_passes_keeps_that_it_is_blind():
+    check = checked(make_pair([[1.0, 0.0]] * 3, [[1.0, 0.0]] * 3))
+    assert check.verdict is PASS
+    assert check.reasons == ()
+    assert check.comparison.blind == FewUnits("task", units=3, needed=7, alpha=0.01)
+
+
+def test_a_blind_gate_without_a_verdict_says_so():
+    check = checked(make_pair([[1.0]] * 3, [[0.0]] * 3))
+    blind = FewUnits("task", units=3, needed=7, alpha=0.01)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (BlindGate(cause=blind),)
+
+
+def test_a_collapse_that_nothing_could_prove_is_kept_as_blindness():
+    single = checked(make_pair([[1.0]] * 3 + [[0.0]] * 30, [[0.0]] * 33))
+    assert single.verdict is PASS  # three of 33 single rollouts are noise
+    assert single.reasons == (BlindGate(cause=AllLost(alpha=0.01)),)
+    assert single.comparison.blind == AllLost(alpha=0.01)
+
+
+def test_a_run_that_cannot_stop_early_has_no_look():
+    assert whole_check().look is None
+
+
+# -- recording a new baseline ------------------------------------------------------------
+
+
+def test_a_check_passes_in_a_run_that_records_its_baseline():
+    check = accepted(whole_check())
+    assert check.verdict is PASS
+    assert check.reasons == ()
+
+
+def test_a_changed_task_list_is_still_told_where_it_is_accepted():
+    changed = TaskListChanged(
+        expected=3,
+        lost=("a",),
+        lost_count=1,
+        edited=(),
+        edited_count=0,
+        moved=(),
+        moved_count=0,
+        new=(),
+        new_count=0,
+        reward="reward",
+        is_covered=False,
     )
-    assert checked(flips(1, 0, 199)).evidence["unseen_flips"] is None
-    assert checked(make_pair([[1.0]] * 9, [[0.5]] * 9)).evidence["unseen_flips"] is None
+    check = Check(
+        gate=Gate.BASELINE,
+        name="tasks",
+        verdict=FAIL,
+        reasons=(changed, ManyMissing(metric="mean_reward", share=0.1)),
+    )
+    assert accepted(check).reasons == (changed,)

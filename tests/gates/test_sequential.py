@@ -2,14 +2,23 @@
 
 import math
 from itertools import accumulate
+from types import MappingProxyType
 
 import numpy as np
 import pytest
-from gates.making import make_pair, several
+from comparison.making import flips, make_pair, rule
+from gates.making import several
+from msgspec.structs import replace
 from scipy.stats import multivariate_normal, norm
 
 from pytest_evalmetrics.gates import sequential
-from pytest_evalmetrics.model.results import Interval
+from pytest_evalmetrics.gates.rules import Decision
+from pytest_evalmetrics.model.comparison import LookFacts, TestResult
+from pytest_evalmetrics.model.estimates import Estimate, Interval
+from pytest_evalmetrics.model.reasons import ManyMissing, NothingInCommon
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.spec import Threshold
 
 FIVE = (0.2, 0.4, 0.6, 0.8, 1.0)
 
@@ -18,155 +27,383 @@ def within(times, low, high, drift=0.0):
     """Return the chance to cross no bound, by integrating the joint normal distribution."""
     t = np.array(times)
     correlation = np.sqrt(np.minimum.outer(t, t) / np.maximum.outer(t, t))
-    ends = (np.array(each) - drift * np.sqrt(t) for each in (high, low))
-    return multivariate_normal(cov=correlation, abseps=1e-5, releps=1e-5, seed=1).cdf(
-        next(ends), lower_limit=next(ends)
-    )
+    shift = drift * np.sqrt(t)
+    joint = multivariate_normal(cov=correlation, abseps=1e-5, releps=1e-5, seed=1)
+    return joint.cdf(np.array(high) - shift, lower_limit=np.array(low) - shift)
 
 
-@pytest.mark.parametrize(
-    "spent",
-    [  # one-sided .025, of Lan and DeMets 1983: as O'Brien and Fleming's, and as Pocock's
-        [2 * norm.sf(norm.ppf(1 - 0.0125) / math.sqrt(t)) for t in FIVE],
-        [0.025 * math.log(1 + (math.e - 1) * t) for t in FIVE],
-    ],
-    ids=["obrien-fleming", "pocock"],
+# one-sided .025, of Lan and DeMets 1983: as O'Brien and Fleming's, and as Pocock's
+SPENT = MappingProxyType(
+    {
+        "obrien-fleming": [2 * norm.sf(norm.isf(0.0125) / math.sqrt(t)) for t in FIVE],
+        "pocock": [0.025 * math.log(1 + (math.e - 1) * t) for t in FIVE],
+    }
 )
-def test_bounds_that_spend_alpha(spent):
-    bounds = sequential.efficacy_bounds(FIVE, spent)
-    for i in range(1, 6):
-        crossed = 1 - within(FIVE[:i], [-math.inf] * i, bounds[:i])
-        assert crossed == pytest.approx(spent[i - 1], abs=3e-5)
-    never = sequential.StopBounds(FIVE, bounds, (-8.0,) * 5)
-    crossed = accumulate(fail for _, fail in sequential.stopping(never, 0.0))
-    assert list(crossed) == pytest.approx(spent, abs=1e-6)
 
 
-@pytest.mark.parametrize(
-    ("looks", "constant", "shape", "inflation"),
-    [  # Jennison and Turnbull 2000, tables 2.1 to 2.4: two-sided .05, power .9
-        (2, 2.178, 0.0, 1.100),
-        (
-            4,
-            2.361,
-            0.0,
-            1.183,
-        ),  # as SAS SEQDESIGN prints: 118.3143 % of the fixed sample
-        (5, 2.413, 0.0, 1.207),
-        (2, 1.977, 0.5, 1.007),
-        (5, 2.040, 0.5, 1.026),
-    ],
-)
-def test_published_constants_have_their_level_and_power(
-    looks, constant, shape, inflation
-):
-    times = tuple((i + 1) / looks for i in range(looks))
+@pytest.mark.parametrize("name", SPENT)
+def test_bounds_are_crossed_by_chance_as_often_as_they_spend(name):
+    bounds = sequential.efficacy_bounds(FIVE, SPENT[name])
+    for looks in range(1, 6):
+        crossed = 1 - within(FIVE[:looks], [-math.inf] * looks, bounds[:looks])
+        assert crossed == pytest.approx(SPENT[name][looks - 1], abs=3e-5)
+
+
+@pytest.mark.parametrize("name", SPENT)
+def test_the_chances_to_stop_are_what_the_bounds_spend(name):
+    efficacy = sequential.efficacy_bounds(FIVE, SPENT[name])
+    bounds = sequential.StopBounds(FIVE, efficacy, futility=(-8.0,) * 5)
+    crossed = accumulate(fails for _, fails in sequential.stopping(bounds, drift=0.0))
+    assert list(crossed) == pytest.approx(SPENT[name], abs=1e-6)
+
+
+# Jennison and Turnbull 2000, tables 2.1 to 2.4: two-sided .05, power .9. Four looks are
+# as SAS SEQDESIGN prints them: 118.3143 % of the fixed sample
+PUBLISHED = [
+    (2, 2.178, 0.0, 1.100),
+    (4, 2.361, 0.0, 1.183),
+    (5, 2.413, 0.0, 1.207),
+    (2, 1.977, 0.5, 1.007),
+    (5, 2.040, 0.5, 1.026),
+]
+
+
+def published_bounds(looks, constant, shape):
+    times = tuple((look + 1) / looks for look in range(looks))
     high = tuple(constant * t**-shape for t in times)
     low = tuple(-z for z in high)
-    bounds = sequential.StopBounds(times, high, low)
-    for drift, expected in (
-        (0.0, 0.05),
-        (math.sqrt(inflation) * (norm.ppf(0.975) + norm.ppf(0.9)), 0.9),
-    ):
-        stops = sum(map(sum, sequential.stopping(bounds, drift)))
-        assert stops == pytest.approx(1 - within(times, low, high, drift), abs=3e-5)
-        assert stops == pytest.approx(expected, rel=2e-3)
+    return sequential.StopBounds(times, high, low)
 
 
-def test_looks_and_what_each_knows():
-    assert sequential.looks_between(2, 8) == (2, 4, 6, 8)
-    assert sequential.looks_between(1, 2) == (1, 2)
-    assert sequential.looks_between(1, 8) == (1, 3, 6, 8)
+def chance_to_stop(bounds, drift):
+    return sum(map(sum, sequential.stopping(bounds, drift)))
+
+
+@pytest.mark.parametrize(
+    ("looks", "constant", "shape"), [published[:3] for published in PUBLISHED]
+)
+def test_published_constants_have_their_level(looks, constant, shape):
+    bounds = published_bounds(looks, constant, shape)
+    assert chance_to_stop(bounds, drift=0.0) == pytest.approx(0.05, rel=2e-3)
+
+
+@pytest.mark.parametrize(("looks", "constant", "shape", "inflation"), PUBLISHED)
+def test_published_constants_have_their_power(looks, constant, shape, inflation):
+    bounds = published_bounds(looks, constant, shape)
+    drift = math.sqrt(inflation) * (norm.ppf(0.975) + norm.ppf(0.9))
+    assert chance_to_stop(bounds, drift) == pytest.approx(0.9, rel=2e-3)
+
+
+@pytest.mark.parametrize(("looks", "constant", "shape", "inflation"), PUBLISHED)
+def test_the_chance_to_stop_is_that_of_the_joint_distribution(
+    looks, constant, shape, inflation
+):
+    bounds = published_bounds(looks, constant, shape)
+    drift = math.sqrt(inflation) * (norm.ppf(0.975) + norm.ppf(0.9))
+    staying = within(bounds.fractions, bounds.futility, bounds.efficacy, drift)
+    assert chance_to_stop(bounds, drift) == pytest.approx(1 - staying, abs=3e-5)
+
+
+# -- looks -------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("least", "most", "looks"),
+    [(2, 8, (2, 4, 6, 8)), (1, 2, (1, 2)), (1, 8, (1, 3, 6, 8)), (4, 4, (4,))],
+)
+def test_up_to_four_looks_are_spaced_evenly(least, most, looks):
+    assert sequential.looks_between(least, most) == looks
+
+
+def test_a_look_knows_a_share_of_the_last_ones_information():
     # Var(mean of K_B) + Var(mean of k), at the last look 1/8 + 1/8
     assert sequential.fractions_of((2, 8), 8) == pytest.approx((0.4, 1.0))
+
+
+def test_without_noise_in_the_baseline_information_is_of_the_rollouts():
     assert sequential.fractions_of((2, 8), math.inf) == pytest.approx((0.25, 1.0))
 
 
-def test_futility_never_costs_level_and_little_power():
-    fractions = sequential.fractions_of((2, 4, 6, 8), 8)
-    bounds = sequential.bounds_of(fractions, 0.01)
-    ends = zip(bounds.futility[:-1], bounds.efficacy[:-1], strict=True)
-    assert all(low < high for low, high in ends)
-    assert bounds.futility[-1] == bounds.efficacy[-1]
-    drift = norm.ppf(0.99) + norm.ppf(0.95)
-    given_up = norm.cdf(bounds.futility[0] - drift * math.sqrt(fractions[0]))
-    assert given_up == pytest.approx(
-        0.05 * fractions[0] ** 3
-    )  # what the first look spends
-    for true, least, most in ((0.0, 0.0, 0.01), (drift, 0.92, 0.95)):
-        looks = sequential.stopping(bounds, true)
-        assert sum(map(sum, looks)) == pytest.approx(1, abs=1e-6)
-        assert least <= sum(fail for _, fail in looks) <= most
+FRACTIONS = sequential.fractions_of((2, 4, 6, 8), 8)
+BOUNDS = sequential.bounds_of(FRACTIONS, 0.01)
+# a drop that the last look alone finds in 95 % of the runs
+DRIFT = norm.ppf(0.99) + norm.ppf(0.95)
 
 
-def test_what_stopped_a_run_is_overstated_and_corrected():
-    fractions = sequential.fractions_of((2, 4, 6, 8), 8)
-    bounds = sequential.bounds_of(fractions, 0.01)
-    drift, low, high = sequential.adjusted(bounds, 0, 3.0)  # nothing went before
-    root = math.sqrt(fractions[0])
-    assert (drift, low, high) == pytest.approx(
-        [(3 + z) / root for z in (0, -1.96, 1.96)], rel=1e-4
-    )
-    for at, z in ((1, 2.8), (2, 2.7), (3, 2.6)):
-        naive = z / math.sqrt(fractions[at])
-        drift, low, high = sequential.adjusted(bounds, at, z)
-        assert low < drift < naive < high
+def test_futility_is_below_efficacy_but_at_the_last_look():
+    pairs = list(zip(BOUNDS.futility, BOUNDS.efficacy, strict=True))
+    assert all(low < high for low, high in pairs[:-1])
+    assert pairs[-1][0] == pairs[-1][1]
 
 
-def stopped(seed, drop):
-    """Take rounds of a run with two metrics, one of them twice, until it is sure.
+def test_the_first_look_gives_up_on_as_many_drops_as_it_may():
+    given_up = norm.cdf(BOUNDS.futility[0] - DRIFT * math.sqrt(FRACTIONS[0]))
+    assert given_up == pytest.approx(0.05 * FRACTIONS[0] ** 3)
 
-    Every other task has 2 rollouts in the baseline, the others 8, and some lack one of the run.
-    """
+
+def test_a_run_stops_at_the_last_look_at_the_latest():
+    assert chance_to_stop(BOUNDS, 0.0) == pytest.approx(1, abs=1e-6)
+    assert chance_to_stop(BOUNDS, DRIFT) == pytest.approx(1, abs=1e-6)
+
+
+def chance_to_fail(drift):
+    return sum(fails for _, fails in sequential.stopping(BOUNDS, drift))
+
+
+def test_futility_never_costs_level():
+    assert chance_to_fail(0.0) <= 0.01
+
+
+def test_futility_costs_little_power():
+    assert 0.92 <= chance_to_fail(DRIFT) <= 0.95
+
+
+# -- the corrected drop ------------------------------------------------------------------
+
+
+def test_a_run_that_stopped_at_the_first_look_needs_no_correction():
+    drift = sequential.corrected_drift(BOUNDS, 0, 3.0)
+    root = math.sqrt(FRACTIONS[0])
+    assert drift.middle == pytest.approx(3 / root, rel=1e-4)
+    assert drift.low == pytest.approx((3 - 1.96) / root, rel=1e-4)
+    assert drift.high == pytest.approx((3 + 1.96) / root, rel=1e-4)
+
+
+@pytest.mark.parametrize(("at", "z"), [(1, 2.8), (2, 2.7), (3, 2.6)])
+def test_what_stopped_a_run_is_overstated_and_corrected(at, z):
+    naive = z / math.sqrt(FRACTIONS[at])
+    drift = sequential.corrected_drift(BOUNDS, at, z)
+    assert drift.low < drift.middle < naive < drift.high
+
+
+# -- a gate at a look --------------------------------------------------------------------
+
+LOOKS = (2, 4, 6, 8)
+
+
+def look_facts(decision, p=0.4, *, at=1, p_at_worst=None, se=0.02):
+    look = sequential.Look(LOOKS, at)
+    result = TestResult(name="paired t", p=p, se=se)
+    worst = p if p_at_worst is None else p_at_worst
+    return look.of_gate(BOUNDS, decision, result, p_at_worst=worst)
+
+
+def settled(*args, **changed):
+    return look_facts(*args, **changed).settled
+
+
+def test_a_failure_is_sure():
+    assert settled(Decision(Verdict.FAIL), p=1e-6) == "fail"
+
+
+def test_a_futile_pass_is_sure():
+    assert settled(Decision(Verdict.PASS), p=0.9) == "pass"
+
+
+def test_a_pass_that_may_yet_fail_is_unsure():
+    assert settled(Decision(Verdict.PASS), p=0.05) is None
+
+
+def test_a_pass_that_missing_rewards_may_turn_is_unsure():
+    assert settled(Decision(Verdict.PASS), p=0.9, p_at_worst=0.05) is None
+
+
+def test_tasks_that_are_gone_stay_gone():
+    nothing = NothingInCommon(metric="mean_reward", excluded=0)
+    assert settled(Decision(Verdict.INCONCLUSIVE, (nothing,))) == "fail"
+
+
+def test_missing_rewards_may_yet_come():
+    missing = ManyMissing(metric="mean_reward", share=0.1)
+    assert settled(Decision(Verdict.INCONCLUSIVE, (missing,)), p=0.9) is None
+
+
+def test_a_look_tells_its_number_and_its_rollouts():
+    facts = look_facts(Decision(Verdict.PASS), p=0.05)
+    assert facts.number == 2
+    assert facts.of == 4
+    assert facts.rollouts == 4
+    assert facts.most == 8
+
+
+def test_a_look_tells_its_information_and_the_p_from_which_on_it_is_futile():
+    facts = look_facts(Decision(Verdict.PASS), p=0.05)
+    assert facts.information == FRACTIONS[1]
+    assert facts.futile_p == pytest.approx(norm.sf(BOUNDS.futility[1]), rel=1e-5)
+
+
+def test_the_drop_of_a_gate_that_is_sure_is_corrected():
+    facts = look_facts(Decision(Verdict.FAIL), p=0.001)
+    drift = sequential.corrected_drift(BOUNDS, 1, norm.isf(0.001))
+    unit = 0.02 * math.sqrt(FRACTIONS[1])
+    assert facts.drop == pytest.approx(unit * drift.middle, rel=1e-5)
+    assert facts.drop_low == pytest.approx(unit * drift.low, rel=1e-5)
+    assert facts.drop_high == pytest.approx(unit * drift.high, rel=1e-5)
+
+
+def test_the_drop_of_a_gate_that_goes_on_is_not_corrected_yet():
+    assert look_facts(Decision(Verdict.PASS), p=0.05).drop is None
+
+
+def test_the_drop_is_corrected_at_the_last_look_in_any_case():
+    assert look_facts(Decision(Verdict.PASS), p=0.05, at=3).drop is not None
+
+
+def test_a_drop_without_an_error_is_not_corrected():
+    assert look_facts(Decision(Verdict.FAIL), p=0.001, se=0.0).drop is None
+
+
+def test_a_metric_is_judged_at_the_level_of_the_look():
+    look = sequential.Look(LOOKS, 0)
+    (check,) = several([flips(9, 1, 100)], look=look)
+    baseline_rollouts = 1
+    level = look.level(look.bounds(0.01, baseline_rollouts))
+    assert check.bound.settings == rule(alpha=level)
+    assert level < 0.01
+
+
+def test_a_rule_without_a_test_keeps_its_level_and_has_no_look():
+    look = sequential.Look(LOOKS, 0)
+    (check,) = several([flips(9, 1, 100)], [rule("exact")], look=look)
+    assert check.bound.settings == rule("exact")
+    assert check.look is None
+
+
+# -- whole runs --------------------------------------------------------------------------
+
+
+def ragged(rows):
+    """Every other task has 2 rollouts in the baseline, the others 8."""
+    return [row[:8] if place % 2 == 0 else row[:2] for place, row in enumerate(rows)]
+
+
+def taken(rows, rollouts):
+    """A round's rollouts; every fifth task lacks one."""
+    return [
+        row[: rollouts - 1] if place % 5 == 4 else row[:rollouts]
+        for place, row in enumerate(rows)
+    ]
+
+
+def two_metrics(seed, drop):
+    """Rewards of a baseline and of a run, for each of two metrics of 60 tasks."""
     rng = np.random.default_rng(seed)
     sides = []
     for _ in range(2):
         chance = rng.beta(0.4, 0.4, (60, 1))
-        before, after = (
-            (rng.random((60, 8)) < p).astype(float) for p in (chance, chance - drop)
-        )
-        sides.append(([row[: 8 - 6 * (i % 2)] for i, row in enumerate(before)], after))
-
-    def judged(k, **look):
-        taken = [
-            [row[: k - (i % 5 == 4)] for i, row in enumerate(after)]
-            for _, after in sides
-        ]
-        pairs = [
-            make_pair(sides[i][0], taken[i], name=f"metric {i}") for i in (0, 1, 0)
-        ]
-        return several(pairs, **look)
-
-    for at, k in enumerate((2, 4, 6, 8)):
-        checks = judged(k, look=sequential.Look((2, 4, 6, 8), at))
-        settled = [check.evidence["look"]["settled"] for check in checks]
-        if "fail" in settled or all(settled):
-            break
-    assert checks[0].verdict is checks[2].verdict  # one number, one verdict
-    return k, *(
-        any(c.verdict.value == "FAIL" for c in each) for each in (checks, judged(8))
-    )
+        before = (rng.random((60, 8)) < chance).astype(float)
+        after = (rng.random((60, 8)) < chance - drop).astype(float)
+        sides.append((ragged(before), after))
+    return sides
 
 
-@pytest.mark.parametrize(("drop", "most"), [(0.0, 1), (0.15, 6)])
-def test_several_metrics_of_unequal_rollouts_stop_together(drop, most):
-    runs = [stopped(seed, drop) for seed in range(6)]
-    taken, failed, whole = np.array(runs).sum(axis=0)
-    assert whole - 1 <= failed <= most
-    assert not drop or whole > 4
-    assert 1 - taken / 48 >= 0.45
-    assert stopped(3, drop) == runs[3]
+def judged(sides, rollouts, look=None):
+    """Judge both metrics, and the first of them under another name."""
+    pairs = [make_pair(before, taken(after, rollouts)) for before, after in sides]
+    named = [replace(pair, name=f"metric {at}") for at, pair in enumerate(pairs)]
+    return several([*named, replace(pairs[0], name="again")], look=look)
+
+
+def stopped(sides):
+    """Take rounds until the run is sure; return its rollouts and its checks."""
+    for at, rollouts in enumerate(LOOKS):
+        checks = judged(sides, rollouts, sequential.Look(LOOKS, at))
+        sure = [check.look.settled for check in checks]
+        if "fail" in sure or all(sure):
+            return rollouts, checks
+    return LOOKS[-1], checks
+
+
+def is_red(checks):
+    return any(check.verdict is Verdict.FAIL for check in checks)
+
+
+SEEDS = range(6)
+
+
+@pytest.fixture(scope="module", params=[0.0, 0.15], ids=["unchanged", "worse"])
+def six_runs(request):
+    """Of each run its rollouts, whether it was red, and whether all rollouts are."""
+    runs = []
+    for seed in SEEDS:
+        sides = two_metrics(seed, request.param)
+        rollouts, checks = stopped(sides)
+        runs.append((rollouts, is_red(checks), is_red(judged(sides, LOOKS[-1]))))
+    return request.param, runs
+
+
+def test_a_run_that_may_stop_is_red_about_as_often_as_the_whole(six_runs):
+    drop, runs = six_runs
+    red = sum(early for _, early, _ in runs)
+    red_as_a_whole = sum(whole for _, _, whole in runs)
+    assert red >= red_as_a_whole - 1
+    assert red <= (6 if drop else 1)
+    assert red_as_a_whole > 4 or not drop
+
+
+def test_a_run_that_may_stop_saves_nearly_half_of_the_rollouts(six_runs):
+    _, runs = six_runs
+    rollouts = sum(rollouts for rollouts, _, _ in runs)
+    assert rollouts <= 0.55 * len(SEEDS) * LOOKS[-1]
+
+
+@pytest.mark.parametrize("drop", [0.0, 0.15])
+def test_two_names_of_one_number_have_one_verdict(drop):
+    _, checks = stopped(two_metrics(3, drop))
+    assert checks[0].verdict is checks[2].verdict
+
+
+def test_a_run_stops_at_the_same_look_each_time():
+    rollouts, checks = stopped(two_metrics(3, 0.15))
+    again, checks_again = stopped(two_metrics(3, 0.15))
+    assert rollouts == again
+    assert [check.look for check in checks] == [check.look for check in checks_again]
+
+
+# -- thresholds --------------------------------------------------------------------------
+
+INTERVAL = Interval(0.4, 0.6, level=0.95, method="t")
+
+
+def repeated_half(at):
+    """Half the width of the interval of 0.5 that holds at all looks."""
+    if at == 0:  # the only look
+        look = sequential.Look((8,), 0)
+        z = norm.isf(0.01)
+    else:
+        look = sequential.Look(LOOKS, at)
+        z = look.bounds(0.01, math.inf).efficacy[at]
+    return look, 0.1 * z / norm.isf(0.025)
 
 
 @pytest.mark.parametrize("at", [0, 3])
-def test_a_threshold_is_settled_by_an_interval_that_holds_at_all_looks(at):
-    look = sequential.Look((2, 4, 6, 8) if at else (8,), at)
-    z = norm.isf(0.01) if at == 0 else look.bounds(0.01, math.inf).efficacy[-1]
-    assert z >= norm.isf(0.01) - 1e-9
-    end = 0.1 * z / norm.isf(0.025)
-    for gap, settled in ((end - 1e-6, ("", "")), (end + 1e-6, ("fail", "pass"))):
-        sides = [(0.5 + gap, None), (0.5 - gap, None)]
-        interval = Interval(0.4, 0.6, 0.95, "t")
-        assert tuple(look.settles(0.5, interval, *side) for side in sides) == settled
-        assert look.settles(0.5, interval, None, 0.5 - gap) == settled[0]
-    assert look.settles(0.5, Interval(0.5, 0.5, 0.95, "t"), 0.6, None) == ""
+def test_a_threshold_beyond_the_repeated_interval_is_sure(at):
+    look, half = repeated_half(at)
+    beyond = half + 1e-6
+    assert look.settles(0.5, INTERVAL, 0.5 + beyond, None) == "fail"
+    assert look.settles(0.5, INTERVAL, 0.5 - beyond, None) == "pass"
+    assert look.settles(0.5, INTERVAL, None, 0.5 - beyond) == "fail"
+    assert look.settles(0.5, INTERVAL, None, 0.5 + beyond) == "pass"
+
+
+@pytest.mark.parametrize("at", [0, 3])
+def test_a_threshold_within_the_repeated_interval_is_unsure(at):
+    look, half = repeated_half(at)
+    within_it = half - 1e-6
+    assert look.settles(0.5, INTERVAL, 0.5 + within_it, None) is None
+    assert look.settles(0.5, INTERVAL, 0.5 - within_it, None) is None
+
+
+@pytest.mark.parametrize("interval", [None, Interval(0.5, 0.5, 0.95, "t")])
+def test_a_threshold_of_a_number_without_an_interval_is_unsure(interval):
+    look = sequential.Look(LOOKS, 1)
+    assert look.settles(0.5, interval, 0.6, None) is None
+
+
+def test_the_check_of_a_threshold_tells_the_look():
+    look = sequential.Look(LOOKS, 1)
+    estimate = Estimate("pass@1", 0.5, tasks=60, rollouts=240, interval=INTERVAL)
+    check = Check(gate=Gate.THRESHOLD, name="pass@1", verdict=Verdict.FAIL)
+    looked = look.with_threshold(check, estimate, Threshold(min=0.9))
+    expected = LookFacts(number=2, of=4, rollouts=4, most=8, settled="fail")
+    assert looked.look == expected

@@ -4,7 +4,7 @@ import json
 from contextlib import nullcontext
 
 from pytest_evalmetrics.config import load_benchmarks
-from pytest_evalmetrics.pipeline.evaluation import Evaluation
+from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
 from pytest_evalmetrics.reports.payload import rollout_lines
 from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
 
@@ -36,9 +36,10 @@ def run(folder, text, mode="normal", **more):
     (benchmark,) = load_benchmarks(path, shown="a.bench.yaml")
     runtime = Run(folder, mode)
     try:
-        evaluated = Evaluation(
-            benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more
-        ).run()
+        given = EvaluationInput(
+            benchmark=benchmark, item_id="a.bench.yaml::a", runtime=runtime, **more
+        )
+        evaluated = evaluate(given)
         scores = evaluated.row_scores
         lines = b"" if scores is None else b"".join(rollout_lines(scores))
         if lines:

@@ -69,26 +69,26 @@ def test_recorded_rollouts_are_read_up_to_the_look_that_is_sure(project):
         first = project.report()["benchmarks"]
         check = mean_rewards(project)["math"]
         assert check["verdict"] == verdict
-        assert check["evidence"]["look"]["settled"] == verdict.lower()
-        assert check["evidence"]["look"]["rollouts"] == 2 * number
-        assert "look" not in mean_rewards(project)["whole"]["evidence"]
+        assert check["look"]["settled"] == verdict.lower()
+        assert check["look"]["rollouts"] == 2 * number
+        assert mean_rewards(project)["whole"]["look"] is None
     project.run()
     assert project.report()["benchmarks"] == first
 
     project.rows("runs.jsonl", rows(4, 0.06))  # not sure at once
     project.run()
-    evidence = mean_rewards(project)["math"]["evidence"]
-    look = evidence["look"]
+    check = mean_rewards(project)["math"]
+    look = check["look"]
     assert look["number"] > 1
     assert look["drop_low"] < look["drop"] < look["drop_high"]
-    assert look["drop"] < evidence["drop"] or look["settled"] == "pass"
+    assert look["drop"] < check["comparison"]["drop"] or look["settled"] == "pass"
 
     # the option does the same to a plain number; what needs more rollouts begins with them
     project.rows("runs.jsonl", rows(2))
     project.run("--evalmetrics-stop-early", "-k", "whole").stdout.fnmatch_lines(
         ["*stopped early, at look 1 of 4*"]
     )
-    assert mean_rewards(project)["whole"]["evidence"]["look"]["rollouts"] == 4
+    assert mean_rewards(project)["whole"]["look"]["rollouts"] == 4
 
 
 def test_thresholds_stop_alike(project):
@@ -107,7 +107,7 @@ def test_thresholds_stop_alike(project):
     project.rows("runs.jsonl", rows(1))
     project.run()
     checks = mean_rewards(project)
-    looks = {name: check["evidence"]["look"] for name, check in checks.items()}
+    looks = {name: check["look"] for name, check in checks.items()}
     assert {n: look["number"] for n, look in looks.items()} == {
         "low": 1,
         "high": 1,

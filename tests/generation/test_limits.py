@@ -6,6 +6,7 @@ import pytest
 from generation.running import online, rows, run
 
 from pytest_evalmetrics.ext import Verdict
+from pytest_evalmetrics.reports.sentences import reason_of
 
 
 def sums(n):
@@ -51,7 +52,7 @@ def test_a_budget_holds_and_no_baseline_is_written(tmp_path, model, budget, limi
     check = budget_of(evaluated)
     assert check.verdict is Verdict.INCONCLUSIVE
     asked = 1 if "counted" in limit else 3  # 11 tokens each
-    assert check.reason == (
+    assert reason_of(check) == (
         f"the budget of {limit}, and {8 - asked} of 8 rollouts were not asked for"
     )
     assert model.posts == asked
@@ -75,7 +76,7 @@ benchmark:
 """
     evaluated, _ = run(tmp_path, text)
     assert model.posts == 4
-    assert "2 of 6 rollouts were not asked for" in budget_of(evaluated).reason
+    assert "2 of 6 rollouts were not asked for" in reason_of(budget_of(evaluated))
 
 
 def test_a_part_of_a_data_set(tmp_path, model):
@@ -110,7 +111,9 @@ def test_a_part_of_a_data_set(tmp_path, model):
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
     rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
     evaluated, _ = run(tmp_path, online(model.url, samples=2))
-    assert "the task 'q0' occurs in several rows" in evaluated.result.checks[0].reason
+    assert "the task 'q0' occurs in several rows" in reason_of(
+        evaluated.result.checks[0]
+    )
     assert model.posts == 0
 
 
@@ -128,13 +131,10 @@ def test_a_changed_data_set_is_noticed(project, model):
     assert changed([dict(reversed(row.items())) for row in reversed(before)]) is None
     check = changed([{**before[0], "question": "0 + 1 "}, *before[2:], *sums(6)[4:]])
     assert check["verdict"] == "FAIL"
-    assert {
-        key: check["evidence"][key]["tasks"] for key in ("edited", "lost", "new")
-    } == {
-        "edited": ["q0"],
-        "lost": ["q1"],
-        "new": ["q4", "q5"],
-    }
+    (reason,) = check["reasons"]
+    assert reason["edited"] == ["q0"]
+    assert reason["lost"] == ["q1"]
+    assert [task["task"] for task in reason["new"]] == ["q4", "q5"]
 
 
 def test_numbers_of_rollouts_survive_a_line_that_is_odd(tmp_path, model):

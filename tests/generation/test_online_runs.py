@@ -57,7 +57,9 @@ def test_a_changed_seed_or_temperature_is_named_among_the_changes(
     project, model, monkeypatch
 ):
     monkeypatch.setenv("MY_KEY", "k")
-    params = "  baseline: {{}}\n  params: {{inference: {{temperature: {}, seed: {}}}}}\n"
+    params = (
+        "  baseline: {{}}\n  params: {{inference: {{temperature: {}, seed: {}}}}}\n"
+    )
     write(project, model.url, rest=params.format(0, 1))
     project.run("--snapshot-update")
     write(project, model.url, rest=params.format(0.5, 2))

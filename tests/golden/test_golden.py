@@ -353,8 +353,9 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
     checks = {}
     for entry in entries.values():
         for check in entry["checks"]:
-            merged = {**check["evidence"], **check}
-            checks[check["name"]] = checks[f"{entry['name']}::{check['name']}"] = merged
+            facts = facts_of(check)
+            checks[check["name"]] = facts
+            checks[f"{entry['name']}::{check['name']}"] = facts
     for name, wanted in step.get("checks", {}).items():
         evidence = {"verdict": wanted} if isinstance(wanted, str) else wanted
         expect(f"check {name}", checks.get(name), evidence)
@@ -385,6 +386,16 @@ def problems(step: dict[str, Any], outcome: dict[str, Any]) -> list[str]:
         if all([*differences(request, wanted)] for request in outcome["requests"]):
             failures.append(f"sent: {wanted!r} is not among {outcome['requests'][:3]}")
     return failures
+
+
+def facts_of(check: dict[str, Any]) -> dict[str, Any]:
+    """Put the facts of a check's comparison, and of its rule, beside its own."""
+    comparison = check["comparison"] or {}
+    rule = (check["required"] or {}).get("settings", {})
+    facts = {**rule, **comparison, **check}
+    if comparison.get("blind"):  # in words, which follow those on the change
+        facts["blind"] = check["reason"].partition("; ")[2]
+    return facts
 
 
 def there(pattern: str, text: str) -> bool:

@@ -36,14 +36,14 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
         workers = ("-n", "1") if seed == 4 else ()  # compares, and is compared with
         assert project.run(*KEEP, *workers).ret == 0
         values.append(gate(project)["value"])
-    assert gate(project)["evidence"]["runs"] == 3
+    assert gate(project)["comparison"]["runs"] == 3
     rollouts(project, 5, drop=0.3)
     result = project.run(*KEEP)
-    evidence = gate(project)["evidence"]
-    assert evidence["baseline"] == pytest.approx(
+    facts = gate(project)["comparison"]
+    assert facts["baseline"] == pytest.approx(
         sum(values[1:]) / 3
     )  # the failed one's too
-    assert (evidence["rollouts_baseline"], evidence["tasks"], evidence["runs"]) == (
+    assert (facts["rollouts_baseline"], facts["tasks"], facts["runs"]) == (
         720,
         60,
         3,
@@ -56,7 +56,7 @@ def test_a_run_is_held_against_the_last_runs_task_by_task(project):
     )
     rollouts(project, 6)  # the failed run is none to compare with
     assert project.run(*KEEP).ret == 0
-    assert gate(project)["evidence"]["baseline"] == pytest.approx(sum(values[1:]) / 3)
+    assert gate(project)["comparison"]["baseline"] == pytest.approx(sum(values[1:]) / 3)
     assert all(
         "baseline" not in run
         for run in project.report()["history"]["math.bench.yaml::math"]
@@ -71,7 +71,7 @@ def test_an_accepted_change_starts_anew_with_its_reason(project):
     assert project.run(*UPDATE, "--evalmetrics-reason", "a cheaper\n model").ret == 0
     rollouts(project, 3, drop=0.3)
     assert project.run(*KEEP).ret == 0
-    assert gate(project)["evidence"]["runs"] == 1
+    assert gate(project)["comparison"]["runs"] == 1
     lines = [
         json.loads(line) for line in (project.path / "h.jsonl").read_text().splitlines()
     ]

@@ -97,8 +97,8 @@ def test_best_has_to_be_started_then_holds_and_is_accepted_anew(project, passing
         )
     assert project.run(*KEEP, UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0  # 0.9 counts no more
-    evidence = project.checks()["pass@1"]["evidence"]
-    assert (evidence["against"], evidence["baseline"], evidence["runs"]) == (
+    facts = project.checks()["pass@1"]["comparison"]
+    assert (facts["against"], facts["baseline"], facts["runs"]) == (
         "best",
         0.7,
         1,

@@ -34,12 +34,11 @@ from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
 from pytest_evalmetrics.gates.sequential import Look, looks_between
 from pytest_evalmetrics.metrics import SampleSource, plan, reduce_agent
 from pytest_evalmetrics.model.rollout_table import Category
+from pytest_evalmetrics.pipeline.comparing import ComparisonTerms, compare_agents
+from pytest_evalmetrics.pipeline.judging import judge_comparisons
 from pytest_evalmetrics.pipeline.power import power_of_tables
-from pytest_evalmetrics.pipeline.regressions import (
-    AgentRun,
-    BaselineComparison,
-    Reference,
-)
+from pytest_evalmetrics.pipeline.reducing import AgentRun
+from pytest_evalmetrics.pipeline.references import Reference
 from pytest_evalmetrics.spec import Benchmark
 from pytest_evalmetrics.spec.gate_keys import BaselineSpec
 from pytest_evalmetrics.spec.sources import RolloutsSpec
@@ -139,9 +138,10 @@ def gate(
     look: Look | None = None,
 ) -> list[Check]:
     """Hold what was computed of a table against those of its baseline."""
-    reference = Reference({"agent": tuple(before)})
-    comparison = BaselineComparison(asked, plan(asked.spec), reference, look=look)
-    return comparison.checks([AgentRun(result, run, run.counts)])
+    reference = Reference(runs={"agent": tuple(before)})
+    terms = ComparisonTerms(benchmark=asked, plan=plan(asked.spec), reference=reference)
+    agents = compare_agents(terms, [AgentRun(result, run, run.counts)])
+    return judge_comparisons(terms, agents, look=look)
 
 
 def compared(
@@ -338,7 +338,7 @@ def at_stated_drop(
         stated = power.mde
     else:
         (check,) = judged(asked, sides[0], sides[1])
-        stated = check.evidence["mde"]
+        stated = check.comparison.detectable_drop
     if stated is None or math.isnan(stated):
         return math.nan
     if kind is None:
@@ -499,7 +499,7 @@ def of_rows(
     (check,) = compared(asked, [before], after)
     if memory is None:
         return check.verdict is Verdict.FAIL
-    stated = check.evidence["mde"]
+    stated = check.comparison.detectable_drop
     if stated is None:
         return math.nan
     key = round(float(stated), 2 if metric == "p95" else 3)
@@ -551,7 +551,7 @@ def in_rounds(
     for at, taken in enumerate(looks):
         run = table(after[:, :taken])
         (check,) = compared(benchmark(), [table(before)], run, Look(looks, at))
-        if check.evidence["look"]["settled"]:
+        if check.look.settled:
             break
     if what == "saved":
         return 1 - taken / k[1]

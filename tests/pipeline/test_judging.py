@@ -65,7 +65,7 @@ def test_every_metric_can_be_gated(project):
     )
     # a metric of one's own once, by whichever name it is asked for
     tests["spread_of_tasks"] = "swapped sides"
-    assert {check["name"]: check["evidence"]["test"] for check in checks} == tests
+    assert {check["name"]: check["comparison"]["test"] for check in checks} == tests
     for check in checks:
         if check["name"] in (
             "worst_task",
@@ -74,8 +74,8 @@ def test_every_metric_can_be_gated(project):
             assert check["verdict"] in ("PASS", "INCONCLUSIVE")
         else:
             assert check["verdict"] == "FAIL"
-            assert check["evidence"]["p"] < 0.01
-    assert checks[-1]["evidence"]["max_drop"] == 0.1
+            assert check["comparison"]["p"] < 0.01
+    assert checks[-1]["required"]["settings"]["max_drop"] == 0.1
 
 
 def test_a_collapse_fails_a_median_whose_sides_have_unequal_rollouts(project):
@@ -83,7 +83,7 @@ def test_a_collapse_fails_a_median_whose_sides_have_unequal_rollouts(project):
     (check,) = judged(project, rows(before), rows(after), "[median]")
     assert check["verdict"] == "FAIL"
     assert (
-        check["evidence"]["p"] < 0.01
+        check["comparison"]["p"] < 0.01
     )  # relabellings as low by the median are not by the mean
 
 
@@ -133,7 +133,7 @@ def test_hooks_may_name_their_numbers_as_they_like(project):
     ]
     assert [check["verdict"] for check in checks] == ["PASS", "PASS", "FAIL", "FAIL"]
     # a part is gated on its own tasks
-    hard = checks[0]["evidence"]
+    hard = checks[0]["comparison"]
     assert (hard["tasks"], hard["drop"], hard["better"]) == (20, -0.5, 10)
 
 
@@ -142,19 +142,16 @@ def test_a_missing_reward_is_never_zero(project):
     before, after = rows([[1.0]] * 100), rows([[None]] + [[1.0]] * 99)
     (check,) = judged(project, before, after, "[mean_reward]")
     assert check["verdict"] == "PASS"
-    evidence = check["evidence"]
-    assert (evidence["current"], evidence["tasks"], evidence["missing"]) == (
-        1.0,
-        99,
-        0.01,
-    )
-    assert evidence["worst_case"]["current"] == 0.99
+    facts = check["comparison"]
+    assert (facts["current"], facts["tasks"], facts["missing"]) == (1.0, 99, 0.01)
+    assert facts["worst_case"]["current"] == 0.99
 
 
 def test_tasks_with_too_few_rollouts_on_a_side_are_excluded_and_listed(project):
     before, after = rows([[1.0, 1.0]] * 20 + [[1.0]] * 2), rows([[1.0, 1.0]] * 22)
     (check,) = judged(project, before, after, "[pass@2]")
-    assert (check["verdict"], check["evidence"]["why"]) == ("INCONCLUSIVE", "coverage")
+    assert check["verdict"] == "INCONCLUSIVE"
+    assert [reason["type"] for reason in check["reasons"]] == ["low_coverage"]
     assert "without a value on one side: 20, 21" in check["reason"]
 
 
@@ -169,9 +166,9 @@ def test_the_family_is_all_gated_metrics_of_all_agents(project):
         for name in ("mean_reward", "pass@1")
     ]
     assert [(check["agent"], check["name"]) for check in checks] == names
-    assert checks[0]["evidence"]["p"] == 0.5**8
+    assert checks[0]["comparison"]["p"] == 0.5**8
     # two agents; the two metrics are one number
-    assert checks[0]["evidence"]["p_adjusted"] == pytest.approx(1 - (1 - 0.5**8) ** 2)
+    assert checks[0]["comparison"]["p_adjusted"] == pytest.approx(1 - (1 - 0.5**8) ** 2)
     assert checks[0]["verdict"] == "FAIL"
 
 

@@ -45,10 +45,10 @@ def test_a_drift_of_both_is_distinguished_from_a_regression(project):
     checks = project.checks()
     assert checks["mean_reward"]["verdict"] == "FAIL"
     assert checks["mean_reward/over_reference"]["verdict"] == "PASS"
-    evidence = checks["mean_reward/over_reference"]["evidence"]
-    assert evidence["drop"] == pytest.approx(then.mean() - now.mean(), abs=1e-9)
+    facts = checks["mean_reward/over_reference"]["comparison"]
+    assert facts["drop"] == pytest.approx(then.mean() - now.mean(), abs=1e-9)
     p = ttest_rel(then, now, alternative="greater").pvalue
-    assert evidence["p"] == pytest.approx(p, abs=1e-6)
+    assert facts["p"] == pytest.approx(p, abs=1e-6)
     result.stdout.fnmatch_lines(
         ["*the mean reward of the reference was 0.50*, and is 0.39*"]
     )

@@ -58,8 +58,8 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
     assert len(tasks) == 40
     assert sum(int(task) % 4 == 3 for task in tasks) == 10
     assert (
-        check(project)["evidence"]["drop"],
-        check(project)["evidence"]["tasks"],
+        check(project)["comparison"]["drop"],
+        check(project)["comparison"]["tasks"],
     ) == (0, 40)
     # the interval is that of these tasks' mean
     mine = [
@@ -80,7 +80,7 @@ def test_a_pull_request_runs_a_part_of_what_the_nightly_run_recorded(project):
     project.rows("runs.jsonl", rows(2, drop=0.3))
     project.run().assert_outcomes(failed=1)
     assert check(project)["verdict"] == "FAIL"
-    assert check(project)["evidence"]["tasks"] == 40
+    assert check(project)["comparison"]["tasks"] == 40
 
     result = project.run("--snapshot-update")  # would drop 120 tasks
     result.stdout.fnmatch_lines(
@@ -158,4 +158,4 @@ def test_only_the_sampled_rows_of_a_data_set_are_asked(project):
     assert len(chosen[0]) == 8
     assert chosen[0] == chosen[1]
     assert sum(int(task[1:]) % 4 == 3 for task in chosen[0]) == 2
-    assert check(project)["evidence"]["tasks"] == 8
+    assert check(project)["comparison"]["tasks"] == 8

@@ -11,118 +11,108 @@ from typing import Any
 
 import msgspec
 
-from pytest_evalmetrics.model.results import BenchmarkResult, Verdict
-from pytest_evalmetrics.reports.reporters import REPORT_SCHEMA_VERSION
+from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+from pytest_evalmetrics.model.verdicts import Verdict
+from pytest_evalmetrics.reports.report_json import SCHEMA_VERSION
 
-_TEXT, _NUMBER, _WHOLE = ({"type": kind} for kind in ("string", "number", "integer"))
-_VERDICTS = [str(verdict) for verdict in Verdict]
+_VERDICT = {"type": "string", "enum": [str(verdict) for verdict in Verdict]}
+_TEXTS = {
+    "bound": "what is required, in words; `required` has it as data",
+    "reason": "why the check does not hold, or remarks; `reasons` have it as data",
+    "hint": "the way out of a check that does not hold",
+}
+# of these, fields without a value are left out
+_ALWAYS = {
+    "HistoryPoint": ["value", "tasks", "rollouts"],
+    "HistoryRun": [
+        "schema_version",
+        "benchmark",
+        "time",
+        "commit",
+        "branch",
+        "url",
+        "verdict",
+        "usable",
+        "starts",
+        "agents",
+    ],
+}
+_DESCRIPTIONS = {
+    "not_evaluated": "benchmarks that were collected and never judged",
+    "skipped": "benchmarks that a mark or their file skips, and why",
+    "deselected": "benchmarks that the run's selection leaves out (-k, -m, ...); of a "
+    "file that --lf passes over, the file",
+    "history": "benchmark -> its last runs, the oldest first and this one last; empty "
+    "without --evalmetrics-history",
+}
 
 
 def report_schema() -> dict[str, Any]:
     """Return the schema."""
     _, definitions = msgspec.json.schema_components(
-        [BenchmarkResult], ref_template="#/$defs/{name}"
+        [RunReport, BenchmarkResult], ref_template="#/$defs/{name}"
     )
-    for definition in definitions.values():
+    for name, definition in definitions.items():
         if "properties" in definition:  # defaults are written, too
-            definition["required"] = list(definition["properties"])
-    entry = definitions["BenchmarkResult"]
-    verdict = {"type": "string", "enum": _VERDICTS}
-    properties = entry["properties"]
-    entry["properties"] = {"id": properties.pop("id"), "verdict": verdict} | properties
-    entry["required"] = [
-        *(name for name in entry["required"] if name != "flips"),
-        "verdict",
-    ]
-    agent = definitions["AgentResult"]  # its aggregate metrics are a file of their own
-    del agent["properties"]["aggregate"]
-    agent["required"].remove("aggregate")
-    agent["properties"]["task_scores"] = {
-        "description": "task -> column -> each rollout's number or label, null where it is missing",
-        **_mapping(_mapping(_list({"type": ["number", "string", "null"]}))),
-    }
-    agent["properties"]["task_content"] = {
-        "description": "task -> the hash of its content; null if the files hold none",
-        "anyOf": [_mapping({"type": "string"}), {"type": "null"}],
-    }
-    agent["properties"]["task_ids"] = {
-        "description": "whether ids of tasks are names, or positions in a data set",
-        "enum": ["names", "positions"],
-    }
-    agent["required"] += ["task_scores", "task_content", "task_ids"]
-    definitions |= {"BenchmarkResult": entry, "Run": _run()}
-    for definition in definitions.values():
+            definition["required"] = _ALWAYS.get(name, list(definition["properties"]))
         if definition.get("type") == "object":
             definition["additionalProperties"] = False
-    descriptions = {
-        "not_evaluated": "benchmarks that were collected and never judged",
-        "skipped": "benchmarks that a mark or their file skips, and why",
-        "deselected": "benchmarks that the run's selection leaves out (-k, -m, ...); of a file "
-        "that --lf passes over, the file",
-        "history": "benchmark -> its last runs, the oldest first and this one last; empty without "
-        "--evalmetrics-history",
+    _add_verdict(definitions["BenchmarkResult"])
+    _add_texts(definitions["Check"])
+    _add_tasks(definitions["AgentResult"])
+    del definitions["HistoryRun"]["properties"]["baseline"]
+    report = definitions.pop("RunReport")
+    for name, description in _DESCRIPTIONS.items():
+        report["properties"][name]["description"] = description
+    parts = {
+        "schema_version": {"const": SCHEMA_VERSION},
+        "verdict": _VERDICT,
+        **report["properties"],
     }
-    parts: dict[str, dict[str, Any]] = {
-        "schema_version": {"const": REPORT_SCHEMA_VERSION},
-        "verdict": verdict,
-        "benchmarks": _list({"$ref": "#/$defs/BenchmarkResult"}),
-        "not_evaluated": _list(_TEXT),
-        "skipped": _list(_closed({"id": _TEXT, "reason": _TEXT})),
-        "deselected": _list(_TEXT),
-        "history": _mapping(_list({"$ref": "#/$defs/Run"})),
-    }
-    for name, description in descriptions.items():
-        parts[name] = {"description": description, **parts[name]}
     schema = {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         "title": "pytest-evalmetrics report",
-        **_closed(parts),
+        "type": "object",
+        "properties": parts,
+        "required": list(parts),
+        "additionalProperties": False,
         "$defs": definitions,
     }
     return json.loads(json.dumps(schema))
 
 
-def _run() -> dict[str, Any]:
-    """Return the schema of a line of the history."""
-    point = {
-        "value": _NUMBER,
-        "low": _NUMBER,
-        "high": _NUMBER,
-        "tasks": _WHOLE,
-        "rollouts": _WHOLE,
-    }
-    properties = {
-        "schema_version": {"const": 1},
-        "benchmark": _TEXT,
-        "time": _TEXT,
-        **{key: {"type": ["string", "null"]} for key in ("commit", "branch", "url")},
-        "verdict": {"enum": _VERDICTS},
-        "usable": {"type": "boolean"},
-        "starts": {"type": "boolean"},
-        "agents": _mapping(_mapping(_closed(point, optional=("low", "high")))),
-        "reason": _TEXT,
-        "drift": _list(_TEXT),
-    }
-    return _closed(properties, optional=("reason", "drift"))
+def _add_verdict(result: dict[str, Any]) -> None:
+    """Add a benchmark's verdict, which its checks give; flips are there if it fails."""
+    identity = {"id": result["properties"].pop("id"), "verdict": _VERDICT}
+    result["properties"] = identity | result["properties"]
+    result["required"] = [name for name in result["required"] if name != "flips"]
+    result["required"].append("verdict")
 
 
-def _closed(
-    properties: dict[str, Any], optional: tuple[str, ...] = ()
-) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": [name for name in properties if name not in optional],
-        "additionalProperties": False,
+def _add_texts(check: dict[str, Any]) -> None:
+    for name, description in _TEXTS.items():
+        check["properties"][name] = {"type": "string", "description": description}
+        check["required"].append(name)
+
+
+def _add_tasks(agent: dict[str, Any]) -> None:
+    """Add what is put in as text; its aggregate metrics are a file of their own."""
+    del agent["properties"]["aggregate"]
+    agent["required"].remove("aggregate")
+    values = {"type": "array", "items": {"type": ["number", "string", "null"]}}
+    agent["properties"]["task_scores"] = {
+        "description": "task -> column -> each rollout's number or label, null where it is missing",
+        **_mapping(_mapping(values)),
     }
+    agent["properties"]["task_content"] = {
+        "description": "task -> the hash of its content; null if the files hold none",
+        "anyOf": [_mapping({"type": "string"}), {"type": "null"}],
+    }
+    agent["required"] += ["task_scores", "task_content"]
 
 
 def _mapping(values: dict[str, Any]) -> dict[str, Any]:
     return {"type": "object", "additionalProperties": values}
-
-
-def _list(items: dict[str, Any]) -> dict[str, Any]:
-    return {"type": "array", "items": items}
 
 
 if __name__ == "__main__":

@@ -36,19 +36,19 @@ def test_pieces_are_the_whole(tasks):
         "b", [aggregate(tasks, Groups), aggregate(1, Groups, "x")]
     )
     assert pieces == plain
-    assert pieces[1] == ""
-    assert ("\n" in pieces[0]) == (tasks < 120_000)  # nobody reads so many
-    first, second = json.loads(f"[{pieces[0]}]")
+    assert pieces.path == ""
+    assert ("\n" in pieces.text) == (tasks < 120_000)  # nobody reads so many
+    first, second = json.loads(f"[{pieces.text}]")
     assert first == {"benchmark": "b", **aggregate(tasks, list)}
     assert second["agent_ref"] == {"name": "x"}
 
 
 def test_a_large_text_goes_to_a_file(tmp_path):
-    (text, _) = write_aggregates("b", [aggregate(120_000, Groups)])
-    (empty, path) = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path)
-    assert empty == ""
-    assert Path(path).parent == tmp_path
-    assert Path(path).read_text(encoding="utf-8") == text
+    text = write_aggregates("b", [aggregate(120_000, Groups)]).text
+    handed = write_aggregates("b", [aggregate(120_000, Groups)], tmp_path)
+    assert handed.text == ""
+    assert Path(handed.path).parent == tmp_path
+    assert Path(handed.path).read_text(encoding="utf-8") == text
 
 
 def test_what_is_no_json_leaves_no_file(tmp_path):

@@ -37,18 +37,32 @@ def report(project):
 
 
 def comment(reports):
-    return comment_of(reports, marker="<!-- m -->", run_url="https://example.org/r")
+    """Write the comment about reports, each as JSON."""
+    files = {name: json.dumps(report).encode() for name, report in reports.items()}
+    return comment_of(files, marker="<!-- m -->", run_url="https://example.org/r")
+
+
+def texts(report):
+    """Yield the place of each text that no reader of the JSON takes for a word of its own."""
+    for path in places(report):
+        holder = report
+        for part in path:
+            holder = holder[part]
+        if isinstance(holder, str):
+            yield path
 
 
 def test_nothing_that_a_report_holds_becomes_markup(report):
     text = json.dumps(report)
-    for path in places(report):
+    shown = 0
+    for path in texts(report):
         report = json.loads(text)
         holder = report
         for part in path[:-1]:
             holder = holder[part]
         holder[path[-1]] = ATTACK
         body = comment({ATTACK: report, "b": report})
+        shown += "octocat" in body.replace(f"({ATTACK})", "")
         # within HTML, Markdown is none
         markdown = "\n".join(
             x for x in body.splitlines() if not x.startswith("<summary>")
@@ -56,11 +70,17 @@ def test_nothing_that_a_report_holds_becomes_markup(report):
         assert not re.search(r"(?<!\\)<img", body), path
         assert not re.search(r"(?<![\w\\])@octocat", body), path
         assert not re.search(r"(?<!\\)\]\\?\(javascript", markdown), path
+    assert shown > 10  # the names, the reasons, the notes ...
 
 
 @pytest.mark.parametrize("broken", [None, [], {}, {"verdict": "FAIL"}, "text"])
 def test_an_invalid_report_is_reported(broken):
     assert "left no report that can be read" in comment({"evalmetrics": broken})
+
+
+def test_a_report_of_another_version_is_reported(report):
+    report["schema_version"] = 1
+    assert "left no report that can be read" in comment({"evalmetrics": report})
 
 
 def test_a_comment_has_at_most_what_github_takes(report):

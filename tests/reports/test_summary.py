@@ -2,6 +2,10 @@
 
 import re
 
+from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.reasons import Failed
+from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.summary import github_annotations, summary
 
 
@@ -32,24 +36,35 @@ def test_a_green_summary_counts_what_gates_nothing(project):
     assert text == "## ✅ Benchmarks: PASS\n\n1 PASS (1 with nothing gated)\n"
 
 
-def _entry(name, reason, verdict="FAIL"):
-    check = {
-        "gate": "threshold", "name": name, "verdict": verdict, "agent": "", "value": 0.5,
-        "bound": ">= 1", "reason": reason, "hint": "", "estimate": None, "line": 3,
-        "evidence": {},
-    }  # fmt: skip
-    return {
-        "id": f"a::{name}", "name": name, "file": "a,b:c.yaml", "line": 1, "verdict": verdict,
-        "xfail": False, "agents": [], "checks": [check],
-    }  # fmt: skip
+def _result(name, reason, verdict=Verdict.FAIL, **more):
+    """Make a benchmark with one check that does not hold."""
+    check = Check(
+        gate=Gate.THRESHOLD,
+        name=name,
+        verdict=verdict,
+        value=0.5,
+        bound=ThresholdBound(least=1.0, most=None),
+        reasons=(Failed(reason),),
+        line=3,
+    )
+    fields = {
+        "id": f"a::{name}",
+        "name": name,
+        "description": "",
+        "file": "a,b:c.yaml",
+        "line": 1,
+        "agents": (),
+        "checks": (check,),
+    }
+    return BenchmarkResult(**{**fields, **more})
 
 
-def _report(*entries):
-    return {"verdict": "FAIL", "benchmarks": list(entries), "not_evaluated": ["z"]}
+def _report(*results, lost=("z",)):
+    return RunReport(benchmarks=results, not_evaluated=lost)
 
 
 def test_no_text_of_a_file_is_interpreted():
-    text = summary(_report(_entry("<img src=x>|`a`", "**x** <script>\n| # y")))
+    text = summary(_report(_result("<img src=x>|`a`", "**x** <script>\n| # y")))
     assert re.findall(r"(?<!\\)<(?!/?(?:details|summary)>)", text) == []
     assert "\\|\\`a\\`" in text
     assert "z was not evaluated" in text
@@ -57,7 +72,7 @@ def test_no_text_of_a_file_is_interpreted():
 
 def test_annotations_are_escaped_and_errors_come_first():
     lines = github_annotations(
-        _report(_entry("w", "odd", "WARN"), _entry("f", "100 %\nbad"))
+        _report(_result("w", "odd", Verdict.WARN), _result("f", "100 %\nbad"))
     )
     assert (
         lines[0] == "::error file=a%2Cb%3Ac.yaml,line=3,title=f%3A FAIL::100 %25%0Abad"
@@ -67,15 +82,15 @@ def test_annotations_are_escaped_and_errors_come_first():
 
 
 def test_control_characters_are_shown_and_not_sent():
-    report = _report(_entry("a\x1b[31m", "b\x9b2Jc\x07"))
+    report = _report(_result("a\x1b[31m", "b\x9b2Jc\x07"))
     for text in (summary(report), *github_annotations(report)):
         assert text.replace("\n", "").isprintable()
     assert "b\\x9b2Jc\\x07" in github_annotations(report)[0]
 
 
 def test_an_interrupted_test_has_an_entry_with_the_reason_everywhere():
-    entry = _entry("f", "bad") | {"id": "t.py::test_x::named"}
-    report = _report(entry) | {"not_evaluated": ["t.py::test_x", "t.py::test_y"]}
+    result = _result("f", "bad", id="t.py::test_x::named")
+    report = _report(result, lost=("t.py::test_x", "t.py::test_y"))
     lost = [
         "t.py::test_x was not evaluated to its end",
         "t.py::test_y was not evaluated",
@@ -90,16 +105,16 @@ def test_an_interrupted_test_has_an_entry_with_the_reason_everywhere():
 
 
 def test_formulas_and_mentions_are_text():
-    text = summary(_report(_entry("$a$ @me", "$b$ @you")))
+    text = summary(_report(_result("$a$ @me", "$b$ @you")))
     assert re.findall(r"(?<!<span>)[$@]", text) == []
     assert "| pass@1 |" in summary(
-        _report(_entry("pass@1", "bad"))
+        _report(_result("pass@1", "bad"))
     )  # which mentions nobody
 
 
 def test_a_summary_of_thousands_of_failures_is_one_that_github_takes():
-    entries = [_entry(f"benchmark {i}", "x" * 2_000) for i in range(2_000)]
-    report = _report(*entries) | {"not_evaluated": [f"z{i}" for i in range(2_000)]}
+    results = [_result(f"benchmark {i}", "x" * 2_000) for i in range(2_000)]
+    report = _report(*results, lost=tuple(f"z{i}" for i in range(2_000)))
     text = summary(report)
     assert len(text.encode()) < 2**20
     assert "| | and 1500 more |" in text

@@ -3,11 +3,10 @@
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from msgspec import structs
 
-from pytest_evalmetrics.gates.expectations import distinct
+from pytest_evalmetrics.model.scores import CallTotals
+from pytest_evalmetrics.reports.sentences.thresholds import distinct
 from pytest_evalmetrics.reports.wording import calls_line, number, sparkline
-from pytest_evalmetrics.transport import Usage
 
 
 @pytest.mark.parametrize(
@@ -58,16 +57,34 @@ def test_a_higher_value_is_never_a_lower_bar(values):
     assert [bar for _, bar in pairs] == sorted(drawn)
 
 
+def totals(**numbers):
+    """Make the totals of a benchmark's calls, all zero but for these."""
+    counts = ("calls", "from_journal", "failed", "requests", "total_tokens")
+    costs = {"cost_now": None, "cost": None}
+    return CallTotals(**{**dict.fromkeys(counts, 0), **costs, **numbers})
+
+
+def test_without_calls_there_is_no_line():
+    assert calls_line([]) == []
+
+
 def test_the_calls_of_all_benchmarks_are_summed_up():
-    assert calls_line([]) == calls_line([{}, {}]) == []
-    one = Usage(calls=5, from_journal=2, requests=4, failed=1, cost_now=0.5)
-    other = Usage(calls=1, requests=1, total_tokens=70, cost_now=0.25)
-    assert calls_line([structs.asdict(one), {}, structs.asdict(other)]) == [
+    one = totals(calls=5, from_journal=2, requests=4, failed=1, cost_now=0.5)
+    other = totals(calls=1, requests=1, total_tokens=70, cost_now=0.25)
+    assert calls_line([one, other]) == [
         "calls: 6 answered (2 by the journal), 1 failed, 5 requests sent, 70 tokens, cost 0.75"
     ]
-    saving = Usage(calls=4, from_journal=3, requests=1, cost=1.0, cost_now=0.25)
-    assert calls_line([structs.asdict(saving)]) == [
+
+
+def test_what_the_journal_saved_is_the_worth_of_its_answers():
+    saving = totals(calls=4, from_journal=3, requests=1, cost=1.0, cost_now=0.25)
+    assert calls_line([saving]) == [
         "calls: 4 answered (3 by the journal), 1 request sent, cost 0.25, saved 0.75"
     ]
-    unknown = Usage(calls=1)
-    assert "cost" not in calls_line([structs.asdict(one), structs.asdict(unknown)])[0]
+
+
+def test_an_unknown_cost_leaves_the_sum_out():
+    known = totals(calls=5, requests=4, cost_now=0.5)
+    assert calls_line([known, totals(calls=1)]) == [
+        "calls: 6 answered, 4 requests sent"
+    ]

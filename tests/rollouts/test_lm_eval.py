@@ -207,7 +207,7 @@ def test_results_without_samples_are_gated_by_welch(project):
         run = project.run()
         run.assert_outcomes(**{outcome: 1})
         checks = project.report()["benchmarks"][0]["checks"]
-        (p,) = [c["evidence"]["p"] for c in checks if c["name"] == "mean_reward"]
+        (p,) = [c["comparison"]["p"] for c in checks if c["name"] == "mean_reward"]
         sides = [(a, spread(a) * math.sqrt(1319), 1319) for a in (0.72, accuracy)]
         welch = ttest_ind_from_stats(
             *sides[0], *sides[1], equal_var=False, alternative="greater"

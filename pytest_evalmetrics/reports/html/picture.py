@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from functools import partial
 from itertools import chain, islice
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -21,6 +22,127 @@ if TYPE_CHECKING:
     Ints = NDArray[np.int64]
     # the baseline, and each task's place in it: -1 for a new one, None if all are alike
     Compared = tuple[RolloutTable, Ints | None]
+    Numbers = list[float | None]
+    Pair = tuple[float | None, float | None, int]  # before, now, tasks
+    Place = list[int]  # of a row: the sample, the file, the row's number
+
+T = TypeVar("T")
+
+# -- what a page shows of an agent's tasks ---------------------------------------------------
+
+
+class Statistics(msgspec.Struct, frozen=True, kw_only=True):
+    """A summary of a score's values."""
+
+    count: int
+    missing: int
+    min: float | None
+    p10: float | None
+    median: float | None
+    p90: float | None
+    max: float | None
+    mean: float | None
+
+
+class Histogram(msgspec.Struct, frozen=True, kw_only=True):
+    """A score's values in bars."""
+
+    at: Numbers  # the middles of the bars
+    width: float  # 0 where each value has a bar
+    now: list[int]
+    was: list[int] | None
+    now_is: Statistics | None
+    was_is: Statistics | None
+
+
+class Distribution(Histogram, frozen=True, kw_only=True):
+    """The values of a score."""
+
+    score: str
+
+
+class ComparedTasks(msgspec.Struct, frozen=True, kw_only=True):
+    """The tasks of both sides, counted."""
+
+    worse: int
+    better: int
+    same: int
+    new: int
+    gone: int
+    pairs: list[Pair]
+
+
+class PartRow(msgspec.Struct, frozen=True):
+    """The tasks with one value of a field."""
+
+    value: str
+    tasks: int
+    was: float  # mean rewards
+    now: float
+    worse: int
+    better: int
+
+
+class Part(msgspec.Struct, frozen=True):
+    """The tasks by a field."""
+
+    field: str
+    values: list[PartRow]  # the worst first
+
+
+class PictureAbout(msgspec.Struct, frozen=True, kw_only=True):
+    """All tasks of an agent, in a few kilobytes."""
+
+    reward: str
+    tasks: int
+    lower: list[str]  # scores of which less is better
+    compared: ComparedTasks | None
+    parts: list[Part]
+    distributions: list[Distribution]
+    against: str  # the baseline's files
+
+
+class TaskFile(msgspec.Struct, frozen=True):
+    """A file that rows are of."""
+
+    path: str
+    lines: bool  # whether the numbers of its rows are those of lines
+
+
+class RowNote(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a scorer says of a row: why it failed, or why it gave its scores."""
+
+    sample: int
+    reason: str
+    kind: str = ""
+    row: str = ""
+    scores: list[str] = []
+
+
+class TaskColumns(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks of an agent, by column: one entry a task, the most telling first."""
+
+    of: int  # tasks in all
+    ids: list[str]
+    scores: list[str]
+    # each score's means, shape (scores, tasks); None for a score without any before
+    now: list[Numbers]
+    was: list[Numbers | None]
+    # each task's first rewards; None for a task that a side lacks
+    rewards_now: list[Numbers | None]
+    rewards_was: list[Numbers | None]
+    attempts: int  # that are kept of a task
+    rows: list[list[Place] | None]  # of these rewards
+    files: list[TaskFile]
+    notes: dict[str, list[RowNote]]  # by the task's place
+
+
+class Picture(msgspec.Struct, frozen=True):
+    """The tasks of one agent."""
+
+    about: PictureAbout
+    tasks: TaskColumns
+
 
 # -- numbers ---------------------------------------------------------------------------------
 
@@ -28,7 +150,7 @@ _WHOLE = 1e15  # above it a float is written with an exponent
 _SAMPLE = 4096  # values
 
 
-def numbers(values: Floats) -> list[float | None]:
+def numbers(values: Floats) -> Numbers:
     """Round numbers to six digits for JSON; whole ones become integers, non-finite ones None."""
     if (np.abs(values) < _WHOLE).all() and (values == np.trunc(values)).all():
         return [*values.astype(np.int64).tolist()]
@@ -61,7 +183,7 @@ def _levels(values: Floats, most: int) -> Floats | None:
 _STEPS = 24  # per axis, where tasks' values are too many to show each
 
 
-def _pairs(was: Floats, now: Floats) -> list[list[float | None]]:
+def _pairs(was: Floats, now: Floats) -> list[Pair]:
     """Count the tasks by (before, after), on a grid if there are many values."""
     if not len(was):
         return []
@@ -79,7 +201,7 @@ def _pairs(was: Floats, now: Floats) -> list[list[float | None]]:
     cells = np.bincount(before * len(levels) + after)
     shown = numbers(levels)
     return [
-        [shown[at // len(levels)], shown[at % len(levels)], int(cells[at])]
+        (shown[at // len(levels)], shown[at % len(levels)], int(cells[at]))
         for at in np.flatnonzero(cells).tolist()
     ]
 
@@ -88,47 +210,56 @@ _BARS = 30
 _FEW = 12  # distinct values that get a bar each
 
 
-def histogram(now: Floats, was: Floats | None) -> dict[str, Any] | None:
+def histogram(now: Floats, was: Floats | None) -> Histogram | None:
     """Count a score's values in bars of equal width, or by value if there are few."""
     columns = [now, np.empty(0) if was is None else was]
     sides = [column[np.isfinite(column)] for column in columns]
     if not len(sides[0]):
         return None
     values = np.concatenate(sides)
-    at, width = _levels(values, _FEW), 0.0
+    at = _levels(values, _FEW)
+    width = 0.0
     if at is not None:
         counts = [
             np.bincount(at.searchsorted(side), minlength=len(at)) for side in sides
         ]
     else:
-        low, high = float(values.min()), float(values.max())
+        low = float(values.min())
+        high = float(values.max())
         edges = np.linspace(low, high, _BARS + 1)
-        if not (
-            np.diff(edges) > 0
-        ).all():  # values that differ by less than floats can split
-            return None
-        at, width = (edges[:-1] + edges[1:]) / 2, (high - low) / _BARS
+        if not (np.diff(edges) > 0).all():
+            return None  # values that differ by less than floats can split
+        at = (edges[:-1] + edges[1:]) / 2
+        width = (high - low) / _BARS
         counts = [
             np.histogram(side, bins=_BARS, range=(low, high))[0] for side in sides
         ]
-    return {
-        "at": numbers(at),
-        "width": _number(width),
-        "now": counts[0].tolist(),
-        "was": counts[1].tolist() if len(sides[1]) else None,
-        "now_is": _statistics(sides[0], len(now)),
-        "was_is": None if was is None else _statistics(sides[1], len(was)),
-    }
+    return Histogram(
+        at=numbers(at),
+        width=_number(width),
+        now=counts[0].tolist(),
+        was=counts[1].tolist() if len(sides[1]) else None,
+        now_is=_statistics(sides[0], len(now)),
+        was_is=None if was is None else _statistics(sides[1], len(was)),
+    )
 
 
-def _statistics(values: Floats, count: int) -> dict[str, Any] | None:
+def _statistics(values: Floats, count: int) -> Statistics | None:
     if not len(values):
         return None
     places = np.multiply((0.0, 0.1, 0.5, 0.9, 1.0), len(values) - 1)
     quantiles = np.interp(places, np.arange(len(values)), np.sort(values))
     shown = numbers(np.append(quantiles, values.mean()))
-    named = zip(("min", "p10", "median", "p90", "max", "mean"), shown, strict=True)
-    return {"count": len(values), "missing": count - len(values), **dict(named)}
+    return Statistics(
+        count=len(values),
+        missing=count - len(values),
+        min=shown[0],
+        p10=shown[1],
+        median=shown[2],
+        p90=shown[3],
+        max=shown[4],
+        mean=shown[5],
+    )
 
 
 # -- the rows of tasks -----------------------------------------------------------------------
@@ -146,22 +277,21 @@ class _ByTask:
         self._spans = [
             range(start, min(end, start + _ATTEMPTS)) for start, end in spans
         ]
-        self._there = (
-            tasks >= 0
-        ).tolist()  # the span of -1 ends before it begins: it is empty
+        # the span of -1 ends before it begins: it is empty
+        self._there: list[bool] = (tasks >= 0).tolist()
         self.rows: Ints = np.fromiter(chain.from_iterable(self._spans), np.int64)
 
-    def split(self, values: Sequence[Any]) -> list[Any]:
+    def split(self, values: Sequence[T]) -> list[list[T] | None]:
         """Split the values of rows by task; None for an absent task."""
         left = iter(values)
-        parts = [list(islice(left, len(span))) for span in self._spans]
-        return [
-            part if there else None
-            for there, part in zip(self._there, parts, strict=True)
-        ]
+        split: list[list[T] | None] = []
+        for span, there in zip(self._spans, self._there, strict=True):
+            part = list(islice(left, len(span)))
+            split.append(part if there else None)
+        return split
 
 
-def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[int]]:
+def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[Place]:
     """Return the sample, the file and the row number of each row; empty without files."""
     if table.read_as is None:
         return []
@@ -171,7 +301,7 @@ def _places(table: RolloutTable, rows: Ints, chosen: Ints | None) -> list[list[i
     ends = np.cumsum([source.rows for source in table.sources], dtype=np.int64)
     file = np.searchsorted(ends, read, side="right")
     columns = (table.sample[rows], file, read - np.append(0, ends)[file] + 1)
-    places: list[list[int]] = np.stack(columns, axis=1).tolist()
+    places: list[Place] = np.stack(columns, axis=1).tolist()
     return places
 
 
@@ -180,34 +310,44 @@ _LOOKED_AT = 20_000
 _REASON = 1_000  # characters
 
 
+class _Explanation(msgspec.Struct):
+    """A scorer's reason for a row's scores."""
+
+    scores: list[str]
+    reason: str
+
+
 def _row_notes(
     table: RolloutTable, rows: RowScores | None, tasks: Ints
-) -> dict[str, list[dict[str, Any]]]:
+) -> dict[str, list[RowNote]]:
     """Collect the messages of scorers on the rows of some tasks, by the task's place."""
-    notes: dict[str, list[dict[str, Any]]] = {}
+    notes: dict[str, list[RowNote]] = {}
     if rows is None or table.read_as is None:
         return notes
-    places = (
-        (str(place), at)
-        for place, task in enumerate(tasks.tolist())
-        if task >= 0
-        for at in range(int(table.offsets[task]), int(table.offsets[task + 1]))
-    )
-    noted = (
-        (place, {"sample": int(table.sample[at]), **note})
-        for place, at in islice(places, _LOOKED_AT)
-        for note in _notes(rows, int(table.read_as[at]))
-    )
-    for place, note in islice(noted, _NOTED):
-        notes.setdefault(place, []).append(note)
+    noted = 0
+    for place, at in islice(_rows_of(table, tasks), _LOOKED_AT):
+        for note in _notes(rows, int(table.read_as[at]), int(table.sample[at])):
+            notes.setdefault(str(place), []).append(note)
+            noted += 1
+            if noted == _NOTED:
+                return notes
     return notes
 
 
-def _notes(rows: RowScores, index: int) -> Iterator[dict[str, Any]]:
+def _rows_of(table: RolloutTable, tasks: Ints) -> Iterator[tuple[int, int]]:
+    """Yield each row of some tasks, with the task's place among them."""
+    for place, task in enumerate(tasks.tolist()):
+        if task >= 0:
+            for at in range(int(table.offsets[task]), int(table.offsets[task + 1])):
+                yield place, at
+
+
+def _notes(rows: RowScores, index: int, sample: int) -> Iterator[RowNote]:
     for failed in rows.failed.get(index, {}).values():
-        yield {"kind": failed.kind, "reason": _cut(failed.reason), "row": failed.row}
-    for why in msgspec.json.decode(rows.reasons(index)):
-        yield {"scores": why["scores"], "reason": _cut(why["reason"])}
+        reason = _cut(failed.reason)
+        yield RowNote(sample=sample, reason=reason, kind=failed.kind, row=failed.row)
+    for why in msgspec.json.decode(rows.reasons(index), type=list[_Explanation]):
+        yield RowNote(sample=sample, reason=_cut(why.reason), scores=why.scores)
 
 
 def _cut(text: str) -> str:
@@ -235,7 +375,7 @@ def picture_of(
     rows: RowScores | None = None,
     chosen: Ints | None = None,
     against: str = "",
-) -> Mapping[str, Any]:
+) -> Picture:
     """Describe one agent's tasks for the page.
 
     `lower` names the scores of which less is better, `reward` the one that tasks are compared by.
@@ -244,10 +384,7 @@ def picture_of(
     """
     with np.errstate(all="ignore"):  # an overflowing sum is shown as no number
         picture = _Picture(table, reward, lower, compared)
-        return {
-            "about": {**picture.about(), "against": against[:_AGAINST]},
-            "tasks": picture.tasks(rows, chosen),
-        }
+        return Picture(picture.about(against), picture.tasks(rows, chosen))
 
 
 class _Side(msgspec.Struct, frozen=True):
@@ -262,7 +399,7 @@ class _Side(msgspec.Struct, frozen=True):
             return np.full(len(self.at), np.nan)
         return np.append(means(self.table, score), np.nan)[self.at]
 
-    def values(self, score: str, order: Ints) -> list[Any]:
+    def values(self, score: str, order: Ints) -> list[Numbers | None]:
         """List the first values of some tasks; None for a task without values."""
         if self.table is None or score not in self.table.scores:
             return [None] * len(order)
@@ -281,163 +418,178 @@ class _Picture:
         compared: Compared | None,
     ) -> None:
         n = len(table.tasks)
-        baseline, at, gone = None, np.full(n, -1), np.empty(0, np.int64)
+        baseline = None
+        at: Ints = np.full(n, -1)
+        gone: Ints = np.empty(0, np.int64)
         if compared is not None:
             baseline, places = compared
             at = np.arange(n) if places is None else places
             gone = np.flatnonzero(~np.isin(np.arange(len(baseline.tasks)), at))
-        self.table, self.reward, self.lower = table, reward, lower
+        self.table = table
+        self.reward = reward
+        self.lower = lower
         self.was = _Side(baseline, np.concatenate([at, gone]))
         self.now = _Side(table, np.append(np.arange(n), np.full(len(gone), -1)))
         self.scores = sorted(table.scores, key=lambda name: (name != reward, name))[
             :_SCORES
         ]
         # each task's mean reward, and how much better it is than before; NaN where undefined
-        self.before, self.after = self.was.means(reward), self.now.means(reward)
+        self.before = self.was.means(reward)
+        self.after = self.now.means(reward)
         sign = -1.0 if reward in lower else 1.0
         self.change: Floats = sign * (self.after - self.before) + 0.0
-        worse, better = self.change < -_NOISE, self.change > _NOISE
-        self.kinds = {
-            "worse": worse,
-            "better": better,
-            "same": np.abs(self.change) <= _NOISE,
-        }
+        self.worse = self.change < -_NOISE
+        self.better = self.change > _NOISE
 
-    def about(self) -> dict[str, Any]:
+    def about(self, against: str) -> PictureAbout:
         """Summarize all tasks in a few kilobytes."""
-        both = ~np.isnan(self.change)
-        baseline = self.was.table
-        compared = {
-            **{kind: int(tasks.sum()) for kind, tasks in self.kinds.items()},
-            "new": int((self.was.at < 0).sum()),
-            "gone": int((self.now.at < 0).sum()),
-            "pairs": _pairs(self.before[both], self.after[both]),
-        }
-        distributions = []
-        for name in self.scores:
-            before = None if baseline is None else baseline.scores.get(name)
-            if bars := histogram(self.table.scores[name], before):
-                distributions.append({"score": name, **bars})
-        return {
-            "reward": self.reward,
-            "tasks": len(self.change),
-            "lower": sorted(self.lower.intersection(self.scores)),
-            "compared": None if baseline is None else compared,
-            "parts": [] if baseline is None else list(self._parts()),
-            "distributions": distributions,
-        }
+        is_compared = self.was.table is not None
+        return PictureAbout(
+            reward=self.reward,
+            tasks=len(self.change),
+            lower=sorted(self.lower.intersection(self.scores)),
+            compared=self._compared() if is_compared else None,
+            parts=list(self._parts()) if is_compared else [],
+            distributions=list(self._distributions()),
+            against=against[:_AGAINST],
+        )
 
-    def _parts(self) -> Iterator[dict[str, Any]]:
+    def _compared(self) -> ComparedTasks:
+        both = ~np.isnan(self.change)
+        return ComparedTasks(
+            worse=int(self.worse.sum()),
+            better=int(self.better.sum()),
+            same=int((np.abs(self.change) <= _NOISE).sum()),
+            new=int((self.was.at < 0).sum()),
+            gone=int((self.now.at < 0).sum()),
+            pairs=_pairs(self.before[both], self.after[both]),
+        )
+
+    def _distributions(self) -> Iterator[Distribution]:
+        for name in self.scores:
+            before = None
+            if self.was.table is not None:
+                before = self.was.table.scores.get(name)
+            bars = histogram(self.table.scores[name], before)
+            if bars is not None:
+                yield Distribution(score=name, **structs.asdict(bars))
+
+    def _parts(self) -> Iterator[Part]:
         """Compare the tasks of each value of a field that is broken down, the worst first."""
         n = len(self.table.tasks)
         both = ~np.isnan(self.change[:n])
-        columns = {
-            "was": self.before,
-            "now": self.after,
-            "change": self.change,
-            **self.kinds,
-        }
         for field, category in self.table.categories.items():
             if not 1 < len(category.labels) <= _LABELS:
                 continue
             codes = category.codes[self.table.offsets[:-1]][both]
             count = partial(np.bincount, codes, minlength=len(category.labels))
             tasks = count()
-            sums = {name: count(column[:n][both]) for name, column in columns.items()}
-            averages = {name: sums[name] / tasks for name in ("was", "now", "change")}
+            was = count(self.before[:n][both]) / tasks
+            now = count(self.after[:n][both]) / tasks
+            change = count(self.change[:n][both]) / tasks
+            worse = count(self.worse[:n][both])
+            better = count(self.better[:n][both])
             rows = [
-                {
-                    "value": category.labels[at],
-                    "tasks": int(tasks[at]),
-                    **{
-                        side: _number(float(averages[side][at]))
-                        for side in ("was", "now")
-                    },
-                    **{kind: int(sums[kind][at]) for kind in ("worse", "better")},
-                }
-                for at in np.argsort(averages["change"]).tolist()
+                PartRow(
+                    value=category.labels[at],
+                    tasks=int(tasks[at]),
+                    was=_number(float(was[at])),
+                    now=_number(float(now[at])),
+                    worse=int(worse[at]),
+                    better=int(better[at]),
+                )
+                for at in np.argsort(change).tolist()
                 if tasks[at]
             ]
-            yield {"field": field, "values": rows}
+            yield Part(field, rows)
 
-    def tasks(self, rows: RowScores | None, chosen: Ints | None) -> dict[str, Any]:
+    def tasks(self, rows: RowScores | None, chosen: Ints | None) -> TaskColumns:
         """Describe the tasks, in the order of `_order`."""
         attempts = min(_ATTEMPTS, int(self.table.counts.max(initial=1)))
         most = max(1, min(_MOST, _NUMBERS // (2 * (len(self.scores) + attempts))))
         order = self._order(rows)[:most]
         here = self.now.at[order]
         by_task = _ByTask(self.table, here)
-        gone = () if self.was.table is None else self.was.table.tasks
-        places = zip(here.tolist(), self.was.at[order].tolist(), strict=True)
-        was, now = (
-            [side.means(name) for name in self.scores] for side in (self.was, self.now)
+        now = [self.now.means(name) for name in self.scores]
+        was = [self.was.means(name) for name in self.scores]
+        described = TaskColumns(
+            of=len(self.change),
+            ids=self._ids(order),
+            scores=self.scores,
+            now=[numbers(means[order]) for means in now],
+            was=[
+                None if np.isnan(means).all() else numbers(means[order])
+                for means in was
+            ],
+            rewards_now=self.now.values(self.reward, order),
+            rewards_was=self.was.values(self.reward, order),
+            attempts=_ATTEMPTS,
+            rows=by_task.split(_places(self.table, by_task.rows, chosen)),
+            files=[
+                TaskFile(source.path, source.row_is_line)
+                for source in self.table.sources
+            ],
+            notes=_row_notes(self.table, rows, here),
         )
-        described = {
-            "of": len(self.change),
-            "ids": [
-                str(self.table.tasks[i] if i >= 0 else gone[before])
-                for i, before in places
-            ],
-            "scores": self.scores,
-            "now": [numbers(side[order]) for side in now],
-            "was": [
-                None if np.isnan(side).all() else numbers(side[order]) for side in was
-            ],
-            "rewards_now": self.now.values(self.reward, order),
-            "rewards_was": self.was.values(self.reward, order),
-            "attempts": _ATTEMPTS,
-            "rows": by_task.split(_places(self.table, by_task.rows, chosen)),
-            "files": [
-                {"path": s.path, "lines": s.row_is_line} for s in self.table.sources
-            ],
-            "notes": _row_notes(self.table, rows, here),
-        }
         return _with_its_files(described)
+
+    def _ids(self, order: Ints) -> list[str]:
+        """Name tasks, those that only the baseline has as it names them."""
+        ids = []
+        gone = () if self.was.table is None else self.was.table.tasks
+        pairs = zip(
+            self.now.at[order].tolist(), self.was.at[order].tolist(), strict=True
+        )
+        for now, before in pairs:
+            ids.append(str(self.table.tasks[now] if now >= 0 else gone[before]))
+        return ids
 
     def _order(self, rows: RowScores | None) -> Ints:
         """Order the tasks: worse ones, those without a value, better ones, then the lowest."""
-        change, now = self.change, self.after
+        change = self.change
+        now = self.after
         kind = np.full(len(change), 4)
         kind[np.isnan(now)] = 1
         if rows is not None and rows.failed and self.table.read_as is not None:
             kind[self.table.task[np.isin(self.table.read_as, list(rows.failed))]] = 1
         if self.was.table is not None:
             kind[np.isnan(change) & ~np.isnan(now)] = 3
-        kind[self.kinds["better"]] = 2
-        kind[self.kinds["worse"]] = 0
+        kind[self.better] = 2
+        kind[self.worse] = 0
         good = np.nan_to_num(-now if self.reward in self.lower else now)
         return np.lexsort((good, -np.nan_to_num(np.abs(change)), kind))
 
 
-def first(tasks: Mapping[str, Any], most: int) -> dict[str, Any]:
+def first(tasks: TaskColumns, most: int) -> TaskColumns:
     """Keep the first tasks of a picture."""
-    columns, sides = ("ids", "rewards_now", "rewards_was", "rows"), ("now", "was")
-    return _with_its_files(
-        {
-            **tasks,
-            **{name: tasks[name][:most] for name in columns},
-            **{
-                side: [column and column[:most] for column in tasks[side]]
-                for side in sides
-            },
-            "notes": {
-                at: notes for at, notes in tasks["notes"].items() if int(at) < most
-            },
-        }
+    kept = structs.replace(
+        tasks,
+        ids=tasks.ids[:most],
+        now=[column[:most] for column in tasks.now],
+        was=[None if column is None else column[:most] for column in tasks.was],
+        rewards_now=tasks.rewards_now[:most],
+        rewards_was=tasks.rewards_was[:most],
+        rows=tasks.rows[:most],
+        notes={at: notes for at, notes in tasks.notes.items() if int(at) < most},
     )
+    return _with_its_files(kept)
 
 
-def _with_its_files(tasks: dict[str, Any]) -> dict[str, Any]:
+def _with_its_files(tasks: TaskColumns) -> TaskColumns:
     """Drop the files of dropped tasks, if there are many files."""
-    if len(tasks["files"]) <= _FILES:
+    if len(tasks.files) <= _FILES:
         return tasks
     places: dict[int, int] = {}
-    rows = [
-        under
-        and [
-            [sample, places.setdefault(file, len(places)), at]
-            for sample, file, at in under
-        ]
-        for under in tasks["rows"]
-    ]
-    return {**tasks, "rows": rows, "files": [tasks["files"][file] for file in places]}
+    rows: list[list[Place] | None] = []
+    for of_task in tasks.rows:
+        if of_task is None:
+            rows.append(None)
+            continue
+        renumbered = []
+        for sample, file, at in of_task:
+            place = places.setdefault(file, len(places))
+            renumbered.append([sample, place, at])
+        rows.append(renumbered)
+    return structs.replace(
+        tasks, rows=rows, files=[tasks.files[file] for file in places]
+    )

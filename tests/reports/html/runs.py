@@ -6,9 +6,17 @@ import sys
 import tempfile
 
 from forked import Run
+from msgspec import structs
 
+from pytest_evalmetrics.model.scores import (
+    Agreement,
+    Disagreement,
+    JudgeCheck,
+    JudgeUse,
+)
 from pytest_evalmetrics.reports.html.page import page as pieces_of
 from pytest_evalmetrics.reports.payload import Artifacts
+from pytest_evalmetrics.reports.report_json import read_report
 
 EVIL = '</script><script>window.pwned=1</script>"><img src=x onerror="window.pwned=1"><!--\u2028'
 
@@ -216,39 +224,42 @@ def unreadable(folder):
 def judged(folder):
     """A scored run whose report tells of judges too."""
     left = evil(folder)
-    report = json.loads(left.with_name("report.json").read_text(encoding="utf-8"))
-    (entry,) = report["benchmarks"]
-    entry["judges"] = [
-        {
-            "scorer": "llm_judge",
-            "scores": ["quality"],
-            "model": EVIL,
-            "calls": 1800,
-            "total_tokens": 48211,
-            "cost": 1.25,
-            "latency_s": {"p95": 2.31},
-        }
-    ]
-    entry["judge_checks"] = [
-        {
-            "score": "quality",
-            "rows": 50,
-            "failed": 1,
-            "accuracy": 0.86,
-            "kappa": 0.71,
-            "quadratic_kappa": None,
-            "reason": "all labels are the same",
-            "first": [{"row": "labels.jsonl:3", "judge": 1.0, "label": 0.0}],
-        }
-    ]
-    agreement = {
-        "alpha": 0.82,
-        "level": "interval",
-        "judges": 3,
-        "rows": 50,
-        "reason": "",
-    }
-    entry["agents"][0]["scores"][0]["agreement"] = agreement
+    report = read_report(left.with_name("report.json").read_bytes())
+    (result,) = report.benchmarks
+    judge = JudgeUse(
+        scorer="llm_judge",
+        scores=("quality",),
+        model=EVIL,
+        versions={},
+        calls=1800,
+        requests=1800,
+        prompt_tokens=48_000,
+        completion_tokens=211,
+        total_tokens=48_211,
+        without_tokens=0,
+        cost=1.25,
+        latency_s={"p95": 2.31},
+    )
+    check = JudgeCheck(
+        score="quality",
+        rows=50,
+        failed=1,
+        accuracy=0.86,
+        kappa=0.71,
+        quadratic_kappa=None,
+        reason="all labels are the same",
+        first=(Disagreement(row="labels.jsonl:3", judge=1.0, label=0.0),),
+    )
+    agreement = Agreement(alpha=0.82, level="interval", judges=3, rows=50)
+    first, *others = result.agents
+    scores = (structs.replace(first.scores[0], agreement=agreement), *first.scores[1:])
+    result = structs.replace(
+        result,
+        agents=(structs.replace(first, scores=scores), *others),
+        judges=(judge,),
+        judge_checks=(check,),
+    )
+    report = structs.replace(report, benchmarks=(result,))
     with Artifacts() as kept:
         left.write_bytes(b"".join(pieces_of(report, kept, {})))
     return left

@@ -37,11 +37,11 @@ def test_it_stays_below_the_limit_and_counts_what_is_left_out(sizes):
     assert taken <= LIMIT + ROOM
     assert all(part.about and part.name not in cut for part in parts if part.listed)
     assert all(part.in_overview for part in described)
-    assert left_out["rows"] == len(sizes) - len(rows)
-    assert left_out["about"] == len(rows) - len(described)
-    assert left_out["short"] == len(cut)
+    assert left_out.rows == len(sizes) - len(rows)
+    assert left_out.about == len(rows) - len(described)
+    assert left_out.short == len(cut)
     listed = [part for part in described if part.brief and part.name not in cut]
-    assert left_out["tasks"] == len(listed) - sum(bool(part.listed) for part in parts)
+    assert left_out.tasks == len(listed) - sum(bool(part.listed) for part in parts)
 
 
 def test_no_more_is_rendered_than_may_fit():
@@ -57,4 +57,4 @@ def test_no_more_is_rendered_than_may_fit():
     described = [part for part in parts if part.about]
     assert 0.98 * ROOM < sum(len(part.about) for part in described) <= ROOM
     assert len(names) == len(described) + 1
-    assert left_out["about"] == 1000 - len(described)
+    assert left_out.about == 1000 - len(described)

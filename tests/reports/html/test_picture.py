@@ -36,18 +36,18 @@ def test_tasks_are_matched_and_the_worst_come_first():
     now = table([[1, 1], [0, 0], [1, 1], [0.5, 0.5]], tasks=("a", "b", "c", "new"))
     places = np.array([0, 1, 2, -1])
     picture = picture_of(now, reward="reward", compared=(was, places))
-    compared = picture["about"]["compared"]
-    pairs = compared.pop("pairs")
-    assert compared == dict.fromkeys(("worse", "better", "same", "new", "gone"), 1)
-    assert sorted(pairs) == [[0, 1, 1], [0.5, 0, 1], [1, 1, 1]]
-    tasks = picture["tasks"]
-    assert tasks["ids"] == ["b", "gone", "c", "new", "a"]
-    assert tasks["was"][0] == [0.5, 1, 0, None, 1]
-    assert tasks["now"][0] == [0, None, 1, 0.5, 1]
-    assert tasks["rewards_was"] == [[0, 1], [1, 1], [0, 0], None, [1, 1]]
-    assert tasks["rewards_now"][:2] == [[0, 0], None]
-    assert tasks["rows"][0] == [[0, 0, 3], [1, 0, 4]]  # sample, file, line
-    assert tasks["rows"][1] is None
+    compared = picture.about.compared
+    assert (compared.worse, compared.better, compared.same) == (1, 1, 1)
+    assert (compared.new, compared.gone) == (1, 1)
+    assert sorted(compared.pairs) == [(0, 1, 1), (0.5, 0, 1), (1, 1, 1)]
+    tasks = picture.tasks
+    assert tasks.ids == ["b", "gone", "c", "new", "a"]
+    assert tasks.was[0] == [0.5, 1, 0, None, 1]
+    assert tasks.now[0] == [0, None, 1, 0.5, 1]
+    assert tasks.rewards_was == [[0, 1], [1, 1], [0, 0], None, [1, 1]]
+    assert tasks.rewards_now[:2] == [[0, 0], None]
+    assert tasks.rows[0] == [[0, 0, 3], [1, 0, 4]]  # sample, file, line
+    assert tasks.rows[1] is None
 
 
 def test_less_may_be_better():
@@ -57,8 +57,8 @@ def test_less_may_be_better():
         lower=frozenset({"reward"}),
         compared=(table([[3], [4]]), None),
     )
-    assert picture["about"]["compared"]["worse"] == 1
-    assert picture["tasks"]["ids"] == ["1", "0"]
+    assert picture.about.compared.worse == 1
+    assert picture.tasks.ids == ["1", "0"]
 
 
 def test_rows_are_located_in_their_files():
@@ -67,8 +67,8 @@ def test_rows_are_located_in_their_files():
         SourceFile("empty", 0, 0),
         SourceFile("b", 3, 1),
     )
-    tasks = picture_of(table([[1]] * 5, sources=files), reward="reward")["tasks"]
-    rows = dict(zip(tasks["ids"], tasks["rows"], strict=True))
+    tasks = picture_of(table([[1]] * 5, sources=files), reward="reward").tasks
+    rows = dict(zip(tasks.ids, tasks.rows, strict=True))
     assert [rows[str(i)][0][1:] for i in range(5)] == [
         [0, 1],
         [0, 2],
@@ -95,11 +95,11 @@ def test_many_attempts_and_many_values_are_bounded():
     rng = np.random.default_rng(1)
     wide = table(rng.random((900, 40)).tolist())
     picture = picture_of(wide, reward="reward", compared=(wide, None))
-    assert max(map(len, picture["tasks"]["rewards_now"])) == 16
+    assert max(map(len, picture.tasks.rewards_now)) == 16
     before = table(rng.random((900, 40)).tolist())
-    pairs = picture_of(wide, reward="reward", compared=(before, None))["about"][
-        "compared"
-    ]["pairs"]
+    pairs = picture_of(
+        wide, reward="reward", compared=(before, None)
+    ).about.compared.pairs
     assert len(pairs) <= 25 * 25
     assert sum(n for *_, n in pairs) == 900
 
@@ -114,10 +114,10 @@ def test_a_histogram_counts_every_value_once(now, was):
     if bins is None:  # closer together than numbers can be split
         assert np.ptp(np.array(now + (was or []))) < 1e-9
         return
-    assert sum(bins["now"]) == len(now)
-    assert (bins["was"] is None) == (not was)
-    assert not was or sum(bins["was"]) == len(was)
-    assert len(bins["at"]) == len(bins["now"])
+    assert sum(bins.now) == len(now)
+    assert (bins.was is None) == (not was)
+    assert not was or sum(bins.was) == len(was)
+    assert len(bins.at) == len(bins.now)
 
 
 REWARDS = st.lists(
@@ -144,18 +144,16 @@ def test_every_task_is_counted_and_listed_once(before, after, lower):
         lower=frozenset({"reward"} if lower else ()),
         compared=(was, places),
     )
-    tasks, counts = picture["tasks"], picture["about"]["compared"]
-    assert sorted(tasks["ids"]) == sorted({*was.tasks, *now.tasks})
-    assert counts["new"] == len(set(now.tasks) - set(was.tasks))
-    assert counts["gone"] == len(set(was.tasks) - set(now.tasks))
+    tasks, counts = picture.tasks, picture.about.compared
+    assert sorted(tasks.ids) == sorted({*was.tasks, *now.tasks})
+    assert counts.new == len(set(now.tasks) - set(was.tasks))
+    assert counts.gone == len(set(was.tasks) - set(now.tasks))
     both = [
         (a, b)
-        for a, b in zip(
-            tasks["was"][0] or [], tasks["now"][0], strict=bool(tasks["was"][0])
-        )
+        for a, b in zip(tasks.was[0] or [], tasks.now[0], strict=bool(tasks.was[0]))
         if a is not None and b is not None
     ]
-    assert counts["worse"] + counts["better"] + counts["same"] == len(both)
+    assert counts.worse + counts.better + counts.same == len(both)
     as_data(picture)
 
 
@@ -171,4 +169,4 @@ def test_numbers_at_the_end_of_the_range_do_no_harm():
             now, reward="reward", compared=(table(rewards[::-1]), None)
         )
         assert b"NaN" not in as_data(picture)
-        assert picture["about"]["compared"]["new"] == 0
+        assert picture.about.compared.new == 0

@@ -1,0 +1,13 @@
+"""Two runs of one metric -> a comparison: tests, power, noise between runs."""
+
+from pytest_evalmetrics.comparison.detectable_drop import thinned_drop as thinned_drop
+from pytest_evalmetrics.comparison.drop_tests import few_units as few_units
+from pytest_evalmetrics.comparison.facts import comparison_facts as comparison_facts
+from pytest_evalmetrics.comparison.facts import rounded as rounded
+from pytest_evalmetrics.comparison.inputs import ComparisonInput as ComparisonInput
+from pytest_evalmetrics.comparison.joint_adjustment import adjusted_p as adjusted_p
+from pytest_evalmetrics.comparison.metric_comparison import compare as compare
+from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
+from pytest_evalmetrics.comparison.run_noise import Runs as Runs
+from pytest_evalmetrics.comparison.run_noise import runs_of as runs_of
+from pytest_evalmetrics.comparison.run_noise import with_run_noise as with_run_noise

@@ -1,0 +1,205 @@
+"""The smallest drop that a test finds with 80 % power."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.relabelling import task_statistic
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pytest_evalmetrics.comparison.drop_tests import DropTest
+    from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
+
+_POWER = 0.8
+_STEPS = 24  # halvings of the share that is lost, and rounds of a swapped metric
+_SETTLED = 1e-3  # the largest relative change in the last of these rounds
+_CARRIERS = 10  # tasks on which a metric without an upper end has to rest
+
+
+def detectable_drop(damage: TaskDamage, test: DropTest) -> float:
+    """Return the drop that a test finds with 80 % power; NaN if none is, or it is unknown."""
+    if not test.result.se > 0:
+        return math.nan
+    if damage.given.stated is not None:
+        return stats.mde_factor(test.result.df, damage.alpha) * test.result.se
+    if test.blind is not None or damage.pair.extreme:
+        return math.nan
+    if test.draws:
+        return _swapped_drop(damage, test)
+    return _drop_over_tasks(damage, test)
+
+
+# -- a mean over tasks -------------------------------------------------------------------
+
+
+def _drop_over_tasks(damage: TaskDamage, test: DropTest) -> float:
+    """Return the drop that a test of tasks' damage finds.
+
+    Of rewards with two values each task loses the same share of its good rollouts: that
+    thins the current side at random, which adds to the variance of a difference what
+    the loss itself brings. Other rewards fall by the same amount. Then drop =
+    (t_{1-alpha} + t_{0.8}) SE(drop) (Miller 2024, arXiv 2411.00640, section 5).
+    """
+    df = test.result.df if test.result.df > 0 else math.inf
+    factor = stats.mde_factor(df, damage.alpha)
+    thinned = _thinned_run(damage)
+    if thinned is None:
+        return factor * test.result.se
+    return thinned_drop(thinned.lost, factor)
+
+
+def thinned_drop(lost: Callable[[float], tuple[float, float]], factor: float) -> float:
+    """Solve drop = factor * SE over the share that is lost; NaN if all is not enough.
+
+    `lost` takes a share and returns the drop and its standard error.
+    """
+    drop, se = lost(1.0)
+    if drop < factor * se:
+        return math.nan
+    low = 0.0
+    high = 1.0
+    for _ in range(_STEPS):
+        middle = (low + high) / 2
+        drop, se = lost(middle)
+        if drop < factor * se:
+            low = middle
+        else:
+            high = middle
+    # further digits depend on the processor, not on the rollouts
+    return float(f"{drop:.6g}")
+
+
+class _ThinnedRun(msgspec.Struct, frozen=True, kw_only=True):
+    """A run in which each task lost the same share of its good rollouts.
+
+    Tasks of as many rollouts, as many of them good, are of one kind.
+    """
+
+    baseline: Floats  # each task's value, shape (tasks,)
+    mean: float  # of these values
+    squares: float  # the sum of their squares
+    clusters: Ints | None
+    sign: float
+    kind: Ints  # of each task, shape (tasks,)
+    times: Ints  # how many tasks each kind has, shape (kinds,)
+    sums: Floats  # of the baseline's values of each kind, shape (kinds,)
+    good: Ints  # the good rollouts of a task, shape (kinds,)
+    # a task's value with 0, 1, ... good rollouts left, shape (kinds, most + 1)
+    held: Floats
+
+    def lost(self, share: float) -> tuple[float, float]:
+        """Return the drop where such a share is lost, and its standard error."""
+        n = len(self.kind)
+        chance = _binomial(self.good, self.held.shape[1], 1 - share)
+        after = (chance * self.held).sum(axis=1)
+        spread = (chance * self.held**2).sum(axis=1) - after**2
+        extra = float(self.times @ spread) / n
+        whole = self.held[np.arange(len(self.times)), self.good]
+        drop = self.sign * float(self.times @ (whole - after)) / n
+        if self.clusters is None:
+            variance = self._variance_of_difference(after) + extra
+            return drop, math.sqrt(max(float(variance), 0.0) / n)
+        difference = self.baseline - after[self.kind]
+        se = stats.mean_se(difference, self.clusters).se
+        return drop, math.hypot(se, math.sqrt(max(extra, 0.0) / n))
+
+    def _variance_of_difference(self, after: Floats) -> float:
+        """Return the variance over tasks of the baseline less `after`, by kind."""
+        n = len(self.kind)
+        gap = self.mean - float(self.times @ after) / n
+        products = self.squares - 2 * self.sums @ after + self.times @ after**2
+        spread = products / n - gap**2
+        return float(spread * n / (n - 1))
+
+
+def _thinned_run(damage: TaskDamage) -> _ThinnedRun | None:
+    """Thin the current side; None for rewards of more than two values, or no values."""
+    pair = damage.pair
+    ends = _two_values(pair)
+    if ends is None or pair.baseline is None or pair.difference is not None:
+        return None
+    if damage.sign < 0:
+        ends = ends[::-1]
+    rewards = pair.rewards_current
+    counts = rewards.counts
+    good = np.add.reduceat(
+        rewards.values == ends[1], rewards.offsets[:-1], dtype=np.int64
+    )
+    width = int(counts.max()) + 1
+    coded = good + counts * width
+    codes, times = np.unique(coded, return_counts=True)
+    good_of_kind = codes % width
+    left = np.minimum(np.arange(width), good_of_kind[:, None])
+    statistic = task_statistic(pair, like=rewards)
+    kind = np.searchsorted(codes, coded)
+    sums = np.bincount(kind, weights=pair.baseline).astype(np.float64, copy=False)
+    return _ThinnedRun(
+        baseline=pair.baseline,
+        mean=float(pair.baseline.mean()),
+        squares=float(pair.baseline @ pair.baseline),
+        clusters=damage.clusters,
+        sign=damage.sign,
+        kind=kind,
+        times=times,
+        sums=sums,
+        good=good_of_kind,
+        held=stats.two_valued((codes // width)[:, None], left, ends, statistic),
+    )
+
+
+def _two_values(pair: PairedMetric) -> tuple[float, float] | None:
+    """Return the two values of all rewards, the lower first; None for more, or one."""
+    sides = (pair.rewards_baseline.values, pair.rewards_current.values)
+    low = min(values.min() for values in sides)
+    high = max(values.max() for values in sides)
+    is_either = all(((v == low) | (v == high)).all() for v in sides)
+    return (low, high) if low < high and is_either else None
+
+
+def _binomial(trials: Ints, width: int, chance: float) -> Floats:
+    """Return P(X = j) of j = 0, 1, ..., shape (kinds, width)."""
+    j = np.arange(width)
+    logs = np.concatenate(([0.0], np.cumsum(np.log(np.arange(1, width + 1)))))
+    rest = np.maximum(trials[:, None] - j, 0)
+    ways = np.exp(logs[trials][:, None] - logs[j] - logs[rest])
+    chances = ways * chance**j * (1 - chance) ** rest
+    return np.where(j <= trials[:, None], chances, 0.0)
+
+
+# -- swapped sides -----------------------------------------------------------------------
+
+
+def _swapped_drop(damage: TaskDamage, test: DropTest) -> float:
+    """Return the drop that a swap test finds, by its errors under that drop.
+
+    Swapping the sides of tasks that differ by a drop spreads the metric by drop /
+    sqrt(units) more. A metric without an upper end, such as a latency, mostly grows in
+    proportion, and its error with it; NaN where that outruns the drop, or where few
+    tasks carry the metric, as they do a high percentile.
+    """
+    current = damage.pair.value_current
+    se = test.result.se
+    df = max(test.result.df, 1)
+    t_fail = stats.t_ppf(1 - damage.alpha, df)
+    t_power = stats.t_ppf(_POWER, df)
+    grows = damage.sign < 0 and not damage.pair.bounded and current > 0
+    if grows and test.carriers < _CARRIERS:
+        return math.nan
+    drop = 0.0
+    last = math.inf
+    for _ in range(_STEPS):
+        times = 1 + drop / current if grows else 1.0
+        critical = se * (1 + times) / 2
+        if not grows:
+            critical = math.hypot(se, drop / math.sqrt(damage.units))
+        last = drop
+        drop = t_fail * critical + t_power * se * math.sqrt((1 + times**2) / 2)
+    return float(f"{drop:.6g}") if drop - last < _SETTLED * drop else math.nan

@@ -1,0 +1,140 @@
+"""What is compared, and the damage of each of its tasks."""
+
+from __future__ import annotations
+
+import math
+from hashlib import blake2b
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.model.comparison import Untestable
+from pytest_evalmetrics.sums import mean_of
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.comparison.run_noise import Runs
+    from pytest_evalmetrics.model.comparison import (
+        Floats,
+        Ints,
+        PairedMetric,
+        RuleSettings,
+    )
+    from pytest_evalmetrics.model.rollout_table import TaskRewards
+
+
+class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric on both sides, and how its drop will be judged."""
+
+    pair: PairedMetric
+    rule: RuleSettings
+    # of the benchmark and the agent; with the tasks' ids it seeds random numbers
+    gate_id: str = ""
+    # of a baseline with several runs: their noise is added to that of tasks
+    runs: Runs | None = None
+    # of aggregates: the drop's standard error in the metric's unit, and its degrees of
+    # freedom
+    stated: tuple[float, float] | None = None
+
+
+class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
+    """The damage of each task, as the tests of a drop take it."""
+
+    given: ComparisonInput
+    # shape (tasks,): of the task's value, or where a metric has none for a task, of its
+    # mean reward
+    values: Floats
+    # each task's cluster, from 0, shape (tasks,); None if tasks are independent
+    clusters: Ints | None
+    units: int  # independent ones: tasks, or clusters
+    span: float  # the largest change of a task: 1 for rates, else as seen
+    drop: float  # in the metric's unit; NaN without tasks
+    unusable: Untestable | None  # why there is no damage to test
+
+    @property
+    def pair(self) -> PairedMetric:
+        """The metric on both sides."""
+        return self.given.pair
+
+    @property
+    def sign(self) -> float:
+        """1 where a fall is damage, -1 where a rise is."""
+        return self.given.rule.sign
+
+    @property
+    def alpha(self) -> float:
+        """The level at which p will be judged."""
+        return self.given.rule.alpha
+
+
+def measure_damage(given: ComparisonInput) -> TaskDamage:
+    """Measure by how much each task got worse."""
+    pair = given.pair
+    unusable = None
+    try:
+        before, now = _task_values(pair)
+        gaps = stats.paired_differences(before, now)
+        # without -0
+        values = given.rule.sign * gaps + 0.0
+    except stats.StatsError as error:
+        values = np.zeros(len(pair.tasks))
+        unusable = Untestable(cause="words", words=str(error))
+    clusters, units = _numbered(pair.clusters, tasks=len(values))
+    return TaskDamage(
+        given=given,
+        values=values,
+        clusters=clusters,
+        units=units,
+        span=_span(pair),
+        drop=math.nan if unusable else _drop(given, values),
+        unusable=unusable,
+    )
+
+
+def means_of(rewards: TaskRewards) -> Floats:
+    """Return each task's mean reward, shape (tasks,); 0 for an empty task."""
+    sums = np.add.reduceat(np.append(rewards.numbers, 0.0), rewards.offsets[:-1])
+    sums = np.where(rewards.counts > 0, sums, 0.0)
+    return np.asarray(sums / np.maximum(rewards.counts, 1))
+
+
+def gate_seed(given: ComparisonInput) -> int:
+    """Return the seed of a gate's random numbers: a million ids take half a second."""
+    digest = blake2b(digest_size=16)
+    for task in map(str, given.pair.tasks):
+        digest.update(f"{len(task)}:{task}".encode("utf-8", "surrogatepass"))
+    return stats.seed_of(f"{given.gate_id}::{given.pair.name}", digest.hexdigest())
+
+
+def _task_values(pair: PairedMetric) -> tuple[Floats, Floats]:
+    if pair.baseline is not None and pair.current is not None:
+        return pair.baseline, pair.current
+    return means_of(pair.rewards_baseline), means_of(pair.rewards_current)
+
+
+def _numbered(clusters: Ints | None, *, tasks: int) -> tuple[Ints | None, int]:
+    """Return clusters numbered as they appear, and how many units are independent."""
+    if clusters is None:
+        return None, tasks
+    _, first, codes = np.unique(clusters, return_index=True, return_inverse=True)
+    return np.argsort(np.argsort(first))[codes], len(first)
+
+
+def _drop(given: ComparisonInput, damage: Floats) -> float:
+    pair = given.pair
+    if not len(damage):
+        return math.nan
+    if pair.baseline is not None and pair.difference is None:
+        return mean_of(damage)
+    return given.rule.sign * (pair.value_baseline - pair.value_current) + 0.0
+
+
+def _span(pair: PairedMetric) -> float:
+    if pair.bounded:
+        return 1.0
+    values = [side for side in (pair.baseline, pair.current) if side is not None]
+    if not values:
+        values = [pair.rewards_baseline.numbers, pair.rewards_current.numbers]
+    seen = np.concatenate(values)
+    return float(np.ptp(seen)) if seen.size else math.nan

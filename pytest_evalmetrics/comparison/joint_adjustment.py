@@ -1,0 +1,271 @@
+"""p values of several metrics, adjusted for each other by their joint distribution.
+
+Flipping the signs of tasks' damages at random, the same for all metrics, shows how the
+metrics hang together: four names of one number cost nothing, independent metrics as
+much as Holm's correction.
+"""
+
+from __future__ import annotations
+
+import math
+from hashlib import blake2b
+from itertools import chain
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.model.comparison import Comparison, Floats
+
+# products of so many numbers are left to one thread: others would spin for longer than
+# they help
+_ALONE = 200_000
+_FLIPS = 8_192  # with their opposites 16,384
+_UNITS = 1_024  # more are flipped in random blocks
+_SURE = 40  # flips behind a p value that is read off; below it, Bonferroni's bound
+_ALIKE = 1 - 1e-9  # the correlation of two names of one number
+
+
+class _Number(msgspec.Struct, frozen=True):
+    """What several metrics may be names of."""
+
+    # the metrics of a group depend on each other; those of different groups don't
+    group: str | tuple[str, int]
+    first: int  # the place of the first metric with these values
+
+
+class _Metric(msgspec.Struct, frozen=True):
+    """A tested metric, its group, and its place among those that are tested."""
+
+    comparison: Comparison
+    group: str
+    place: int
+
+
+def adjusted_p(comparisons: Sequence[Comparison], groups: Sequence[str]) -> list[float]:
+    """Adjust p values by step-down minimum p (Westfall and Young 1993, algorithm 2.8).
+
+    Parameters
+    ----------
+    comparisons
+        Of all metrics that are judged at once. A metric without damage by task (a
+        swapped median, the worst task) counts as independent.
+    groups
+        Of each comparison, the benchmark and the agent: the metrics of different ones
+        count as independent, too.
+
+    Returns
+    -------
+    list of float
+        The p of each comparison, adjusted if its rule tests it.
+    """
+    adjusted = [float(comparison.test.p) for comparison in comparisons]
+    places = [place for place, one in enumerate(comparisons) if _is_tested(one)]
+    if len(places) < 2:  # nothing to adjust for
+        return adjusted
+    tested = [
+        _Metric(comparison=comparisons[place], group=groups[place], place=at)
+        for at, place in enumerate(places)
+    ]
+    numbers, ranks = _distinct_numbers(tested)
+    order = sorted(tested, key=lambda metric: metric.comparison.test.p)
+    last = 0.0
+    for step, metric in enumerate(order):
+        rest = dict.fromkeys(numbers[other.place] for other in order[step:])
+        p = float(metric.comparison.test.p)
+        last = max(last, _any_below(p, rest, ranks))
+        adjusted[places[metric.place]] = last
+    return adjusted
+
+
+def _is_tested(comparison: Comparison) -> bool:
+    return comparison.rule.tests and not math.isnan(comparison.test.p)
+
+
+def _any_below(
+    p: float, numbers: Iterable[_Number], ranks: Mapping[_Number, Floats]
+) -> float:
+    """Return the chance that any of the numbers has a p value of at most `p`."""
+    by_group: dict[str | tuple[str, int], list[_Number]] = {}
+    for number in numbers:
+        by_group.setdefault(number.group, []).append(number)
+    none = 1.0
+    for dependent in by_group.values():
+        none *= 1 - _any_of_group(p, dependent, ranks)
+    return min(max(1 - none, p), 1.0)
+
+
+def _any_of_group(
+    p: float, dependent: Sequence[_Number], ranks: Mapping[_Number, Floats]
+) -> float:
+    """Return the same for numbers that depend on each other, by p under each flip."""
+    count = len(dependent)
+    bound = 1 - (1 - p) ** count
+    if count == 1:
+        return bound
+    least = np.minimum.reduce([ranks[number] for number in dependent])
+    level = max(p, _SURE / len(least))
+    ratio = float((least <= level).sum()) / (level * len(least))
+    # rare events are nearly independent: below the resolution of the flips the bound holds
+    return min(bound, level * min(max(ratio, 1.0), count))
+
+
+# -- which metrics are names of one number -----------------------------------------------
+
+
+def _distinct_numbers(
+    metrics: Sequence[_Metric],
+) -> tuple[list[_Number], dict[_Number, Floats]]:
+    """Find the number of each metric, and p of dependent numbers under random flips."""
+    numbers = [_lone_number(metric) for metric in metrics]
+    ranks: dict[_Number, Floats] = {}
+    for group in dict.fromkeys(metric.group for metric in metrics):
+        linear = [metric for metric in metrics if _is_linear(metric, group)]
+        scaled = _unit_damages([metric.comparison for metric in linear])
+        if scaled is None:
+            continue
+        firsts = _first_alike(linear, scaled)
+        for metric, first in zip(linear, firsts, strict=True):
+            numbers[metric.place] = _Number(group=group, first=linear[first].place)
+        distinct = list(dict.fromkeys(firsts))
+        if len(distinct) > 1:
+            of_flips = _ranks(scaled[distinct], group)
+            for first, p_of_flips in zip(distinct, of_flips, strict=True):
+                ranks[_Number(group=group, first=linear[first].place)] = p_of_flips
+    return numbers, ranks
+
+
+def _lone_number(metric: _Metric) -> _Number:
+    """Return the number of a metric that depends on no other."""
+    return _Number(group=(metric.group, metric.place), first=metric.place)
+
+
+def _is_linear(metric: _Metric, group: str) -> bool:
+    """Check whether a metric's p is of the influence of independent units."""
+    comparison = metric.comparison
+    is_sum = comparison.influence is not None and not comparison.by_rollouts
+    return metric.group == group and is_sum
+
+
+def _first_alike(metrics: Sequence[_Metric], scaled: Floats) -> list[int]:
+    """Find for each metric the first one with the same damage and the same p."""
+    firsts: list[int] = []
+    found: list[int] = []
+    for place, metric in enumerate(metrics):
+        first = place
+        for other in firsts:
+            if float(scaled[other] @ scaled[place]) > _ALIKE:
+                first = other
+                break
+        p_of_first = metrics[first].comparison.test.p
+        if not math.isclose(p_of_first, metric.comparison.test.p, rel_tol=1e-6):
+            first = place
+        if first == place:
+            firsts.append(place)
+        found.append(first)
+    return found
+
+
+def _unit_damages(comparisons: Sequence[Comparison]) -> Floats | None:
+    """Return each unit's damage, scaled to length 1, shape (comparisons, units).
+
+    None where there is nothing, or where metrics of other tasks have other clusters.
+    """
+    if not comparisons:
+        return None
+    rows = _damage_of_all_tasks(comparisons)
+    if rows is None:
+        return None
+    largest = max(comparisons, key=lambda one: len(one.pair.tasks))
+    clusters = largest.clusters
+    if clusters is not None:
+        rows = [np.bincount(clusters, weights=row).astype(np.float64) for row in rows]
+    matrix = np.array(rows)
+    length = np.sqrt((matrix**2).sum(axis=1, keepdims=True))
+    scaled: Floats = matrix / np.where(length > 0, length, 1.0)
+    return scaled
+
+
+def _damage_of_all_tasks(comparisons: Sequence[Comparison]) -> list[Floats] | None:
+    """Return damage over the tasks of all comparisons, 0 for one that some lack."""
+    rows = [one.influence for one in comparisons if one.influence is not None]
+    largest = max(comparisons, key=lambda one: len(one.pair.tasks))
+    tasks = largest.pair.tasks
+    of_each = [one.pair.tasks for one in comparisons]
+    if all(own is tasks or own == tasks for own in of_each):
+        return rows
+    every = dict.fromkeys(chain(tasks, *of_each))
+    is_clustered = any(one.clusters is not None for one in comparisons)
+    if len(every) > len(tasks) and is_clustered:
+        return None
+    place = {task: at for at, task in enumerate(every)}
+    spread = np.zeros((len(rows), len(place)))
+    for row, own in enumerate(of_each):
+        spread[row, [place[task] for task in own]] = rows[row]
+    return list(spread)
+
+
+# -- p under random flips ----------------------------------------------------------------
+
+
+def _ranks(scaled: Floats, group: str) -> Floats:
+    """Return p of each number under each random flip, shape (numbers, flips)."""
+    seed = int.from_bytes(blake2b(group.encode(), digest_size=8).digest(), "little")
+    rng = np.random.Generator(np.random.PCG64(seed))
+    totals = _flipped_sums(_in_blocks(scaled, rng), rng)
+    flips = len(totals)
+    # sums on a lattice tie
+    ranks = np.array([_mid_ranks(sums) for sums in np.round(totals.T, 5)])
+    ranks %= 2 * flips
+    both = np.concatenate((ranks, 2 * flips - ranks), axis=1)
+    both /= 2 * flips
+    return both
+
+
+def _in_blocks(scaled: Floats, rng: np.random.Generator) -> Floats:
+    """Sum many units in random blocks, each of which is flipped as a whole."""
+    units = scaled.shape[1]
+    if units <= _UNITS:
+        return scaled
+    # a block's signs are drawn together, its tasks' signs beforehand
+    signs = rng.integers(0, 2, units) * 2.0 - 1
+    starts = np.linspace(0, units, _UNITS, endpoint=False).astype(np.intp)
+    shuffled = (scaled * signs)[:, rng.permutation(units)]
+    return np.add.reduceat(shuffled, starts, axis=1)
+
+
+def _flipped_sums(scaled: Floats, rng: np.random.Generator) -> NDArray[np.float32]:
+    """Sum the damage with the signs of units flipped, shape (flips, numbers)."""
+    units = scaled.shape[1]
+    coins = rng.integers(0, 256, (_FLIPS, math.ceil(units / 8)), dtype=np.uint8)
+    bits = np.unpackbits(coins, axis=1)
+    weights = scaled.T.astype(np.float32)
+    rows = max(1, _ALONE // weights.size)
+    parts = [
+        bits[start : start + rows, :units].astype(np.float32)
+        for start in range(0, _FLIPS, rows)
+    ]
+    return np.concatenate([(part * 2 - 1) @ weights for part in parts])
+
+
+def _mid_ranks(sums: NDArray[np.float32]) -> Floats:
+    """Rank each sum by its size, among all sums and their opposites, shape (sums,).
+
+    The rank of a negative sum is negative: it counts from the other end. Tied sums
+    share the middle of their ranks, as mid-p does.
+    """
+    flips = len(sums)
+    sizes = np.abs(sums)
+    order = np.argsort(sizes)[::-1]
+    last = np.flatnonzero(np.diff(sizes[order], append=-1))
+    first = np.concatenate(([0], last[:-1] + 1))
+    middle = np.where(sizes[order][last] > 0, (first + last + 1) / 2, flips)
+    ranks = np.empty(flips)
+    ranks[order] = np.repeat(middle, last - first + 1)
+    ranks[np.flatnonzero(sums < 0)] *= -1
+    return ranks

@@ -1,0 +1,121 @@
+"""The comparison of a metric with its reference: change, significance, detectable drop."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
+from pytest_evalmetrics.comparison.drop_tests import test_drop
+from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
+from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around
+from pytest_evalmetrics.comparison.run_noise import with_run_noise
+from pytest_evalmetrics.model.comparison import Comparison
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.comparison.inputs import ComparisonInput, TaskDamage
+    from pytest_evalmetrics.comparison.run_noise import RunNoise
+    from pytest_evalmetrics.model.comparison import TestResult
+
+
+def compare(given: ComparisonInput) -> Comparison:
+    """Test one metric against its baseline; p will be judged at the level of its rule.
+
+    ==================================  ================================================
+    the metric and its tasks            p is
+    ==================================  ================================================
+    a mean, fewer than 20 differ        exact sign flips, mid-p (Fisher 1935)
+    a mean, 20 or more differ           the paired t test (Miller 2024, arXiv 2411.00640)
+    clusters, fewer than 25 differ      exact sign flips of clusters
+    clusters, 25 or more differ         t with CR2 errors (Imbens and Kolesar 2016)
+    no mean over tasks                  swapped sides, see `swapped_sides.swap_test`
+    of one task alone                   see `single_tasks.single_task_test`
+    unequal numbers of rollouts         the larger of it and of relabelled rollouts
+    too few tasks for any of these      relabelled rollouts
+    aggregates with standard errors     Welch's t (Welch 1947)
+    ==================================  ================================================
+    """
+    damage = measure_damage(given)
+    test = test_drop(damage)
+    noise = _run_noise(damage, test.result)
+    result = _with_noise(test.result, noise, damage.drop)
+    detectable = detectable_drop(damage, test)
+    if noise is not None:
+        detectable *= noise.wider
+    return Comparison(
+        pair=given.pair,
+        rule=given.rule,
+        damage=damage.values,
+        influence=test.influence,
+        clusters=damage.clusters,
+        units=damage.units,
+        span=damage.span,
+        drop=damage.drop,
+        test=result,
+        p_rollouts=test.p_rollouts,
+        blind=test.blind,
+        by_rollouts=test.by_rollouts,
+        detectable=_within_range(detectable, damage),
+        unseen=_unseen(damage, test.result),
+        draws=test.draws,
+        untested=test.untested,
+        proven=test.proven,
+        runs=1 if given.runs is None else len(given.runs.values),
+        run_sd=math.nan if noise is None else noise.sd,
+        improved=_is_improved(result, damage),
+        seed=gate_seed(given) if test.draws else 0,
+    )
+
+
+def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
+    """Measure the noise between the baseline's runs; None for a single run."""
+    runs = damage.given.runs
+    if runs is None or math.isnan(result.p):
+        return None
+    return with_run_noise(
+        runs,
+        drop=damage.drop,
+        p=result.p,
+        se=result.se,
+        alpha=damage.alpha,
+        level=LEVEL,
+    )
+
+
+def _with_noise(result: TestResult, noise: RunNoise | None, drop: float) -> TestResult:
+    """Let p and the interval cover noise between runs."""
+    if noise is None:
+        return result
+    result = structs.replace(result, p=noise.p)
+    if math.isnan(noise.half):
+        return result
+    wider = structs.replace(result, mid_p=math.nan, se=result.se * noise.wider)
+    return around(wider, drop, noise.half)
+
+
+def _within_range(detectable: float, damage: TaskDamage) -> float:
+    """Return a detectable drop, or NaN for one that no rate can show."""
+    if damage.pair.bounded and detectable > damage.span:
+        return math.nan
+    return detectable
+
+
+def _unseen(damage: TaskDamage, result: TestResult) -> float | None:
+    """Bound the share of tasks that may move, where all moved alike; else None."""
+    if result.se != 0 or damage.given.stated is not None:
+        return None
+    return stats.zero_flip_bound(damage.units, damage.alpha)
+
+
+def _is_improved(result: TestResult, damage: TaskDamage) -> bool:
+    """Check whether an improvement is significant at the interval's one-sided level."""
+    if not damage.drop < 0:
+        return False
+    if not math.isnan(result.mid_p):
+        return 1 - result.p < TAIL
+    if math.isnan(result.high):  # all tasks moved alike
+        return result.se == 0 and 0.5**damage.units < TAIL
+    return result.high < 0

@@ -1,0 +1,173 @@
+"""Noise between runs: what shifts a run as a whole, which no test over tasks can see.
+
+Another build of the server, other batches or a judge that drifts move all tasks of a
+run together. Two runs can't show it. Repeated runs of an unchanged system do, by how
+much their values scatter beyond what their tasks explain. The drop is then compared
+with what a further run of that system would show. Its error has a part from tasks, as
+it is tested today, and a part from runs, tau^2 (1 + 1/m) with m runs in the baseline
+(the prediction interval of a further value).
+
+A few runs don't show tau, so p is averaged over its posterior: the scatter S^2 of the
+runs' values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s
+the standard error of one run's value over its tasks (Gelman et al. 2013, Bayesian Data
+Analysis, section 5.4). The prior puts some weight on no such noise at all, and the rest
+on a half-Cauchy distribution of scale 4 s (Gelman 2006, Bayesian Analysis 1, 515); for
+a rate the scale is at most 5 points, and tau at most 15. The weights are those that
+give the false alarms and the power of docs/calibration.md. Two to four runs say little
+about tau: with them, the gate mostly gains rollouts.
+"""
+
+from __future__ import annotations
+
+import math
+from functools import partial
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.stats import bisected, mean_se, normal_ppf, normal_sf, t_sf
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.model.comparison import Floats, PairedMetric
+
+# the prior weight of no noise between m runs
+_NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
+_NO_NOISE_OF_MANY = 0.4  # from 10 runs on
+_SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
+# the most noise of a rate, and three times the largest scale of its prior
+_LARGEST = 0.15
+_NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
+TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the unit of _SCALE
+
+
+class Runs(msgspec.Struct, frozen=True):
+    """The runs of a baseline: one metric over the compared tasks."""
+
+    values: tuple[float, ...]  # of each run, the newest last
+    # whether the drop is from the mean of all runs, or from the newest alone
+    pooled: bool
+    # of a task in one such run, as a multiple of those in the current run
+    more_rollouts: float
+    # of one run's value over its tasks; NaN if a task has no value
+    se: float = math.nan
+    is_rate: bool = False
+
+    @property
+    def variance_factor(self) -> float:
+        """The variance of a drop, as a multiple of that of one run's value."""
+        return 1 + (1 / len(self.values) if self.pooled else 1.0)
+
+
+class RunNoise(msgspec.Struct, frozen=True):
+    """A drop against the noise of tasks and of runs."""
+
+    # the noise between runs beyond that of tasks, in the metric's unit; 0 for none
+    sd: float
+    p: float  # one-sided, of no change
+    # half the width of the drop's interval; NaN to keep that of tasks alone
+    half: float
+    # this noise's quantile at `alpha`, as a multiple of that of tasks alone
+    wider: float
+
+
+def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
+    """Measure the runs of a baseline, each paired with the current run."""
+    last = pairs[-1]
+    now = len(last.rewards_current.values)
+    return Runs(
+        values=tuple(pair.value_baseline for pair in pairs),
+        pooled=pooled,
+        more_rollouts=len(last.rewards_baseline.values) / max(now, 1),
+        se=_error_of_one_run(pairs),
+        is_rate=is_rate,
+    )
+
+
+def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
+    """Return how much tasks differ between runs, without the shifts that all share."""
+    if any(pair.baseline is None or pair.difference is not None for pair in pairs):
+        return math.nan
+    values = np.array([pair.baseline for pair in pairs])
+    clusters = pairs[0].clusters
+    errors = [mean_se(run, clusters).se for run in values - values.mean(axis=0)]
+    return math.sqrt(sum(error**2 for error in errors) / (len(pairs) - 1))
+
+
+def with_run_noise(
+    runs: Runs, drop: float, p: float, se: float, *, alpha: float, level: float
+) -> RunNoise:
+    """Add noise between runs to a test whose `p` and `se` cover that of tasks alone."""
+    factor = runs.variance_factor
+    scatter = float(np.var(runs.values, ddof=1))
+    one_run = runs.se
+    if not one_run >= 0:
+        one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
+    if scatter == 0:
+        return RunNoise(sd=0.0, p=p, half=math.nan, wider=1.0)
+    if not one_run * TAU[-1] > math.sqrt(scatter):
+        return _by_runs_alone(runs, scatter, drop=drop, p=p)
+    weights = _posterior(runs, scatter=scatter, one_run=one_run)
+    variances = (TAU * one_run) ** 2 * factor
+    if 0 < p < 0.5 and drop > 0:  # in the half that tests a drop
+        by_tasks = drop / -normal_ppf(p)
+        p = tail_of(drop, np.sqrt(by_tasks**2 + variances), weights)
+    se = se or _NO_ERROR
+    sds = np.sqrt(se**2 + variances)
+    exceeded = _exceeded(alpha, sds, weights)
+    wider = exceeded / (-normal_ppf(alpha) * se)
+    return RunNoise(
+        sd=_six_digits(math.sqrt(max(scatter - one_run**2, 0.0))),
+        p=_six_digits(p),
+        half=_six_digits(_exceeded((1 - level) / 2, sds, weights)),
+        wider=_six_digits(wider),
+    )
+
+
+def _by_runs_alone(runs: Runs, scatter: float, *, drop: float, p: float) -> RunNoise:
+    """Predict a further run by the others, where tasks explain next to nothing."""
+    error = math.sqrt(scatter * runs.variance_factor)
+    p_of_runs = t_sf(drop / error, len(runs.values) - 1)
+    return RunNoise(
+        sd=math.sqrt(scatter), p=max(p, p_of_runs), half=math.nan, wider=1.0
+    )
+
+
+def _posterior(runs: Runs, *, scatter: float, one_run: float) -> Floats:
+    """Return the weights of `TAU`, whose unit is `one_run`, given the runs' scatter."""
+    m = len(runs.values)
+    variance = 1 + TAU**2  # of a run's value
+    log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / one_run**2 / variance)
+    most = _LARGEST / one_run if runs.is_rate else math.inf
+    none = _NO_NOISE.get(m, _NO_NOISE_OF_MANY)
+    weights = prior_of(none, scale=min(_SCALE, most / 3), most=most)
+    weights *= np.exp(log_likelihood - log_likelihood.max())
+    weights /= weights.sum()
+    return weights
+
+
+def prior_of(none: float, scale: float = _SCALE, most: float = math.inf) -> Floats:
+    """Return the prior weights of `TAU` up to `most`; that of no noise is `none`."""
+    prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2) * (most >= TAU)
+    prior[0] = 0.0
+    prior *= (1 - none) / prior.sum()
+    prior[0] = none
+    return prior
+
+
+def tail_of(drop: float, sds: Floats, weights: Floats) -> float:
+    """Return the chance of such a drop or more, averaged over standard deviations."""
+    tails = [normal_sf(drop / sd) for sd in sds.tolist()]
+    return float(weights @ np.array(tails))
+
+
+def _exceeded(chance: float, sds: Floats, weights: Floats) -> float:
+    """Return the drop that noise alone exceeds with a chance."""
+    tail = partial(tail_of, sds=sds, weights=weights)
+    return bisected(tail, chance, 0.0, 10 * float(sds[-1]))
+
+
+def _six_digits(value: float) -> float:
+    return float(f"{value:.6g}")

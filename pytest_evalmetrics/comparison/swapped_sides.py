@@ -1,0 +1,427 @@
+"""The test of a metric that is no mean over tasks, by random changes of sides.
+
+Nothing changed means that a task's two results could have changed sides, so the metric
+is computed again with the sides of random tasks swapped. Its linear part, the
+jackknife's pseudo-values, is tested as a mean is; where both always agree, the p value
+is that of the linear test.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
+from pytest_evalmetrics.model.comparison import TestResult
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from pytest_evalmetrics.comparison.inputs import TaskDamage
+    from pytest_evalmetrics.model.comparison import Floats, Ints
+
+# tasks up to which each is swapped alone; more are swapped in random groups
+_ONE_BY_ONE = 512
+_GROUPS = 200
+_LARGE_GROUPS = 64
+_LARGE = 100_000  # tasks from which on fewer evaluations are affordable
+_EVALUATIONS = 500
+_LARGE_EVALUATIONS = 100
+_MORE_EVALUATIONS = 2_000  # where p is near the level at which it is judged
+_ENUMERATED = 10  # most units whose swaps are all enumerated
+_DISTINCT = 2_048  # most pairs of values that are counted instead of listed
+_CLOSE = 3  # standard errors of p
+_TIE = 1e-9  # relative: equal but for rounding
+
+
+class SwapTest(msgspec.Struct, frozen=True, kw_only=True):
+    """A drop tested by swapped sides, or by the linear test that gives the same."""
+
+    result: TestResult
+    # each task's share of the drop; None where a sum does not represent the metric
+    influence: Floats | None
+    draws: int  # behind p; 0 for the linear test
+    # how many tasks the metric rests on, the unequal as fewer
+    carriers: float
+
+
+def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
+    """Test the drop of a metric by swapping the sides of tasks, or clusters of tasks.
+
+    p will be judged at the level of the rule: with more swaps where it is near. Swaps
+    of the same damage are ranked by the mean of the tasks' damage: where all tasks go
+    from 1 to 0, half of the swaps have medians as far apart.
+
+    Swaps: the randomisation test of Fisher 1935, The Design of Experiments, chapter
+    III, with mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing,
+    Meijer and van der Leeden 1999. More than 512 tasks are left out and swapped in 200
+    random groups.
+    """
+    tasks = len(damage.values)
+    rng = np.random.Generator(np.random.PCG64(seed))
+    swaps = _swaps_of(damage, rng)
+    linear = stats.mean_test(swaps.of_tasks, swaps.clusters, LEVEL)
+    ties = _ties_of(damage, swaps.observed)
+    evaluations = _EVALUATIONS if tasks <= _LARGE else _LARGE_EVALUATIONS
+    for count in (evaluations, _MORE_EVALUATIONS):
+        draws = swaps.draw(rng, count)
+        if not math.isnan(linear.p) and _agree(draws, ties):
+            return SwapTest(
+                result=result_of(linear),
+                influence=swaps.of_tasks,
+                draws=0,
+                carriers=0.0,
+            )
+        p = _p_of(draws, swaps, linear_p=linear.p, ties=ties)
+        if swaps.is_complete or _is_settled(p, draws, damage.alpha):
+            break
+    spread = _spread_without_change(draws, swaps.observed.metric, units=linear.units)
+    se = math.sqrt(spread) if spread > 0 else linear.se
+    result = TestResult(name="swapped sides", p=p, se=float(f"{se:.6g}"))
+    return SwapTest(
+        result=_with_interval(result, damage),
+        influence=None,
+        draws=len(draws.metric),
+        carriers=_carriers(swaps.of_tasks),
+    )
+
+
+# -- the outcome of swaps ----------------------------------------------------------------
+
+
+class SwappedDrop(msgspec.Struct, frozen=True):
+    """The drop where the sides of some tasks are swapped."""
+
+    metric: float  # of the metric itself
+    linear: float  # of its linear approximation
+    total: float  # summed over tasks
+
+
+class SwapDraws(msgspec.Struct, frozen=True):
+    """The same for many swaps: arrays of shape (draws,)."""
+
+    metric: Floats
+    linear: Floats
+    total: Floats
+
+
+class Ties(msgspec.Struct, frozen=True):
+    """Distances below which two drops are the same but for rounding."""
+
+    metric: float
+    total: float
+
+
+def _with_opposites(drops: Sequence[SwappedDrop]) -> SwapDraws:
+    """Count each swap twice: its opposite has the same drop but for the sign."""
+    half = np.array([structs.astuple(drop) for drop in drops])
+    both = np.concatenate((half, -half))
+    return SwapDraws(metric=both[:, 0], linear=both[:, 1], total=both[:, 2])
+
+
+def _ties_of(damage: TaskDamage, observed: SwappedDrop) -> Ties:
+    pair = damage.pair
+    sizes = (abs(pair.value_baseline), abs(pair.value_current), abs(observed.metric))
+    total = float(np.abs(damage.values).sum())
+    return Ties(metric=_TIE * max(sizes), total=_TIE * total)
+
+
+def _agree(draws: SwapDraws, ties: Ties) -> bool:
+    """Check whether the metric is its linear approximation."""
+    return np.allclose(draws.metric, draws.linear, rtol=1e-6, atol=ties.metric)
+
+
+def _p_of(draws: SwapDraws, swaps: Swaps, *, linear_p: float, ties: Ties) -> float:
+    """Return the one-sided p of the observed drop among swapped ones."""
+    observed = swaps.observed
+    by_total = reached(draws.total, observed.total, ties.total)
+    by_metric = reached(draws.metric, observed.metric, ties.metric, by_total)
+    by_linear = reached(draws.linear, observed.linear, ties.metric)
+    p = float(by_metric.mean())
+    unlike = float(np.abs(by_metric - by_linear).sum())
+    is_alike = unlike < by_metric.sum() and not math.isnan(linear_p)
+    if is_alike and not swaps.is_complete:
+        # the linear test's p has no noise of draws: only the difference is drawn
+        p = linear_p + float((by_metric - by_linear).mean())
+    return min(max(p, 0.5 / len(by_metric)), 1.0)
+
+
+def _is_settled(p: float, draws: SwapDraws, alpha: float) -> bool:
+    """Check whether more draws could not move p across the level."""
+    error = math.sqrt(max(p * (1 - p), 0.0) / len(draws.metric))
+    return abs(p - alpha) >= _CLOSE * error
+
+
+def _spread_without_change(draws: SwapDraws, observed: float, *, units: int) -> float:
+    """Return the variance of swaps, less the part that the damage itself adds."""
+    drops = draws.metric
+    return float((drops @ drops) / len(drops)) - observed**2 / max(units, 1)
+
+
+def _with_interval(result: TestResult, damage: TaskDamage) -> TestResult:
+    drop = damage.drop
+    df = damage.units - 1
+    half = stats.t_ppf(1 - TAIL, max(df, 1)) * (result.se or math.nan)
+    if result.p < TAIL and half > drop > 0:
+        # swaps spread a large drop of a median further: the interval of p
+        half = drop * stats.normal_ppf(TAIL) / stats.normal_ppf(result.p)
+    result = around(structs.replace(result, df=df), drop, half)
+    if not damage.pair.bounded:
+        return result
+    return structs.replace(
+        result, low=max(result.low, -1.0), high=min(result.high, 1.0)
+    )
+
+
+def _carriers(influence: Floats) -> float:
+    rest = influence - influence.mean()
+    return float((rest @ rest) ** 2 / ((rest**4).sum() or 1.0))
+
+
+def reached(
+    draws: Floats, seen: float, tie: float, tied: Floats | float = 0.5
+) -> Floats:
+    """Count each draw beyond `seen`; one that ties counts `tied`, half for a mid-p."""
+    at_least = np.where(draws >= seen - tie, tied, 0.0)
+    return np.where(draws > seen + tie, 1.0, at_least)
+
+
+# -- what is swapped ---------------------------------------------------------------------
+
+
+class Swaps(Protocol):
+    """Ways to swap the sides of tasks."""
+
+    @property
+    def observed(self) -> SwappedDrop:
+        """The drop with no side swapped."""
+
+    @property
+    def of_tasks(self) -> Floats:
+        """Each task's pseudo-value, shape (tasks,)."""
+
+    @property
+    def clusters(self) -> Ints | None:
+        """The tasks that change sides together, shape (tasks,); None for each alone."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the draws are all the swaps that there are."""
+
+    def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
+        """Swap at random, `count` times, and the opposite ways."""
+
+
+def _swaps_of(damage: TaskDamage, rng: np.random.Generator) -> Swaps:
+    """Count tasks of the same two values where these are few of many, else list all."""
+    counted = None if damage.clusters is not None else _value_swaps(damage)
+    return counted or _unit_swaps(damage, rng)
+
+
+class UnitSwaps(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks, clusters or random groups of tasks, which change sides one by one."""
+
+    # of indices into both sides' tasks, see `PairedMetric`, times the sign of damage
+    difference: Callable[[Ints, Ints], float]
+    units: int
+    codes: Ints  # each task's unit, shape (tasks,)
+    clusters: Ints | None
+    observed: SwappedDrop
+    of_tasks: Floats
+    linear: Floats  # each unit's share of the linear approximation, shape (units,)
+    totals: Floats  # each unit's damage, shape (units,)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the draws are all the swaps that there are."""
+        return self.units <= _ENUMERATED
+
+    def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
+        """Swap at random, or in every way if there are few."""
+        return _with_opposites(
+            [self._swapped(choice) for choice in self._choices(rng, count)]
+        )
+
+    def _choices(self, rng: np.random.Generator, count: int) -> NDArray[np.bool_]:
+        """Choose the units that change sides, shape (choices, units)."""
+        if self.is_complete:
+            numbers = np.arange(1 << (self.units - 1))
+            bits = numbers[:, None] >> np.arange(self.units) & 1
+            return bits.astype(bool)
+        choices = rng.random((count, self.units)) < 0.5  # a fair coin
+        # the observed choice counts as one: a p of 0 would claim too much
+        choices[0] = False
+        return choices
+
+    def _swapped(self, chosen: NDArray[np.bool_]) -> SwappedDrop:
+        tasks = len(self.codes)
+        places = np.arange(tasks)
+        moved = chosen[self.codes] * tasks
+        return SwappedDrop(
+            metric=self.difference(places + moved, places + tasks - moved),
+            linear=float(np.where(chosen, -self.linear, self.linear).sum()),
+            total=float(np.where(chosen, -self.totals, self.totals).sum()),
+        )
+
+
+def _unit_swaps(damage: TaskDamage, rng: np.random.Generator) -> UnitSwaps:
+    tasks = len(damage.values)
+    codes, units = _units_of(damage, rng)
+    difference = _damage_of(damage)
+    places = np.arange(tasks)
+    whole = difference(places, places + tasks)
+    sizes = np.bincount(codes, minlength=units)
+    pseudo = _pseudo_values(difference, whole, codes=codes, sizes=sizes)
+    linear = pseudo * sizes / tasks
+    totals = np.bincount(codes, damage.values, units).astype(np.float64, copy=False)
+    return UnitSwaps(
+        difference=difference,
+        units=units,
+        codes=codes,
+        clusters=codes if units < tasks else None,
+        observed=SwappedDrop(
+            metric=whole, linear=float(linear.sum()), total=float(totals.sum())
+        ),
+        of_tasks=pseudo[codes],
+        linear=linear,
+        totals=totals,
+    )
+
+
+def _units_of(damage: TaskDamage, rng: np.random.Generator) -> tuple[Ints, int]:
+    """Return each task's unit, and how many there are: many are put into groups."""
+    tasks = len(damage.values)
+    codes: Ints = np.arange(tasks)
+    if damage.clusters is not None:
+        codes = damage.clusters
+    units = int(codes.max()) + 1
+    if units <= _ONE_BY_ONE:
+        return codes, units
+    groups = _GROUPS if tasks <= _LARGE else _LARGE_GROUPS
+    return rng.permutation(units)[codes] % groups, groups
+
+
+def _damage_of(damage: TaskDamage) -> Callable[[Ints, Ints], float]:
+    difference = damage.pair.difference
+    assert difference is not None  # noqa: S101 - a metric that is no mean has one
+    sign = damage.sign
+    return lambda first, second: sign * difference(first, second)
+
+
+def _pseudo_values(
+    difference: Callable[[Ints, Ints], float], whole: float, *, codes: Ints, sizes: Ints
+) -> Floats:
+    """Return the jackknife's pseudo-value of each unit, shape (units,)."""
+    tasks = len(codes)
+    units = len(sizes)
+    pseudo = np.full(units, whole)
+    if units == 1:  # nothing is left without it
+        return pseudo
+    places = np.arange(tasks)
+    order = np.argsort(codes, kind="stable")
+    starts = np.concatenate(([0], np.cumsum(sizes)))
+    for unit in range(units):
+        left = np.delete(places, order[starts[unit] : starts[unit + 1]])
+        ratio = tasks / sizes[unit]
+        without = difference(left, left + tasks)
+        pseudo[unit] = ratio * whole - (ratio - 1) * without
+    return pseudo
+
+
+class ValueSwaps(msgspec.Struct, frozen=True, kw_only=True):
+    """Tasks counted by their kind: the pair of their values on both sides."""
+
+    # of how many tasks of each kind keep their sides, and of how many change them
+    damage: Callable[[Floats, Floats], float]
+    times: Ints  # how many tasks each kind has, shape (kinds,)
+    drops: Floats  # the damage of one task of each kind, shape (kinds,)
+    pseudo: Floats  # its pseudo-value, shape (kinds,)
+    observed: SwappedDrop
+    of_tasks: Floats
+
+    @property
+    def clusters(self) -> None:
+        """No tasks change sides together."""
+
+    @property
+    def is_complete(self) -> bool:
+        """There are more ways than draws."""
+        return False
+
+    def draw(self, rng: np.random.Generator, count: int) -> SwapDraws:
+        """Swap a binomial number of tasks of each kind."""
+        return _with_opposites([self._swapped(rng) for _ in range(count)])
+
+    def _swapped(self, rng: np.random.Generator) -> SwappedDrop:
+        moved = rng.binomial(self.times, 0.5).astype(float)
+        tasks = len(self.of_tasks)
+        balance = self.times - 2 * moved  # those that keep their sides, less the others
+        return SwappedDrop(
+            metric=self.damage(self.times - moved, moved),
+            linear=float(self.pseudo @ balance / tasks),
+            total=float(self.drops @ balance),
+        )
+
+
+def _value_swaps(damage: TaskDamage) -> ValueSwaps | None:
+    """Count the kinds of tasks; None where these are few, or their kinds are many."""
+    pair = damage.pair
+    tasks = len(pair.tasks)
+    if pair.baseline is None or pair.current is None or pair.combine_weighted is None:
+        return None
+    if tasks <= _ONE_BY_ONE:
+        return None
+    values = np.empty(tasks, dtype=np.complex128)
+    values.real = pair.baseline
+    values.imag = pair.current
+    kinds, times = np.unique(values, return_counts=True)
+    if len(kinds) > min(_DISTINCT, tasks // 2):
+        return None
+    kind_damage = _damage_of_kinds(pair.combine_weighted, kinds, sign=damage.sign)
+    none = np.zeros(len(kinds))
+    whole = kind_damage(times.astype(float), none)
+    pseudo = np.empty(len(kinds))
+    for kind in range(len(kinds)):
+        left = times.astype(float)
+        left[kind] -= 1
+        pseudo[kind] = tasks * whole - (tasks - 1) * kind_damage(left, none)
+    drops = damage.sign * (kinds.real - kinds.imag)
+    observed = SwappedDrop(
+        metric=whole,
+        linear=float(pseudo @ times / tasks),
+        total=float(drops @ times),
+    )
+    return ValueSwaps(
+        damage=kind_damage,
+        times=times,
+        drops=drops,
+        pseudo=pseudo,
+        observed=observed,
+        of_tasks=pseudo[np.searchsorted(kinds, values)],
+    )
+
+
+def _damage_of_kinds(
+    combine: Callable[[Floats, Floats], float],
+    kinds: NDArray[np.complex128],
+    *,
+    sign: float,
+) -> Callable[[Floats, Floats], float]:
+    """Return the damage of a metric, by how many tasks keep and change their sides."""
+    ends = np.concatenate((kinds.real, kinds.imag))
+    order = np.argsort(ends, kind="stable")
+    ends = ends[order]  # metrics sort sorted values faster
+
+    def damage(kept: Floats, moved: Floats) -> float:
+        before = np.concatenate((kept, moved))[order]
+        now = np.concatenate((moved, kept))[order]
+        return sign * (combine(ends, before) - combine(ends, now))
+
+    return damage

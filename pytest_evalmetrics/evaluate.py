@@ -1,0 +1,649 @@
+"""One benchmark, from its rows to its verdict: load, score, reduce, compare, judge."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import TYPE_CHECKING, Any, Protocol
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics import errors, gates
+from pytest_evalmetrics.model.baseline import Provenance
+from pytest_evalmetrics.model.reasons import (
+    Failed,
+    FirstRun,
+    InvalidKey,
+    NoBaseline,
+    Reason,
+)
+from pytest_evalmetrics.model.results import BenchmarkResult, Check, Flip
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.pipeline import comparing, judging, loading, measuring, outcome
+from pytest_evalmetrics.pipeline.comparing import AgentComparison, ComparisonTerms
+from pytest_evalmetrics.pipeline.drifting import drift_checks
+from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
+from pytest_evalmetrics.pipeline.measuring import AlikeMeasured, KeptRows, Measurement
+from pytest_evalmetrics.pipeline.reducing import Hooks, Reduced, reduce_agents
+from pytest_evalmetrics.pipeline.references import Reference, reference_of
+from pytest_evalmetrics.reports import sentences
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_evalmetrics.engines.local import Engine
+    from pytest_evalmetrics.gates import SingleTasks
+    from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
+    from pytest_evalmetrics.pipeline.loading import Loaded, Rows
+    from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
+    from pytest_evalmetrics.reports.html.picture import Picture
+    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.transport import Budget
+
+
+class BaselineReader(Protocol):
+    """Reads the committed baseline of a benchmark."""
+
+    def read(self) -> tuple[str, str] | None:
+        """Return the baseline's text and how its file is called; None without one."""
+
+    def renamed_from(self) -> str:
+        """Guess a benchmark's former name; empty if there is no guess."""
+
+    def read_rows(self) -> bytes | None:
+        """Return the rows that the baseline keeps, compressed; None if there are none."""
+
+
+class EvaluationInput(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark, and where the run finds what it needs."""
+
+    benchmark: Benchmark
+    item_id: str  # the result's id: that of the pytest item
+    file: str | None = None  # for messages; default the beginning of `item_id`
+    hooks: Hooks = Hooks()
+    baseline: BaselineReader | None = None  # the committed one
+    # this run records a new baseline: the old one is shown, not asserted
+    updates: bool = False
+    first_run: bool = False  # a missing report to compare with is no fault
+    runtime: Runtime | None = None  # of the run, for a scored benchmark
+    table: RolloutTable | None = None  # the rollouts, where they come from no file
+    history: Path | None = None  # of earlier runs, where the run keeps one
+    engine: Engine | None = None  # where rows are read and scored, if not here
+    detailed: bool = True  # its tasks are pictured even if it passes
+    benchmarks: int = 1  # of the run, that share the level of a false alarm
+    look: Look | None = None  # at a run that may stop early
+    budget: Budget | None = None  # of the benchmark, that its rounds share
+
+
+class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark's result, and the baseline that it would leave."""
+
+    result: BenchmarkResult
+    # by agent: the scores of each rollout that gated metrics rest on, and the tasks'
+    # content
+    documents: Mapping[str, AgentDocument] = {}
+    # None if a number may be missing or wrong
+    baseline: BaselineDocument | None = None
+    row_scores: RowScores | None = None  # of each row; None without scorers
+    # the baseline's rows, compressed; None if it keeps none
+    kept_rows: bytes | None = None
+    # by agent: its tasks before and after, for the page; none of a benchmark that
+    # passes and is not shown in detail
+    pictures: Mapping[str, Picture] = {}
+
+
+class Stages(msgspec.Struct, frozen=True, kw_only=True):
+    """What the stages of an evaluation have come to."""
+
+    given: EvaluationInput
+    gates: dict[str, Any]  # as the file writes them
+    rows: Rows
+    loaded: Loaded
+    single: SingleTasks | None  # the tasks that the benchmark names
+    measurement: Measurement | None  # None where nothing is compared
+    kept: KeptRows | None  # the rows that a new baseline keeps
+    reduced: Reduced
+    compared: Compared
+
+    @property
+    def benchmark(self) -> Benchmark:
+        """The benchmark as its rollouts allow."""
+        return self.loaded.benchmark
+
+
+class Compared(msgspec.Struct, frozen=True):
+    """All agents beside the reference, or why there is none."""
+
+    terms: ComparisonTerms | None = None
+    agents: tuple[AgentComparison, ...] = ()
+    checks: tuple[Check, ...] = ()  # of the reference
+    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what changed beside the numbers
+
+
+def evaluate(given: EvaluationInput) -> Evaluated:
+    """Evaluate a benchmark; what can't be read or reduced is an INCONCLUSIVE check.
+
+    What was computed before an error stays.
+    """
+    rows = None
+    try:
+        rows = score(given)
+        loaded = loading.arrange(rows, _scoring_maker(given))
+        loaded = loading.with_directions(loaded, given.item_id.partition("::")[0])
+        measurement = measure(given, loaded, rows)
+        kept = keep_rows(given, loaded, rows)
+    except errors.EvalMetricsError as error:
+        return _unevaluated(given, rows, error)
+    single = name_tasks(loaded)
+    reduced = reduce(given, loaded, rows, single)
+    stages = Stages(
+        given=given,
+        gates=measuring.gates_of(given.benchmark),
+        rows=rows,
+        loaded=loaded,
+        single=single,
+        measurement=measurement,
+        kept=kept,
+        reduced=reduced,
+        compared=compare(
+            given,
+            loaded,
+            rows,
+            measurement=measurement,
+            reduced=reduced,
+            single=single,
+        ),
+    )
+    return _finished(stages, judge(stages))
+
+
+# -- load and score --------------------------------------------------------------------------
+
+
+def _scoring_maker(given: EvaluationInput) -> Callable[[Benchmark], Scoring]:
+    """Return the function that makes a benchmark's scorers, ready to score."""
+
+    def make(benchmark: Benchmark) -> Scoring:
+        from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
+
+        return Scoring(
+            benchmark, given.runtime, given.item_id, given.engine, given.budget
+        )
+
+    return make
+
+
+def score(given: EvaluationInput) -> Rows:
+    """Read the rows, and score them where the benchmark has scorers."""
+    prepared = loading.prepare(given.benchmark, _scoring_maker(given))
+    return loading.read_rows(
+        prepared,
+        table=given.table,
+        engine=given.engine,
+        has_hooks=given.hooks.compute_metrics is not None,
+    )
+
+
+def name_tasks(loaded: Loaded) -> SingleTasks | None:
+    """Find the tasks that the benchmark names; None if it names none."""
+    spec = loaded.benchmark.spec
+    if not (spec.must_pass or spec.quarantine):
+        return None
+    frame = loaded.table if loaded.frame is None else loaded.frame
+    today = datetime.now().astimezone().date()
+    return gates.single_tasks(spec, frame.tasks, today, loaded.benchmark.line_of)
+
+
+# -- measure ---------------------------------------------------------------------------------
+
+
+def measure(given: EvaluationInput, loaded: Loaded, rows: Rows) -> Measurement | None:
+    """Fingerprint what measures the run; None if nothing is compared."""
+    if loaded.benchmark.spec.baseline is None:
+        return None
+    return measuring.measurement_of(
+        loaded,
+        rows,
+        gates=measuring.gates_of(given.benchmark),
+        hook=given.hooks.source,
+    )
+
+
+def keep_rows(given: EvaluationInput, loaded: Loaded, rows: Rows) -> KeptRows | None:
+    """Collect the rows that the new baseline keeps; None if it keeps none."""
+    if loaded.benchmark.spec.baseline is None or not given.updates:
+        return None
+    return measuring.kept_rows_of(loaded, rows, has_files=given.table is None)
+
+
+# -- reduce ----------------------------------------------------------------------------------
+
+
+def reduce(
+    given: EvaluationInput, loaded: Loaded, rows: Rows, single: SingleTasks | None
+) -> Reduced:
+    """Reduce the rollouts of each agent to estimates."""
+    return reduce_agents(
+        loaded,
+        rows,
+        given.hooks,
+        quarantined=frozenset() if single is None else single.quarantined,
+        names_tasks=single is not None,
+    )
+
+
+# -- compare ---------------------------------------------------------------------------------
+
+
+def compare(
+    given: EvaluationInput,
+    loaded: Loaded,
+    rows: Rows,
+    *,
+    measurement: Measurement | None,
+    reduced: Reduced,
+    single: SingleTasks | None,
+) -> Compared:
+    """Pair each agent with its reference; nothing is tested yet."""
+    if measurement is None:
+        return Compared()
+    reference, checks = _find_reference(given, loaded)
+    if reference is None:
+        return Compared(checks=checks)
+    alike = AlikeMeasured(reference)
+    remarks: tuple[str, ...] = ()
+    if not given.updates:
+        alike, remarks, checks = _alike(given, loaded, rows, measurement, reference)
+    frames = {}
+    if loaded.frame is not None and not given.updates:  # a sample must not drop tasks
+        frames = dict(loaded.frame.by_agent())
+    terms = ComparisonTerms(
+        benchmark=loaded.benchmark,
+        plan=loaded.plan,
+        reference=alike.reference,
+        quarantined=frozenset() if single is None else single.quarantined,
+        measurement_changes=alike.changes,
+        settled_changes=alike.settled,
+        frames=frames,
+    )
+    return Compared(
+        terms=terms,
+        agents=comparing.compare_agents(terms, reduced.gated),
+        checks=checks,
+        notes=() if given.updates else (*reference.notes, *alike.notes),
+        remarks=remarks,
+    )
+
+
+def _find_reference(
+    given: EvaluationInput, loaded: Loaded
+) -> tuple[Reference | None, tuple[Check, ...]]:
+    """Find what the run is compared with, or say why there is none."""
+    benchmark = loaded.benchmark
+    settings = settings_of(benchmark)
+    report = settings.report
+    if given.first_run and report and not (benchmark.file.parent / report).exists():
+        first = Check(
+            gate=Gate.BASELINE,
+            name="baseline",
+            verdict=Verdict.WARN,
+            reasons=(FirstRun(report),),
+            line=benchmark.line_of("baseline", "report"),
+            acceptance=acceptance_of(benchmark),
+        )
+        return None, (first,)
+    try:
+        reference = reference_of(
+            benchmark,
+            loaded.plan,
+            None if given.baseline is None else given.baseline.read,
+            label=given.item_id,
+            history=given.history,
+            engine=given.engine,
+        )
+    except errors.EvalMetricsError as error:
+        # a broken baseline is replaced, but no history
+        if given.updates and not settings.of_history:
+            return None, ()
+        return None, _failed(benchmark, error)
+    if reference is None and not given.updates:
+        return None, (_no_baseline(given, benchmark),)
+    return reference, ()
+
+
+def _no_baseline(given: EvaluationInput, benchmark: Benchmark) -> Check:
+    settings = settings_of(benchmark)
+    if settings.of_history:
+        history = settings.history if isinstance(settings.history, str) else ""
+        reason = NoBaseline(is_history=True, history=history)
+    else:
+        former = "" if given.baseline is None else given.baseline.renamed_from()
+        reason = NoBaseline(renamed_from=former)
+    return Check(
+        gate=Gate.BASELINE,
+        name="baseline",
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(reason,),
+        line=benchmark.line_of("baseline"),
+        acceptance=acceptance_of(benchmark),
+    )
+
+
+def _alike(
+    given: EvaluationInput,
+    loaded: Loaded,
+    rows: Rows,
+    measurement: Measurement,
+    reference: Reference,
+) -> tuple[AlikeMeasured, tuple[str, ...], tuple[Check, ...]]:
+    """Compare what measures both sides, and score the baseline's rows anew if asked to.
+
+    Returns the reference with what measured it otherwise, remarks, and a check if the
+    baseline's rows can't be read.
+    """
+    scoring = rows.prepared.scoring
+    alike = measuring.compare_measurements(
+        reference, measurement, str if scoring is None else scoring.hide
+    )
+    checks: tuple[Check, ...] = ()
+    if settings_of(loaded.benchmark).rescore and alike.has_fingerprint:
+        read_rows = None if given.baseline is None else given.baseline.read_rows
+        try:
+            alike = measuring.rescored(alike, rows, read_rows)
+        except errors.BaselineError as error:
+            checks = _failed(loaded.benchmark, error)
+    remarks = alike.remarks
+    if alike.settled:
+        texts = "; ".join(sentences.change_text(change) for change in alike.settled)
+        remark = f"the ruler, by which both sides are measured now: {texts}"
+        remarks = (remark, *remarks)
+    return alike, remarks, checks
+
+
+# -- judge -----------------------------------------------------------------------------------
+
+
+def judge(stages: Stages) -> tuple[Check, ...]:
+    """Check everything that the benchmark asserts, in the order of the gates."""
+    given, benchmark, rows = stages.given, stages.benchmark, stages.rows
+    checks = list(rows.checks)
+    if stages.single is not None:
+        checks += stages.single.unknown
+    checks += stages.compared.checks
+    for agent in stages.reduced.agents:
+        checks += judging.judge_agent(
+            benchmark,
+            agent,
+            single=stages.single,
+            failures=() if rows.scored is None else rows.scored.failures,
+            look=given.look,
+        )
+    checks += _judge_comparisons(stages)
+    error = stages.reduced.error
+    if error is not None:
+        checks += _failed(benchmark, error)
+    elif _records(stages) and _baseline(stages, checks) is not None:
+        checks += judging.unpassable(
+            benchmark, stages.loaded.plan, stages.reduced.gated
+        )
+    if rows.scored is not None and rows.scored.stopped:
+        return tuple(map(_undecided, checks))
+    return tuple(checks)
+
+
+def _records(stages: Stages) -> bool:
+    """Whether the run records a committed baseline."""
+    has_baseline = stages.benchmark.spec.baseline is not None
+    is_committed = settings_of(stages.benchmark).committed
+    return stages.given.updates and has_baseline and is_committed
+
+
+def _judge_comparisons(stages: Stages) -> list[Check]:
+    """Judge the comparisons; a run that records shows them and asserts nothing."""
+    given, terms = stages.given, stages.compared.terms
+    if terms is None:
+        return []
+    checks = judging.judge_comparisons(
+        terms, stages.compared.agents, benchmarks=given.benchmarks, look=given.look
+    )
+    if given.updates:
+        return [gates.accepted(check) for check in checks]
+    if stages.reduced.error is None:
+        checks += judging.lost_agents(terms, stages.loaded.table.agents)
+    return checks
+
+
+def _undecided(check: Check) -> Check:
+    """Let a failure over a part of the rollouts decide nothing."""
+    if check.verdict is not Verdict.FAIL:
+        return check
+    return structs.replace(check, verdict=Verdict.INCONCLUSIVE)
+
+
+def _failed(benchmark: Benchmark, error: errors.EvalMetricsError) -> tuple[Check, ...]:
+    """Make the checks of what kept a benchmark from being judged."""
+    if isinstance(error, errors.ConfigError):
+        return tuple(
+            _unjudged(
+                InvalidKey(problem.path, problem.message, problem.undeclared),
+                problem.line,
+            )
+            for problem in error.problems
+        )
+    words = f"{error.where}: {error.message}" if error.file else error.message
+    line = None
+    if not error.file:
+        line = benchmark.line_about(error.message, error.line)
+    return (_unjudged(Failed(words, error.hint or ""), line),)
+
+
+def _unjudged(reason: Reason, line: int | None) -> Check:
+    return Check(
+        gate=Gate.DATA,
+        name="evaluation",
+        verdict=Verdict.INCONCLUSIVE,
+        reasons=(reason,),
+        line=line,
+    )
+
+
+# -- the result ------------------------------------------------------------------------------
+
+
+def _unevaluated(
+    given: EvaluationInput, rows: Rows | None, error: errors.EvalMetricsError
+) -> Evaluated:
+    """Return the result of a benchmark whose rollouts could not be read."""
+    benchmark = given.benchmark if rows is None else rows.benchmark
+    checks = () if rows is None else rows.checks
+    result = _result(
+        given,
+        benchmark,
+        rows,
+        checks=(*checks, *_failed(benchmark, error)),
+        notes=() if rows is None else rows.notes,
+    )
+    scored = None if rows is None else rows.scored
+    return Evaluated(result=result, row_scores=None if scored is None else scored.rows)
+
+
+def _finished(stages: Stages, checks: tuple[Check, ...]) -> Evaluated:
+    """Gather what the evaluation leaves."""
+    given, benchmark, rows = stages.given, stages.benchmark, stages.rows
+    measurement = stages.measurement
+    result = structs.replace(
+        _result(
+            given,
+            benchmark,
+            rows,
+            checks=checks,
+            notes=tuple(_notes(stages, checks)),
+        ),
+        agents=stages.reduced.results,
+        changes=tuple(_remarks(stages)),
+        ruler={} if measurement is None else measurement.ruler,
+        sources=outcome.sources_of(stages.loaded.table),
+    )
+    baseline = _baseline(stages, checks)
+    if settings_of(benchmark).drift == "fail" and not given.updates:
+        drifting = drift_checks(benchmark, result, given.history)
+        result = structs.replace(result, checks=(*result.checks, *drifting))
+    has_passed = result.verdict is Verdict.PASS
+    if not has_passed and stages.compared.terms is not None and not given.updates:
+        result = structs.replace(result, flips=tuple(_flips(stages)))
+    scored = rows.scored
+    return Evaluated(
+        result=result,
+        documents=outcome.documents_of(stages.reduced),
+        baseline=baseline,
+        row_scores=None if scored is None else scored.rows,
+        kept_rows=None if stages.kept is None else stages.kept.data,
+        pictures=_pictures(stages) if given.detailed or not has_passed else {},
+    )
+
+
+def _result(
+    given: EvaluationInput,
+    benchmark: Benchmark,
+    rows: Rows | None,
+    *,
+    checks: tuple[Check, ...],
+    notes: tuple[str, ...],
+) -> BenchmarkResult:
+    spec = benchmark.spec
+    result = BenchmarkResult(
+        id=given.item_id,
+        name=spec.name,
+        description=spec.description,
+        file=given.file or given.item_id.rpartition("::")[0],
+        line=benchmark.line_of(),
+        agents=(),
+        checks=checks,
+        notes=notes,
+        xfail=spec.xfail is not None,
+    )
+    if rows is None or rows.scored is None:
+        return result
+    scored = rows.scored
+    return structs.replace(
+        result,
+        failed_rows=scored.failures,
+        partial=scored.chosen.partial,
+        judges=scored.judges,
+        judge_checks=scored.judge_checks,
+    )
+
+
+def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
+    """Yield the remarks that belong to no check."""
+    benchmark, compared = stages.benchmark, stages.compared
+    yield from stages.rows.notes
+    yield from stages.loaded.table.notes
+    yield from stages.loaded.notes
+    yield from compared.notes
+    for agent in stages.reduced.agents:
+        yield from judging.agent_notes(benchmark, agent)
+    if compared.terms is not None and not stages.given.updates:
+        pairing_notes = comparing.pairing_notes(compared.terms, compared.agents)
+        yield from dict.fromkeys(pairing_notes)
+        yield from judging.improvements(
+            checks, is_committed=settings_of(benchmark).committed
+        )
+        if stages.reduced.error is None:
+            yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
+    if stages.reduced.error is not None:
+        return
+    yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
+    if not stages.gates["thresholds"] and not benchmark.spec.baseline:
+        yield _nothing_gated(benchmark)
+
+
+def _nothing_gated(benchmark: Benchmark) -> str:
+    metric = benchmark.spec.metrics[0]
+    if benchmark.in_python:
+        how = (
+            "give thresholds= or baseline=, such as "
+            f'thresholds={{"{metric}": ">= 0.9"}}'
+        )
+    else:
+        how = (
+            f"add `thresholds:` or `baseline:` below line {benchmark.line_of()}, such "
+            f'as `thresholds: {{{metric}: ">= 0.9"}}`'
+        )
+    return f"nothing is gated: {how}"
+
+
+def _remarks(stages: Stages) -> Iterator[str]:
+    """Describe what differs from the reference beside the numbers."""
+    if stages.given.updates:
+        return
+    yield from stages.compared.remarks
+    for compared in stages.compared.agents:
+        shown = compared.run.shown
+        before, now = compared.rollouts
+        if before and now and before != now:
+            of_agent = f" of {shown}" if shown else ""
+            yield f"rollouts of each task{of_agent} were {before}, and are {now} now"
+        if compared.flips is not None and (
+            compared.flips.broken or compared.flips.mended
+        ):
+            text = sentences.flips_text(compared.flips.broken, compared.flips.mended)
+            yield f"{shown}: {text}" if shown else text
+
+
+def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | None:
+    """Describe the run as a baseline; None if a number may be missing or wrong."""
+    scored, measurement = stages.rows.scored, stages.measurement
+    results = stages.reduced.results
+    under_test = None if measurement is None else measurement.under_test
+    provenance = Provenance(
+        tasks=sum(result.tasks for result in results),
+        rollouts=sum(result.rollouts for result in results),
+        files=list(msgspec.to_builtins(outcome.sources_of(stages.loaded.table))),
+        gates=stages.gates,
+        rows=None if stages.kept is None else stages.kept.description,
+        under_test=under_test or None,
+        ruler={} if measurement is None else measurement.ruler,
+    )
+    return outcome.baseline_of(
+        stages.benchmark,
+        stages.reduced,
+        checks,
+        is_partial=scored is not None and scored.chosen.partial,
+        provenance=provenance,
+    )
+
+
+def _flips(stages: Stages) -> Iterator[Flip]:
+    baseline = stages.given.baseline
+    return outcome.flips(
+        stages.benchmark,
+        stages.rows,
+        stages.compared.agents,
+        has_files=stages.given.table is None,
+        read_kept_rows=None if baseline is None else baseline.read_rows,
+    )
+
+
+def _pictures(stages: Stages) -> dict[str, Picture]:
+    """Describe the tasks of each agent for the page."""
+    terms = stages.compared.terms
+    pairings = {
+        compared.run.result.agent: compared.pairing
+        for compared in stages.compared.agents
+    }
+    pictures = {}
+    for run in stages.reduced.gated:
+        agent = run.result.agent
+        pictures[agent] = outcome.picture(
+            stages.benchmark,
+            run,
+            stages.rows,
+            pairings.get(agent),
+            "" if terms is None else terms.reference.origin,
+        )
+    return pictures

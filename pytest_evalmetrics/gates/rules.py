@@ -1,0 +1,398 @@
+"""The rules by which a drop is judged: the built-in ones, and the user's own."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from functools import partial
+from typing import TYPE_CHECKING, Literal, Protocol
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics import stats
+from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
+from pytest_evalmetrics.model.comparison import (
+    AllLost,
+    Comparison,
+    RuleName,
+    RuleSettings,
+)
+from pytest_evalmetrics.model.reasons import (
+    BlindGate,
+    Failed,
+    LowPower,
+    NotShown,
+    OwnRule,
+    Reason,
+    SharedLevel,
+    SmallDrop,
+    Untested,
+)
+from pytest_evalmetrics.model.verdicts import Direction, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+_FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
+_SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
+
+
+class Change(msgspec.Struct, frozen=True, kw_only=True):
+    """The difference of a metric from its baseline, as a gate rule receives it.
+
+    A positive drop is worse, whatever the metric's direction.
+
+    Attributes
+    ----------
+    metric, direction
+        The metric's name, and which way is better: ``higher`` or ``lower``.
+    baseline, current
+        Its values.
+    drop
+        The mean of `differences`, or for a metric that is not a mean over tasks that of
+        the values.
+    interval
+        The two-sided 95 % interval of the drop; NaN if there is none.
+    p
+        One-sided, of no drop at all; NaN if nothing can be tested. If the rule has
+        ``tests = True``, it is adjusted for the other tested metrics of the benchmark.
+    differences
+        Each paired task's drop, shape (tasks,).
+    max_drop, alpha, warn_alpha
+        The settings of the benchmark file, or their defaults.
+    """
+
+    metric: str
+    direction: Direction
+    baseline: float
+    current: float
+    drop: float
+    interval: tuple[float, float]
+    p: float
+    differences: NDArray[np.float64]
+    max_drop: float
+    alpha: float
+    warn_alpha: float
+
+
+class GateRule(Protocol):
+    """Decides whether a drop fails.
+
+    A class, whose constructor takes the rule's options, or a function in place of
+    `decide`, which takes them as further keyword arguments.
+
+    Attributes
+    ----------
+    tests : bool, optional
+        Whether the verdict rests on `Change.p`.
+    bound : str, optional
+        What passes, for messages: ``drop <= 0.005``.
+    """
+
+    def decide(self, change: Change) -> Verdict | tuple[Verdict, str]:
+        """Return the verdict, or the verdict and its reason."""
+        ...
+
+
+class Decision(msgspec.Struct, frozen=True):
+    """The verdict of a rule, and why: the cause first, then remarks."""
+
+    verdict: Verdict
+    reasons: tuple[Reason, ...] = ()
+
+
+def decide(comparison: Comparison, p: float, own: GateRule | None = None) -> Decision:
+    """Judge one comparison.
+
+    Parameters
+    ----------
+    comparison
+        The metric on both sides, with its rule.
+    p
+        One-sided, of no drop, adjusted for the other metrics of the benchmark.
+    own
+        The rule, if it is not built in.
+    """
+    if math.isnan(comparison.drop):
+        return _inconclusive(_untested(comparison, "few_units"))
+    if own is not None:
+        decision = _by_own_rule(comparison, p, own)
+    elif comparison.rule.tests:
+        decision = _by_significance(comparison, p)
+    elif comparison.rule.rule is RuleName.NONINFERIOR:
+        decision = _by_upper_bound(comparison)
+    else:
+        decision = _by_size(comparison)
+    if decision.verdict.fails or _has_power(comparison):
+        return decision
+    return _inconclusive(_low_power(comparison))
+
+
+def _inconclusive(reason: Reason) -> Decision:
+    return Decision(Verdict.INCONCLUSIVE, (reason,))
+
+
+def _untested(
+    comparison: Comparison, otherwise: Literal["few_units", "no_bound"]
+) -> Untested:
+    """Say why there is no test, in the words of what refused it if anything did."""
+    refusal = comparison.untested
+    return Untested(
+        cause=otherwise if refusal is None else refusal.cause,
+        words="" if refusal is None else refusal.words,
+        metric=comparison.pair.name,
+        rule=comparison.rule.name,
+        max_drop=comparison.rule.max_drop,
+    )
+
+
+# -- the size of a drop ------------------------------------------------------------------
+
+
+def _by_size(comparison: Comparison) -> Decision:
+    is_too_large = exceeds(
+        comparison.rule,
+        comparison.drop,
+        baseline=comparison.pair.value_baseline,
+        current=comparison.pair.value_current,
+    )
+    return Decision(Verdict.FAIL if is_too_large else Verdict.PASS)
+
+
+def exceeds(
+    rule: RuleSettings, drop: float, *, baseline: float, current: float
+) -> bool:
+    """Check whether a drop is more than a rule without a test allows, and rounding."""
+    allowed = rule.allowed(baseline)
+    if allowed is None:
+        return False
+    scale = max(abs(baseline), abs(current))
+    if rule.rule is RuleName.ABSOLUTE:
+        scale = max(scale, 1.0)
+    return drop > allowed + _SLACK * scale
+
+
+# -- its significance --------------------------------------------------------------------
+
+
+def _by_significance(comparison: Comparison, p: float) -> Decision:
+    rule = comparison.rule
+    if _is_no_drop(comparison):
+        return Decision(Verdict.PASS)
+    if rule.rule is RuleName.PRACTICAL and comparison.drop < rule.max_drop - _SLACK:
+        return _of_small_drop(rule, p)
+    if p * rule.benchmarks < rule.alpha:
+        return Decision(Verdict.FAIL)
+    return _of_unproven_drop(comparison, p)
+
+
+def _of_unproven_drop(comparison: Comparison, p: float) -> Decision:
+    rule = comparison.rule
+    if comparison.blind is not None:
+        return _inconclusive(BlindGate(cause=comparison.blind))
+    if math.isnan(p):
+        return _inconclusive(_untested(comparison, "few_units"))
+    if p < rule.alpha:
+        return _of_many_benchmarks(comparison)
+    may_be_real = p < rule.warn_alpha
+    if _is_all_lost(comparison):
+        verdict = Verdict.INCONCLUSIVE if may_be_real else Verdict.PASS
+        return Decision(verdict, (BlindGate(cause=AllLost(alpha=rule.alpha)),))
+    return Decision(Verdict.WARN if may_be_real else Verdict.PASS)
+
+
+def _is_no_drop(comparison: Comparison) -> bool:
+    pair = comparison.pair
+    scale = max(abs(pair.value_baseline), abs(pair.value_current))
+    return comparison.drop <= _SLACK * scale
+
+
+def _of_small_drop(rule: RuleSettings, p: float) -> Decision:
+    if p < rule.alpha:
+        return Decision(Verdict.PASS, (SmallDrop(p=p, max_drop=rule.max_drop),))
+    return Decision(Verdict.PASS)
+
+
+def _of_many_benchmarks(comparison: Comparison) -> Decision:
+    """Judge a drop that is surprising for one benchmark, but not for one of so many."""
+    rule = comparison.rule
+    can_be_surer = 0.5**comparison.units * rule.benchmarks < rule.alpha
+    is_surest = not can_be_surer and not comparison.by_rollouts
+    reason = SharedLevel(
+        alpha=rule.alpha, benchmarks=rule.benchmarks, is_surest=is_surest
+    )
+    verdict = Verdict.INCONCLUSIVE if is_surest else Verdict.WARN
+    return Decision(verdict, (reason,))
+
+
+def _is_all_lost(comparison: Comparison) -> bool:
+    """Check whether every task is at the worst end of a rate's range."""
+    pair = comparison.pair
+    if not pair.bounded or pair.current is None:
+        return False
+    worst = 0.0 if comparison.rule.sign > 0 else 1.0
+    return bool((pair.current == worst).all())
+
+
+# -- its upper bound ---------------------------------------------------------------------
+
+
+def _by_upper_bound(comparison: Comparison) -> Decision:
+    upper = _upper_bound(comparison)
+    max_drop = comparison.rule.max_drop
+    verdict = noninferior_verdict(comparison.drop, upper, max_drop)
+    if verdict is not Verdict.INCONCLUSIVE:
+        return Decision(verdict)
+    if math.isnan(upper):
+        return _inconclusive(_untested(comparison, "no_bound"))
+    return _inconclusive(NotShown(upper=upper, max_drop=max_drop))
+
+
+def noninferior_verdict(drop: float, upper: float, max_drop: float) -> Verdict:
+    """Pass a drop that is shown to be at most `max_drop`; `upper` is NaN if unknown."""
+    if drop > max_drop + _SLACK:
+        return Verdict.FAIL
+    is_shown = upper <= max_drop + _SLACK
+    return Verdict.PASS if is_shown else Verdict.INCONCLUSIVE
+
+
+def _upper_bound(comparison: Comparison) -> float:
+    """Return the one-sided upper bound of the drop, in the metric's unit."""
+    result = comparison.test
+    if comparison.unseen is not None:  # all tasks moved alike: there is no spread
+        return comparison.drop + comparison.unseen * comparison.span
+    if not result.se > 0:
+        return math.nan
+    t = stats.t_ppf(1 - comparison.rule.alpha, max(result.df, 1))
+    return max(comparison.drop + t * result.se, _bound_of_few_losses(comparison))
+
+
+def _bound_of_few_losses(comparison: Comparison) -> float:
+    """Bound a drop where few tasks differ, and losses skew t; else -infinity."""
+    damage = comparison.damage
+    if comparison.pair.difference is not None or np.count_nonzero(damage) >= _FEW:
+        return -math.inf
+    losses = damage.clip(min=0).sum() / comparison.span
+    most = stats.zero_flip_bound(
+        comparison.units,
+        comparison.rule.alpha,
+        losses * comparison.units / len(damage),
+    )
+    return float(damage.clip(max=0).mean() + comparison.span * most)
+
+
+# -- whether it would have been seen -----------------------------------------------------
+
+
+def _has_power(comparison: Comparison) -> bool:
+    """Check whether the test sees a drop of `require_mde`, if that is asked for."""
+    wanted = comparison.rule.require_mde
+    return wanted is None or _visible_drop(comparison) <= wanted
+
+
+def _low_power(comparison: Comparison) -> LowPower:
+    visible = _visible_drop(comparison)
+    return LowPower(
+        wanted=comparison.rule.require_mde or 0.0,
+        visible=visible if math.isfinite(visible) else None,
+        none_differs=comparison.unseen is not None,
+    )
+
+
+def _visible_drop(comparison: Comparison) -> float:
+    """Return the smallest drop that would not have gone unseen; NaN if unknown."""
+    if comparison.unseen is not None:
+        return comparison.unseen * comparison.span
+    return comparison.detectable
+
+
+# -- the user's rules --------------------------------------------------------------------
+
+
+class RegisteredRule(msgspec.Struct, frozen=True, kw_only=True):
+    """A gate rule of the user's, with the options of the benchmark file."""
+
+    decide: Callable[[Change], Verdict | tuple[Verdict, str]]
+    tests: bool  # whether its verdict rests on a p value
+    bound: str  # what passes, in its words
+
+
+def registered_rule(
+    name: str,
+    target: type[GateRule] | Callable[..., Verdict | tuple[Verdict, str]],
+    options: Mapping[str, object],
+) -> RegisteredRule:
+    """Make a gate rule of what the user registered, a class or a function.
+
+    Raises
+    ------
+    RegistryError
+        It does not take these options.
+    """
+    try:
+        if isinstance(target, type):
+            rule = target(**options)
+            return _with_attributes_of(rule, decide=rule.decide)
+        inspect.signature(target).bind(None, **options)
+        return _with_attributes_of(target, decide=partial(target, **options))
+    except Exception as error:
+        raise RegistryError(
+            f"the gate rule {name} can't be made: {error}",
+            hint="check its options under rule:",
+        ) from error
+
+
+def _with_attributes_of(
+    source: object, decide: Callable[[Change], Verdict | tuple[Verdict, str]]
+) -> RegisteredRule:
+    return RegisteredRule(
+        decide=decide,
+        tests=bool(getattr(source, "tests", False)),
+        bound=str(getattr(source, "bound", "")),
+    )
+
+
+def _by_own_rule(comparison: Comparison, p: float, own: GateRule) -> Decision:
+    rule = comparison.rule
+    pair = comparison.pair
+    change = Change(
+        metric=pair.name,
+        direction=rule.direction,
+        baseline=pair.value_baseline,
+        current=pair.value_current,
+        drop=comparison.drop,
+        interval=(comparison.test.low, comparison.test.high),
+        p=p,
+        differences=comparison.damage,
+        max_drop=rule.max_drop,
+        alpha=rule.alpha,
+        warn_alpha=rule.warn_alpha,
+    )
+    try:
+        verdict, words = _answer_of(own, change, rule.name)
+    except MetricError as error:
+        failed = Failed(words=error.message, hint="fix the gate rule")
+        return _inconclusive(failed)
+    if words or verdict is Verdict.INCONCLUSIVE:
+        return Decision(verdict, (OwnRule(words=words),))
+    return Decision(verdict)
+
+
+def _answer_of(own: GateRule, change: Change, name: str) -> tuple[Verdict, str]:
+    """Ask a rule; return its verdict and its words."""
+    who = f"the gate rule {name}, asked about {change.metric},"
+    try:
+        answer: object = own.decide(change)
+    except Exception as error:
+        raise MetricError(raised_words(error, who)[1]) from error
+    verdict = answer
+    words: object = ""
+    if isinstance(answer, tuple) and len(answer) == 2:
+        verdict, words = answer
+    if isinstance(verdict, Verdict) and isinstance(words, str):
+        return verdict, words
+    expected = "expected a Verdict, or a Verdict and its reason"
+    raise MetricError(f"{who} returned {answer!r:.80}: {expected}")

@@ -1,0 +1,203 @@
+"""The ``thresholds`` gate: is a metric, or an end of its interval, within bounds."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from pytest_evalmetrics.config.declarations import counts_passes, range_of
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.gates.completeness import LineOf, lacks_numbers
+from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.reasons import NoInterval, OutOfBounds, Reason, Undefined
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.spec.metric_names import fields_of, parse
+from pytest_evalmetrics.sums import reaches, stays_within
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.model.estimates import Estimate, Interval
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.spec import BenchmarkSpec, Threshold
+
+
+def check_thresholds(
+    thresholds: Mapping[str, Threshold],
+    estimates: Mapping[str, Estimate],
+    intervals: Mapping[str, Interval | None],
+    *,
+    agent: str,
+    line_of: LineOf,
+    look: Look | None = None,
+) -> Iterator[Check]:
+    """Compare an agent's metrics, or ends of `intervals`, with the file's thresholds."""
+    for name, threshold in thresholds.items():
+        estimate = estimates[name]
+        check = check_threshold(
+            estimate,
+            threshold,
+            intervals.get(name, estimate.interval),
+            agent=agent,
+            line=line_of("thresholds", name),
+        )
+        if look is not None:
+            check = look.with_threshold(check, estimate, threshold)
+        yield check
+
+
+def check_threshold(
+    estimate: Estimate,
+    threshold: Threshold,
+    interval: Interval | None,
+    *,
+    agent: str,
+    line: int,
+) -> Check:
+    """Compare an estimate, or an end of `interval`, with a threshold."""
+    verdict, value, reasons = _judged(estimate, threshold, interval)
+    return Check(
+        gate=Gate.THRESHOLD,
+        name=estimate.name,
+        verdict=verdict,
+        agent=agent,
+        value=value,
+        bound=ThresholdBound(
+            least=threshold.min,
+            most=threshold.max,
+            end=threshold.bound,
+            confidence=threshold.confidence,
+        ),
+        reasons=reasons,
+        estimate=None if value is None else estimate,
+        line=line,
+    )
+
+
+def _judged(
+    estimate: Estimate, threshold: Threshold, interval: Interval | None
+) -> tuple[Verdict, float | None, tuple[Reason, ...]]:
+    """Return the verdict, the compared value and the reason."""
+    if math.isnan(estimate.value):
+        undefined = Undefined(metric=estimate.name, words=estimate.reason)
+        return Verdict.INCONCLUSIVE, None, (undefined,)
+    if threshold.bound == "point":
+        value = estimate.value
+    elif interval is None:
+        none = NoInterval(metric=estimate.name, words=estimate.reason)
+        return Verdict.INCONCLUSIVE, estimate.value, (none,)
+    else:
+        value = interval.low if threshold.bound == "lower" else interval.high
+    broken = _out_of_bounds(estimate, value, threshold)
+    if broken is None:
+        return Verdict.PASS, value, ()
+    return Verdict.FAIL, value, (broken,)
+
+
+def _out_of_bounds(
+    estimate: Estimate, value: float, threshold: Threshold
+) -> OutOfBounds | None:
+    low, high = threshold.min, threshold.max
+    # a mean of seven passes in ten is not always 0.7 to the last bit
+    if low is not None and not reaches(value, low):
+        side, bound = "below", low
+    elif high is not None and not stays_within(value, high):
+        side, bound = "above", high
+    else:
+        return None
+    return OutOfBounds(
+        metric=estimate.name,
+        value=value,
+        bound=bound,
+        side="below" if side == "below" else "above",
+        end=threshold.bound,
+        confidence=threshold.confidence,
+        tasks=estimate.of_tasks,
+    )
+
+
+# -- remarks ---------------------------------------------------------------------------------
+
+
+def few_numbers(
+    spec: BenchmarkSpec, estimates: Mapping[str, Estimate], *, agent: str
+) -> list[str]:
+    """Name the other listed metrics that are computed over a part of the rollouts."""
+    prefix = f"{agent}: " if agent else ""
+    notes = []
+    for name in dict.fromkeys((*spec.metrics, *(spec.key_metrics or ()))):
+        estimate = estimates[name]
+        if name in spec.thresholds or not lacks_numbers(estimate, spec.reward):
+            continue
+        total = estimate.missing + estimate.rollouts
+        what = f"no finite {estimate.score}"
+        if not estimate.score:
+            what = f"nothing that {estimate.name} reads"
+        lack = f"{of_many(estimate.missing, total, 'rollout', 'has')} {what}"
+        notes.append(
+            f"{prefix}{estimate.name} is of {estimate.rollouts} rollouts: {lack}"
+        )
+    return notes
+
+
+def unlabelled(
+    spec: BenchmarkSpec, table: RolloutTable, *, agent: str
+) -> Iterator[str]:
+    """Report rollouts that belong to no group of a field by which metrics are gated."""
+    prefix = f"{agent}: " if agent else ""
+    for field in sorted(fields_of((*spec.gated, *spec.thresholds))):
+        lacking = int(table.lacking((field,)).sum())
+        if lacking:
+            what = of_many(lacking, len(table), "rollout", "has")
+            yield (
+                f"{prefix}{what} no {field}, so that no gated metric of its values "
+                "counts them"
+            )
+
+
+def misplaced_threshold(
+    spec: BenchmarkSpec, table: RolloutTable, *, agent: str, line_of: LineOf
+) -> list[str]:
+    """Report a pass_threshold on another scale than the rewards: all or none pass."""
+    rewards = table.scores.get(spec.reward)
+    chosen = () if spec.metrics == type(spec).metrics else spec.metrics
+    names = dict.fromkeys((*chosen, *(spec.key_metrics or ()), *spec.thresholds))
+    rates = [name for name in names if counts_passes(spec, name)]
+    if rewards is None or not rates or not np.isfinite(rewards).any():
+        return []
+    least, best = np.nanmin(rewards), np.nanmax(rewards)
+    limit = f"pass_threshold {spec.pass_threshold:.12g}"
+    if best > 0 and not reaches(best, spec.pass_threshold):
+        what = f"no {spec.reward} reaches {limit} (the largest is {best:.4g})"
+        end = "above 0"
+    elif spec.pass_threshold <= 0 <= least:
+        what = f"each {spec.reward} reaches {limit} (the least is {least:.4g})"
+        end = "below 1"
+    else:
+        return []
+    prefix = f"{agent}: " if agent else ""
+    line = line_of("pass_threshold")
+    note = (
+        f"{prefix}{what}, so that {', '.join(rates)} can't be {end}: "
+        f"set pass_threshold, line {line}, to what passes"
+    )
+    return [note]
+
+
+def blind_thresholds(spec: BenchmarkSpec, line_of: LineOf) -> Iterator[str]:
+    """Report thresholds at the end of their metric's range, which nothing can break."""
+    for text, threshold in spec.thresholds.items():
+        try:
+            limits = range_of(spec, parse(text))
+        except MetricError:  # a hook may name its numbers as it likes
+            continue
+        never_below = threshold.min is None or threshold.min <= limits.low
+        never_above = threshold.max is None or threshold.max >= limits.high
+        if never_below and never_above:
+            line = line_of("thresholds", text)
+            yield f"the threshold {threshold} of line {line} can't fail: {text} is {limits.why}"

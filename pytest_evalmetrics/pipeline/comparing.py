@@ -1,0 +1,476 @@
+"""Compare: each agent's rollouts paired with those of the reference.
+
+What is paired here is tested by `comparison` and judged by `gates`.
+"""
+
+from __future__ import annotations
+
+from contextlib import suppress
+from typing import TYPE_CHECKING, TypeAlias
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics import gates, metrics
+from pytest_evalmetrics.comparison import ComparisonInput, runs_of
+from pytest_evalmetrics.config import declarations
+from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
+from pytest_evalmetrics.gates import Flips, Gated
+from pytest_evalmetrics.model.bounds import RuleBound
+from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
+from pytest_evalmetrics.model.metric_facts import Range
+from pytest_evalmetrics.model.reasons import (
+    CannotFail,
+    MeasurementChange,
+    MeasurementChanged,
+    NotComparable,
+    Reason,
+    UnequalSums,
+    UnknownAgent,
+    UnknownDirection,
+)
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
+from pytest_evalmetrics.pipeline.gate_settings import (
+    acceptance_of,
+    own_rule_of,
+    rule_of,
+    settings_of,
+)
+from pytest_evalmetrics.pipeline.measurement_changes import touches, touches_reward
+from pytest_evalmetrics.pipeline.reducing import AgentRun, without
+from pytest_evalmetrics.spec import Benchmark, metric_names
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.model.estimates import Estimate
+    from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
+    from pytest_evalmetrics.pipeline.references import Reference
+
+# a metric that is to be judged by a test, or what it came to without one
+Judgeable: TypeAlias = Gated | Check
+_LIMITED = (  # rules whose max_drop decides
+    RuleName.RELATIVE,
+    RuleName.ABSOLUTE,
+    RuleName.PRACTICAL,
+    RuleName.NONINFERIOR,
+)
+
+
+class ComparisonTerms(msgspec.Struct, frozen=True, kw_only=True):
+    """What a benchmark's agents are compared with, and how."""
+
+    benchmark: Benchmark
+    plan: metrics.Plan
+    reference: Reference
+    quarantined: frozenset[str] = frozenset()  # ids of tasks, left out on both sides
+    # changes of what measures: metrics that they touch are not compared
+    measurement_changes: tuple[MeasurementChange, ...] = ()
+    # the same where both sides are measured alike now; a hook's numbers are not
+    settled_changes: tuple[MeasurementChange, ...] = ()
+    # by agent: the rows that its tasks are a sample of
+    frames: Mapping[str, RolloutTable] = {}
+
+
+class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent beside its reference."""
+
+    run: AgentRun
+    unknown: Check | None = None  # the reference does not have it
+    drift: Drift | None = None  # how its tasks differ from the reference's
+    pairing: metrics.Pairing | None = None  # with all runs of the reference
+    flips: Flips | None = None  # None if rewards can't be compared
+    judgeable: tuple[Judgeable, ...] = ()  # its gated metrics, in their order
+    # rollouts of each task, at most: in the reference, and in the run
+    rollouts: tuple[int, int] = (0, 0)
+
+
+def compare_agents(
+    terms: ComparisonTerms, runs: Sequence[AgentRun]
+) -> tuple[AgentComparison, ...]:
+    """Pair each agent with its reference."""
+    return tuple(_compare_agent(terms, run) for run in runs)
+
+
+def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
+    reference = terms.reference
+    texts = _gated_texts(terms.benchmark, run)
+    if reference.anchors is not None:
+        judgeable = tuple(_by_anchor(terms, run, text) for text in texts.values())
+        return AgentComparison(run=run, judgeable=judgeable)
+    counterpart = reference.agent_for(run.result.agent, alone=not run.shown)
+    if counterpart is None:
+        return AgentComparison(run=run, unknown=_unknown_agent(terms, run))
+    recorded = reference.tables[counterpart]
+    baseline, drift = metrics.align(run.table, _gated_tasks(terms, recorded, run))
+    pairing = metrics.Pairing(terms.plan, run.table, baseline, run.expected)
+    pairings = _pairings_of_runs(terms, run, pairing, reference.runs[counterpart])
+    # a hook's number over all tasks is not comparable with one over a sample
+    is_whole = not terms.frames or len(baseline.tasks) == len(recorded.tasks)
+    values = reference.values.get(counterpart, {}) if is_whole else {}
+    return AgentComparison(
+        run=run,
+        drift=drift,
+        pairing=pairing,
+        flips=_flips(terms, pairing),
+        judgeable=tuple(
+            _judgeable(
+                terms,
+                run,
+                text,
+                pairing=pairing,
+                pairings=pairings,
+                value=values.get(name),
+            )
+            for name, text in texts.items()
+        ),
+        rollouts=(
+            int(pairings[-1].baseline.counts.max(initial=0)),
+            int(run.table.counts.max(initial=0)),
+        ),
+    )
+
+
+def _gated_texts(benchmark: Benchmark, run: AgentRun) -> dict[str, str]:
+    """Map the gated metrics to their texts in the file; the last has its own settings."""
+    return {run.result.estimates[text].name: text for text in benchmark.spec.gated}
+
+
+def _unknown_agent(terms: ComparisonTerms, run: AgentRun) -> Check:
+    reason = UnknownAgent(run.result.agent, known=tuple(terms.reference.runs))
+    return _unjudged(terms, run, "agent", reason)
+
+
+def _gated_tasks(
+    terms: ComparisonTerms, recorded: RolloutTable, run: AgentRun
+) -> RolloutTable:
+    """Drop quarantined tasks, and those outside of the sample, from a recorded run."""
+    recorded = without(recorded, terms.quarantined)
+    frames = terms.frames
+    frame = frames.get(run.result.agent, next(iter(frames.values()), None))
+    if frame is None:
+        return recorded
+    drawn = set(map(str, run.table.tasks))
+    not_drawn = {str(task) for task in frame.tasks} - drawn
+    aligned, _ = metrics.align(frame, recorded)
+    return without(aligned, not_drawn)
+
+
+def _pairings_of_runs(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    pairing: metrics.Pairing,
+    recorded_runs: Sequence[RolloutTable],
+) -> list[metrics.Pairing]:
+    """Pair the run with each run of the reference, the newest last."""
+    if len(recorded_runs) == 1:
+        return [pairing]
+    pairings = []
+    for recorded in recorded_runs:
+        aligned, _ = metrics.align(run.table, _gated_tasks(terms, recorded, run))
+        pairings.append(structs.replace(pairing, baseline=aligned))
+    return pairings
+
+
+def _flips(terms: ComparisonTerms, pairing: metrics.Pairing) -> Flips | None:
+    """Find the tasks that flipped; None if the rewards of both sides differ in kind."""
+    spec = terms.benchmark.spec
+    changes = terms.measurement_changes
+    if any(touches_reward(change, spec.reward) for change in changes):
+        return None
+    with suppress(EvalMetricsError):  # the baseline holds no rewards
+        pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
+        return gates.flips_of(pair, spec.pass_threshold)
+    return None
+
+
+# -- one metric ------------------------------------------------------------------------------
+
+
+def _judgeable(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    text: str,
+    *,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
+    value: float | None,
+) -> Judgeable:
+    """Pair one metric; a check where that is not possible, or not allowed."""
+    changed = _measured_otherwise(terms, run, text)
+    if changed is not None:
+        return changed
+    estimate = run.result.estimates[text]
+    if estimate.by_hook:
+        return _by_value(terms, run, text, value)
+    try:
+        gated = _paired(terms, run, text, pairing, pairings)
+    except EvalMetricsError as error:
+        # the run itself has been reduced, so that the reference is what lacks something
+        is_own = isinstance(error, RegistryError)
+        not_comparable = NotComparable(
+            metric=text,
+            words=error.message,
+            hint=error.hint or "" if is_own else "",
+        )
+        return _unjudged(terms, run, estimate.name, not_comparable, "metrics", text)
+    sides = gated.worst or gated.compared.pair
+    before = len(sides.rewards_baseline.values)
+    now = len(sides.rewards_current.values)
+    if metric_names.parse(text).metric == "sum" and before != now:
+        unequal = UnequalSums(metric=text, score=estimate.score, before=before, now=now)
+        return _unjudged(terms, run, estimate.name, unequal, "metrics", text)
+    return _cannot_fail(terms, run, text, gated) or gated
+
+
+def _paired(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    text: str,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing],
+) -> Gated:
+    """Pair one metric, also with missing rewards at their worst."""
+    benchmark = terms.benchmark
+    metric = pairing.plan.names.bind(text)
+    if not metric.unbiased:  # more rollouts would change its value
+        pairing = pairings[-1]
+    compared = comparison_input(
+        benchmark,
+        text,
+        pairing,
+        pairings,
+        gate_id=f"{benchmark.spec.name}::{run.result.agent}",
+    )
+    is_higher = compared.rule.direction is Direction.HIGHER
+    return Gated(
+        compared=structs.replace(compared, stated=pairing.stated_error(metric)),
+        own=own_rule_of(benchmark, text),
+        agent=run.shown,
+        line=benchmark.line_of("baseline", "metrics", text),
+        estimate=run.result.estimates[text],
+        worst=pairing.pair_at_worst(metric, higher_is_better=is_higher),
+        missing=pairing.missing(metric),
+    )
+
+
+def comparison_input(
+    benchmark: Benchmark,
+    text: str,
+    pairing: metrics.Pairing,
+    pairings: Sequence[metrics.Pairing] = (),
+    *,
+    gate_id: str = "",
+) -> ComparisonInput:
+    """Pair a metric with its baseline; `pairings` has one for each run of the baseline."""
+    metric = pairing.plan.names.bind(text)
+    pair, runs = pairing.pair(metric), None
+    if len(pairings) > 1:
+        pairs = [of_run.pair(metric) for of_run in pairings]
+        if any(len(paired.tasks) != len(pair.tasks) for paired in pairs):
+            counts = ", ".join(str(len(paired.tasks)) for paired in pairs)
+            raise BaselineError(
+                f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
+            )
+        is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
+        runs = runs_of(pairs, pooled=metric.unbiased, is_rate=is_rate)
+    return ComparisonInput(
+        pair=pair,
+        rule=rule_of(benchmark, text, bounded=pair.bounded),
+        runs=runs,
+        gate_id=gate_id,
+    )
+
+
+def _measured_otherwise(
+    terms: ComparisonTerms, run: AgentRun, text: str
+) -> Check | None:
+    """Refuse to compare a metric if something else measures it now."""
+    estimate = run.result.estimates[text]
+    changes = terms.measurement_changes
+    target = None
+    if estimate.by_hook:
+        changes = changes or terms.settled_changes
+    else:
+        target = terms.plan.names.bind(text).target
+    touching = tuple(
+        change
+        for change in changes
+        if touches(change, estimate, target, reward=terms.benchmark.spec.reward)
+    )
+    if not touching:
+        return None
+    reason = MeasurementChanged(metric=estimate.name, changes=touching)
+    return _unjudged(terms, run, estimate.name, reason, "metrics", text)
+
+
+# -- numbers without tasks -------------------------------------------------------------------
+
+
+def _by_anchor(terms: ComparisonTerms, run: AgentRun, text: str) -> Check:
+    """Hold a metric against a number of the history."""
+    changed = _measured_otherwise(terms, run, text)
+    return _by_value(terms, run, text, None) if changed is None else changed
+
+
+def _by_value(
+    terms: ComparisonTerms, run: AgentRun, text: str, value: float | None
+) -> Check:
+    """Hold a number without rollouts against the baseline's, or the history's."""
+    benchmark, estimate = terms.benchmark, run.result.estimates[text]
+    is_said = settings_of(benchmark).gate_of(text).direction is not None
+    if estimate.by_hook and not is_said:
+        reason = UnknownDirection(metric=text, score="", by_hook=True)
+        return _unjudged(terms, run, text, reason, "metrics", text)
+    rule = rule_of(benchmark, text, bounded=False)
+    anchors, anchor = terms.reference.anchors, None
+    if anchors is not None:
+        anchor = anchors.anchor(
+            run.result.agent,
+            estimate.name,
+            estimate.tasks,
+            higher_is_better=rule.direction is Direction.HIGHER,
+        )
+        value = anchor.value
+    return gates.check_value(
+        estimate,
+        value,
+        rule,
+        agent=run.shown,
+        line=benchmark.line_of("baseline", "metrics", text),
+        acceptance=terms.reference.acceptance,
+        against="" if anchors is None else anchors.against,
+        anchor="" if anchor is None else anchor.origin,
+        runs=1 if anchor is None else anchor.runs,
+    )
+
+
+# -- what can't be judged --------------------------------------------------------------------
+
+
+def _unjudged(
+    terms: ComparisonTerms, run: AgentRun, name: str, reason: Reason, *path: str
+) -> Check:
+    """Make the check of what can't be judged; `path` is its key below ``baseline:``."""
+    estimate: Estimate | None = None
+    if path:
+        estimate = run.result.estimates[path[-1]]
+    is_known = estimate is not None and estimate.value == estimate.value
+    return Check(
+        gate=Gate.BASELINE,
+        name=name,
+        verdict=Verdict.INCONCLUSIVE,
+        agent=run.shown,
+        value=estimate.value if estimate is not None and is_known else None,
+        reasons=(reason,),
+        estimate=estimate,
+        line=terms.benchmark.line_of("baseline", *path),
+        acceptance=terms.reference.acceptance,
+    )
+
+
+def _cannot_fail(
+    terms: ComparisonTerms, run: AgentRun, text: str, gated: Gated
+) -> Check | None:
+    """Refuse a drop that no rewards can show; time and money have no upper end."""
+    reason = _unreachable_drop(terms.benchmark, text, gated.compared)
+    if reason is None:
+        return None
+    pair, rule = gated.compared.pair, gated.compared.rule
+    path = settings_of(terms.benchmark).path_of(text, reason.key)
+    return Check(
+        gate=Gate.BASELINE,
+        name=pair.name,
+        verdict=Verdict.INCONCLUSIVE,
+        agent=run.shown,
+        value=pair.value_current,
+        bound=RuleBound(rule),
+        reasons=(reason,),
+        estimate=gated.estimate,
+        line=terms.benchmark.line_of("baseline", *path),
+        comparison=ComparisonFacts(
+            baseline=pair.value_baseline, current=pair.value_current
+        ),
+        acceptance=acceptance_of(terms.benchmark),
+    )
+
+
+def _unreachable_drop(
+    benchmark: Benchmark, text: str, compared: ComparisonInput
+) -> CannotFail | None:
+    """Return the drop that a file asks for and that no rewards can show."""
+    rule, pair = compared.rule, compared.pair
+    before = pair.value_baseline
+    is_relative = rule.rule is RuleName.RELATIVE
+    has_limit = rule.rule in _LIMITED
+    is_higher = rule.direction is Direction.HIGHER
+    limits = declarations.range_of(benchmark.spec, metric_names.parse(text))
+    is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
+    if is_rate:
+        limits = Range(0.0, 1.0)
+    worst = limits.low if is_higher else limits.high
+    # a relative drop of a metric that rises has no end
+    has_end = has_limit and (is_higher or not is_relative)
+    max_drop = rule.max_drop if has_end else 0.0
+    wanted = rule.require_mde or 0.0
+    if is_rate and max(max_drop, wanted) >= 1:
+        return CannotFail(
+            metric=pair.name,
+            key="max_drop" if max_drop >= wanted else "require_mde",
+            drop=max(max_drop, wanted),
+            is_rate=True,
+            baseline=before,
+            worst=worst,
+            largest=1.0,
+        )
+    unit = abs(before) if is_relative else 1.0
+    most = rule.sign * (before - worst)  # the largest possible loss
+    is_asked = bool(settings_of(benchmark).gate_of(text).max_drop)
+    if has_limit and is_asked and 0 < most < rule.max_drop * unit:
+        return CannotFail(
+            metric=pair.name,
+            key="max_drop",
+            drop=rule.max_drop,
+            is_rate=False,
+            baseline=before,
+            worst=worst,
+            largest=most / unit,
+        )
+    return None
+
+
+# -- remarks ---------------------------------------------------------------------------------
+
+
+def pairing_notes(
+    terms: ComparisonTerms, comparisons: Sequence[AgentComparison]
+) -> Iterator[str]:
+    """Note how tasks were paired, where that can't be relied on."""
+    reference = terms.reference
+    for compared in comparisons:
+        if compared.drift is not None:
+            yield from gates.task_list_notes(
+                compared.drift,
+                reference.where,
+                reference.way_to_renew,
+                in_python=terms.benchmark.in_python,
+            )
+
+
+def reference_notes(terms: ComparisonTerms, runs: Sequence[AgentRun]) -> Iterator[str]:
+    """Describe how the pinned system of ``reference:`` changed since the baseline."""
+    level = f"mean/{metric_names.REFERENCE}"
+    is_alone = len(runs) == 1
+    for run in runs:
+        estimates = run.result.estimates
+        agent = terms.reference.agent_for(run.result.agent, alone=is_alone)
+        then = terms.reference.values.get(agent or "", {}).get(level)
+        if then is None or level not in estimates:
+            continue
+        prefix = "" if is_alone else f"{run.result.agent}: "
+        yield (
+            f"{prefix}the mean reward of the reference was {then:.4g}, and is "
+            f"{estimates[level].value:.4g}: {metric_names.OVER_REFERENCE} is free of "
+            "what shifts both"
+        )

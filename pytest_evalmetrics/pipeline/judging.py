@@ -1,0 +1,250 @@
+"""Judge: the checks of all gates, in their order, from what the stages before computed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from msgspec import structs
+
+from pytest_evalmetrics import gates
+from pytest_evalmetrics.gates import Gated, SingleTasks
+from pytest_evalmetrics.model.reasons import (
+    FailedRows,
+    LostAgent,
+    Unpassable,
+)
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.pipeline.comparing import (
+    AgentComparison,
+    ComparisonTerms,
+    compare_agents,
+)
+from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
+from pytest_evalmetrics.pipeline.references import Reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_evalmetrics.gates.sequential import Look
+    from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.model.scores import ScorerFailures
+    from pytest_evalmetrics.pipeline.reducing import AgentRun, ReducedAgent
+    from pytest_evalmetrics.spec import Benchmark
+
+_NAMED = 10  # tasks that a reason names
+
+
+# -- one agent by itself ---------------------------------------------------------------------
+
+
+def judge_agent(
+    benchmark: Benchmark,
+    agent: ReducedAgent,
+    *,
+    single: SingleTasks | None,
+    failures: Sequence[ScorerFailures],
+    look: Look | None,
+) -> Iterator[Check]:
+    """Check one agent's completeness, its single tasks and its thresholds."""
+    spec, line_of = benchmark.spec, benchmark.line_of
+    complete = gates.check_completeness(
+        spec, agent.completeness, agent=agent.shown, line_of=line_of
+    )
+    for check in complete:
+        yield _with_cause(check, spec.reward, failures)
+    if agent.result is not None and single is not None:
+        yield from gates.check_single_tasks(
+            single, spec, agent.table, agent=agent.shown, line_of=line_of
+        )
+    if agent.gated is None:
+        return
+    estimates = agent.gated.result.estimates
+    numbers = gates.check_numbers(spec, estimates, agent=agent.shown, line_of=line_of)
+    for check in numbers:
+        yield _with_cause(check, spec.reward, failures)
+    yield from gates.check_thresholds(
+        spec.thresholds,
+        estimates,
+        agent.intervals,
+        agent=agent.shown,
+        line_of=line_of,
+        look=look,
+    )
+
+
+def _with_cause(check: Check, reward: str, failures: Sequence[ScorerFailures]) -> Check:
+    """Put the rows that a scorer failed for before a check of missing scores."""
+    what, _, score = check.name.partition("/")
+    if what != "missing" or not check.verdict.fails:
+        return check
+    for failed in failures:
+        if (score or reward) in failed.scores:
+            reasons = (FailedRows(failed), *check.reasons)
+            return structs.replace(check, reasons=reasons)
+    return check
+
+
+def agent_notes(benchmark: Benchmark, agent: ReducedAgent) -> Iterator[str]:
+    """Yield remarks on one agent's numbers that belong to no check."""
+    spec, shown = benchmark.spec, agent.shown
+    unchecked = gates.unchecked_note(
+        spec,
+        agent.completeness,
+        agent=shown,
+        line=benchmark.line_of(),
+        in_python=benchmark.in_python,
+    )
+    if unchecked is not None:
+        yield unchecked
+    yield from agent.notes
+    if agent.gated is None:
+        return
+    table = agent.gated.table
+    yield from gates.few_numbers(spec, agent.gated.result.estimates, agent=shown)
+    yield from gates.misplaced_threshold(
+        spec, table, agent=shown, line_of=benchmark.line_of
+    )
+    yield from gates.unlabelled(spec, table, agent=shown)
+
+
+# -- all agents beside the reference ---------------------------------------------------------
+
+
+def judge_comparisons(
+    terms: ComparisonTerms,
+    comparisons: Sequence[AgentComparison],
+    *,
+    benchmarks: int = 1,
+    look: Look | None = None,
+) -> list[Check]:
+    """Judge all agents at once: they share the level of a false alarm.
+
+    So many `benchmarks` of the run share it, too.
+    """
+    settings = settings_of(terms.benchmark)
+    acceptance = acceptance_of(terms.benchmark)
+    gated = [
+        judgeable
+        for compared in comparisons
+        for judgeable in compared.judgeable
+        if isinstance(judgeable, Gated)
+    ]
+    judged = gates.check_regression(
+        gated,
+        min_coverage=settings.min_coverage,
+        acceptance=acceptance,
+        benchmarks=benchmarks,
+        look=look,
+    )
+    judged_in_order = iter(judged)
+    checks: list[Check] = []
+    for compared in comparisons:
+        checks += _checks_of_tasks(terms, compared)
+        for judgeable in compared.judgeable:
+            if isinstance(judgeable, Gated):
+                checks.append(next(judged_in_order))
+            else:
+                checks.append(judgeable)
+    return checks
+
+
+def _checks_of_tasks(
+    terms: ComparisonTerms, compared: AgentComparison
+) -> Iterator[Check]:
+    """Check an agent's task list, and the tasks that broke."""
+    settings = settings_of(terms.benchmark)
+    acceptance = acceptance_of(terms.benchmark)
+    shown = compared.run.shown
+    if compared.unknown is not None:
+        yield compared.unknown
+    if compared.drift is None:
+        return
+    task_list = gates.check_task_list(
+        compared.drift,
+        compared.run.table,
+        terms.plan.spec.reward,
+        agent=shown,
+        line=terms.benchmark.line_of("baseline"),
+        min_coverage=settings.min_coverage,
+        acceptance=acceptance,
+    )
+    if task_list is not None:
+        yield task_list
+    if settings.max_broken is not None:
+        yield gates.check_broken(
+            compared.flips,
+            settings.max_broken,
+            agent=shown,
+            line=terms.benchmark.line_of("baseline", "max_broken"),
+            acceptance=acceptance,
+        )
+
+
+def lost_agents(terms: ComparisonTerms, agents: Sequence[str]) -> Iterator[Check]:
+    """Report the agents that only the reference has: nothing else would miss them."""
+    is_alone = len(agents) == 1
+    compared = {terms.reference.agent_for(agent, alone=is_alone) for agent in agents}
+    for agent in terms.reference.agents:
+        if agent not in compared:
+            yield Check(
+                gate=Gate.BASELINE,
+                name="agent",
+                verdict=Verdict.INCONCLUSIVE,
+                agent=agent,
+                reasons=(LostAgent(agent),),
+                line=terms.benchmark.line_of("baseline"),
+                acceptance=acceptance_of(terms.benchmark),
+            )
+
+
+# -- a run that records ----------------------------------------------------------------------
+
+
+def unpassable(
+    benchmark: Benchmark, plan: Plan, runs: Sequence[AgentRun]
+) -> Iterator[Check]:
+    """Warn of a baseline that the same rows would not pass, compared with themselves."""
+    values = {
+        run.result.agent: {
+            name: estimate.value for name, estimate in run.result.estimates.items()
+        }
+        for run in runs
+    }
+    reference = Reference(
+        runs={run.result.agent: [run.table] for run in runs}, values=values
+    )
+    terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
+    runs_by_name = {run.shown: run for run in runs}
+    for check in judge_comparisons(terms, compare_agents(terms, runs)):
+        if check.gate is Gate.BASELINE and check.verdict.fails:
+            lacking = _lacking_tasks(check, runs_by_name[check.agent])
+            reason = Unpassable(tasks=tuple(lacking[:_NAMED]), task_count=len(lacking))
+            yield structs.replace(
+                check, verdict=Verdict.WARN, reasons=(reason, *check.reasons)
+            )
+
+
+def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:
+    """Name the tasks some of whose rollouts have no number for a check's metric."""
+    column = None
+    if check.estimate is not None:
+        column = run.table.scores.get(check.estimate.score)
+    if column is None:
+        return []
+    tasks = run.table.tasks
+    numbers = np.bincount(run.table.task, ~np.isnan(column), len(tasks))
+    return [str(tasks[at]) for at in np.flatnonzero(numbers < run.expected).tolist()]
+
+
+def improvements(checks: Sequence[Check], *, is_committed: bool) -> Iterator[str]:
+    """Note the metrics that are better than their baseline."""
+    keep = "; record it with `pytest --snapshot-update`" if is_committed else ""
+    for check in checks:
+        facts = check.comparison
+        if facts is None or not facts.improved:
+            continue
+        name = f"{check.agent}: {check.name}" if check.agent else check.name
+        change = f"went from {facts.baseline:.4g} to {facts.current:.4g}"
+        yield f"better than the baseline: {name} {change}{keep}"

@@ -1,0 +1,169 @@
+"""What measures a run: its fingerprint, what its reference says of its own, and rescoring."""
+
+from __future__ import annotations
+
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.pipeline import ruler
+from pytest_evalmetrics.pipeline.gate_settings import settings_of
+from pytest_evalmetrics.pipeline.measurement_changes import (
+    changed_gates,
+    measurement_changes,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.model.reasons import MeasurementChange
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.pipeline.loading import Loaded, Rows
+    from pytest_evalmetrics.pipeline.references import Reference
+    from pytest_evalmetrics.spec import Benchmark
+
+
+class Measurement(msgspec.Struct, frozen=True):
+    """What measures a run, and what it measures."""
+
+    # by entry: readable settings, without defaults and secrets
+    ruler: dict[str, dict[str, Any]]
+    under_test: dict[str, Any]  # settings of the model, agent and prompt
+    gates: dict[str, Any]  # the gated metrics and the thresholds, as written
+
+
+def gates_of(benchmark: Benchmark) -> dict[str, Any]:
+    """Describe the gates, which a later run compares with its own."""
+    thresholds = benchmark.spec.thresholds
+    return {
+        "metrics": list(benchmark.spec.gated),
+        "thresholds": {
+            name: threshold.described for name, threshold in thresholds.items()
+        },
+    }
+
+
+def measurement_of(
+    loaded: Loaded, rows: Rows, *, gates: dict[str, Any], hook: str
+) -> Measurement:
+    """Fingerprint what measures a run; `hook` is the hash of hooks that compute metrics."""
+    scoring, spec = rows.prepared.scoring, loaded.benchmark.spec
+    hide: Callable[[str], str] = str if scoring is None else scoring.hide
+    return Measurement(
+        ruler=ruler.ruler_of(
+            spec,
+            loaded.plan,
+            () if scoring is None else scoring.scorers,
+            loaded.table.ruler,
+            hook=hook,
+            hide=hide,
+        ),
+        under_test=ruler.under_test_of(loaded.benchmark, hide),
+        gates=gates,
+    )
+
+
+class KeptRows(msgspec.Struct, frozen=True):
+    """The rows that a new baseline keeps."""
+
+    data: bytes  # compressed
+    description: dict[str, Any]
+
+
+def kept_rows_of(loaded: Loaded, rows: Rows, *, has_files: bool) -> KeptRows | None:
+    """Keep the rows of a run that records, where the benchmark asks for it."""
+    settings, scoring = settings_of(loaded.benchmark), rows.prepared.scoring
+    keeps_for_scoring = settings.rescore and scoring is not None
+    keeps_texts = settings.answers and settings.committed and has_files
+    if not (keeps_for_scoring or keeps_texts):
+        return None
+    from pytest_evalmetrics.pipeline import benchmark_rows  # only if asked for
+
+    table = loaded.table
+    if scoring is None:
+        recorded = benchmark_rows.recorded_rows(
+            loaded.benchmark.spec.rows, base=loaded.benchmark.file.parent, table=table
+        )
+    else:
+        recorded = scoring.as_scored()
+    if not keeps_for_scoring:
+        hide: Callable[[str], str] = str if scoring is None else scoring.hide
+        scores = None if rows.scored is None else rows.scored.rows
+        recorded = benchmark_rows.texts_alone(recorded, scores, hide)
+    data, description = benchmark_rows.keep(recorded, table)
+    return KeptRows(data, description)
+
+
+class AlikeMeasured(msgspec.Struct, frozen=True):
+    """A reference, and what measured it otherwise than the run."""
+
+    reference: Reference
+    changes: tuple[MeasurementChange, ...] = ()  # metrics that they touch don't compare
+    settled: tuple[MeasurementChange, ...] = ()  # both sides are measured alike now
+    notes: tuple[str, ...] = ()
+    remarks: tuple[str, ...] = ()  # what changed beside the numbers
+    has_fingerprint: bool = False  # whether the reference says what measured it
+
+
+def compare_measurements(
+    reference: Reference, now: Measurement, hide: Callable[[str], str]
+) -> AlikeMeasured:
+    """Find what measures the run otherwise than its reference."""
+    tables = chain.from_iterable(reference.runs.values())
+    recorded = {**reference.provenance, **ruler.stated_by(now.ruler, tables, hide)}
+    notes: tuple[str, ...] = ()
+    changes: tuple[MeasurementChange, ...] = ()
+    if "ruler" in recorded:
+        changes = measurement_changes(recorded["ruler"], now.ruler)
+    elif recorded or any(entry.get("scores") for entry in now.ruler.values()):
+        note = (
+            f"{reference.where} holds no fingerprint of what measures: another scorer, "
+            f"judge or prompt goes unseen until you {reference.way_to_renew}"
+        )
+        notes = (note,)
+    under_test = recorded.get("under_test", {})
+    remarks = ruler.under_test_changes(under_test, now.under_test)
+    notes = (*notes, *ruler.unannounced_changes(under_test, now.under_test))
+    remarks += changed_gates(recorded.get("gates", {}), now.gates, reference)
+    return AlikeMeasured(
+        reference,
+        changes,
+        notes=notes,
+        remarks=tuple(remarks),
+        has_fingerprint="ruler" in recorded,
+    )
+
+
+def rescored(
+    compared: AlikeMeasured,
+    rows: Rows,
+    read_kept_rows: Callable[[], bytes | None] | None,
+) -> AlikeMeasured:
+    """Measure both sides alike: score the rows that the baseline keeps anew.
+
+    It raises BaselineError if they can't be read.
+    """
+    reference, changes = compared.reference, compared.changes
+    notes = compared.notes
+    if any(change.by_scorer for change in changes):
+        kept, scoring = reference.provenance.get("rows"), rows.prepared.scoring
+        if scoring is None or kept is None:
+            return compared
+        data = None if read_kept_rows is None else read_kept_rows()
+        tables, new_notes = scoring.rescored(data, kept, reference.tables)
+        reference = structs.replace(reference, runs=_as_runs(tables))
+        notes = (*notes, *new_notes)
+    settled = tuple(change for change in changes if not change.by_tool)
+    return structs.replace(
+        compared,
+        reference=reference,
+        changes=tuple(change for change in changes if change.by_tool),
+        settled=settled,
+        notes=notes,
+    )
+
+
+def _as_runs(tables: Mapping[str, RolloutTable]) -> dict[str, list[RolloutTable]]:
+    return {agent: [table] for agent, table in tables.items()}

@@ -1,0 +1,184 @@
+"""What an evaluation leaves: its result, the tasks that flipped, pictures, a baseline."""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+from pytest_evalmetrics import baselines
+from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.model.results import SourceSummary
+from pytest_evalmetrics.model.verdicts import Direction, Gate
+from pytest_evalmetrics.pipeline import benchmark_rows
+from pytest_evalmetrics.pipeline.benchmark_rows import AnswerSide, ScorerInput
+from pytest_evalmetrics.pipeline.gate_settings import judged_direction, settings_of
+from pytest_evalmetrics.reports.html.picture import picture_of
+
+if TYPE_CHECKING:
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Sequence,
+    )
+
+    from pytest_evalmetrics.metrics import Pairing
+    from pytest_evalmetrics.model.baseline import (
+        AgentDocument,
+        BaselineDocument,
+        Provenance,
+    )
+    from pytest_evalmetrics.model.results import Check, Flip
+    from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.pipeline.comparing import AgentComparison
+    from pytest_evalmetrics.pipeline.loading import Rows
+    from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
+    from pytest_evalmetrics.reports.html.picture import Picture
+    from pytest_evalmetrics.spec import Benchmark
+
+_LARGEST_FILES = 2**30  # bytes that are read again for the texts of a few tasks
+
+
+# -- the baseline that a run would leave -----------------------------------------------------
+
+
+def baseline_of(
+    benchmark: Benchmark,
+    reduced: Reduced,
+    checks: Iterable[Check],
+    *,
+    is_partial: bool,
+    provenance: Provenance,
+) -> BaselineDocument | None:
+    """Describe the run as a baseline; None if a number may be missing or wrong."""
+    is_broken = any(
+        check.gate in (Gate.DATA, Gate.EXPECT) and check.verdict.fails
+        for check in checks
+    )
+    documents = documents_of(reduced)
+    if is_broken or is_partial or not documents:
+        return None
+    return baselines.baseline_document(benchmark.spec.name, documents, provenance)
+
+
+def documents_of(reduced: Reduced) -> dict[str, AgentDocument]:
+    """Return by agent what its baseline would keep."""
+    return {
+        agent.agent: agent.document
+        for agent in reduced.agents
+        if agent.document is not None
+    }
+
+
+def sources_of(table: RolloutTable) -> tuple[SourceSummary, ...]:
+    """List the files that were read."""
+    return tuple(
+        SourceSummary(path=source.path, rows=source.rows, size=source.size)
+        for source in table.sources
+    )
+
+
+# -- pictures of tasks -----------------------------------------------------------------------
+
+
+@collector_paused()
+def picture(
+    benchmark: Benchmark,
+    run: AgentRun,
+    rows: Rows,
+    pairing: Pairing | None,
+    against: str,
+) -> Picture:
+    """Describe an agent's tasks for the page."""
+    scored = rows.scored
+    lower = {name for name in run.table.scores if less_is_better(benchmark, name)}
+    chosen = None
+    if scored is not None:
+        chosen = scored.chosen.rows.repeat(scored.chosen.samples)
+    return picture_of(
+        run.table,
+        reward=benchmark.spec.reward,
+        lower=frozenset(lower),
+        compared=None if pairing is None else (pairing.baseline, pairing.at),
+        rows=None if scored is None else scored.rows,
+        chosen=chosen,
+        against="" if pairing is None else against,
+    )
+
+
+def less_is_better(benchmark: Benchmark, score: str) -> bool:
+    """Whether less of a score is better, by the direction of a metric of it."""
+    name = f"mean/{score}"
+    if score == benchmark.spec.reward:  # the score of metrics that name none
+        of_reward = [text for text in benchmark.spec.gated if "/" not in text]
+        name = of_reward[0] if of_reward else name
+    return judged_direction(benchmark, name) is Direction.LOWER
+
+
+# -- the tasks that changed most -------------------------------------------------------------
+
+
+def flips(
+    benchmark: Benchmark,
+    rows: Rows,
+    comparisons: Sequence[AgentComparison],
+    *,
+    has_files: bool,
+    read_kept_rows: Callable[[], bytes | None] | None,
+) -> Iterator[Flip]:
+    """Collect the questions and answers of the tasks that changed most.
+
+    `read_kept_rows` reads the rows beside a committed baseline.
+    """
+    scoring = rows.prepared.scoring
+    if scoring is None and not has_files:
+        return
+    reward = benchmark.spec.reward
+    hide: Callable[[str], str] = str if scoring is None else scoring.hide
+    for compared in comparisons:
+        if compared.pairing is None:
+            continue
+        yield from benchmark_rows.flips_of(
+            compared.run.result.agent,
+            _answers_now(benchmark, rows, compared.run.table),
+            _answers_before(benchmark, compared.pairing.baseline, read_kept_rows),
+            compared.pairing.at,
+            reward,
+            lower=less_is_better(benchmark, reward),
+            hide=hide,
+        )
+
+
+def _answers_now(benchmark: Benchmark, rows: Rows, table: RolloutTable) -> AnswerSide:
+    scoring = rows.prepared.scoring
+    if scoring is not None and rows.scored is not None:
+        return AnswerSide(table, scoring.as_scored, scores=rows.scored.rows)
+    return AnswerSide(table, _reading_again(benchmark, benchmark.spec.rows, table))
+
+
+def _answers_before(
+    benchmark: Benchmark,
+    table: RolloutTable,
+    read_kept_rows: Callable[[], bytes | None] | None,
+) -> AnswerSide:
+    settings = settings_of(benchmark)
+    if settings.rollouts is not None and not settings.rollouts.runs:
+        again = _reading_again(benchmark, settings.rollouts, table)
+        return AnswerSide(table, again)
+    if settings.committed and read_kept_rows is not None:
+        return AnswerSide(table, kept=read_kept_rows())
+    return AnswerSide(table)
+
+
+def _reading_again(
+    benchmark: Benchmark, files: Any, table: RolloutTable
+) -> Callable[[Collection[int]], Iterable[ScorerInput]]:
+    """Return a function that reads the wanted rows of files again."""
+    return partial(
+        benchmark_rows.recorded_rows,
+        files,
+        base=benchmark.file.parent,
+        table=table,
+        most=_LARGEST_FILES,
+    )

@@ -1,0 +1,233 @@
+"""The run, or the runs, that another one is compared with."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from functools import cached_property, partial, reduce
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics import baselines
+from pytest_evalmetrics.errors import BaselineError
+from pytest_evalmetrics.layout import of_many
+from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
+from pytest_evalmetrics.model.verdicts import Acceptance
+from pytest_evalmetrics.pipeline.gate_settings import settings_of
+from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from pytest_evalmetrics import metrics
+    from pytest_evalmetrics.engines.local import Engine
+    from pytest_evalmetrics.history import Anchors
+    from pytest_evalmetrics.model.baseline import BaselineDocument
+    from pytest_evalmetrics.spec import Benchmark
+
+Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file
+_WAYS_TO_RENEW = {
+    Acceptance.SNAPSHOT: "record a new baseline with --snapshot-update",
+    Acceptance.OTHER_RUN: "compare with a run that holds it",
+    Acceptance.REPORT: "compare with a run that holds it",
+    Acceptance.HISTORY: (
+        "accept it with `pytest --snapshot-update --evalmetrics-history FILE`"
+    ),
+}
+_NAMES = {
+    Acceptance.SNAPSHOT: "the baseline",
+    Acceptance.OTHER_RUN: "the baseline's run",
+    Acceptance.REPORT: "the baseline",
+    Acceptance.HISTORY: "the history",
+}
+
+
+class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
+    """The run, or the runs, that another one is compared with."""
+
+    acceptance: Acceptance = Acceptance.SNAPSHOT
+    # by agent, the newest last; empty if there are numbers of earlier runs alone
+    runs: Mapping[str, Sequence[RolloutTable]] = {}
+    # its key metrics by agent and name, among them those of hooks
+    values: Mapping[str, Mapping[str, float]] = {}
+    notes: tuple[str, ...] = ()
+    # recorded with it: what measured it, its thresholds and its metrics
+    provenance: Mapping[str, Any] = {}
+    anchors: Anchors | None = None  # numbers of earlier runs, in place of tables
+    origin: str = ""  # its place and date in words
+
+    @cached_property
+    def tables(self) -> dict[str, RolloutTable]:
+        """The rollouts of all runs, by agent."""
+        return {agent: pool(runs) for agent, runs in self.runs.items()}
+
+    @property
+    def agents(self) -> tuple[str, ...]:
+        """The agents that it has rollouts, or numbers, of."""
+        return tuple(self.runs) if self.anchors is None else self.anchors.agents
+
+    @property
+    def where(self) -> str:
+        """Its name in messages."""
+        return _NAMES[self.acceptance]
+
+    @property
+    def way_to_renew(self) -> str:
+        """What to do if it lacks something, in words."""
+        return _WAYS_TO_RENEW[self.acceptance]
+
+    def agent_for(self, name: str, *, alone: bool) -> str | None:
+        """Find an agent; where both sides have one agent, it may have been renamed."""
+        if name in self.agents:
+            return name
+        return self.agents[0] if alone and len(self.agents) == 1 else None
+
+
+def reference_of(
+    benchmark: Benchmark,
+    plan: metrics.Plan,
+    snapshot: Snapshot | None,
+    *,
+    label: str = "",
+    history: Path | None = None,
+    engine: Engine | None = None,
+) -> Reference | None:
+    """Find the reference of a benchmark; None if it is to be recorded first."""
+    settings = settings_of(benchmark)
+    if settings.rollouts is not None:
+        return _of_rollouts(benchmark, plan, engine)
+    if settings.report is not None:
+        return _of_report(benchmark, settings.report)
+    if settings.of_history:
+        return _of_history(benchmark, label, history)
+    return None if snapshot is None else _of_snapshot(benchmark, snapshot)
+
+
+def _of_rollouts(
+    benchmark: Benchmark, plan: metrics.Plan, engine: Engine | None
+) -> Reference:
+    """Read another run's files."""
+    files = settings_of(benchmark).rollouts
+    if files is None:
+        raise ValueError("a reference of rollouts has files")
+    each_run = [replace(files, path=paths) for paths in files.runs] or [files]
+    tables = [rollouts_of(benchmark, plan, run, engine) for run in each_run]
+    runs: dict[str, list[RolloutTable]] = {}
+    for table in tables:
+        for agent, part in table.by_agent():
+            runs.setdefault(agent, []).append(part)
+    paths = [source.path for table in tables for source in table.sources]
+    return Reference(
+        acceptance=Acceptance.OTHER_RUN, runs=runs, origin=", ".join(paths)
+    )
+
+
+def _of_report(benchmark: Benchmark, shown: str) -> Reference:
+    """Read another run's report."""
+    path = benchmark.file.parent / shown
+    report = baselines.from_report(
+        path, benchmark.spec.name, file=benchmark.file, shown=shown
+    )
+    return _recorded(report, shown, Acceptance.REPORT)
+
+
+def _of_snapshot(benchmark: Benchmark, snapshot: Snapshot) -> Reference | None:
+    """Read the committed baseline; None without one."""
+    recorded = snapshot()
+    if recorded is None:
+        return None
+    text, shown = recorded
+    document = baselines.parse(text, file=shown, benchmark=benchmark.spec.name)
+    reference = _recorded(document, shown, Acceptance.SNAPSHOT)
+    if baselines.is_edited(document):
+        lacks = "" if document.provenance.digest else ": its digest is gone"
+        message = (
+            "this baseline was edited by hand, or by a merge, since it was recorded"
+            f"{lacks}"
+        )
+        hint = (
+            f"restore it with `git checkout -- {shown}`, or record a new one with "
+            "--snapshot-update"
+        )
+        raise BaselineError(message, file=shown, hint=hint)
+    return reference
+
+
+def _recorded(
+    document: BaselineDocument, file: str, acceptance: Acceptance
+) -> Reference:
+    runs = baselines.tables(document, file=file)
+    when, why = document.provenance.recorded, document.provenance.reason
+    date = f", recorded {when}" if when else ""
+    reason = f": {why}" if why else ""
+    return Reference(
+        acceptance=acceptance,
+        runs=runs,
+        values={agent: document.values(agent) for agent in runs},
+        provenance=document.provenance.as_mapping(),
+        origin=f"{file}{date}{reason}",
+    )
+
+
+def _of_history(
+    benchmark: Benchmark, label: str, history: Path | None
+) -> Reference | None:
+    """Read earlier runs: their rollouts, or numbers to compare with."""
+    from pytest_evalmetrics import history as runs_of_history  # if there is one
+
+    settings = settings_of(benchmark)
+    named = settings.history if isinstance(settings.history, str) else None
+    file = history if named is None else benchmark.file.parent / named
+    if file is None:
+        key = "history" if settings.history_runs else "against"
+        message = f"{key}: {getattr(settings, key)} needs a history, and none is named"
+        hint = (
+            "name it: --evalmetrics-history FILE, evalmetrics_history or baseline: "
+            "history:"
+        )
+        raise BaselineError(message, line=benchmark.line_of("baseline", key), hint=hint)
+    shown = named or file.name
+    of_benchmarks, notes = runs_of_history.read_history(file, shown)
+    runs = of_benchmarks.get(label, ())
+    usable = runs_of_history.usable_runs(runs)
+    if settings.history_runs is None:
+        anchors = runs_of_history.Anchors(
+            settings.against, runs, shown, settings.min_coverage
+        )
+        rulers = [run.ruler for run in usable if run.ruler]
+        return Reference(
+            acceptance=Acceptance.HISTORY,
+            anchors=anchors,
+            notes=tuple(notes),
+            provenance={"ruler": rulers[-1]} if rulers else {},
+        )
+    kept = [bytes(run.baseline) for run in usable if run.baseline is not msgspec.UNSET]
+    kept = kept[-settings.history_runs :]
+    if not kept:
+        return None
+    documents = [baselines.parse(text.decode(), file=shown) for text in kept]
+    merged, merge_notes = _merged(documents, keep=settings.history_runs)
+    count = len(documents) - len(merge_notes)
+    last = "the last run" if count == 1 else f"the last {count} runs"
+    if merge_notes:
+        left_out = of_many(len(merge_notes), len(kept), "run", "is")
+        notes.append(f"history: {left_out} not compared with: {merge_notes[-1]}")
+    reference = _recorded(merged, shown, Acceptance.HISTORY)
+    return structs.replace(reference, notes=tuple(notes), origin=f"{shown}, {last}")
+
+
+def _merged(
+    documents: Sequence[BaselineDocument], *, keep: int
+) -> tuple[BaselineDocument, list[str]]:
+    """Merge runs into one baseline; return it, and why others don't fit the newest."""
+    newest = documents[-1]
+    alike, why_others_differ = [], []
+    for document in documents:
+        difference = baselines.why_not_added(document, newest)
+        if difference:
+            why_others_differ.append(difference)
+        else:
+            alike.append(document)
+    return reduce(partial(baselines.add_run, keep=keep), alike), why_others_differ

@@ -1,0 +1,216 @@
+"""The parts of a check as people read them: value, change, bound, tasks."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.layout import capped, listed, many
+from pytest_evalmetrics.model.bounds import RuleBound
+from pytest_evalmetrics.model.comparison import RuleName
+from pytest_evalmetrics.model.reasons import (
+    BlindGate,
+    NothingInCommon,
+    TaskListChanged,
+    UnequalSums,
+)
+from pytest_evalmetrics.model.verdicts import Direction
+from pytest_evalmetrics.reports.sentences import bound_of
+from pytest_evalmetrics.reports.wording import number
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+    from pytest_evalmetrics.model.comparison import (
+        Blindness,
+        ComparisonFacts,
+        RuleSettings,
+        TaskChange,
+    )
+    from pytest_evalmetrics.model.estimates import Estimate
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check
+
+_TASKS_NAMED = 10  # on a line
+_REWARDS = 8  # of a task
+_TESTING = (RuleName.PRACTICAL, RuleName.STATISTICAL)
+
+# -- whose check it is -----------------------------------------------------------------------
+
+
+def of_agent(check: Check) -> str:
+    """Return the prefix with a check's agent; empty for the only agent."""
+    return f"{check.agent}: " if check.agent else ""
+
+
+def checked_agent(result: BenchmarkResult, check: Check) -> str:
+    """Return the agent that a check concerns: the only one, where the check names none."""
+    if check.agent or len(result.agents) != 1:
+        return check.agent
+    return result.agents[0].agent
+
+
+def estimate_below(result: BenchmarkResult, check: Check) -> Estimate | None:
+    """Return the estimate of a check's metric among those of its agent, or None."""
+    name = checked_agent(result, check)
+    for agent in result.agents:
+        if agent.agent == name:
+            return agent.estimates.get(check.name)
+    return None
+
+
+# -- its value -------------------------------------------------------------------------------
+
+
+def measured(
+    check: Check, estimate: Estimate | None, between: str = "[{}, {}]"
+) -> tuple[str, str]:
+    """Write a check's value and its interval, which may be empty."""
+    if estimate is None:
+        return number(check.value), ""
+    interval = ""
+    if estimate.interval is not None:
+        low = number(estimate.interval.low)
+        high = number(estimate.interval.high)
+        interval = between.format(low, high)
+    return number(estimate.value), interval
+
+
+def expected(check: Check) -> str:
+    """Write the bound of a check, and the direction of its metric."""
+    parts = (bound_of(check), better_way(check))
+    return ", ".join(part for part in parts if part)
+
+
+# -- its comparison --------------------------------------------------------------------------
+
+
+def rule_of(check: Check) -> RuleSettings | None:
+    """Return the rule of a check that compares a metric with a reference."""
+    return check.bound.settings if isinstance(check.bound, RuleBound) else None
+
+
+def better_way(check: Check) -> str:
+    """Name the better direction; empty if nothing is compared."""
+    rule = rule_of(check)
+    return f"{rule.direction} is better" if rule is not None else ""
+
+
+def is_set_against_reference(check: Check) -> bool:
+    """Whether a check belongs into the table of comparisons."""
+    if check.comparison is not None or check.look is not None:
+        return True
+    if rule_of(check) is not None:
+        return True
+    kinds = (TaskListChanged, UnequalSums)
+    return any(isinstance(reason, kinds) for reason in check.reasons)
+
+
+def sides_of(check: Check) -> tuple[float | None, float | None]:
+    """Return a metric's value in the reference, and now."""
+    facts = check.comparison
+    if facts is None:
+        return None, check.value
+    return facts.baseline, check.value if facts.current is None else facts.current
+
+
+def change_of(check: Check) -> tuple[float | None, float | None, float | None]:
+    """Return a metric's change from its baseline, and the change's interval."""
+    facts = check.comparison
+    rule = rule_of(check)
+    if facts is None:
+        return None, None, None
+    if rule is not None and rule.direction is Direction.LOWER:
+        return facts.drop, facts.drop_low, facts.drop_high
+    return _negative(facts.drop), _negative(facts.drop_high), _negative(facts.drop_low)
+
+
+def _negative(value: float | None) -> float | None:
+    return None if value is None else -value
+
+
+def p_value(check: Check) -> float | None:
+    """Return a comparison's p value, adjusted for the other metrics."""
+    return None if check.comparison is None else check.comparison.p_adjusted
+
+
+def task_counts(check: Check) -> tuple[int, int, int] | None:
+    """Return the numbers of paired, worse and better tasks; None without any pairing."""
+    facts = check.comparison
+    if facts is None:
+        return None
+    none_pairs = any(isinstance(reason, NothingInCommon) for reason in check.reasons)
+    if not facts.tasks and not none_pairs:
+        return None
+    return facts.tasks, facts.worse, facts.better
+
+
+def is_tested(check: Check) -> bool:
+    """Whether a built-in rule rests on a test of the check's drop."""
+    rule = rule_of(check)
+    return rule is not None and rule.rule in _TESTING
+
+
+def blindness_of(check: Check) -> Blindness | None:
+    """Return why no drop could be proven; None if one could."""
+    for reason in check.reasons:
+        if isinstance(reason, BlindGate):
+            return reason.cause
+    return None if check.comparison is None else check.comparison.blind
+
+
+def changes_task_list(check: Check) -> bool:
+    """Whether it is the check of a task list that differs from the reference's."""
+    return any(isinstance(reason, TaskListChanged) for reason in check.reasons)
+
+
+def comparison_details(check: Check) -> Iterator[str]:
+    """Describe the flipped tasks, the basis of the test, and its power."""
+    facts = check.comparison
+    if facts is None:
+        return
+    if facts.worst_tasks:
+        flips = [_flip(task) for task in facts.worst_tasks]
+        yield f"worse: task {listed(flips, len(flips), facts.worse)}"
+    if facts.test:
+        yield _basis(facts)
+    if facts.detectable_drop:
+        drop = number(facts.detectable_drop)
+        yield f"80 % power to see a loss of {drop} or more"
+    if facts.unseen_flips:
+        share = f"{facts.unseen_flips:.1%}"
+        yield f"no task differs; up to {share} of the tasks may flip unseen"
+    if facts.added.count:
+        names = listed(facts.added.tasks, _TASKS_NAMED, facts.added.count)
+        yield f"{many(facts.added.count, 'task', 'is')} only in this run: {names}"
+    if facts.removed.count:
+        names = listed(facts.removed.tasks, _TASKS_NAMED, facts.removed.count)
+        yield f"{many(facts.removed.count, 'task', 'is')} only in the baseline: {names}"
+    if facts.excluded.count:
+        names = listed(facts.excluded.tasks, _TASKS_NAMED, facts.excluded.count)
+        yield f"without a value on one side, and left out: task {names}"
+
+
+def _flip(task: TaskChange) -> str:
+    return f"{task.task} ({_rewards(task.baseline)} -> {_rewards(task.current)})"
+
+
+def _rewards(rewards: Sequence[float]) -> str:
+    shown = [number(reward) for reward in rewards]
+    return " ".join(capped(shown, _REWARDS, "..."))
+
+
+def _basis(facts: ComparisonFacts) -> str:
+    clustered = ""
+    if facts.units and facts.units != facts.tasks:
+        clustered = f" in {many(facts.units, 'cluster')}"
+    test = f"{facts.test} over {many(facts.tasks, 'task')}{clustered}"
+    before = f"{many(facts.rollouts_baseline, 'rollout')} before"
+    text = f"{test}, {before} and {facts.rollouts_current} now"
+    if _is_adjusted(facts):
+        text += f"; p = {facts.p_adjusted:.2g} adjusted for the other metrics"
+    return text
+
+
+def _is_adjusted(facts: ComparisonFacts) -> bool:
+    if facts.p is None or facts.p_adjusted is None:
+        return False
+    return facts.p_adjusted > facts.p * 1.0000001

@@ -1,0 +1,522 @@
+"""What report.html shows of one benchmark, but for its tasks: a row, and a page."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.model.bounds import ThresholdBound
+from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
+from pytest_evalmetrics.reports import check_wording, run_wording, wording
+from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.model.estimates import Estimate
+    from pytest_evalmetrics.model.history import HistoryPoint, HistoryRun
+    from pytest_evalmetrics.model.results import (
+        AgentResult,
+        BenchmarkResult,
+        Check,
+        Flip,
+        SourceSummary,
+    )
+    from pytest_evalmetrics.model.scores import (
+        Agreement,
+        JudgeCheck,
+        JudgeUse,
+        RowFailure,
+        ScorerFailures,
+    )
+
+    Change = tuple[float | None, float | None, float | None]  # with its interval
+
+_SEVERITY: dict[str, int] = {
+    Verdict.FAIL: 0,
+    Verdict.INCONCLUSIVE: 1,
+    Verdict.WARN: 2,
+    Verdict.PASS: 3,
+    "": 4,
+}
+
+# -- the metrics of a benchmark --------------------------------------------------------------
+
+
+class Limit(msgspec.Struct, frozen=True):
+    """A line that a metric must not cross."""
+
+    side: str  # >= or <=
+    at: float
+
+
+class MetricRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric with what gates it."""
+
+    agent: str
+    name: str
+    key: bool  # whether it is a key metric
+    value: float
+    low: float | None
+    high: float | None
+    level: float | None
+    method: str
+    unsure: str  # why it has no interval
+    tasks: int | None
+    verdict: str  # of its gates, the worst; empty without any
+    bounds: tuple[str, ...]
+    limits: tuple[Limit, ...]
+    baseline: float | None
+    change: Change | None
+    p: float | None
+    less: bool  # whether less is better
+
+
+def metrics_of(result: BenchmarkResult) -> list[MetricRow]:
+    """List a benchmark's metrics, the gated ones first."""
+    checks: dict[tuple[str, str], list[Check]] = {}
+    for check in result.checks:
+        if check.gate in (Gate.THRESHOLD, Gate.BASELINE):
+            key = (check_wording.checked_agent(result, check), check.name)
+            checks.setdefault(key, []).append(check)
+    rows = []
+    for agent in result.agents:
+        estimates = {each.name: each for each in agent.estimates.values()}
+        for name in dict.fromkeys((*estimates, *agent.key_metrics)):
+            own = checks.get((agent.agent, name), [])
+            rows.append(_metric(agent, name, estimates.get(name), own))
+    return sorted(rows, key=lambda row: (not row.verdict, not row.key))
+
+
+def _metric(
+    agent: AgentResult, name: str, estimate: Estimate | None, checks: Sequence[Check]
+) -> MetricRow:
+    interval = None if estimate is None else estimate.interval
+    compared = [check for check in checks if check.gate is Gate.BASELINE]
+    last = compared[-1] if compared else None
+    change = (None, None, None) if last is None else check_wording.change_of(last)
+    return MetricRow(
+        agent=agent.agent,
+        name=name,
+        key=name in agent.key_metrics,
+        value=agent.key_metrics[name] if estimate is None else estimate.value,
+        low=None if interval is None else interval.low,
+        high=None if interval is None else interval.high,
+        level=None if interval is None else interval.level,
+        method="" if interval is None else interval.method,
+        unsure="" if estimate is None else estimate.reason,
+        tasks=None if estimate is None else estimate.tasks,
+        verdict=_worst(check.verdict for check in checks),
+        bounds=tuple(
+            check_wording.expected(check) for check in checks if check.bound is not None
+        ),
+        limits=tuple(limit for check in checks for limit in _limits(check)),
+        baseline=None if last is None else check_wording.sides_of(last)[0],
+        change=None if change[0] is None else change,
+        p=None if last is None else check_wording.p_value(last),
+        less=last is not None and _less_is_better(last),
+    )
+
+
+def _worst(verdicts: Iterator[Verdict]) -> str:
+    return min(verdicts, key=_SEVERITY.__getitem__, default="")
+
+
+def _less_is_better(check: Check) -> bool:
+    rule = check_wording.rule_of(check)
+    return rule is not None and rule.direction is Direction.LOWER
+
+
+def _limits(check: Check) -> Iterator[Limit]:
+    if isinstance(check.bound, ThresholdBound):
+        if check.bound.least is not None:
+            yield Limit(">=", check.bound.least)
+        if check.bound.most is not None:
+            yield Limit("<=", check.bound.most)
+    facts = check.comparison
+    if facts is None or facts.allowed_drop is None or facts.baseline is None:
+        return
+    if _less_is_better(check):
+        yield Limit("<=", facts.baseline + facts.allowed_drop)
+    else:
+        yield Limit(">=", facts.baseline - facts.allowed_drop)
+
+
+# -- a benchmark in one row of the overview --------------------------------------------------
+
+_REASON = 300  # characters
+_COLUMNS = 20  # agents of the matrix
+
+
+class OverviewRow(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark in one row."""
+
+    id: str
+    name: str
+    file: str
+    verdict: str
+    xfail: bool
+    agents: int
+    tasks: int
+    rollouts: int
+    missing: int
+    metric: MetricRow | None  # the main one
+    reason: str  # the first one why it fails
+    reasons: int
+    # of several agents the verdict, and the value of the main metric
+    by_agent: dict[str, tuple[str, float | None]]
+
+
+def in_order(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
+    """Order benchmarks by severity, with expected failures behind unexpected ones."""
+    return sorted(
+        results, key=lambda each: (each.xfail, _SEVERITY[each.verdict], each.id)
+    )
+
+
+def overview(result: BenchmarkResult, metrics: Sequence[MetricRow]) -> OverviewRow:
+    """Summarize a benchmark in one row: its verdict, its main metric, and why it failed."""
+    main = min(metrics, key=_unimportance, default=None)
+    several = len(result.agents) > 1
+    reasons = [
+        (check_wording.of_agent(check) if several else "") + reason_of(check)
+        for check in result.checks
+        if check.verdict is result.verdict and check.verdict is not Verdict.PASS
+    ]
+    values = {}
+    if main is not None:
+        values = {row.agent: row.value for row in metrics if row.name == main.name}
+    by_agent = [
+        (agent, (verdict, values.get(agent)))
+        for agent, verdict in _verdicts(result).items()
+    ]
+    return OverviewRow(
+        id=result.id,
+        name=result.name,
+        file=result.file,
+        verdict=result.verdict,
+        xfail=result.xfail,
+        agents=len(result.agents),
+        tasks=sum(agent.tasks for agent in result.agents),
+        rollouts=sum(agent.rollouts for agent in result.agents),
+        missing=sum(agent.missing for agent in result.agents),
+        metric=main,
+        reason=reasons[0][:_REASON] if reasons else "",
+        reasons=len(reasons),
+        by_agent=dict(by_agent[:_COLUMNS]) if several else {},
+    )
+
+
+def _unimportance(row: MetricRow) -> tuple[int, bool, bool]:
+    return _SEVERITY[row.verdict], not row.key, row.name.startswith("mean/")
+
+
+def _verdicts(result: BenchmarkResult) -> dict[str, str]:
+    """Return each agent's worst verdict, the failing agents first."""
+    verdicts = {agent.agent: "" for agent in result.agents}
+    for check in result.checks:
+        agent = check_wording.checked_agent(result, check)
+        if agent in verdicts:
+            pair = (verdicts[agent], str(check.verdict))
+            verdicts[agent] = min(pair, key=_SEVERITY.__getitem__)
+    return dict(sorted(verdicts.items(), key=lambda item: _SEVERITY[item[1]]))
+
+
+# -- a benchmark over its last runs ----------------------------------------------------------
+
+RUNS_SHOWN = 60
+_LINES = 8
+
+
+class ShownRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A run of a history."""
+
+    time: str
+    verdict: str
+    commit: str = ""
+    reason: str = ""  # why a change was accepted
+    url: str = ""  # of the CI job
+    href: str = ""  # of the run's own page
+    drift: tuple[str, ...] = ()
+
+
+class HistoryLine(msgspec.Struct, frozen=True, kw_only=True):
+    """A metric over the runs; None where a run lacks it."""
+
+    agent: str  # empty for the only one
+    metric: str
+    baseline: float | None
+    values: tuple[float | None, ...]
+    lows: tuple[float | None, ...]
+    highs: tuple[float | None, ...]
+
+
+class HistoryView(msgspec.Struct, frozen=True, omit_defaults=True):
+    """The gated metrics over the last runs; both empty if none has several values."""
+
+    runs: tuple[ShownRun, ...] = ()
+    lines: tuple[HistoryLine, ...] = ()
+
+
+def shown_run(run: HistoryRun) -> ShownRun:
+    """Keep of a run what a page shows."""
+    return ShownRun(
+        time=run.time,
+        verdict=run.verdict,
+        commit=run.commit or "",
+        reason=run.reason,
+        url=run.url or "",
+        drift=run.drift,
+    )
+
+
+def history_lines(
+    gated: Collection[str],
+    key_metrics: Mapping[str, Mapping[str, float]],
+    points: Sequence[Mapping[str, Mapping[str, HistoryPoint]]],
+    baselines: Mapping[tuple[str, str], float | None],
+) -> tuple[HistoryLine, ...]:
+    """Follow the headline metrics, by agent, through the points of each run."""
+    lines = []
+    for trend in run_wording.trends(gated, key_metrics, points):
+        of_runs = [run.get(trend.agent, {}).get(trend.metric) for run in points]
+        line = HistoryLine(
+            agent=trend.agent if len(key_metrics) > 1 else "",
+            metric=trend.metric,
+            baseline=baselines.get((trend.agent, trend.metric)),
+            values=tuple(None if point is None else point.value for point in of_runs),
+            lows=tuple(None if point is None else point.low for point in of_runs),
+            highs=tuple(None if point is None else point.high for point in of_runs),
+        )
+        lines.append(line)
+    return tuple(lines[:_LINES])
+
+
+def history_of(
+    result: BenchmarkResult, runs: Sequence[HistoryRun], metrics: Sequence[MetricRow]
+) -> HistoryView:
+    """Describe the gated metrics over the last runs, with their intervals and baselines."""
+    runs = runs[-RUNS_SHOWN:]
+    lines = history_lines(
+        run_wording.gated_names(result),
+        {agent.agent: agent.key_metrics for agent in result.agents},
+        [run.agents for run in runs],
+        {(row.agent, row.name): row.baseline for row in metrics},
+    )
+    if not lines:
+        return HistoryView()
+    return HistoryView(tuple(map(shown_run, runs)), lines)
+
+
+# -- a benchmark's page, but for its tasks ---------------------------------------------------
+
+_TEXT = 2_000  # characters
+
+
+class Room(msgspec.Struct, frozen=True):
+    """How much of each kind a page shows."""
+
+    metrics: int
+    checks: int
+    notes: int
+    sources: int
+
+
+_ROOM = Room(metrics=200, checks=400, notes=50, sources=100)
+_SHORT = Room(metrics=8, checks=4, notes=2, sources=2)
+
+
+class AgentCounts(msgspec.Struct, frozen=True):
+    """The numbers of one agent."""
+
+    agent: str
+    tasks: int
+    rollouts: int
+    missing: int
+
+
+class CheckView(msgspec.Struct, frozen=True, kw_only=True):
+    """A check with its texts."""
+
+    gate: str
+    name: str
+    agent: str
+    verdict: str
+    value: float | None
+    bound: str
+    reason: str
+    hint: str
+    line: int
+    details: tuple[str, ...]
+
+
+class FailedRow(msgspec.Struct, frozen=True):
+    """A row that a scorer could not score."""
+
+    row: str
+    reason: str
+    hint: str
+
+
+class FailureKind(msgspec.Struct, frozen=True):
+    """The rows that failed alike."""
+
+    kind: str
+    count: int
+    rows: tuple[FailedRow, ...]
+
+
+class FailureView(msgspec.Struct, frozen=True):
+    """The rows that a scorer could not score, by kind."""
+
+    scorer: str
+    scores: tuple[str, ...]
+    count: int
+    kinds: tuple[FailureKind, ...]
+
+
+class AgreementView(msgspec.Struct, frozen=True):
+    """The agreement of judges on a score."""
+
+    agent: str
+    score: str
+    alpha: float | None
+    level: str
+    judges: int
+    rows: int
+    reason: str
+
+
+class BenchmarkView(msgspec.Struct, frozen=True, kw_only=True):
+    """A benchmark's page without its tasks."""
+
+    description: str
+    line: int
+    agents: tuple[AgentCounts, ...]
+    metrics: tuple[MetricRow, ...]
+    more_metrics: int
+    checks: tuple[CheckView, ...]
+    notes: tuple[str, ...]
+    sources: tuple[SourceSummary, ...]
+    more_sources: int
+    flips: tuple[Flip, ...]
+    judges: tuple[JudgeUse, ...]
+    judge_checks: tuple[JudgeCheck, ...]
+    failures: tuple[FailureView, ...]
+    history: HistoryView
+    agreements: tuple[AgreementView, ...]
+    recorded: tuple[str, ...]
+    short: bool
+
+
+def about(
+    result: BenchmarkResult,
+    metrics: Sequence[MetricRow],
+    runs: Sequence[HistoryRun] = (),
+    *,
+    short: bool = False,
+) -> BenchmarkView:
+    """Describe a benchmark without its tasks; `short` keeps little but the reasons of failures."""
+    room = _SHORT if short else _ROOM
+    checks = list(result.checks)
+    if short:
+        checks.sort(key=lambda check: _SEVERITY[check.verdict])
+    notes = [*(f"changed: {change}" for change in result.changes), *result.notes]
+    view = BenchmarkView(
+        description=result.description[:_TEXT],
+        line=result.line,
+        agents=tuple(map(_counts, _agents(result))),
+        metrics=tuple(metrics[: room.metrics]),
+        more_metrics=max(0, len(metrics) - room.metrics),
+        checks=tuple(_check(result, check) for check in checks[: room.checks]),
+        notes=tuple(note[:_TEXT] for note in notes[: room.notes]),
+        sources=result.sources[: room.sources],
+        more_sources=max(0, len(result.sources) - room.sources),
+        flips=result.flips,
+        judges=result.judges,
+        judge_checks=result.judge_checks,
+        failures=tuple(map(_failures, result.failed_rows)),
+        history=HistoryView() if short else history_of(result, runs, metrics),
+        agreements=tuple(_agreements(result)),
+        recorded=tuple(wording.recorded_lines(result.recorded)),
+        short=short,
+    )
+    return _shortened(view) if short else view
+
+
+def _shortened(view: BenchmarkView) -> BenchmarkView:
+    return structs.replace(
+        view,
+        flips=(),
+        judges=(),
+        judge_checks=(),
+        failures=(),
+        agreements=(),
+        recorded=(),
+    )
+
+
+def _agents(result: BenchmarkResult) -> list[AgentResult]:
+    """List the agents, the failing ones first."""
+    by_name = {agent.agent: agent for agent in result.agents}
+    return [by_name[name] for name in _verdicts(result)]
+
+
+def _counts(agent: AgentResult) -> AgentCounts:
+    return AgentCounts(agent.agent, agent.tasks, agent.rollouts, agent.missing)
+
+
+def _check(result: BenchmarkResult, check: Check) -> CheckView:
+    details = check_wording.comparison_details(check)
+    return CheckView(
+        gate=check.gate,
+        name=check.name,
+        agent=check.agent,
+        verdict=check.verdict,
+        value=check.value,
+        bound=bound_of(check),
+        reason=reason_of(check)[:_TEXT],
+        hint=hint_of(check)[:_TEXT],
+        line=check.line or result.line,
+        details=tuple(line[:_TEXT] for line in details),
+    )
+
+
+def _failures(failures: ScorerFailures) -> FailureView:
+    kinds = tuple(
+        FailureKind(kind, count, tuple(map(_failed_row, _rows_of(failures, kind))))
+        for kind, count in failures.kinds.items()
+    )
+    return FailureView(failures.scorer, failures.scores, failures.count, kinds)
+
+
+def _rows_of(failures: ScorerFailures, kind: str) -> list[RowFailure]:
+    rows = [row for row in failures.first if row.kind == kind]
+    if not rows and kind in failures.examples:  # of a rare kind
+        return [failures.examples[kind]]
+    return rows
+
+
+def _failed_row(row: RowFailure) -> FailedRow:
+    return FailedRow(row.row[:_TEXT], row.reason[:_TEXT], row.hint[:_TEXT])
+
+
+def _agreements(result: BenchmarkResult) -> Iterator[AgreementView]:
+    for agent in _agents(result):
+        for score in agent.scores:
+            if score.agreement is not None:
+                yield _agreement(agent.agent, score.name, score.agreement)
+
+
+def _agreement(agent: str, score: str, agreement: Agreement) -> AgreementView:
+    return AgreementView(
+        agent=agent,
+        score=score,
+        alpha=agreement.alpha,
+        level=agreement.level,
+        judges=agreement.judges,
+        rows=agreement.rows,
+        reason=agreement.reason,
+    )

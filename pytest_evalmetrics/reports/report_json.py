@@ -1,0 +1,82 @@
+"""report.json: a run's report as JSON, and back."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.errors import ArtifactError
+from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.model.results import Check
+
+SCHEMA_VERSION = 2
+
+
+def report_document(report: RunReport) -> dict[str, Any]:
+    """Return a report as builtins, as its schema describes it, but for the scores of tasks."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "verdict": str(report.verdict),
+        "benchmarks": [_benchmark(result) for result in report.benchmarks],
+        "not_evaluated": list(report.not_evaluated),
+        "skipped": msgspec.to_builtins(report.skipped),
+        "deselected": list(report.deselected),
+        "history": msgspec.to_builtins(report.history),
+    }
+
+
+def result_document(result: BenchmarkResult) -> dict[str, Any]:
+    """Return a result as builtins, without NeMo Gym's aggregates, which are a file."""
+    agents = tuple(structs.replace(agent, aggregate={}) for agent in result.agents)
+    facts = msgspec.to_builtins(structs.replace(result, agents=agents))
+    for agent in facts["agents"]:
+        del agent["aggregate"]
+    return {"id": result.id, "verdict": str(result.verdict), **facts}
+
+
+def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
+    document = result_document(result)
+    if not result.flips:  # the benchmark passes, or its files hold no texts
+        del document["flips"]
+    pairs = zip(result.checks, document["checks"], strict=True)
+    document["checks"] = [_check(check, facts) for check, facts in pairs]
+    return document
+
+
+def _check(check: Check, facts: dict[str, Any]) -> dict[str, Any]:
+    """Put the texts beside the facts that they are made of."""
+    return {
+        "gate": str(check.gate),
+        "name": check.name,
+        "verdict": str(check.verdict),
+        "agent": check.agent,
+        "value": check.value,
+        "bound": bound_of(check),
+        "reason": reason_of(check),
+        "hint": hint_of(check),
+        **facts,
+    }
+
+
+class _Version(msgspec.Struct):
+    schema_version: int
+
+
+def read_report(data: bytes) -> RunReport:
+    """Read a report.json of today's form; ArtifactError for another one."""
+    hint = (
+        f"run the benchmarks with a version that writes schema version {SCHEMA_VERSION}"
+    )
+    try:
+        version = msgspec.json.decode(data, type=_Version).schema_version
+        if version == SCHEMA_VERSION:
+            return msgspec.json.decode(data, type=RunReport)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise ArtifactError(f"this is not the report of a run: {error}") from error
+    what = f"this report has the schema version {version}"
+    raise ArtifactError(f"{what}, and {SCHEMA_VERSION} is known", hint=hint)

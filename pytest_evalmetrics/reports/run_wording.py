@@ -1,0 +1,148 @@
+"""A whole run as people read it: counts, lost results, headline metrics, trends."""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.reports.check_wording import is_tested, rule_of
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.model.history import HistoryPoint
+    from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
+
+_UNGATED = {Gate.DATA, Gate.EXPECT}  # these judge no metric
+
+
+def verdict_counts(report: RunReport) -> str:
+    """Count the benchmarks by verdict, and those without one."""
+    results = report.benchmarks
+    verdicts = Counter(result.verdict for result in results)
+    parts = [f"{verdicts[v]} {v}" for v in Verdict if v in verdicts]
+    ungated = sum(_gates_nothing(result) for result in results)
+    if ungated:  # PASS is the first
+        parts[0] += f" ({ungated} with nothing gated)"
+    known = sum(result.xfail and result.verdict.fails for result in results)
+    if known:
+        parts[-1] += f" ({known} known, by xfail)"
+    others = (
+        (len(report.not_evaluated), "not evaluated"),
+        (len(report.skipped), "skipped"),
+        (len(report.deselected), "deselected"),
+    )
+    parts += [f"{count} {what}" for count, what in others if count]
+    return ", ".join(parts)
+
+
+def _gates_nothing(result: BenchmarkResult) -> bool:
+    gates = {check.gate for check in result.checks}
+    return result.verdict is Verdict.PASS and gates <= _UNGATED
+
+
+def false_alarms(results: Sequence[BenchmarkResult]) -> str:
+    """Estimate how many benchmarks fail by chance; empty if none is tested."""
+    levels = []
+    for result in results:
+        own = list(_levels(result))
+        if own:
+            levels.append(max(own))
+    if not levels:
+        return ""
+    red = -math.expm1(sum(math.log1p(-level) for level in levels))
+    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # not 1e+02
+    tested = many(len(levels), "benchmark", "is")
+    fail = f"up to {sum(levels):.2g} would fail by chance"
+    runs = f"at most {share} % of such runs would be red"
+    return f"{tested} tested: without any change {fail}, and {runs}"
+
+
+def _levels(result: BenchmarkResult) -> Iterator[float]:
+    """Yield the level of each tested metric."""
+    for check in result.checks:
+        rule = rule_of(check)
+        has_p = check.comparison is not None and check.comparison.p is not None
+        if rule is not None and has_p and is_tested(check):
+            yield rule.alpha / rule.benchmarks
+
+
+def lost_ones(report: RunReport) -> list[tuple[str, str]]:
+    """List the benchmarks and tests without a complete result, each with the reason."""
+    ended = broken_off(report)
+    return [
+        (item, "was not evaluated to its end" if item in ended else "was not evaluated")
+        for item in report.not_evaluated
+    ]
+
+
+def broken_off(report: RunReport) -> set[str]:
+    """Find the tests that ended by themselves after a check, which has a result."""
+    tests = {result.id for result in report.benchmarks}
+    # a check may have a name of its own
+    tests |= {result.id.rpartition("::")[0] for result in report.benchmarks}
+    return tests.intersection(report.not_evaluated)
+
+
+# -- metrics over several runs ---------------------------------------------------------------
+
+
+def gated_names(result: BenchmarkResult) -> set[str]:
+    """Name what a benchmark gates, apart from its completeness."""
+    return {check.name for check in result.checks if check.gate is not Gate.EXPECT}
+
+
+def headline_metrics(
+    gated: Collection[str], key_metrics: Mapping[str, float]
+) -> dict[str, float]:
+    """Choose key metrics: without means that nothing gates, if there are others."""
+    chosen = {
+        name: value
+        for name, value in key_metrics.items()
+        if name in gated or not name.startswith("mean/")
+    }
+    metrics = chosen or key_metrics
+    first = {name: value for name, value in metrics.items() if name in gated}
+    return {**first, **metrics}
+
+
+class Trend(msgspec.Struct, frozen=True):
+    """A metric that has values in several runs."""
+
+    agent: str
+    metric: str
+    values: tuple[float, ...]  # the oldest first
+
+
+def trends(
+    gated: Collection[str],
+    key_metrics: Mapping[str, Mapping[str, float]],
+    runs: Sequence[Mapping[str, Mapping[str, HistoryPoint]]],
+) -> Iterator[Trend]:
+    """Yield the headline metrics, by agent, that have values in several runs.
+
+    Each run has its points by agent and metric.
+    """
+    for agent, metrics in key_metrics.items():
+        headline = headline_metrics(gated, metrics)
+        for name in metrics:
+            if name not in headline:
+                continue
+            points = [run.get(agent, {}).get(name) for run in runs]
+            values = tuple(point.value for point in points if point is not None)
+            if len(values) > 1:
+                yield Trend(agent, name, values)
+
+
+def trends_of(report: RunReport) -> Iterator[tuple[BenchmarkResult, Trend]]:
+    """Yield each benchmark's trends."""
+    for result in report.benchmarks:
+        metrics = {agent.agent: agent.key_metrics for agent in result.agents}
+        runs = [run.agents for run in report.history.get(result.id, ())]
+        for trend in trends(gated_names(result), metrics, runs):
+            yield result, trend

@@ -1,0 +1,96 @@
+"""The sentences about checks, for every reader: why, what is required, the way out.
+
+They are made from a check's facts alone, and nothing reads them to learn a fact.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.model.reasons import TaskListChanged, Unpassable
+from pytest_evalmetrics.model.verdicts import Verdict
+
+# the topics register the sentences of their reasons
+from pytest_evalmetrics.reports.sentences import completeness as completeness
+from pytest_evalmetrics.reports.sentences import failures as failures
+from pytest_evalmetrics.reports.sentences import references as references
+from pytest_evalmetrics.reports.sentences import tasks as tasks
+from pytest_evalmetrics.reports.sentences import thresholds as thresholds
+from pytest_evalmetrics.reports.sentences.bounds import bound_of as bound_of
+from pytest_evalmetrics.reports.sentences.bounds import rule_text as rule_text
+from pytest_evalmetrics.reports.sentences.comparisons import blind_text as blind_text
+from pytest_evalmetrics.reports.sentences.comparisons import (
+    change_sentence,
+    is_compared,
+    remarks,
+)
+from pytest_evalmetrics.reports.sentences.dispatch import text_of
+from pytest_evalmetrics.reports.sentences.failures import (
+    drift_sentence as drift_sentence,
+)
+from pytest_evalmetrics.reports.sentences.references import change_text as change_text
+from pytest_evalmetrics.reports.sentences.tasks import flips_text as flips_text
+from pytest_evalmetrics.reports.sentences.ways_out import fixing, way_out
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.model.results import Check
+
+_NAMED = 10  # tasks on a line
+
+
+def reason_of(check: Check) -> str:
+    """Say why a check does not hold, or what is worth knowing where it does."""
+    first = check.reasons[0] if check.reasons else None
+    if isinstance(first, Unpassable):
+        return _unpassable(first, check)
+    texts = [
+        text_of(reason, check.acceptance)
+        for reason in check.reasons
+        if not check.accepted or isinstance(reason, TaskListChanged)
+    ]
+    if check.verdict is not Verdict.PASS:
+        texts = [*_change(check), *texts]
+    elif not check.accepted:
+        texts += remarks(check)
+    return "; ".join(text for text in texts if text)
+
+
+def hint_of(check: Check) -> str:
+    """Give the way out of a check that does not hold; empty if there is none."""
+    first = check.reasons[0] if check.reasons else None
+    if isinstance(first, Unpassable):
+        if first.task_count:
+            fill = "set `expect: {missing_reward: 0.0}`"
+            return f"complete and record the run again, or {fill}"
+        return hint_of(_against_itself(check))
+    if not check.verdict.fails:
+        return ""
+    if not check.reasons and check.comparison is not None:
+        return fixing(check)
+    ways = [way_out(reason, check) for reason in check.reasons]
+    return next((way for way in ways if way), "")
+
+
+def _change(check: Check) -> list[str]:
+    if check.comparison is None or not is_compared(check):
+        return []
+    return [change_sentence(check.name, check.comparison)]
+
+
+def _unpassable(reason: Unpassable, check: Check) -> str:
+    rest = reason_of(_against_itself(check))
+    text = f"the same rows would not pass the baseline that this run records: {rest}"
+    if reason.task_count:
+        tasks = listed(reason.tasks, _NAMED, reason.task_count)
+        text += f"; some rollouts of these tasks have no number: {tasks}"
+    return text
+
+
+def _against_itself(check: Check) -> Check:
+    """Return the check of the new baseline's rows against themselves."""
+    return structs.replace(
+        check, verdict=Verdict.INCONCLUSIVE, reasons=check.reasons[1:]
+    )

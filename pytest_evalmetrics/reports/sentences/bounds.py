@@ -1,0 +1,110 @@
+"""What a check requires, in words."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.bounds import (
+    AllBound,
+    Bound,
+    CountBound,
+    CoverageBound,
+    MostBound,
+    RuleBound,
+    ShareBound,
+    ThresholdBound,
+    UntilBound,
+)
+from pytest_evalmetrics.model.comparison import RuleName
+from pytest_evalmetrics.reports.sentences.thresholds import end_of_interval
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.model.comparison import RuleSettings
+    from pytest_evalmetrics.model.results import Check
+
+
+def bound_of(check: Check) -> str:
+    """Say what a check requires; empty if nothing is."""
+    return "" if check.bound is None else bound_text(check.bound)
+
+
+@singledispatch
+def bound_text(bound: Bound) -> str:
+    """Say what is required."""
+    raise TypeError(f"there is no sentence for {type(bound).__name__}")
+
+
+@bound_text.register(CountBound)
+def count_bound(bound: CountBound) -> str:
+    """Give the number, or the least one."""
+    sign = ">=" if bound.most is None else "=="
+    return f"{sign} {bound.least}"
+
+
+@bound_text.register(ShareBound)
+def share_bound(bound: ShareBound) -> str:
+    """Give the largest share."""
+    return f"<= {bound.most:.12g}"
+
+
+@bound_text.register(ThresholdBound)
+def threshold_bound(bound: ThresholdBound) -> str:
+    """Give the sides, and the end of the interval that is compared."""
+    sides = []
+    if bound.least is not None:
+        sides.append(f">= {bound.least:.12g}")
+    if bound.most is not None:
+        sides.append(f"<= {bound.most:.12g}")
+    text = " and ".join(sides)
+    if bound.end == "point":
+        return text
+    return f"{end_of_interval(bound.end, bound.confidence)} {text}"
+
+
+@bound_text.register(RuleBound)
+def rule_bound(bound: RuleBound) -> str:
+    """Give what the rule lets pass, and its name."""
+    return rule_text(bound.settings)
+
+
+@bound_text.register(CoverageBound)
+def coverage_bound(bound: CoverageBound) -> str:
+    """Give the least share, and the number of tasks."""
+    return f">= {100 * bound.least:.4g} % of {many(bound.of, 'task')}"
+
+
+@bound_text.register(MostBound)
+def most_bound(bound: MostBound) -> str:
+    """Give the largest number."""
+    return f"<= {bound.most}"
+
+
+@bound_text.register(UntilBound)
+def until_bound(bound: UntilBound) -> str:
+    """Give the day."""
+    return f"until {bound.day}"
+
+
+@bound_text.register(AllBound)
+def all_bound(bound: AllBound) -> str:
+    """Give the number."""
+    return f"== {bound.count}"
+
+
+def rule_text(rule: RuleSettings) -> str:
+    """Say what a rule lets pass: ``no drop at p < 0.01 (statistical)``."""
+    if rule.rule is RuleName.OWN:
+        name = rule.own_name
+        return f"{rule.own_bound} ({name})" if rule.own_bound else name
+    drop = f"{rule.max_drop:.4g}"
+    allowed = {
+        RuleName.EXACT: "no drop",
+        RuleName.ABSOLUTE: f"drop <= {drop}",
+        RuleName.RELATIVE: f"drop <= {100 * rule.max_drop:.4g} % of the baseline",
+        RuleName.STATISTICAL: f"no drop at p < {rule.alpha:g}",
+        RuleName.PRACTICAL: f"no drop >= {drop} at p < {rule.alpha:g}",
+        RuleName.NONINFERIOR: f"drop shown to be <= {drop}",
+    }
+    return f"{allowed[rule.rule]} ({rule.rule})"

@@ -1,0 +1,283 @@
+"""A metric against its baseline: the change, why it is judged so, and remarks."""
+
+from __future__ import annotations
+
+import math
+from functools import singledispatch
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.layout import listed, many
+from pytest_evalmetrics.model.bounds import RuleBound
+from pytest_evalmetrics.model.comparison import AllLost, FewRollouts, FewUnits
+from pytest_evalmetrics.model.reasons import (
+    BlindGate,
+    LowCoverage,
+    LowPower,
+    ManyMissing,
+    MissingDecide,
+    NothingInCommon,
+    NotShown,
+    NoValue,
+    OwnRule,
+    SharedLevel,
+    SmallDrop,
+    Untested,
+    ValueChanged,
+)
+from pytest_evalmetrics.reports.sentences.dispatch import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.model.comparison import (
+        Blindness,
+        ComparisonFacts,
+        TaskGroup,
+    )
+    from pytest_evalmetrics.model.results import Check
+
+_NAMED = 10  # tasks on a line
+
+# -- the change ------------------------------------------------------------------------------
+
+_UNFIT = (NothingInCommon, LowCoverage, ManyMissing)  # nothing was compared
+
+
+def is_compared(check: Check) -> bool:
+    """Whether tasks of both sides were compared."""
+    if check.comparison is None or not check.comparison.tasks:
+        return False
+    return not any(isinstance(reason, _UNFIT) for reason in check.reasons)
+
+
+def change_sentence(name: str, facts: ComparisonFacts) -> str:
+    """Describe a change on one line: both values, the loss, how sure it is, the flips."""
+    text = f"{_values(name, facts)}: {_loss(facts)}"
+    if facts.p_adjusted is not None:
+        text += f", p = {facts.p_adjusted:.2g}"
+    test = f"{facts.test}, " if facts.test else ""
+    text += f" ({test}{many(facts.tasks, 'task')})"
+    text += f", {facts.worse} worse and {facts.better} better"
+    if facts.proven_tasks:
+        proven = max(facts.proven, len(facts.proven_tasks))
+        worse = listed(facts.proven_tasks, _NAMED, proven)
+        text += f"; worse by their rollouts: {worse}"
+    if facts.runs > 1:
+        spread = math.nan if facts.run_sd is None else facts.run_sd
+        text += f"; {many(facts.runs, 'run')} of the baseline"
+        text += f", sd {spread:.2g} between them beyond their tasks"
+    return text
+
+
+def _values(name: str, facts: ComparisonFacts) -> str:
+    baseline = math.nan if facts.baseline is None else facts.baseline
+    current = math.nan if facts.current is None else facts.current
+    went = "went"
+    if current > baseline:
+        went = "rose"
+    elif current != baseline:
+        went = "fell"
+    return f"{name} {went} from {baseline:.4g} to {current:.4g}"
+
+
+def _loss(facts: ComparisonFacts) -> str:
+    drop = math.nan if facts.drop is None else facts.drop
+    is_loss = drop >= 0
+    text = f"{'a loss' if is_loss else 'a gain'} of {abs(drop):.4g}"
+    low, high = facts.drop_low, facts.drop_high
+    if low is None or high is None:
+        return text
+    if not is_loss:
+        low, high = -high, -low
+    return f"{text} [{low:.4g}, {high:.4g}]"
+
+
+# -- remarks on a check that passes ----------------------------------------------------------
+
+
+def remarks(check: Check) -> Iterator[str]:
+    """Yield what is worth knowing of a comparison that passes."""
+    facts = check.comparison
+    if facts is None or not is_compared(check):
+        return
+    if facts.improved:
+        tasks = f"{many(facts.better, 'task')} better and {facts.worse} worse"
+        yield f"better than the baseline: {tasks}"
+    yield from _tasks(facts.excluded, "left out, without a value on one side")
+    yield from _tasks(facts.removed, "only in the baseline")
+    yield from _tasks(facts.added, "only in this run")
+    if _is_tested(check) and isinstance(facts.blind, FewUnits | FewRollouts):
+        yield f"this gate is blind: {blind_text(facts.blind)}"
+    if facts.unseen_flips is not None:
+        share = 100 * facts.unseen_flips
+        yield f"no task differs: up to {share:.2g} % of them may flip unseen"
+    elif facts.detectable_drop is not None:
+        yield f"80 % power to see a loss of {facts.detectable_drop:.3g} or more"
+
+
+def _tasks(group: TaskGroup, what: str) -> Iterator[str]:
+    if group.count:
+        names = listed(group.tasks, _NAMED, group.count)
+        yield f"{many(group.count, 'task', 'is')} {what}: {names}"
+
+
+def _is_tested(check: Check) -> bool:
+    return isinstance(check.bound, RuleBound) and check.bound.settings.tests
+
+
+# -- blind gates -----------------------------------------------------------------------------
+
+
+@singledispatch
+def blind_text(cause: Blindness) -> str:
+    """Say why no drop of any size could be significant."""
+    raise TypeError(f"there is no sentence for {type(cause).__name__}")
+
+
+@blind_text.register(FewUnits)
+def few_units(cause: FewUnits) -> str:
+    """Say how many tasks, or clusters, are needed."""
+    none = f"no drop of any size can reach p < {cause.alpha:g}"
+    return f"{many(cause.units, cause.unit)}: {none}; {cause.needed} are needed"
+
+
+@blind_text.register(FewRollouts)
+def few_rollouts(cause: FewRollouts) -> str:
+    """Say how many rollouts of each task are needed."""
+    none = f"no drop of one task can reach p < {cause.alpha:g}"
+    needed = f"{cause.needed} of each task are needed on both sides"
+    return f"a task has too few rollouts: {none}; {needed}"
+
+
+@blind_text.register(AllLost)
+def all_lost(cause: AllLost) -> str:
+    """Say that nothing was left to lose."""
+    few = "too few tasks had anything to lose"
+    return f"all is lost, but {few} for p < {cause.alpha:g}"
+
+
+@sentence.register(BlindGate)
+def blind_gate(reason: BlindGate) -> str:
+    """Say why the gate is blind."""
+    return blind_text(reason.cause)
+
+
+# -- runs that can't be compared -------------------------------------------------------------
+
+
+@sentence.register(NothingInCommon)
+def nothing_in_common(reason: NothingInCommon) -> str:
+    """Say that no task can be paired."""
+    why = "the run and its baseline have no task in common"
+    if reason.excluded:
+        tasks = f"none of its {reason.excluded} common tasks"
+        why = f"{tasks} has a value on both sides"
+    return f"{reason.metric} can't be compared: {why}"
+
+
+@sentence.register(LowCoverage)
+def low_coverage(reason: LowCoverage) -> str:
+    """Count the compared tasks, and name the others."""
+    text = f"{reason.metric} can't be compared: {reason.paired} of the baseline's "
+    text += f"{reason.of} tasks are compared, and min_coverage is "
+    text += f"{100 * reason.min_coverage:.4g} %"
+    if reason.removed_count:
+        text += f"; gone: {listed(reason.removed, _NAMED, reason.removed_count)}"
+    if reason.left_out_count:
+        names = listed(reason.left_out, _NAMED, reason.left_out_count)
+        text += f"; without a value on one side: {names}"
+    return text
+
+
+@sentence.register(ManyMissing)
+def many_missing(reason: ManyMissing) -> str:
+    """Give the share of missing rewards."""
+    share = f"{100 * reason.share:.3g} % of its rewards are missing"
+    return f"{reason.metric} can't be compared: {share}"
+
+
+@sentence.register(MissingDecide)
+def missing_decide(reason: MissingDecide) -> str:
+    """Give the values with missing rewards at their worst."""
+    worst = f"at their worst {reason.metric} would be"
+    values = f"{reason.current:.4g} against {reason.baseline:.4g}"
+    return f"missing rewards decide the verdict: {worst} {values}"
+
+
+# -- how a rule decided ----------------------------------------------------------------------
+
+
+@sentence.register(Untested)
+def untested(reason: Untested) -> str:
+    """Say why the drop can't be tested."""
+    if reason.cause == "few_units":
+        return "too few tasks, or clusters, to test a drop: at least two are needed"
+    if reason.cause == "no_bound":
+        return "too few tasks to bound the drop"
+    if reason.cause == "by_hook":
+        hook = f"{reason.metric} is computed by a hook, without tasks"
+        return f"{hook}: rule {reason.rule} can't test it"
+    if reason.cause == "no_interval":
+        why = f": {reason.words}" if reason.words else ""
+        none = f"{reason.metric} has no interval{why}"
+        return f"{none}: the rule {reason.rule} can't judge it"
+    if reason.cause == "resampled":
+        return f"on resampled tasks it is not defined: {reason.words}"
+    return reason.words
+
+
+@sentence.register(SmallDrop)
+def small_drop(reason: SmallDrop) -> str:
+    """Say that the drop is real, and too small to matter."""
+    drop = f"a real drop (p = {reason.p:.2g})"
+    return f"{drop}, but under max_drop {reason.max_drop:.4g}"
+
+
+@sentence.register(SharedLevel)
+def shared_level(reason: SharedLevel) -> str:
+    """Say that such a drop is expected by chance among so many benchmarks."""
+    one = f"one of {reason.benchmarks} benchmarks may be by chance"
+    text = f"p < {reason.alpha:g}, but {one}"
+    return f"{text}, and it can't be surer than that" if reason.is_surest else text
+
+
+@sentence.register(NotShown)
+def not_shown(reason: NotShown) -> str:
+    """Give the largest drop that is possible."""
+    drop = f"the drop may be as large as {reason.upper:.3g}"
+    more = f"which is more than {reason.max_drop:.4g}"
+    return f"{drop}, {more}: not shown to be no worse"
+
+
+@sentence.register(LowPower)
+def low_power(reason: LowPower) -> str:
+    """Give the smallest drop that is seen."""
+    if reason.visible is None:
+        limit = "the detectable drop is unknown"
+    elif reason.none_differs:
+        unseen = f"a drop of {reason.visible:.3g} may go unseen"
+        limit = f"no two tasks moved differently, but {unseen}"
+    else:
+        limit = f"80 % power to see drops of {reason.visible:.3g} or more"
+    wanted = f"where require_mde is {reason.wanted:.3g}"
+    return f"too few tasks or rollouts: {limit}, {wanted}"
+
+
+@sentence.register(OwnRule)
+def own_rule(reason: OwnRule) -> str:
+    """Give the rule's own words."""
+    return reason.words
+
+
+@sentence.register(NoValue)
+def no_value(reason: NoValue) -> str:
+    """Say that the reference has no number."""
+    return reason.words or f"the baseline has no {reason.metric}"
+
+
+@sentence.register(ValueChanged)
+def value_changed(reason: ValueChanged) -> str:
+    """Give the recorded number and today's."""
+    went = "fell" if reason.now < reason.before else "rose"
+    text = f"{reason.metric} {went} from {reason.before:.6g} to {reason.now:.6g}"
+    return f"{text} ({reason.against})" if reason.against else text

@@ -1,0 +1,114 @@
+"""What kept a benchmark from being judged, or its baseline from being recorded."""
+
+from __future__ import annotations
+
+from functools import singledispatch
+
+from pytest_evalmetrics.model.history import LevelShift, MetricDrift, Ratchet, RunMark
+from pytest_evalmetrics.model.reasons import (
+    DriftedMetric,
+    Failed,
+    HookFailed,
+    InvalidKey,
+    NotRecorded,
+    XfailPassed,
+)
+from pytest_evalmetrics.reports.sentences.dispatch import sentence, text_of
+
+
+@sentence.register(Failed)
+def failed(reason: Failed) -> str:
+    """Give the error's words."""
+    return f"{reason.place}: {reason.words}" if reason.place else reason.words
+
+
+@sentence.register(InvalidKey)
+def invalid_key(reason: InvalidKey) -> str:
+    """Name the key."""
+    return f"{reason.path}: {reason.words}"
+
+
+@sentence.register(HookFailed)
+def hook_failed(reason: HookFailed) -> str:
+    """Name the hook, and where it raised."""
+    text = f"the hook {reason.hook} failed: {reason.error}"
+    return f"{reason.place}: {text}" if reason.place else text
+
+
+@sentence.register(XfailPassed)
+def xfail_passed(_reason: XfailPassed) -> str:
+    """Say what to do with the mark."""
+    return "it passes, and is marked xfail (strict): remove the mark"
+
+
+# -- drift -----------------------------------------------------------------------------------
+
+
+@sentence.register(DriftedMetric)
+def drifted_metric(reason: DriftedMetric) -> str:
+    """Say how the metric drifts."""
+    return drift_sentence(reason.drift)
+
+
+@singledispatch
+def drift_sentence(drift: MetricDrift) -> str:
+    """Say how a metric drifts over the runs of a history."""
+    raise TypeError(f"there is no sentence for {type(drift).__name__}")
+
+
+@drift_sentence.register(LevelShift)
+def level_shift(drift: LevelShift) -> str:
+    """Give both levels, and when it began."""
+    went = "fell" if drift.after < drift.before else "rose"
+    before = f"{drift.before:.4g} (the mean of {drift.runs_before} runs)"
+    after = f"{drift.after:.4g} (of the last {drift.runs_after})"
+    began = f"it began between {_mark(drift.first)} and {_mark(drift.last)}"
+    return f"{_metric(drift)} {went} from {before} to {after}: {began}"
+
+
+@drift_sentence.register(Ratchet)
+def ratchet(drift: Ratchet) -> str:
+    """Compare with the first baseline, and name the accepted changes."""
+    first = f"in the first baseline, of {_mark(drift.first)}"
+    values = f"is {drift.after:.4g}, and was {drift.before:.4g} {first}"
+    reasons = "; ".join(drift.reasons) or "none with a reason"
+    changes = f"{drift.accepted} changes have been accepted since"
+    return f"{_metric(drift)} {values}: {changes} ({reasons})"
+
+
+def _metric(drift: MetricDrift) -> str:
+    agent = f"{drift.agent}: " if drift.agent else ""
+    return f"{drift.benchmark}: {agent}{drift.metric}"
+
+
+def _mark(run: RunMark) -> str:
+    day = run.time[:10]
+    return f"{day} ({run.commit[:7]})" if run.commit else day
+
+
+# -- baselines that are not recorded ---------------------------------------------------------
+
+
+@sentence.register(NotRecorded)
+def not_recorded(reason: NotRecorded) -> str:
+    """Say why no baseline was written."""
+    if reason.cause == "incomplete":
+        because = [text_of(part, None) for part in reason.because]
+        words = "; ".join(because) or reason.words
+        why = "no baseline was recorded, because this evaluation is not complete"
+        return f"{why}: {words}" if words else why
+    if reason.cause == "drops_tasks":
+        dropped = "; ".join(_dropped(reason))
+        return f"no baseline was recorded, because it would drop tasks: {dropped}"
+    if reason.cause == "not_added":
+        return f"this run was not added to the baseline: {reason.words}"
+    return f"{reason.file}: this baseline can't be written: {reason.words}"
+
+
+def _dropped(reason: NotRecorded) -> list[str]:
+    dropped = []
+    for agent, changes in reason.dropped:
+        text = sentence(changes)
+        dropped.append(f"{agent}: {text}" if agent else text)
+    agents = [f"this run has no agent {agent!r}" for agent in reason.lost_agents]
+    return dropped + agents

@@ -1,0 +1,88 @@
+"""Single tasks that a benchmark file names, and tasks that broke."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.reasons import (
+    BrokenTasks,
+    MaxBrokenTooLarge,
+    MustPassFailed,
+    PassCount,
+    Quarantined,
+    UncomparableTasks,
+    UnknownTask,
+)
+from pytest_evalmetrics.reports.sentences.dispatch import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.model.rollout_table import TaskId
+
+_NAMED = 10  # tasks on a line
+
+
+def _passes(task: PassCount) -> str:
+    return f"{task.passed} of {many(task.rollouts, 'rollout')} pass"
+
+
+@sentence.register(BrokenTasks)
+def broken_tasks(reason: BrokenTasks) -> str:
+    """Name the tasks that passed and fail now."""
+    tasks = many(reason.count, "task")
+    names = listed(reason.tasks, _NAMED, reason.count)
+    return f"{tasks} went from all passing to none: {names}"
+
+
+@sentence.register(UncomparableTasks)
+def uncomparable_tasks(_reason: UncomparableTasks) -> str:
+    """Say that the rewards differ in kind."""
+    why = "the rewards of both sides are not comparable"
+    return f"max_broken can't be judged: {why}"
+
+
+@sentence.register(MaxBrokenTooLarge)
+def max_broken_too_large(reason: MaxBrokenTooLarge) -> str:
+    """Say how many tasks there are to break."""
+    tasks = many(reason.tasks, "task")
+    return f"max_broken {reason.most} can never fail: {tasks} are compared"
+
+
+@sentence.register(UnknownTask)
+def unknown_task(reason: UnknownTask) -> str:
+    """Name the entry, and the task that was perhaps meant."""
+    return f"{reason.key}: this run has no task {reason.pattern!r}; {reason.guess}"
+
+
+@sentence.register(Quarantined)
+def quarantined(reason: Quarantined) -> str:
+    """Say how long the task is not gated, why, and how it does."""
+    task = reason.outcome.task
+    text = f"task {task} is measured and not gated until {reason.until}"
+    if reason.is_over:
+        text = f"the quarantine of task {task} ended on {reason.until}"
+    return f"{text}: {reason.why}; {_passes(reason.outcome)}"
+
+
+@sentence.register(MustPassFailed)
+def must_pass_failed(reason: MustPassFailed) -> str:
+    """Name the tasks that had to pass."""
+    tasks = of_many(reason.count, reason.of, "task")
+    outcomes = [f"{task.task} ({_passes(task)})" for task in reason.tasks]
+    names = listed(outcomes, _NAMED, reason.count)
+    return f"{tasks} of must_pass failed: {names}"
+
+
+def flips_text(broken: Sequence[TaskId], mended: Sequence[TaskId]) -> str:
+    """Name the tasks whose rollouts all changed sides; empty without any."""
+    parts = [_flipped(broken, "all to none"), _flipped(mended, "none to all")]
+    return "; ".join(part for part in parts if part)
+
+
+def _flipped(tasks: Sequence[TaskId], way: str) -> str:
+    if not tasks:
+        return ""
+    went = f"went from {way} of the rollouts passing"
+    return f"{many(len(tasks), 'task')} {went}: {listed(tasks, _NAMED)}"

@@ -1,0 +1,212 @@
+"""Why a run is red: the checks that fail, grouped by cause."""
+
+from __future__ import annotations
+
+import shlex
+from typing import TYPE_CHECKING
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.verdicts import Verdict
+from pytest_evalmetrics.reports.check_wording import checked_agent
+from pytest_evalmetrics.reports.sentences import reason_of
+
+if TYPE_CHECKING:
+    from collections.abc import Hashable, Iterator, Sequence
+
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check
+
+FOLDED = 10  # failing benchmarks that a log shows one by one
+_EXPLAINED = 2  # of more of them
+_GROUPED = 5  # with fewer of them, each is read by itself
+_CAUSES_SHOWN = 8
+_PARTS_SHOWN = 6
+_RED = (Verdict.FAIL, Verdict.INCONCLUSIVE)  # the strongest first
+
+
+def strength(check: Check) -> tuple[int, float, float]:
+    """Rank a check: the verdict, then the p value, then the loss."""
+    rank = _RED.index(check.verdict) if check.verdict in _RED else len(_RED)
+    p = None if check.comparison is None else check.comparison.p_adjusted
+    drop = None if check.comparison is None else check.comparison.drop
+    return rank, 1.0 if p is None else p, -(drop or 0.0)
+
+
+def failing(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
+    """List the benchmarks that make the run red, the strongest evidence first."""
+    red = [result for result in results if result.verdict in _RED and not result.xfail]
+    return sorted(red, key=_strongest)
+
+
+def _strongest(result: BenchmarkResult) -> tuple[int, float, float]:
+    return min(map(strength, result.checks), default=(2, 1.0, 0.0))
+
+
+def folded(results: Sequence[BenchmarkResult]) -> set[str]:
+    """Return the failing benchmarks that a log does not explain, if there are many."""
+    red = {result.id for result in failing(results)}
+    if len(red) <= FOLDED:
+        return set()
+    explained = {cause.first for cause in _causes(results)[:_EXPLAINED]}
+    return red - explained
+
+
+class CauseLines(msgspec.Struct, frozen=True, array_like=True):
+    """What a summary says of a cause."""
+
+    head: str  # the benchmarks that it concerns
+    case: str = ""  # the strongest one
+    command: str = ""  # that runs it
+
+
+def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
+    """Describe each cause, if there are many failures."""
+    red = len(failing(results))
+    if red < _GROUPED:
+        return []
+    causes = _causes(results)
+    lines = [_described(cause, red) for cause in causes[:_CAUSES_SHOWN]]
+    if len(causes) > _CAUSES_SHOWN:
+        more = many(len(causes) - _CAUSES_SHOWN, "more cause")
+        lines.append(CauseLines(f"and {more}"))
+    return lines
+
+
+def _described(cause: _Cause, red: int) -> CauseLines:
+    head = f"{cause.verdict} {of_many(len(cause.ids), red, 'failing benchmark')}"
+    where = ", ".join(part for part in (cause.agent, *cause.metrics) if part)
+    if where:
+        head += f": {where}"
+    if cause.parts:
+        head += f", in {listed(cause.parts, _PARTS_SHOWN)}"
+    name = cause.first.rpartition("::")[2]
+    command = f"pytest {shlex.quote(cause.first)}"
+    return CauseLines(head, f"first {name}: {cause.reason}", command)
+
+
+# -- grouping --------------------------------------------------------------------------------
+
+
+class _Case(msgspec.Struct, frozen=True):
+    """A check that fails."""
+
+    result: BenchmarkResult
+    check: Check
+
+    @property
+    def metric(self) -> str:
+        """The metric's name, without the part of the tasks that it is of."""
+        return self.check.name.partition("[")[0]
+
+    @property
+    def part(self) -> str:
+        """The part of the tasks; empty for all."""
+        return self.check.name.partition("[")[2].removesuffix("]")
+
+
+class _Cause(msgspec.Struct, frozen=True):
+    """A reason that several benchmarks fail for, in the order of their evidence."""
+
+    verdict: Verdict
+    agent: str  # empty if the run has one
+    reason: str  # of the first benchmark
+    metrics: tuple[str, ...]  # that fall
+    parts: tuple[str, ...]  # of broken-down metrics
+    ids: tuple[str, ...]  # of the benchmarks
+
+    @property
+    def first(self) -> str:
+        """The benchmark with the strongest evidence."""
+        return self.ids[0]
+
+
+def _causes(results: Sequence[BenchmarkResult]) -> list[_Cause]:
+    """Group failing checks: drops by agent and metric, others by their reason, too."""
+    names = {agent.agent for result in results for agent in result.agents}
+    cases = sorted(_cases(results), key=lambda case: strength(case.check))
+    groups: dict[Hashable, list[_Case]] = {}
+    for case in cases:
+        agent = checked_agent(case.result, case.check)
+        key = (case.check.verdict, agent, case.metric, _kinds(case.check))
+        groups.setdefault(key, []).append(case)
+    causes = [_cause(group, several=len(names) > 1) for group in groups.values()]
+    joined = _joined(causes)
+    return sorted(joined, key=lambda each: (_RED.index(each.verdict), -len(each.ids)))
+
+
+def _cases(results: Sequence[BenchmarkResult]) -> Iterator[_Case]:
+    for result in failing(results):
+        for check in result.checks:
+            if check.verdict in _RED:
+                yield _Case(result, check)
+
+
+def _kinds(check: Check) -> Hashable:
+    """Return what makes two checks of a metric one cause."""
+    if check.verdict is Verdict.FAIL:
+        return ()
+    return tuple(_kind(reason) for reason in check.reasons)
+
+
+def _kind(reason: kinds.Reason) -> Hashable:
+    match reason:
+        case kinds.Failed(words=words) | kinds.NotComparable(words=words):
+            return type(reason), words
+        case kinds.HookFailed(error=error):
+            return type(reason), error
+        case kinds.InvalidKey(path=path):
+            return type(reason), path
+        case kinds.MeasurementChanged(changes=changes):
+            return type(reason), changes
+    return type(reason)
+
+
+def _cause(cases: Sequence[_Case], *, several: bool) -> _Cause:
+    first = cases[0]
+    falls = first.check.verdict is Verdict.FAIL
+    agent = checked_agent(first.result, first.check)
+    return _Cause(
+        verdict=first.check.verdict,
+        agent=agent if several else "",
+        reason=reason_of(_without_place(first.check)),
+        metrics=(first.metric,) if falls else (),
+        parts=_distinct([case.part for case in cases if case.part]),
+        ids=_distinct([case.result.id for case in cases]),
+    )
+
+
+def _without_place(check: Check) -> Check:
+    """Leave out the file in which an error occurred: others have the same one elsewhere."""
+    reasons = tuple(
+        structs.replace(reason, place="")
+        if isinstance(reason, kinds.Failed)
+        else reason
+        for reason in check.reasons
+    )
+    return structs.replace(check, reasons=reasons)
+
+
+def _joined(causes: Sequence[_Cause]) -> list[_Cause]:
+    """Join the metrics that the same benchmarks of an agent fail for."""
+    joined: dict[Hashable, _Cause] = {}
+    for at, cause in enumerate(causes):
+        key: Hashable = at
+        if cause.metrics:
+            key = (cause.verdict, cause.agent, frozenset(cause.ids))
+        first = joined.get(key)
+        if first is None:
+            joined[key] = cause
+            continue
+        joined[key] = structs.replace(
+            first,
+            metrics=_distinct((*first.metrics, *cause.metrics)),
+            parts=_distinct((*first.parts, *cause.parts)),
+        )
+    return list(joined.values())
+
+
+def _distinct(names: Sequence[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(names))

@@ -1,0 +1,119 @@
+"""The smallest drop that a gate sees with 80 % power."""
+
+import math
+
+import numpy as np
+import pytest
+from comparison.making import (
+    compared,
+    flips,
+    make_combined,
+    make_pair,
+    run,
+    worst_task,
+)
+from scipy import optimize
+from scipy import stats as oracle
+
+
+def test_that_of_continuous_rewards_is_that_of_a_t_test():
+    before, after = np.random.default_rng(1).normal(3, 1, (2, 30, 1))
+    pair = make_pair(before.tolist(), after.tolist(), bounded=False)
+    se = np.std(pair.baseline - pair.current, ddof=1) / np.sqrt(30)
+    factor = oracle.t.ppf(0.99, 29) + oracle.t.ppf(0.8, 29)  # Miller 2024, section 5
+    assert compared(pair).detectable == pytest.approx(factor * se, rel=1e-6)
+
+
+def test_that_of_passes_is_where_a_loss_equals_its_own_error():
+    pair = flips(20, 20, 160)
+    factor = oracle.t.ppf(0.99, 199) + oracle.t.ppf(0.8, 199)
+
+    def excess(share):
+        """The drop where each pass is lost with such a chance, less its error."""
+        after = pair.current * (1 - share)
+        spread = np.mean(pair.current * share * (1 - share))
+        variance = np.var(pair.baseline - after, ddof=1) + spread
+        return np.mean(pair.current - after) - factor * np.sqrt(variance / 200)
+
+    share = optimize.brentq(excess, 0, 1)
+    expected = share * np.mean(pair.current)
+    assert compared(pair).detectable == pytest.approx(expected, rel=1e-5)
+
+
+def test_more_tasks_see_smaller_drops():
+    few = compared(run(1, 100, 4)).detectable
+    many = compared(run(1, 1_000, 4)).detectable
+    assert many < few / 2
+
+
+def test_more_rollouts_see_smaller_drops():
+    one = compared(run(1, 300, 1)).detectable
+    sixteen = compared(run(1, 300, 16)).detectable
+    assert sixteen < one / 2
+
+
+def test_that_of_aggregates_is_of_their_stated_error():
+    comparison = compared(flips(10, 0, 90), stated=(0.04, 30.0))
+    factor = oracle.t.ppf(0.99, 30) + oracle.t.ppf(0.8, 30)
+    assert comparison.detectable == pytest.approx(factor * 0.04, rel=1e-6)
+
+
+def swapped(direction):
+    """A comparison of the medians of 200 tasks, which moved a little."""
+    rng = np.random.default_rng(3)
+    before = 5 + rng.random(200)
+    after = before + 0.1 * rng.normal(size=200)
+    pair = make_combined(before, after, bounded=False)
+    return compared(pair, direction=direction)
+
+
+def test_swapping_tasks_that_differ_by_a_drop_spreads_a_metric_more():
+    comparison = swapped("higher")
+    se = comparison.test.se
+    t_fail = oracle.t.ppf(0.99, 199)
+    t_power = oracle.t.ppf(0.8, 199)
+
+    def excess(drop):
+        return drop - t_fail * np.hypot(se, drop / np.sqrt(200)) - t_power * se
+
+    expected = optimize.brentq(excess, 0, 10 * se)
+    assert comparison.detectable == pytest.approx(expected, rel=1e-4)
+
+
+def test_the_error_of_a_latency_grows_with_it():
+    comparison = swapped("lower")
+    se = comparison.test.se
+    current = comparison.pair.value_current
+    t_fail = oracle.t.ppf(0.99, 199)
+    t_power = oracle.t.ppf(0.8, 199)
+
+    def excess(drop):
+        times = 1 + drop / current
+        after = se * np.sqrt((1 + times**2) / 2)
+        return drop - t_fail * se * (1 + times) / 2 - t_power * after
+
+    expected = optimize.brentq(excess, 0, 10 * se)
+    assert comparison.detectable == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_latency_that_rests_on_few_tasks_has_none():
+    rng = np.random.default_rng(3)
+    before = rng.gamma(2, 100, 200)
+    after = before * rng.lognormal(0, 0.2, 200)
+
+    def tail(values):
+        return float(np.quantile(values, 0.99))
+
+    pair = make_combined(before, after, combine=tail, bounded=False)
+    comparison = compared(pair, direction="lower")
+    assert comparison.draws > 0
+    assert math.isnan(comparison.detectable)
+
+
+def test_a_blind_gate_has_none():
+    assert math.isnan(compared(flips(1, 0, 3)).detectable)
+
+
+def test_the_worst_task_has_none():
+    pair = worst_task([[1.0] * 8] * 50, [[1.0] * 8] * 49 + [[0.0] * 8])
+    assert math.isnan(compared(pair).detectable)

@@ -1,0 +1,254 @@
+"""Which test a drop gets, and its p value, against others' and against all ways by hand."""
+
+import math
+from itertools import product
+
+import numpy as np
+import pytest
+from comparison.making import compared, flips, make_combined, make_pair, run, worst_task
+from scipy import stats as oracle
+
+from pytest_evalmetrics.comparison import few_units
+from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.model.comparison import FewRollouts, FewUnits, Untestable
+from pytest_evalmetrics.stats import mean_se
+
+
+def damages(pair):
+    return pair.baseline - pair.current
+
+
+# -- means over tasks --------------------------------------------------------------------
+
+
+def test_where_lower_is_better_the_drop_is_mirrored():
+    pair = run(3, 200, 4, loss=0.1)
+    fall = compared(pair)
+    rise = compared(pair, direction="lower")
+    assert rise.drop == -fall.drop
+    assert (rise.test.low, rise.test.high) == (-fall.test.high, -fall.test.low)
+
+
+def test_where_lower_is_better_p_is_that_of_the_other_tail():
+    pair = run(3, 200, 4, loss=0.1)
+    fall = compared(pair)
+    rise = compared(pair, direction="lower")
+    assert rise.test.p == pytest.approx(1 - fall.test.p, rel=1e-12)
+
+
+def test_twenty_flips_are_enough_for_students_t():
+    assert compared(flips(12, 7, 100)).test.name == "exact sign flip"
+    assert compared(flips(12, 8, 100)).test.name == "paired t"
+
+
+def every_sign(sums):
+    """The mid-p of all signs of these differences."""
+    seen = np.sum(sums)
+    signs = np.array(list(product((1, -1), repeat=len(sums))))
+    totals = signs @ sums
+    beyond = np.mean(totals > seen + 1e-9)
+    return beyond + np.mean(np.abs(totals - seen) < 1e-9) / 2
+
+
+def lattice():
+    """Means of four rollouts, 11 of 38 of which moved by quarters."""
+    baseline = [[1, 1, 1, 1]] * 8 + [[0, 0, 1, 1]] * 30
+    fallen = [[1, 1, 0, 0], [1, 1, 1, 0], [0, 0, 0, 0], [1, 0, 0, 1]]
+    kept = [[1, 1, 1, 1]] * 4
+    risen = [[1, 0, 1, 1]] * 3
+    return make_pair(baseline, fallen + kept + risen + [[0, 0, 1, 1]] * 27)
+
+
+def roots():
+    """Differences of which no two are multiples of one step."""
+    values = [[math.sqrt(prime)] for prime in (2, 3, 5, 7, 11, 13, 17)]
+    return make_pair(values, [[2.0]] * 7, bounded=False)
+
+
+@pytest.mark.parametrize("pair", [lattice(), roots()], ids=["lattice", "roots"])
+def test_few_flips_are_tested_against_all_their_signs(pair):
+    comparison = compared(pair)
+    moved = damages(pair)[damages(pair) != 0]
+    assert comparison.test.name == "exact sign flip"
+    assert comparison.test.p == pytest.approx(every_sign(moved), rel=1e-12)
+
+
+# -- clusters ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def clustered():
+    """240 tasks in 30 clusters."""
+    clusters = np.random.default_rng(0).integers(0, 30, 240)
+    return compared(run(4, 240, 4, loss=0.2), clusters=clusters)
+
+
+def test_clusters_are_what_is_independent(clustered):
+    assert len(clustered.damage) == 240
+    assert clustered.units == 30
+
+
+def test_many_clusters_are_tested_by_t_with_their_own_errors(clustered):
+    expected = mean_se(clustered.damage, clustered.clusters)
+    assert clustered.test.name == "clustered paired t"
+    assert clustered.test.se == pytest.approx(expected.se, rel=1e-12)
+    p = oracle.t.sf(clustered.drop / expected.se, expected.df)
+    assert clustered.test.p == pytest.approx(p, rel=1e-9)
+
+
+def test_the_interval_of_clusters_is_that_of_t(clustered):
+    expected = mean_se(clustered.damage, clustered.clusters)
+    half = oracle.t.ppf(0.975, expected.df) * expected.se
+    assert clustered.test.low == pytest.approx(clustered.drop - half)
+    assert clustered.test.high == pytest.approx(clustered.drop + half)
+
+
+def test_a_single_cluster_shows_nothing():
+    clusters = np.zeros(40, dtype=int)
+    assert compared(flips(30, 0, 10), clusters=clusters).test.p >= 0.5
+
+
+# -- unequal rollouts --------------------------------------------------------------------
+
+
+def test_with_unequal_rollouts_that_of_tasks_counts_if_it_is_larger():
+    # 8 rollouts before, one after; a third of the tasks fails once
+    comparison = compared(make_pair([[1] * 8] * 60, [[0]] * 4 + [[1]] * 56))
+    by_flips = oracle.binom(4, 0.5).pmf(4) / 2
+    by_rollouts = 9**-4 / 2  # each the one of nine
+    assert comparison.p_rollouts == pytest.approx(by_rollouts, rel=1e-6)
+    assert comparison.test.p == pytest.approx(by_flips)
+    assert comparison.test.name == "exact sign flip"
+
+
+def test_with_unequal_rollouts_p_is_never_below_that_of_rollouts():
+    baseline = [[1] * 7 + [0]] * 30 + [[1] * 8] * 30
+    comparison = compared(make_pair(baseline, [[0]] * 9 + [[1]] * 51))
+    assert comparison.test.p >= comparison.p_rollouts > 0
+
+
+def test_unequal_rollouts_weigh_each_task_the_same():
+    pair = make_pair([[1] * 8, [1, 0], [0]] * 10, [[1], [0], [1, 0, 0, 0]] * 10)
+    comparison = compared(pair)
+    differences = np.array([0, 0.5, -0.25] * 10)
+    assert comparison.drop == pytest.approx(differences.mean(), rel=1e-12)
+    by_tasks = oracle.ttest_1samp(differences, 0, alternative="greater").pvalue
+    larger = max(by_tasks, comparison.p_rollouts)
+    assert comparison.test.p == pytest.approx(larger)
+
+
+def test_equal_rollouts_are_not_relabelled():
+    assert math.isnan(compared(flips(9, 1, 100)).p_rollouts)
+
+
+# -- too few to see anything -------------------------------------------------------------
+
+
+def test_a_single_task_is_judged_by_its_rollouts():
+    # of 5 rollouts 3 passed; the baseline has 2 of them
+    exact = oracle.hypergeom(5, 3, 2)
+    one = compared(make_pair([[1, 1]], [[1, 0, 0]]))
+    assert one.test.p == pytest.approx(exact.sf(1))
+    assert one.by_rollouts
+
+
+def test_a_single_task_is_too_few_for_a_test_over_tasks():
+    one = compared(make_pair([[1, 1]], [[1, 0, 0]]))
+    assert one.blind == FewUnits(unit="task", units=1, needed=7, alpha=0.01)
+
+
+def test_few_clusters_are_blind():
+    comparison = compared(flips(30, 0, 10), clusters=np.arange(40) % 4)
+    assert comparison.blind == FewUnits(unit="cluster", units=4, needed=7, alpha=0.01)
+
+
+@pytest.mark.parametrize(("tasks", "is_few"), [(6, True), (7, False)])
+def test_seven_tasks_can_be_significant_at_a_per_cent(tasks, is_few):
+    # the least p of seven tasks is 0.0078
+    assert (few_units(tasks, "task", 0.01) is not None) == is_few
+
+
+def test_few_tasks_with_anything_to_lose_are_judged_by_their_rollouts():
+    baseline = [[1.0] * 8] * 3 + [[0.0] * 8] * 30
+    comparison = compared(make_pair(baseline, [[0.0] * 8] * 33))
+    assert comparison.test.name == "relabelled rollouts"
+    assert comparison.by_rollouts
+
+
+def test_few_rollouts_of_each_task_prove_nothing_of_the_worst_task():
+    single = compared(worst_task([[1.0]] * 50, [[1.0]] * 49 + [[0.0]]))
+    # a task whose 4 and 4 rollouts all differ has a p of 0.014, one of 5 and 5 of 0.004
+    assert single.blind == FewRollouts(needed=5, alpha=0.01)
+
+
+# -- what can't be tested ----------------------------------------------------------------
+
+
+def test_a_value_that_is_no_number_is_not_tested():
+    pair = make_pair([[1.0]] * 30, [[0.5]] * 30)
+    pair.current[3] = math.nan
+    comparison = compared(pair)
+    assert math.isnan(comparison.drop)
+    assert comparison.untested == Untestable(
+        cause="words",
+        words="b holds 1 values that are not finite, the first, nan, at index 3",
+    )
+
+
+def test_a_metric_that_is_not_defined_on_resampled_tasks_is_not_tested():
+    def picky(values):
+        if len(values) < 30:
+            raise MetricError("thirty tasks are needed")
+        return float(np.mean(values))
+
+    comparison = compared(make_combined([1.0] * 30, [0.5] * 30, combine=picky))
+    assert comparison.drop == 0.5
+    assert math.isnan(comparison.test.p)
+    assert comparison.untested == Untestable(
+        cause="resampled", words="thirty tasks are needed"
+    )
+
+
+def test_no_task_in_common_has_no_drop():
+    comparison = compared(make_pair([], []))
+    assert math.isnan(comparison.drop)
+    assert math.isnan(comparison.test.p)
+    assert comparison.untested is None
+
+
+# -- aggregates --------------------------------------------------------------------------
+
+
+def test_aggregates_are_tested_by_the_errors_that_they_came_with():
+    comparison = compared(flips(10, 0, 90), stated=(0.04, 30.0))
+    assert comparison.test.p == pytest.approx(oracle.t.sf(0.1 / 0.04, 30), rel=1e-9)
+    half = oracle.t.ppf(0.975, 30) * 0.04
+    assert comparison.test.low == pytest.approx(0.1 - half)
+    assert comparison.test.high == pytest.approx(0.1 + half)
+
+
+def test_aggregates_without_an_error_are_sure_of_any_drop():
+    assert compared(flips(10, 0, 90), stated=(0.0, 30.0)).test.p == 0
+    assert compared(flips(0, 0, 90), stated=(0.0, 30.0)).test.p == 1
+
+
+# -- metrics without values by task ------------------------------------------------------
+
+
+def test_damage_of_a_metric_without_tasks_values_is_that_of_mean_rewards():
+    opaque = make_pair(
+        [[1, 1], [0, 1]],
+        [[1, 0], [0, 1]],
+        baseline=None,
+        current=None,
+        difference=lambda first, second: float(first.sum() - second.sum()),
+        reduce=lambda rewards: float(rewards.values.sum()),
+    )
+    assert compared(opaque).damage.tolist() == [0.5, 0]
+
+
+def test_the_same_rollouts_on_both_sides_are_no_change():
+    comparison = compared(make_combined([0.1, 0.5, 0.9], [0.1, 0.5, 0.9]))
+    assert comparison.test.p == 1
+    assert comparison.drop == 0
+    assert comparison.draws == 0

@@ -1,0 +1,128 @@
+"""What a comparison adds to a test: improvements, noise between runs, unseen flips."""
+
+import math
+
+import numpy as np
+import pytest
+from comparison.making import compared, flips, make_combined, make_pair, run
+from scipy import stats as oracle
+
+from pytest_evalmetrics.comparison import Runs
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        flips(0, 40, 160),  # 40 of 200 better
+        flips(0, 5, 100),  # exactly: 1 / 2^6 in the tail
+        make_pair([[0.5]] * 9, [[0.75]] * 9),
+        make_pair([[0.5]] * 30, [[0.75]] * 30),  # by t, without an error
+    ],
+)
+def test_an_improvement_beyond_noise(pair):
+    assert compared(pair).improved
+
+
+@pytest.mark.parametrize(
+    "pair",
+    [
+        flips(0, 4, 100),  # 1 / 2^5
+        flips(20, 20, 160),
+        make_pair([[0.5], [0.5]], [[0.75], [0.75]]),
+        flips(40, 0, 160),
+    ],
+)
+def test_no_improvement_beyond_noise(pair):
+    assert not compared(pair).improved
+
+
+def test_a_rise_is_no_improvement_where_lower_is_better():
+    pair = run(3, 200, 4, loss=0.1)
+    assert not compared(pair).improved
+    assert compared(pair, direction="lower").improved
+
+
+@pytest.mark.parametrize("tasks", [7, 200])
+def test_where_no_task_differs_a_share_may_go_unseen(tasks):
+    alike = make_pair([[1.0, 0.0]] * tasks, [[1.0, 0.0]] * tasks)
+    assert compared(alike).unseen == pytest.approx(1 - 0.01 ** (1 / tasks))
+
+
+def test_where_no_task_differs_there_is_no_interval_of_no_width():
+    comparison = compared(make_pair([[1.0, 0.0]] * 9, [[1.0, 0.0]] * 9))
+    assert comparison.test.p == 1
+    assert math.isnan(comparison.test.low)
+    assert math.isnan(comparison.test.high)
+    assert math.isnan(comparison.detectable)
+
+
+def test_where_a_task_differs_none_is_unseen():
+    assert compared(flips(1, 0, 199)).unseen is None
+
+
+def test_tasks_that_get_worse_and_better_are_counted():
+    comparison = compared(flips(3, 2, 10))
+    assert comparison.worse == 3
+    assert comparison.better == 2
+
+
+def test_runs_that_scatter_make_p_larger_and_the_interval_wider():
+    pair = flips(30, 5, 165)
+    runs = Runs((0.80, 0.86, 0.90, 0.84), pooled=True, more_rollouts=1.0, is_rate=True)
+    quiet = compared(pair)
+    noisy = compared(pair, runs=runs)
+    assert noisy.runs == 4
+    assert noisy.run_sd > 0
+    assert noisy.test.p > quiet.test.p
+    assert noisy.test.low < quiet.test.low < quiet.test.high < noisy.test.high
+
+
+def test_the_noise_between_runs_raises_the_detectable_drop_with_the_error():
+    pair = flips(30, 5, 165)
+    runs = Runs((0.80, 0.86, 0.90, 0.84), pooled=True, more_rollouts=1.0, is_rate=True)
+    quiet = compared(pair)
+    noisy = compared(pair, runs=runs)
+    wider = noisy.test.se / quiet.test.se
+    assert noisy.detectable == pytest.approx(quiet.detectable * wider)
+
+
+def test_a_single_run_says_nothing_of_noise_between_runs():
+    comparison = compared(flips(30, 5, 165))
+    assert comparison.runs == 1
+    assert math.isnan(comparison.run_sd)
+
+
+def test_no_rate_falls_by_more_than_one():
+    comparison = compared(make_combined([0.0, 1.0] * 4, [1.0, 0.0] * 4))
+    assert math.isnan(comparison.detectable) or comparison.detectable <= 1
+
+
+def test_a_swap_test_is_seeded_by_the_tasks():
+    before = np.random.default_rng(0).random(9)
+    comparison = compared(make_combined(before, before - 0.1))
+    assert comparison.seed > 0
+    assert comparison.seed == compared(make_combined(before, before - 0.1)).seed
+
+
+def test_a_test_without_draws_has_no_seed():
+    assert compared(flips(9, 1, 100)).seed == 0
+
+
+def test_the_worst_task_names_those_that_are_worse_by_their_rollouts():
+    pair = make_pair(
+        [[1.0] * 8] * 50,
+        [[1.0] * 8] * 49 + [[0.0] * 8],
+        extreme="lowest",
+        value_baseline=1.0,
+        value_current=0.0,
+    )
+    # each of 50 tasks could have been as significant as 1 / C(16, 8); 49 are constant
+    assert compared(pair).proven == (49,)
+    assert compared(pair).test.p == pytest.approx(1 / math.comb(16, 8), rel=1e-9)
+
+
+def test_the_probability_of_t_is_that_of_scipy():
+    pair = run(1, 200, 4, loss=0.1)
+    differences = pair.baseline - pair.current
+    expected = oracle.ttest_1samp(differences, 0, alternative="greater").pvalue
+    assert compared(pair).test.p == pytest.approx(expected, rel=1e-9)

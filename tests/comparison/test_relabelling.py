@@ -1,0 +1,90 @@
+"""Rollouts dealt to both sides anew, against all ways to deal them."""
+
+from itertools import combinations, product
+
+import numpy as np
+import pytest
+from comparison.making import compared, make_pair
+
+BEFORE = [[0.9, 0.8], [0.7, 0.2], [0.6, 0.9], [1.0, 0.4], [0.5, 0.6]]
+AFTER = [[0.1], [0.3], [0.5], [0.2], [0.55]]
+
+
+def deals(before, after):
+    """All ways to deal a task's rollouts to both sides."""
+    rollouts = [*before, *after]
+    ways = []
+    for chosen in combinations(range(len(rollouts)), len(before)):
+        one = [rollouts[place] for place in chosen]
+        other = [r for place, r in enumerate(rollouts) if place not in chosen]
+        ways.append((one, other))
+    return ways
+
+
+def p_of_all_deals(before, after, reduce):
+    """The share of all deals that lose as much as was seen."""
+    seen = reduce(before) - reduce(after)
+    of_tasks = [deals(one, other) for one, other in zip(before, after, strict=True)]
+    drops = [
+        reduce([one for one, _ in way]) - reduce([other for _, other in way])
+        for way in product(*of_tasks)
+    ]
+    return np.mean(np.array(drops) >= seen - 1e-9)
+
+
+def pair_reduced_by(center):
+    """Pair a metric of the tasks' means, which does not say that it is one."""
+
+    def reduce(tasks):
+        return float(center([np.mean(task) for task in tasks]))
+
+    means = [np.mean(task) for task in (*BEFORE, *AFTER)]
+    both = np.array(means)
+    pair = make_pair(
+        BEFORE,
+        AFTER,
+        bounded=False,
+        value_baseline=reduce(BEFORE),
+        value_current=reduce(AFTER),
+        difference=lambda one, other: float(center(both[one]) - center(both[other])),
+        reduce=lambda rewards: reduce(rewards.to_lists()),
+    )
+    return pair, p_of_all_deals(BEFORE, AFTER, reduce)
+
+
+def test_a_metric_that_turns_out_to_be_a_mean_is_relabelled_exactly():
+    pair, p = pair_reduced_by(np.mean)
+    assert compared(pair).test.name == "relabelled rollouts"
+    assert compared(pair).p_rollouts == pytest.approx(p, abs=1e-9)
+
+
+def test_a_metric_that_is_no_mean_is_computed_anew_for_random_deals():
+    pair, p = pair_reduced_by(np.median)
+    assert compared(pair).test.name == "relabelled rollouts"
+    assert compared(pair).p_rollouts == pytest.approx(p, abs=0.06)
+
+
+def test_tasks_are_valued_by_the_metric_where_their_value_is_no_mean_reward():
+    def best(rewards):
+        return np.maximum.reduceat(rewards.values, rewards.offsets[:-1])
+
+    before = [[1.0, 0.0], [0.8, 0.1], [0.9, 0.2]]
+    after = [[0.3], [0.4], [0.2]]
+    pair = make_pair(
+        before,
+        after,
+        baseline=np.array([1.0, 0.8, 0.9]),
+        current=np.array([0.3, 0.4, 0.2]),
+        value_baseline=0.9,
+        value_current=0.3,
+        task_values=best,
+    )
+    p = p_of_all_deals(before, after, lambda tasks: np.mean([max(t) for t in tasks]))
+    assert compared(pair).p_rollouts == pytest.approx(p, rel=1e-6)
+
+
+def test_rare_passes_of_many_rollouts_are_no_loss_to_a_single_one():
+    baseline = [[1.0] + [0.0] * 15] * 6 + [[0.0] * 16] * 4
+    comparison = compared(make_pair(baseline, [[0.0]] * 10))
+    # of 17 rollouts of a task the run's one is the passing one in one of 17
+    assert comparison.test.p == pytest.approx((16 / 17) ** 6, rel=1e-9)

@@ -1,0 +1,162 @@
+"""Noise between runs against the posterior, integrated with scipy."""
+
+import math
+
+import numpy as np
+import pytest
+from comparison.making import make_pair
+from scipy import integrate, stats
+
+from pytest_evalmetrics.comparison import Runs, runs_of, with_run_noise
+
+PRIOR_OF_NO_NOISE = {2: 0.98, 3: 0.95, 5: 0.35, 10: 0.4}
+LEVEL = 0.95
+
+
+def posterior_p(values, drop, se):
+    """The chance of such a drop, averaged over the sd between runs, tau, by scipy."""
+    m = len(values)
+    none = PRIOR_OF_NO_NOISE[m]
+    one_run = se / np.sqrt(1 / m + 1)
+    scale = min(4 * one_run, 0.05)
+    most = min(60 * one_run, 0.15)
+    scatter = values.var(ddof=1)
+
+    def weight(tau):
+        variance = one_run**2 + tau**2
+        return float(stats.chi2.pdf((m - 1) * scatter / variance, m - 1) / variance)
+
+    def tail(tau):
+        return float(stats.norm.sf(drop / np.hypot(se, tau * np.sqrt(1 + 1 / m))))
+
+    def over_prior(function):
+        """Average over a half-Cauchy prior, by tau = scale tan(x)."""
+        end = np.arctan(most / scale)
+
+        def integrand(x):
+            tau = scale * np.tan(x)
+            return function(tau) * weight(tau) / end
+
+        return float(integrate.quad(integrand, 0, end, limit=400)[0])
+
+    mass = none * weight(0) + (1 - none) * over_prior(lambda _: 1.0)
+    return (none * weight(0) * tail(0) + (1 - none) * over_prior(tail)) / mass
+
+
+def spread_values(m, times):
+    return 0.7 + 0.02 * times * np.linspace(-1, 1, m) ** 3
+
+
+def noise_of(values, drop, se):
+    runs = Runs(tuple(values.tolist()), pooled=True, more_rollouts=1.0, is_rate=True)
+    p = float(stats.norm.sf(drop / se))
+    return with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=LEVEL)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10])
+@pytest.mark.parametrize("drop", [0.01, 0.03, 0.06])
+@pytest.mark.parametrize("times", [1, 10])  # fewer tasks: all errors are larger
+def test_p_is_the_predictive_tail(m, drop, times):
+    values = spread_values(m, times)
+    expected = posterior_p(values, drop * times, 0.015 * times)
+    noise = noise_of(values, drop * times, 0.015 * times)
+    assert noise.p == pytest.approx(expected, rel=0.05)
+
+
+@pytest.mark.parametrize("m", [2, 3, 5, 10])
+def test_noise_between_runs_never_makes_a_drop_surer(m):
+    noise = noise_of(spread_values(m, 1), drop=0.03, se=0.015)
+    assert noise.p >= stats.norm.sf(0.03 / 0.015) * 0.999
+
+
+def test_the_spread_of_runs_is_what_their_tasks_do_not_explain():
+    values = spread_values(5, 10)
+    one_run = 0.015 / np.sqrt(1 / 5 + 1)
+    expected = np.sqrt(values.var(ddof=1) - one_run**2)
+    assert noise_of(values, drop=0.03, se=0.015).sd == pytest.approx(expected, rel=1e-5)
+
+
+def test_noise_alone_exceeds_the_quantile_of_its_level_as_often():
+    values = spread_values(5, 1)
+    wider = noise_of(values, drop=0.03, se=0.015).wider
+    quantile = wider * stats.norm.isf(0.01) * 0.015
+    assert noise_of(values, drop=quantile, se=0.015).p == pytest.approx(0.01, rel=1e-3)
+
+
+def test_noise_alone_exceeds_half_the_interval_as_often_as_its_level_leaves():
+    values = spread_values(5, 1)
+    half = noise_of(values, drop=0.03, se=0.015).half
+    assert noise_of(values, drop=half, se=0.015).p == pytest.approx(0.025, rel=1e-3)
+
+
+def test_runs_that_scatter_less_than_their_tasks_explain_have_no_spread():
+    assert noise_of(spread_values(5, 0.1), drop=0.03, se=0.015).sd == 0
+
+
+def test_runs_that_do_not_scatter_change_nothing():
+    runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0)
+    noise = with_run_noise(runs, drop=0.02, p=0.003, se=0.01, alpha=0.01, level=LEVEL)
+    assert noise.sd == 0
+    assert noise.p == 0.003
+    assert noise.wider == 1
+    assert math.isnan(noise.half)
+
+
+def test_where_tasks_explain_nothing_runs_alone_decide():
+    """The prediction interval of a further value: t with m - 1 degrees of freedom."""
+    values = (0.70, 0.72, 0.71, 0.74)
+    runs = Runs(values, pooled=True, more_rollouts=1.0)
+    noise = with_run_noise(runs, drop=0.1, p=1e-9, se=0.0, alpha=0.01, level=LEVEL)
+    error = np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)
+    assert noise.p == pytest.approx(stats.t.sf(0.1 / error, 3))
+    assert noise.sd == pytest.approx(np.std(values, ddof=1))
+
+
+def test_the_newest_run_alone_predicts_less_than_the_mean_of_all():
+    values = tuple(spread_values(5, 1).tolist())
+    mean = Runs(values, pooled=True, more_rollouts=1.0, se=0.01)
+    newest = Runs(values, pooled=False, more_rollouts=1.0, se=0.01)
+    assert mean.variance_factor == pytest.approx(1.2)
+    assert newest.variance_factor == 2
+    ps = [
+        with_run_noise(runs, drop=0.04, p=0.004, se=0.015, alpha=0.01, level=LEVEL).p
+        for runs in (mean, newest)
+    ]
+    assert ps[0] < ps[1]
+
+
+def three_runs():
+    """The values of 20 tasks in three runs, which differ as a whole too."""
+    shifts = np.array([[0.0], [0.3], [0.1]])
+    return np.random.default_rng(0).random((3, 20)) + shifts
+
+
+def pairs_of(runs):
+    now = [[0.5]] * 20
+    return [make_pair([[value] for value in values], now) for values in runs]
+
+
+def test_the_error_of_a_run_is_what_its_tasks_do_beyond_the_run():
+    """The residual of an analysis of variance of tasks and runs."""
+    values = three_runs()
+    run, task = np.indices(values.shape).reshape(2, -1)
+    of_runs = run[:, None] == range(3)
+    of_tasks = task[:, None] == range(20)
+    design = np.hstack([of_runs, of_tasks]).astype(float)
+    effects, _, rank, _ = np.linalg.lstsq(design, values.ravel())
+    residuals = values.ravel() - design @ effects
+    mean_square = (residuals**2).sum() / (values.size - rank)
+    runs = runs_of(pairs_of(values), pooled=True, is_rate=False)
+    assert runs.se == pytest.approx(np.sqrt(mean_square / 20))
+
+
+def test_the_runs_of_a_baseline_have_its_values_the_newest_last():
+    values = three_runs()
+    runs = runs_of(pairs_of(values), pooled=True, is_rate=False)
+    assert runs.values == pytest.approx(values.mean(axis=1).tolist())
+    assert runs.more_rollouts == 1
+
+
+def test_a_metric_without_values_by_task_has_no_error_of_one_run():
+    opaque = make_pair([[1.0]] * 3, [[1.0]] * 3, baseline=None, current=None)
+    assert math.isnan(runs_of([opaque, opaque], pooled=False, is_rate=False).se)

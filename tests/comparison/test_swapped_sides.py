@@ -1,0 +1,139 @@
+"""Metrics that are no mean over tasks, against swaps made by hand."""
+
+from itertools import product
+
+import numpy as np
+import pytest
+from comparison.making import compared, make_combined, make_pair
+from msgspec.structs import replace
+from scipy import stats as oracle
+
+
+def nine_tasks():
+    rng = np.random.default_rng(1)
+    before = rng.random(9)
+    after = before - 0.3 * (rng.random(9) - 0.25)
+    return before, after
+
+
+def drops_of_all_swaps(before, after, clusters):
+    """The drop of the median, and that of the mean, for each way to swap; first none."""
+    drops = []
+    for choice in product((False, True), repeat=clusters.max() + 1):
+        swap = np.array(choice)[clusters]
+        one = np.where(swap, after, before)
+        other = np.where(swap, before, after)
+        medians = round(np.median(one) - np.median(other), 9)
+        means = round(np.mean(one) - np.mean(other), 9)
+        drops.append([medians, means])
+    return drops
+
+
+CLUSTERS = [np.arange(9), np.array([0, 0, 0, 1, 1, 2, 3, 3, 4])]
+
+
+@pytest.mark.parametrize("clusters", CLUSTERS, ids=["alone", "clustered"])
+def test_few_units_are_tested_against_all_swaps(clusters):
+    before, after = nine_tasks()
+    drops = drops_of_all_swaps(before, after, clusters)
+    # swaps of the same drop are ranked by the mean's
+    beyond = sum(drop > drops[0] for drop in drops)
+    p = (beyond + 0.5 * drops.count(drops[0])) / len(drops)
+    comparison = compared(make_combined(before, after), clusters=clusters)
+    assert comparison.test.name == "swapped sides"
+    assert comparison.draws == len(drops)
+    assert comparison.units == clusters.max() + 1
+    assert comparison.test.p == pytest.approx(p, rel=1e-9)
+
+
+@pytest.mark.parametrize("clusters", CLUSTERS, ids=["alone", "clustered"])
+def test_the_interval_has_the_spread_of_swaps_without_the_drop_itself(clusters):
+    before, after = nine_tasks()
+    medians = np.array(drops_of_all_swaps(before, after, clusters))[:, 0]
+    drop = medians[0]
+    units = clusters.max() + 1
+    error = np.sqrt((medians**2).mean() - drop**2 / units)
+    half = oracle.t.ppf(0.975, units - 1) * error
+    comparison = compared(make_combined(before, after), clusters=clusters)
+    assert comparison.test.low == pytest.approx(drop - half, rel=1e-5)
+    assert comparison.test.high == pytest.approx(drop + half, rel=1e-5)
+
+
+def weighted_median(values, times):
+    """The median of values in ascending order that occur so many times each."""
+    return float(np.median(np.repeat(values, times.astype(int))))
+
+
+def many_tasks(tasks, worse):
+    """Scores in steps of half a per cent, some of which fall by 0.3."""
+    rng = np.random.default_rng(12)
+    before = rng.integers(0, 201, tasks) / 200
+    is_worse = rng.random(tasks) < worse
+    after = np.where(is_worse, np.maximum(before - 0.3, 0), before)
+    return before, after
+
+
+def p_of_random_swaps(before, after):
+    """The p of 4,000 random swaps; ties of the median are ranked by the mean's drop."""
+    rng = np.random.default_rng(0)
+    swap = rng.random((4_000, len(before))) < 0.5
+    one = np.where(swap, after, before)
+    other = np.where(swap, before, after)
+    medians = np.median(one, axis=1) - np.median(other, axis=1)
+    means = (one - other).mean(axis=1)
+    drop = np.median(before) - np.median(after)
+    is_tied = abs(medians - drop) <= 1e-9
+    is_beyond = is_tied & (means > (before - after).mean())
+    return np.mean((medians > drop + 1e-9) | is_beyond)
+
+
+# 500 are swapped one by one, and of 600 the few pairs of values are counted
+@pytest.mark.parametrize(("tasks", "worse"), [(500, 0.02), (600, 0.03)])
+def test_many_tasks_are_tested_against_random_swaps(tasks, worse):
+    before, after = many_tasks(tasks, worse)
+    pair = make_combined(before, after, combine_weighted=weighted_median)
+    comparison = compared(pair)
+    assert comparison.test.name == "swapped sides"
+    assert comparison.drop == pytest.approx(np.median(before) - np.median(after))
+    assert comparison.test.p == pytest.approx(
+        p_of_random_swaps(before, after), abs=0.03
+    )
+
+
+@pytest.mark.parametrize("tasks", [500, 600])
+def test_p_is_never_below_what_the_draws_can_show(tasks):
+    before, _ = many_tasks(tasks, worse=0.0)
+    pair = make_combined(before, np.zeros(tasks), combine_weighted=weighted_median)
+    comparison = compared(pair)
+    assert 0 < comparison.test.p <= 0.5 / comparison.draws
+
+
+def test_a_mean_in_other_words_is_tested_as_a_mean():
+    before, after = nine_tasks()
+    rows_before = [[value] for value in before]
+    rows_after = [[value] for value in after]
+    as_mean = compared(make_pair(rows_before, rows_after))
+    in_words = compared(make_combined(before, after, combine=np.mean))
+    assert in_words.draws == 0
+    assert in_words.test.name == as_mean.test.name
+    assert in_words.test.p == pytest.approx(as_mean.test.p, rel=1e-9)
+
+
+@pytest.mark.parametrize("tasks", [7, 8, 40, 600])
+def test_a_median_that_falls_from_1_to_0_has_an_interval_within_that(tasks):
+    comparison = compared(make_combined([1.0] * tasks, [0.0] * tasks))
+    assert 0 < comparison.test.low < comparison.test.high == 1
+
+
+def test_draws_are_the_same_in_every_run():
+    before, after = many_tasks(500, worse=0.02)
+    assert (
+        compared(make_combined(before, after)).test
+        == compared(make_combined(before, after)).test
+    )
+
+
+def test_another_name_draws_other_swaps():
+    before, after = many_tasks(500, worse=0.02)
+    pair = make_combined(before, after)
+    assert compared(pair).test.p != compared(replace(pair, name="other")).test.p

@@ -1,0 +1,542 @@
+"""The verdict of each rule on a comparison with numbers made by hand."""
+
+import math
+
+import numpy as np
+import pytest
+from comparison.making import compared, flips, make_pair, rule, run
+from gates.making import checked
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec import structs
+from scipy import stats as oracle
+
+from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.gates.rules import (
+    Change,
+    Decision,
+    RegisteredRule,
+    decide,
+    registered_rule,
+)
+from pytest_evalmetrics.model.comparison import (
+    AllLost,
+    FewUnits,
+    RuleName,
+    TestResult,
+    Untestable,
+)
+from pytest_evalmetrics.model.reasons import (
+    BlindGate,
+    Failed,
+    LowPower,
+    NotShown,
+    OwnRule,
+    SharedLevel,
+    SmallDrop,
+    Untested,
+)
+from pytest_evalmetrics.model.verdicts import Direction, Verdict
+
+PASS = Verdict.PASS
+WARN = Verdict.WARN
+FAIL = Verdict.FAIL
+INCONCLUSIVE = Verdict.INCONCLUSIVE
+# the upper end of a drop of 0.05 of 100 tasks
+UPPER = 0.05 + oracle.t(99).ppf(0.99) * 0.01
+
+
+def comparison(settings, drop=0.05, *, baseline=0.7, se=0.01, **changed):
+    """A comparison of 100 tasks with these numbers."""
+    current = baseline - settings.sign * drop
+    pair = make_pair([[0.5]], [[0.5]], value_baseline=baseline, value_current=current)
+    result = TestResult(
+        name="paired t", p=0.001, df=99, se=se, low=drop - 2 * se, high=drop + 2 * se
+    )
+    values = {
+        "pair": pair,
+        "rule": settings,
+        "damage": np.full(100, drop),
+        "drop": drop,
+        "test": result,
+        "units": 100,
+        "detectable": 3.2 * se,
+        "span": 1.0,
+        "unseen": None,
+        "blind": None,
+    }
+    return structs.replace(compared(pair), **(values | changed))
+
+
+def verdict_of(settings, drop, p, **changed):
+    return decide(comparison(settings, drop, **changed), p).verdict
+
+
+# -- the size of a drop ------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("drop", "verdict"),
+    [
+        (0.001, FAIL),
+        (1e-12, PASS),  # what additions round off
+        (0.0, PASS),
+        (-0.1, PASS),
+    ],
+)
+def test_exact_fails_any_drop_at_all_whatever_p(drop, verdict):
+    assert verdict_of(rule("exact"), drop, p=0.4) is verdict
+
+
+@pytest.mark.parametrize(
+    ("drop", "verdict"), [(0.02 + 5e-10, PASS), (0.02 + 2e-9, FAIL)]
+)
+def test_absolute_fails_a_drop_of_more_than_max_drop(drop, verdict):
+    assert verdict_of(rule("absolute", max_drop=0.02), drop, p=0.001) is verdict
+
+
+@pytest.mark.parametrize(("drop", "verdict"), [(0.07, PASS), (0.0701, FAIL)])
+def test_relative_fails_a_drop_of_more_than_a_share_of_the_baseline(drop, verdict):
+    # 10 % of a baseline of 0.7
+    assert verdict_of(rule("relative", max_drop=0.1), drop, p=0.001) is verdict
+
+
+@settings(max_examples=40)
+@given(
+    st.lists(
+        st.tuples(st.floats(-1000, 1000), st.floats(-1000, 1000)),
+        min_size=1,
+        max_size=30,
+    ),
+    st.floats(0, 0.9),
+    st.sampled_from(["higher", "lower"]),
+)
+def test_relative_is_a_share_of_the_size_of_the_baseline(tasks, share, direction):
+    baseline = [[before] for before, _ in tasks]
+    current = [[after] for _, after in tasks]
+    drop = np.mean(baseline) - np.mean(current)
+    damage = drop if direction == "higher" else -drop
+    # (1 - share) b - c alone would call a negative number worse that is the same
+    beyond = damage - share * abs(np.mean(baseline))
+    if abs(beyond) < 1e-6:
+        return
+    relative = rule("relative", direction=direction, max_drop=share)
+    check = checked(make_pair(baseline, current), relative)
+    assert (check.verdict is FAIL) == (beyond > 0)
+
+
+def test_relative_to_a_baseline_of_0_is_any_drop_at_all():
+    relative = rule("relative", direction="lower", max_drop=0.1)
+    assert verdict_of(relative, 1e-6, p=0.5, baseline=0.0) is FAIL
+
+
+def test_no_drop_from_a_negative_baseline_passes():
+    assert verdict_of(rule("relative", max_drop=0.1), 0.0, 0.5, baseline=-10.0) is PASS
+
+
+@pytest.mark.parametrize("name", ["exact", "practical"])
+def test_small_numbers_are_judged_by_their_own_size(name):
+    cost = make_pair([[2e-7]] * 30, [[3e-7]] * 30)
+    check = checked(cost, rule(name, direction="lower", max_drop=0.0))
+    assert check.verdict is FAIL
+
+
+def test_large_numbers_are_judged_by_their_own_size():
+    size = make_pair([[1e9 + 0.25]] * 3, [[1e9]] * 3)
+    assert checked(size, rule("exact")).verdict is PASS  # a billionth of it
+
+
+def test_a_drop_fails_without_a_reason_of_its_own():
+    assert decide(comparison(rule("exact")), 0.4) == Decision(FAIL)
+
+
+# -- its significance --------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("p", "verdict"),
+    [(0.0099, FAIL), (0.01, WARN), (0.0499, WARN), (0.05, PASS)],
+)
+def test_statistical_fails_below_alpha_and_warns_below_warn_alpha(p, verdict):
+    assert verdict_of(rule("statistical"), 0.001, p) is verdict
+
+
+@pytest.mark.parametrize("name", ["statistical", "practical"])
+def test_a_gain_passes_whatever_p(name):
+    assert verdict_of(rule(name), -0.001, p=0.001) is PASS
+
+
+@pytest.mark.parametrize(
+    ("drop", "p", "verdict"),
+    [
+        (0.01 - 5e-10, 0.0099, FAIL),
+        (0.0099, 0.0099, PASS),
+        (0.01, 0.02, WARN),
+        (0.0099, 0.02, PASS),
+        (0.01, 0.05, PASS),
+    ],
+)
+def test_practical_fails_a_significant_drop_of_at_least_max_drop(drop, p, verdict):
+    assert verdict_of(rule("practical"), drop, p) is verdict
+
+
+def test_practical_without_a_max_drop_fails_any_significant_drop():
+    assert verdict_of(rule("practical", max_drop=0.0), 0.0001, p=0.0099) is FAIL
+
+
+def test_a_real_drop_under_max_drop_is_remarked():
+    decision = decide(comparison(rule("practical"), 0.0099), 0.002)
+    assert decision == Decision(PASS, (SmallDrop(p=0.002, max_drop=0.01),))
+
+
+@pytest.mark.parametrize("name", ["statistical", "practical"])
+def test_a_drop_without_a_p_is_not_judged(name):
+    decision = decide(comparison(rule(name), 0.1), math.nan)
+    untested = Untested(
+        cause="few_units", metric="mean_reward", rule=name, max_drop=0.01
+    )
+    assert decision == Decision(INCONCLUSIVE, (untested,))
+
+
+def test_no_drop_passes_without_a_p():
+    assert verdict_of(rule("statistical"), 0.0, p=math.nan) is PASS
+
+
+def test_a_drop_that_the_statistic_refused_is_told_in_its_words():
+    refused = Untestable(cause="words", words="a task has no value")
+    decision = decide(
+        comparison(rule("exact"), drop=math.nan, untested=refused), math.nan
+    )
+    untested = Untested(
+        cause="words",
+        words="a task has no value",
+        metric="mean_reward",
+        rule="exact",
+        max_drop=0.01,
+    )
+    assert decision == Decision(INCONCLUSIVE, (untested,))
+
+
+def test_a_metric_that_is_undefined_on_resampled_tasks_is_told_in_its_words():
+    refused = Untestable(cause="resampled", words="too few for it")
+    decision = decide(comparison(rule(), 0.1, untested=refused), math.nan)
+    (untested,) = decision.reasons
+    assert untested.cause == "resampled"
+    assert untested.words == "too few for it"
+
+
+def test_a_blind_gate_gives_no_verdict_on_a_drop():
+    blind = FewUnits(unit="task", units=3, needed=7, alpha=0.01)
+    decision = decide(comparison(rule(), 0.1, blind=blind), 0.125)
+    assert decision == Decision(INCONCLUSIVE, (BlindGate(cause=blind),))
+
+
+def test_a_blind_gate_passes_where_there_is_no_drop():
+    blind = FewUnits(unit="task", units=3, needed=7, alpha=0.01)
+    assert verdict_of(rule(), 0.0, p=1.0, blind=blind) is PASS
+
+
+def lost_all(p):
+    """A collapse of three tasks that had anything to lose, of 33."""
+    pair = make_pair([[1.0]] * 3 + [[0.0]] * 30, [[0.0]] * 33)
+    return decide(structs.replace(compared(pair), blind=None), p)
+
+
+def test_a_collapse_of_what_there_was_is_never_a_warning():
+    all_lost = BlindGate(cause=AllLost(alpha=0.01))
+    assert lost_all(0.02) == Decision(INCONCLUSIVE, (all_lost,))
+
+
+def test_a_collapse_that_may_be_noise_passes_with_a_remark():
+    all_lost = BlindGate(cause=AllLost(alpha=0.01))
+    assert lost_all(0.06) == Decision(PASS, (all_lost,))
+
+
+# -- many benchmarks ---------------------------------------------------------------------
+
+
+def test_benchmarks_of_a_run_share_the_level():
+    # 9 worse and 1 better have a mid-p of 0.0059
+    assert checked(flips(9, 1, 100), benchmarks=1).verdict is FAIL
+    assert checked(flips(9, 1, 100), benchmarks=50).verdict is WARN
+
+
+def test_a_drop_that_is_surprising_alone_says_among_how_many():
+    check = checked(flips(9, 1, 100), benchmarks=50)
+    shared = SharedLevel(alpha=0.01, benchmarks=50, is_surest=False)
+    assert check.reasons == (shared,)
+
+
+def test_a_drop_that_is_sure_among_all_fails():
+    assert checked(flips(30, 1, 100), benchmarks=50).verdict is FAIL
+
+
+def test_tasks_that_cannot_be_surer_give_no_verdict():
+    # eight tasks can't be surer than 1 / 256
+    check = checked(make_pair([[1.0]] * 8, [[0.0]] * 8), benchmarks=50)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (SharedLevel(alpha=0.01, benchmarks=50, is_surest=True),)
+
+
+# -- its upper bound ---------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("max_drop", "drop", "verdict"),
+    [
+        # D + t SE <= delta
+        (UPPER + 1e-6, 0.05, PASS),
+        (UPPER - 1e-6, 0.05, INCONCLUSIVE),
+        (0.04, 0.05, FAIL),
+        (0.02, -0.05, PASS),
+    ],
+)
+def test_noninferior_passes_where_the_upper_bound_is_at_most_max_drop(
+    max_drop, drop, verdict
+):
+    assert verdict_of(rule("noninferior", max_drop=max_drop), drop, p=0.5) is verdict
+
+
+def test_a_drop_that_is_not_shown_to_be_small_tells_its_upper_bound():
+    noninferior = rule("noninferior", max_drop=0.06)
+    decision = decide(comparison(noninferior, 0.05), 0.5)
+    (reason,) = decision.reasons
+    assert reason == NotShown(upper=pytest.approx(UPPER), max_drop=0.06)
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(1e-6, PASS), (-1e-6, INCONCLUSIVE)])
+def test_noninferior_where_nothing_differs_rests_on_unseen_flips(more, verdict):
+    unseen = 1 - 0.01 ** (1 / 200)
+    pair = make_pair([[1.0]] * 200, [[1.0]] * 200)
+    check = checked(pair, rule("noninferior", max_drop=unseen + more))
+    assert check.verdict is verdict
+
+
+def test_where_no_task_moved_others_may_by_as_much_as_rewards_range():
+    scores = [[value] for value in (0, 2, 3, 5, 9, 9, 4, 1, 2, 7)]
+    unseen = 1 - 0.01 ** (1 / 10)
+    pair = make_pair(scores, scores, bounded=False)
+    check = checked(pair, rule("noninferior", max_drop=0.5))
+    assert check.reasons == (NotShown(upper=pytest.approx(9 * unseen), max_drop=0.5),)
+
+
+def test_noninferior_of_one_task_is_not_judged():
+    one = make_pair([[1.0, 1.0]], [[1.0]])
+    check = checked(one, rule("noninferior", max_drop=0.5))
+    assert check.verdict is INCONCLUSIVE
+
+
+def test_noninferior_without_an_upper_bound_is_not_judged():
+    pair = make_pair([[1.0, 0.5]], [[1.0]], bounded=False)
+    check = checked(pair, rule("noninferior", max_drop=0.5))
+    (untested,) = check.reasons
+    assert untested.cause == "no_bound"
+
+
+@pytest.mark.parametrize(("more", "verdict"), [(1e-6, PASS), (-1e-6, INCONCLUSIVE)])
+@pytest.mark.parametrize(("worse", "better"), [(0, 1), (1, 0), (2, 3)])
+def test_noninferior_where_few_tasks_differ_is_not_as_sure_as_t(
+    worse, better, more, verdict
+):
+    # with a true drop of 5 points t would pass 3 % of such runs
+    upper = oracle.beta.ppf(0.99, worse + 1, 100 - worse) - better / 100
+    pair = flips(worse, better, 100 - worse - better)
+    check = checked(pair, rule("noninferior", max_drop=upper + more))
+    assert check.verdict is verdict
+
+
+# -- whether it would have been seen -----------------------------------------------------
+
+TESTED_OR_NOT = ["practical", "statistical", "absolute", "exact"]
+
+
+@pytest.mark.parametrize("name", TESTED_OR_NOT)
+@pytest.mark.parametrize(
+    ("wanted", "verdict"), [(None, PASS), (0.06, INCONCLUSIVE), (0.065, PASS)]
+)
+def test_a_pass_that_could_not_have_failed_is_red(name, wanted, verdict):
+    # it sees 0.064
+    assert verdict_of(rule(name, require_mde=wanted), 0.0, 0.5, se=0.02) is verdict
+
+
+def test_low_power_tells_the_drop_that_is_visible():
+    decision = decide(comparison(rule(require_mde=0.06), 0.0, se=0.02), 0.5)
+    reason = LowPower(wanted=0.06, visible=0.064, none_differs=False)
+    assert decision == Decision(INCONCLUSIVE, (reason,))
+
+
+def test_a_warning_that_could_not_have_failed_is_red():
+    assert verdict_of(rule(require_mde=0.06), 0.05, 0.02, se=0.02) is INCONCLUSIVE
+
+
+def test_an_unknown_power_is_red():
+    unknown = comparison(rule(require_mde=0.5), 0.0, detectable=math.nan)
+    reason = LowPower(wanted=0.5, visible=None, none_differs=False)
+    assert decide(unknown, 0.5) == Decision(INCONCLUSIVE, (reason,))
+
+
+def test_low_power_never_hides_a_regression():
+    assert verdict_of(rule(require_mde=0.01), 0.3, 0.001, se=0.05) is FAIL
+    collapse = make_pair([[0.9]] * 200, [[0.6]] * 200)
+    assert checked(collapse, rule(require_mde=0.01)).verdict is FAIL
+
+
+@pytest.mark.parametrize(("wanted", "verdict"), [(0.03, PASS), (0.02, INCONCLUSIVE)])
+def test_where_nothing_differs_power_is_of_unseen_flips(wanted, verdict):
+    # 1 - .01^(1/200) = 0.0228 may go unseen
+    alike = make_pair([[1.0]] * 200, [[1.0]] * 200)
+    assert checked(alike, rule(require_mde=wanted)).verdict is verdict
+
+
+def test_low_power_tells_that_nothing_differs():
+    alike = make_pair([[1.0]] * 200, [[1.0]] * 200)
+    (reason,) = checked(alike, rule(require_mde=0.02)).reasons
+    unseen = 1 - 0.01 ** (1 / 200)
+    assert reason.none_differs
+    assert reason.visible == pytest.approx(unseen)
+
+
+# -- rules beside each other -------------------------------------------------------------
+
+
+def all_verdicts(seed, loss):
+    pair = run(seed, 30, 2, loss)
+    names = ("exact", "absolute", "statistical", "practical", "noninferior")
+    return {name: checked(pair, rule(name, max_drop=0.05)).verdict for name in names}
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 2**32), st.sampled_from([0.0, 0.1, 0.5]))
+def test_a_stricter_rule_never_passes_what_a_laxer_one_fails(seed, loss):
+    verdicts = all_verdicts(seed, loss)
+    stricter_than = [
+        ("statistical", "practical"),
+        ("exact", "statistical"),
+        ("exact", "absolute"),
+        ("noninferior", "absolute"),
+    ]
+    for stricter, laxer in stricter_than:
+        if verdicts[laxer] is FAIL:
+            assert verdicts[stricter] is FAIL
+
+
+# -- the user's rules --------------------------------------------------------------------
+
+
+def own_settings(**changed):
+    return structs.replace(rule(), rule=RuleName.OWN, own_name="steps", **changed)
+
+
+def decided_by(function, **changed):
+    own = RegisteredRule(decide=function, tests=True, bound="")
+    return decide(comparison(own_settings(own_tests=True), **changed), 0.02, own)
+
+
+def test_an_own_rule_receives_the_change():
+    changes = []
+
+    def decide_change(change):
+        changes.append(change)
+        return PASS
+
+    decided_by(decide_change, drop=0.05)
+    (change,) = changes
+    assert isinstance(change, Change)
+    assert change.metric == "mean_reward"
+    assert change.direction is Direction.HIGHER
+    assert change.baseline == 0.7
+    assert change.current == pytest.approx(0.65)
+    assert change.drop == 0.05
+    assert change.interval == pytest.approx((0.03, 0.07))
+    assert change.p == 0.02
+    assert change.differences.tolist() == [0.05] * 100
+
+
+def test_an_own_rule_receives_the_settings_of_the_file():
+    changes = []
+
+    def decide_change(change):
+        changes.append(change)
+        return PASS
+
+    decided_by(decide_change)
+    (change,) = changes
+    assert change.max_drop == 0.01
+    assert change.alpha == 0.01
+    assert change.warn_alpha == 0.05
+
+
+def test_the_words_of_an_own_rule_are_kept():
+    decision = decided_by(lambda _: (FAIL, "three steps down"))
+    assert decision == Decision(FAIL, (OwnRule(words="three steps down"),))
+
+
+def test_an_own_rule_may_give_a_verdict_alone():
+    assert decided_by(lambda _: WARN) == Decision(WARN)
+
+
+def test_an_own_rule_without_a_verdict_is_the_reason_itself():
+    assert decided_by(lambda _: INCONCLUSIVE) == Decision(
+        INCONCLUSIVE, (OwnRule(words=""),)
+    )
+
+
+@pytest.mark.parametrize("answer", ["fail", (FAIL, "worse", "far"), (FAIL, 3), None])
+def test_an_own_rule_that_answers_otherwise_gives_no_verdict(answer):
+    decision = decided_by(lambda _: answer)
+    failed = Failed(
+        words=f"the gate rule steps, asked about mean_reward, returned {answer!r}: "
+        "expected a Verdict, or a Verdict and its reason",
+        hint="fix the gate rule",
+    )
+    assert decision == Decision(INCONCLUSIVE, (failed,))
+
+
+def test_an_own_rule_that_raises_gives_no_verdict_but_its_words():
+    def decide_change(_):
+        raise ValueError("no such step")
+
+    failed = Failed(
+        words="the gate rule steps, asked about mean_reward, raised ValueError: "
+        "no such step",
+        hint="fix the gate rule",
+    )
+    assert decided_by(decide_change) == Decision(INCONCLUSIVE, (failed,))
+
+
+class Steps:
+    """A rule as users write it."""
+
+    tests = True
+
+    def __init__(self, *, most=0.25):
+        self.most = most
+        self.bound = f"drop <= {most}"
+
+    def decide(self, change):
+        return FAIL if change.drop > self.most else PASS
+
+
+def steps_down(change, *, most=0.25):
+    """A rule as a function."""
+    return FAIL if change.drop > most else PASS
+
+
+def test_a_class_is_made_with_its_options():
+    made = registered_rule("steps", Steps, {"most": 0.01})
+    assert made.tests
+    assert made.bound == "drop <= 0.01"
+    assert decide(comparison(own_settings()), 0.5, made).verdict is FAIL
+
+
+def test_a_function_takes_its_options_with_the_change():
+    made = registered_rule("steps", steps_down, {"most": 0.01})
+    assert not made.tests
+    assert made.bound == ""
+    assert decide(comparison(own_settings()), 0.5, made).verdict is FAIL
+
+
+@pytest.mark.parametrize("target", [Steps, steps_down])
+def test_options_that_a_rule_does_not_take_are_an_error(target):
+    with pytest.raises(RegistryError, match=r"gate rule steps can't be made.*least"):
+        registered_rule("steps", target, {"least": 1})

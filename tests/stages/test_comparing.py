@@ -1,0 +1,248 @@
+"""Compare: each agent's rollouts paired with those of its reference."""
+
+from stages.making import against, benchmark, load, write_rows
+
+from pytest_evalmetrics.gates import Gated
+from pytest_evalmetrics.model.reasons import (
+    CannotFail,
+    MeasuredBy,
+    MeasurementChange,
+    MeasurementChanged,
+    NotComparable,
+    UnequalSums,
+    UnknownAgent,
+)
+from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Verdict
+from pytest_evalmetrics.pipeline.comparing import (
+    ComparisonTerms,
+    compare_agents,
+    pairing_notes,
+)
+from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
+from pytest_evalmetrics.pipeline.references import reference_of
+
+
+def compared(asked, **changed):
+    """Pair the agents of `new.jsonl` with those of the benchmark's reference."""
+    rows, loaded = load(asked)
+    agents = reduce_agents(
+        loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False
+    )
+    terms = ComparisonTerms(
+        benchmark=loaded.benchmark,
+        plan=loaded.plan,
+        reference=reference_of(loaded.benchmark, loaded.plan, None),
+        **changed,
+    )
+    return terms, compare_agents(terms, agents.gated)
+
+
+def one(asked, **changed):
+    _, (agent,) = compared(asked, **changed)
+    return agent
+
+
+def only_reason(check):
+    (reason,) = check.reasons
+    return reason
+
+
+def test_a_gated_metric_is_paired_task_by_task(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1], [0, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1, 0], [1, 1]])
+    (gated,) = one(
+        benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    ).judgeable
+    assert isinstance(gated, Gated)
+    pair = gated.compared.pair
+    assert pair.tasks == ("t0", "t1")
+    assert pair.baseline.tolist() == [1, 0.5]
+    assert pair.current.tolist() == [0.5, 1]
+
+
+def test_a_gated_metric_has_its_rule_its_line_and_its_estimate(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    keys = f"metrics: [mean_reward]\n{against(rest=', rule: absolute, max_drop: 0.1')}"
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    assert gated.compared.rule.rule == "absolute"
+    assert gated.compared.rule.max_drop == 0.1
+    assert gated.compared.rule.direction is Direction.HIGHER
+    assert gated.line == 5
+    assert gated.estimate.value == 0
+    assert gated.compared.gate_id == "math::agent"
+
+
+def test_missing_rewards_are_paired_at_their_worst_too(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [None]])
+    keys = "metrics: [mean_reward]\nexpect: {missing_reward: exclude}\n" + against()
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    assert gated.compared.pair.tasks == ("t0",)
+    assert gated.worst.current.tolist() == [1, 0]
+    assert gated.missing == 0.5
+
+
+def test_an_agent_that_the_reference_lacks_is_not_judged(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]], agent="a")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="a")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="b")
+    _, agents = compared(benchmark(tmp_path, against()))
+    assert agents[0].unknown is None
+    assert agents[1].unknown.verdict is Verdict.INCONCLUSIVE
+    assert only_reason(agents[1].unknown) == UnknownAgent("b", known=("a",))
+    assert agents[1].judgeable == ()
+
+
+def test_a_lone_agent_may_have_another_name(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]], agent="before")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="now")
+    assert one(benchmark(tmp_path, against())).unknown is None
+
+
+def test_tasks_in_quarantine_are_left_out_on_both_sides(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    agent = one(asked, quarantined=frozenset({"t1"}))
+    assert agent.drift.expected == 1
+    assert agent.drift.lost == ()
+
+
+def test_tasks_outside_of_the_sample_are_not_lost(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 10)
+    write_rows(tmp_path, "new.jsonl", [[1]] * 10)
+    asked = benchmark(tmp_path, f"sample: {{tasks: 4, seed: 1}}\n{against()}")
+    _, loaded = load(asked)
+    agent = one(asked, frames={"agent": loaded.frame})
+    assert agent.drift.expected == 4
+    assert agent.drift.lost == ()
+
+
+def test_lost_and_new_tasks_are_counted(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    agent = one(benchmark(tmp_path, against()))
+    assert agent.drift.expected == 3
+    assert agent.drift.lost == ("t2",)
+    assert agent.drift.new == ()
+
+
+def test_tasks_that_flip_are_those_that_change_sides_whole(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1], [0, 0], [1, 1], [1, 0]])
+    write_rows(tmp_path, "new.jsonl", [[0, 0], [1, 1], [1, 0], [1, 0]])
+    flips = one(benchmark(tmp_path, against())).flips
+    assert flips.broken == ("t0",)
+    assert flips.mended == ("t1",)
+    assert flips.tasks == 4
+
+
+def test_the_rollouts_of_a_task_are_told_of_both_sides(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1, 1], [1, 1, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    assert one(benchmark(tmp_path, against())).rollouts == (3, 1)
+
+
+def change_of(kind, **changed):
+    entry = f"{kind} x"
+    return MeasurementChange(
+        kind=kind, entry=entry, key="k", before="1", now="2", **changed
+    )
+
+
+def test_a_metric_whose_scorer_changed_is_not_compared(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    change = change_of(MeasuredBy.SCORER, scores=("reward",))
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    agent = one(asked, measurement_changes=(change,))
+    (check,) = agent.judgeable
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert only_reason(check) == MeasurementChanged("mean_reward", changes=(change,))
+    assert check.acceptance is Acceptance.OTHER_RUN
+    assert agent.flips is None
+
+
+def test_a_metric_of_another_score_is_compared_all_the_same(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    change = change_of(MeasuredBy.SCORER, scores=("other",))
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    (gated,) = one(asked, measurement_changes=(change,)).judgeable
+    assert isinstance(gated, Gated)
+
+
+def test_a_sum_over_another_number_of_rollouts_is_not_compared(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    (check,) = one(benchmark(tmp_path, f"metrics: [sum/reward]\n{against()}")).judgeable
+    assert only_reason(check) == UnequalSums("sum/reward", "reward", before=2, now=1)
+
+
+def test_runs_of_the_reference_that_hold_other_tasks_cant_be_compared(tmp_path):
+    write_rows(tmp_path, "old1.jsonl", [[1], [1]])
+    write_rows(tmp_path, "old2.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    runs = "[[old1.jsonl], [old2.jsonl]]"
+    keys = "metrics: [mean_reward]\n" + against(name=runs)
+    (check,) = one(benchmark(tmp_path, keys)).judgeable
+    assert only_reason(check) == NotComparable(
+        "mean_reward", words="its runs hold 2, 1 of the 2 compared tasks"
+    )
+    assert check.value == 1
+
+
+def test_several_runs_are_paired_one_by_one_for_the_noise_between_them(tmp_path):
+    write_rows(tmp_path, "old1.jsonl", [[1], [1]])
+    write_rows(tmp_path, "old2.jsonl", [[1], [0]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    runs = "[[old1.jsonl], [old2.jsonl]]"
+    keys = "metrics: [mean_reward]\n" + against(name=runs)
+    (gated,) = one(benchmark(tmp_path, keys)).judgeable
+    assert gated.compared.runs.values == (1, 0.5)
+    assert gated.compared.pair.value_baseline == 0.75
+
+
+def test_a_drop_of_a_rate_by_one_or_more_can_never_fail(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    keys = f"metrics: [mean_reward]\n{against(rest=', rule: absolute, max_drop: 5')}"
+    (check,) = one(benchmark(tmp_path, keys)).judgeable
+    assert only_reason(check) == CannotFail(
+        metric="mean_reward",
+        key="max_drop",
+        drop=5,
+        is_rate=True,
+        baseline=1,
+        worst=0,
+        largest=1,
+    )
+
+
+def test_a_drop_below_the_worst_value_can_never_fail(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] + [[0]] * 9)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 10)
+    keys = f"metrics: [pass@1]\n{against(rest=', rule: absolute, max_drop: 0.2')}"
+    (check,) = one(benchmark(tmp_path, keys)).judgeable
+    reason = only_reason(check)
+    assert reason.is_rate is False
+    assert reason.largest == 0.1
+
+
+def test_tasks_whose_ids_are_positions_are_noted_once_an_agent(tmp_path):
+    rows = '{"_ng_task_index": 0, "reward": 1}\n'
+    for name in ("old.jsonl", "new.jsonl"):
+        (tmp_path / name).write_text(rows)
+    text = """benchmark:
+  name: math
+  rollouts: new.jsonl
+  baseline: {rollouts: old.jsonl}
+"""
+    path = tmp_path / "math.bench.yaml"
+    path.write_text(text)
+    from pytest_evalmetrics.config import load_benchmarks
+
+    (asked,) = load_benchmarks(path, shown="math.bench.yaml")
+    terms, agents = compared(asked)
+    (note,) = pairing_notes(terms, agents)
+    assert note.startswith("tasks are paired by position alone")

@@ -1,0 +1,159 @@
+"""The stages in order: what an evaluation keeps, and what an error leaves of it."""
+
+import msgspec
+from stages.making import against, benchmark, given, write_rows
+
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.reasons import Failed, FirstRun, NoBaseline
+from pytest_evalmetrics.model.results import BenchmarkResult
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.pipeline.reducing import Hooks
+
+
+class Snapshot:
+    """A committed baseline, or none."""
+
+    def __init__(self, text=None, former=""):
+        self._text, self._former = text, former
+
+    def read(self):
+        return None if self._text is None else (self._text, "math.json")
+
+    def renamed_from(self):
+        return self._former
+
+    def read_rows(self):
+        return None
+
+
+def evaluated(asked, **settings):
+    return evaluate(given(asked, **settings))
+
+
+def only(checks, gate):
+    (check,) = [check for check in checks if check.gate is gate]
+    return check
+
+
+def test_what_cant_be_read_is_inconclusive_with_the_errors_words(tmp_path):
+    result = evaluated(benchmark(tmp_path)).result
+    check = only(result.checks, Gate.DATA)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert isinstance(check.reasons[0], Failed)
+    assert check.line == 3
+
+
+def test_an_agent_that_cant_be_reduced_is_told_after_the_checks_of_the_others(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 1]], agent="a")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="b")
+    keys = "metrics: [pass@2]\nthresholds: {pass@2: '>= 0.5'}"
+    result = evaluated(benchmark(tmp_path, keys)).result
+    assert [agent.agent for agent in result.agents] == ["a"]
+    assert only(result.checks, Gate.THRESHOLD).agent == "a"
+    assert result.checks[-1].gate is Gate.DATA
+
+
+def test_without_a_baseline_the_run_says_how_to_record_one(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: true")
+    result = evaluated(asked, baseline=Snapshot(former="maths")).result
+    check = only(result.checks, Gate.BASELINE)
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert check.reasons == (NoBaseline(renamed_from="maths"),)
+
+
+def test_a_run_that_records_needs_no_baseline(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: true")
+    outcome = evaluated(asked, baseline=Snapshot(), updates=True)
+    assert outcome.result.verdict is Verdict.PASS
+    assert outcome.baseline.agents.keys() == {"agent"}
+
+
+def test_a_broken_baseline_is_replaced_and_not_compared_with(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: true")
+    broken = Snapshot(text="{")
+    assert evaluated(asked, baseline=broken, updates=True).result.passed
+    assert not evaluated(asked, baseline=broken).result.passed
+
+
+def test_the_first_run_against_a_report_only_warns(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: {report: main.json}")
+    check = only(evaluated(asked, first_run=True).result.checks, Gate.BASELINE)
+    assert check.verdict is Verdict.WARN
+    assert check.reasons == (FirstRun("main.json"),)
+    assert not evaluated(asked).result.passed
+
+
+def test_an_incomplete_run_leaves_no_baseline(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [None]])
+    outcome = evaluated(
+        benchmark(tmp_path, "baseline: true"), baseline=Snapshot(), updates=True
+    )
+    assert outcome.baseline is None
+
+
+def test_a_baseline_counts_tasks_and_rollouts_and_names_its_files(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 1], [1, 0]])
+    asked = benchmark(tmp_path, "metrics: [mean_reward]\nbaseline: true")
+    outcome = evaluated(asked, baseline=Snapshot(), updates=True)
+    provenance = outcome.baseline.provenance
+    assert provenance.tasks == 2
+    assert provenance.rollouts == 4
+    assert [file["path"] for file in provenance.files] == ["new.jsonl"]
+    assert provenance.gates == {"metrics": ["mean_reward"], "thresholds": {}}
+
+
+def test_another_number_of_rollouts_is_a_remark(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    result = evaluated(benchmark(tmp_path, against())).result
+    assert result.changes == ("rollouts of each task were 2, and are 1 now",)
+
+
+def test_tasks_that_flipped_are_a_remark(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    (remark,) = evaluated(benchmark(tmp_path, against())).result.changes
+    assert remark == "1 task went from all to none of the rollouts passing: t1"
+
+
+def test_a_benchmark_that_gates_nothing_says_so(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    notes = evaluated(benchmark(tmp_path)).result.notes
+    assert any(note.startswith("nothing is gated") for note in notes)
+
+
+def test_a_benchmark_that_passes_is_pictured_only_in_detail(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "thresholds: {mean_reward: '>= 0.5'}")
+    assert evaluated(asked, detailed=False).pictures == {}
+    assert evaluated(asked, detailed=True).pictures.keys() == {"agent"}
+
+
+def test_a_benchmark_that_fails_is_pictured_anyway(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[0]])
+    asked = benchmark(tmp_path, "thresholds: {mean_reward: '>= 0.5'}")
+    assert evaluated(asked, detailed=False).pictures.keys() == {"agent"}
+
+
+def test_hooks_that_measure_are_part_of_what_the_baseline_keeps(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: true")
+    hooks = Hooks(compute_metrics=lambda **_: [], source="abc")
+    ruler = evaluated(
+        asked, baseline=Snapshot(), updates=True, hooks=hooks
+    ).result.ruler
+    assert ruler["hook compute_metrics"] == {"source": "abc"}
+
+
+def test_a_result_is_the_same_after_it_crossed_a_process(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 10)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 9)
+    result = evaluated(benchmark(tmp_path, against())).result
+    agents = tuple(msgspec.structs.replace(a, aggregate={}) for a in result.agents)
+    result = msgspec.structs.replace(result, agents=agents)
+    builtins = msgspec.to_builtins(result)
+    assert msgspec.convert(builtins, BenchmarkResult) == result

@@ -1,0 +1,231 @@
+"""Judge: the checks of all gates, from what the stages before computed."""
+
+from stages.making import against, benchmark, given, load, write_rows
+
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.bounds import (
+    AllBound,
+    CountBound,
+    CoverageBound,
+    MostBound,
+    ThresholdBound,
+)
+from pytest_evalmetrics.model.reasons import (
+    BrokenTasks,
+    FailedRows,
+    LostAgent,
+    MissingRewards,
+    MustPassFailed,
+    OutOfBounds,
+    Quarantined,
+    TaskListChanged,
+    UnknownTask,
+    Unpassable,
+)
+from pytest_evalmetrics.model.scores import ScorerFailures
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.pipeline import judging
+from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
+
+
+def checks_of(asked, **settings):
+    return evaluate(given(asked, **settings)).result.checks
+
+
+def named(checks, name):
+    (check,) = [check for check in checks if check.name == name]
+    return check
+
+
+def reason_in(check):
+    (reason,) = check.reasons
+    return reason
+
+
+def test_a_threshold_fails_below_its_bound(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    asked = benchmark(tmp_path, "thresholds: {mean_reward: '>= 0.7'}")
+    check = named(checks_of(asked), "mean_reward")
+    assert check.gate is Gate.THRESHOLD
+    assert check.verdict is Verdict.FAIL
+    assert check.value == 0.5
+    assert check.bound == ThresholdBound(least=0.7, most=None)
+    assert check.line == 4
+    assert isinstance(reason_in(check), OutOfBounds)
+
+
+def test_the_checks_of_an_agent_bear_its_name_where_there_are_several(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="a")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="b")
+    checks = checks_of(benchmark(tmp_path, "thresholds: {mean_reward: '>= 0.7'}"))
+    thresholds = [check for check in checks if check.gate is Gate.THRESHOLD]
+    assert [check.agent for check in thresholds] == ["a", "b"]
+
+
+def test_tasks_and_rollouts_are_counted_first(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 1], [1, 1]])
+    asked = benchmark(tmp_path, "num_samples: 2\nexpect: {tasks: 3}")
+    checks = checks_of(asked)
+    assert [check.name for check in checks[:3]] == ["tasks", "rollouts", "missing"]
+    assert checks[0].bound == CountBound(3, 3)
+    assert checks[0].verdict is Verdict.FAIL
+    assert checks[1].verdict is Verdict.PASS
+
+
+def test_must_pass_names_the_tasks_that_fail(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 0], [1, 1]])
+    check = named(checks_of(benchmark(tmp_path, "must_pass: [t0, t1]")), "must_pass")
+    assert check.verdict is Verdict.FAIL
+    assert check.value == 1
+    assert check.bound == AllBound(2)
+    reason = reason_in(check)
+    assert isinstance(reason, MustPassFailed)
+    assert [(task.task, task.passed) for task in reason.tasks] == [("t0", 1)]
+
+
+def test_an_entry_that_names_no_task_is_inconclusive(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    check = named(checks_of(benchmark(tmp_path, "must_pass: [nope]")), "must_pass nope")
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert isinstance(reason_in(check), UnknownTask)
+    assert check.line == 4
+
+
+def quarantine(until):
+    return f"quarantine:\n- {{task: t0, reason: flaky, until: {until}}}"
+
+
+def test_a_quarantine_in_force_passes_and_tells_its_outcome(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[0, 1], [1, 1]])
+    checks = checks_of(benchmark(tmp_path, quarantine("2999-01-01")))
+    check = named(checks, "quarantine t0")
+    assert check.verdict is Verdict.PASS
+    assert reason_in(check).outcome.passed == 1
+    assert reason_in(check).is_over is False
+
+
+def test_a_quarantine_that_is_over_fails_at_its_own_line(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[0, 1], [1, 1]])
+    check = named(
+        checks_of(benchmark(tmp_path, quarantine("2000-01-01"))), "quarantine t0"
+    )
+    assert check.verdict is Verdict.FAIL
+    assert isinstance(reason_in(check), Quarantined)
+    assert check.line == 5
+
+
+def test_lost_tasks_fail_although_the_rest_is_as_good(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 10)
+    write_rows(tmp_path, "new.jsonl", [[1]] * 9)
+    check = named(checks_of(benchmark(tmp_path, against())), "tasks")
+    assert check.verdict is Verdict.FAIL
+    assert check.value == 9
+    assert check.bound == CoverageBound(least=1, of=10)
+    assert reason_in(check).lost == ("t9",)
+
+
+def test_lost_tasks_within_min_coverage_pass_and_are_told(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 10)
+    write_rows(tmp_path, "new.jsonl", [[1]] * 9)
+    asked = benchmark(tmp_path, against(rest=", min_coverage: 90%"))
+    check = named(checks_of(asked), "tasks")
+    assert check.verdict is Verdict.PASS
+    assert reason_in(check).is_covered
+
+
+def test_new_tasks_pass_and_are_told_with_their_reward(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]])
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    check = named(checks_of(benchmark(tmp_path, against())), "tasks")
+    assert check.verdict is Verdict.PASS
+    assert [(task.task, task.reward) for task in reason_in(check).new] == [("t1", 0)]
+
+
+def test_more_broken_tasks_than_allowed_fail(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]] * 4)
+    write_rows(tmp_path, "new.jsonl", [[0, 0]] * 2 + [[1, 1]] * 2)
+    asked = benchmark(tmp_path, against(rest=", max_broken: 1"))
+    check = named(checks_of(asked), "max_broken")
+    assert check.verdict is Verdict.FAIL
+    assert check.bound == MostBound(1)
+    assert reason_in(check) == BrokenTasks(tasks=("t0", "t1"), count=2)
+
+
+def test_as_many_broken_tasks_as_allowed_pass(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]] * 4)
+    write_rows(tmp_path, "new.jsonl", [[0, 0]] * 2 + [[1, 1]] * 2)
+    asked = benchmark(tmp_path, against(rest=", max_broken: 2"))
+    assert named(checks_of(asked), "max_broken").verdict is Verdict.PASS
+
+
+def test_an_agent_that_only_the_reference_has_is_inconclusive(tmp_path):
+    for agent in ("a", "b"):
+        write_rows(tmp_path, "old.jsonl", [[1]], agent=agent)
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="a")
+    check = named(checks_of(benchmark(tmp_path, against())), "agent")
+    assert check.verdict is Verdict.INCONCLUSIVE
+    assert reason_in(check) == LostAgent("b")
+
+
+def test_a_collapse_of_forty_tasks_fails_and_tells_the_drop(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 40)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 40)
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    check = named(checks_of(asked), "mean_reward")
+    assert check.verdict is Verdict.FAIL
+    assert check.comparison.drop == 1
+    assert check.comparison.worse == 40
+    assert check.reasons == ()
+
+
+def test_the_benchmarks_of_a_run_share_the_level(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 40)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 8 + [[1]] * 32)  # p = 2^-8
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    assert named(checks_of(asked), "mean_reward").verdict is Verdict.FAIL
+    shared = named(checks_of(asked, benchmarks=100), "mean_reward")
+    assert shared.verdict is Verdict.WARN
+    assert shared.bound.settings.benchmarks == 100
+
+
+def test_a_run_that_records_asserts_nothing_of_the_old_baseline(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 40)
+    write_rows(tmp_path, "new.jsonl", [[0]] * 40)
+    asked = benchmark(tmp_path, f"metrics: [mean_reward]\n{against()}")
+    check = named(checks_of(asked, updates=True), "mean_reward")
+    assert check.verdict is Verdict.PASS
+    assert check.accepted
+    assert check.comparison.drop == 1
+
+
+def test_a_baseline_that_its_own_rows_would_not_pass_is_a_warning(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] + [[None]] * 3)
+    keys = "metrics: [mean_reward]\nbaseline: true\n"
+    keys += "expect: {missing_reward: exclude, max_missing: 100%}"
+    check = named(checks_of(benchmark(tmp_path, keys), updates=True), "mean_reward")
+    assert check.verdict is Verdict.WARN
+    assert check.reasons[0] == Unpassable(tasks=("t1", "t2", "t3"), task_count=3)
+
+
+def test_rows_that_a_scorer_failed_for_are_the_cause_of_missing_rewards(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [None]])
+    asked = benchmark(tmp_path)
+    rows, loaded = load(asked)
+    reduced = reduce_agents(
+        loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False
+    )
+    failures = ScorerFailures("judge", ("reward",), 1, {"http-500": 1}, (), rows=2)
+    checks = judging.judge_agent(
+        asked, reduced.agents[0], single=None, failures=[failures], look=None
+    )
+    check = named(list(checks), "missing")
+    assert check.reasons[0] == FailedRows(failures)
+    assert isinstance(check.reasons[1], MissingRewards)
+
+
+def test_a_task_list_is_told_in_a_run_that_records_too(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]] * 3)
+    write_rows(tmp_path, "new.jsonl", [[1]] * 2)
+    check = named(checks_of(benchmark(tmp_path, against()), updates=True), "tasks")
+    assert check.verdict is Verdict.PASS
+    assert isinstance(reason_in(check), TaskListChanged)

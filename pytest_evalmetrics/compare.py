@@ -8,7 +8,6 @@ import math
 import shutil
 import sys
 from argparse import ArgumentParser, Namespace
-from contextlib import suppress
 from dataclasses import replace
 from pathlib import Path
 from string import Template
@@ -176,38 +175,39 @@ def _rollouts_at(path: str) -> Path:
 def _as_named_or_guessed(
     path: Path, given: Namespace, read: Callable[[dict[str, Any]], T]
 ) -> T:
-    """Read runs with the keys of `rollouts:` that options name, or else that fit the first run."""
-    if named := _named(given, _FIELDS):
-        return read({"fields": named})
-    try:
-        return read({})
-    except EvalMetricsError:
-        from pytest_evalmetrics.rollouts.propose import propose
+    """Read runs with the fields that options name, and with what the first run suggests."""
+    from pytest_evalmetrics.rollouts.guess import propose
+    from pytest_evalmetrics.spec import FieldMap
 
-        proposal = None
-        with suppress(EvalMetricsError):
-            proposal = propose(str(path), Path.cwd())
-        if proposal is None:
-            raise
+    named = _named(given, _FIELDS)
+    if not named:
+        try:
+            return read({})
+        except EvalMetricsError as error:
+            why = error
+    proposal = propose(str(path), Path.cwd(), FieldMap(**named))
+    if proposal is None:  # its format has a loader
+        if named:
+            return read({"fields": named})
+        raise why
+    for question, choices in proposal.questions.items():
+        field = question.rpartition(".")[2]
+        option = f"--{field}" if field in _FIELDS else "a benchmark file with map:"
+        message = f"the {field} is not clear: {choices}"
+        raise EvalMetricsError(message, file=path.name, hint=f"say it with {option}")
     guess = visible(f"{path.name} is read so: {'; '.join(proposal.reasons)}")
-    if guess != given.guess:  # which all candidates share
+    if proposal.reasons and guess != given.guess:  # which all candidates share
         given.guess = guess
         sys.stderr.write(f"evalmetrics {given.command}: {guess}\n")
     keys = proposal.keys
-    if proposal.reward is not None and not proposal.spec.map:
-        keys["fields"] = {**keys.get("fields", {}), "reward": proposal.reward}
+    keys["fields"] = {**keys.get("fields", {}), **named}
     result = read(keys)
-    if proposal.reward is not None and given.direction is None:
-        _ask_unless_named_as_reward(proposal.reward)
+    if proposal.undirected is not None and given.direction is None:
+        # which way is better of a field that was taken as the reward by its values?
+        raise _without_direction(
+            [f"{proposal.undirected}, which is taken as the reward"]
+        )
     return result
-
-
-def _ask_unless_named_as_reward(field: str) -> None:
-    """Ask which way is better of a field that was taken as the reward by its values."""
-    from pytest_evalmetrics.rollouts.propose import REWARDS, by_name
-
-    if not by_name([field], REWARDS):
-        raise _without_direction([f"{field}, which is taken as the reward"])
 
 
 # -- the first worse run ---------------------------------------------------------------------

@@ -5,6 +5,7 @@
     EvalMetricsError
     ├── ConfigError      a benchmark file can't be used; lists every problem at once
     ├── DataError        rollouts can't be read, or hold what is not a number
+    │   ├── NoTaskError      rows name no task, and nothing says which field is the task
     │   └── ShapeError       rows: or map: of a benchmark file do not fit the rollouts
     ├── RegistryError    a name that is unknown, or that stands for two things
     ├── MetricError      a metric raised, or returned no finite number
@@ -106,6 +107,10 @@ class ConfigError(EvalMetricsError):
 
 class DataError(EvalMetricsError):
     """Rollouts can't be read, or a score is not a number."""
+
+
+class NoTaskError(DataError):
+    """Rows name no task where NeMo Gym's do, and the benchmark file does not say where."""
 
 
 class ShapeError(DataError):

@@ -184,15 +184,36 @@ def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | N
     """Write a benchmark file for rollouts, and let this run record its baseline."""
     from pytest_evalmetrics.rollouts.survey import write_benchmark
 
-    path, survey_text = write_benchmark(rollouts, config.invocation_params.dir)
-    text = f"{path.name}:\n{path.read_text(encoding='utf-8')}\n"
-    if (
-        not survey_text.strip()
-    ):  # another tool's settings: the rollouts are still to come
-        return f"{text}Name the rollouts in it, then: pytest {path.name}\n", 0
-    config.args[:] = [str(path)]
+    written = write_benchmark(rollouts, config.invocation_params.dir)
+    name = written.path.name
+    text = f"{name}:\n{written.path.read_text(encoding='utf-8')}\n"
+    if not written.report:  # another tool's settings: the rollouts are still to come
+        return f"{text}Name the rollouts in it, then: pytest {name}\n", 0
+    text = f"{written.report}\n{text}"
+    if written.open_lines:
+        lines = "".join(f"  {line}\n" for line in written.open_lines)
+        then = f"Then record the baseline: pytest {name} --snapshot-update\n"
+        return f"{text}Nothing is recorded yet. Fill in:\n{lines}{then}", 1
+    config.args[:] = [str(written.path)]
     config.option.update_snapshots = True
-    return f"{survey_text}\n{text}From now on: pytest {path.name}\n", None
+    # one benchmark: workers of pytest-xdist would only take time to start
+    for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
+        if hasattr(config.option, option):
+            setattr(config.option, option, value)
+    text += f"From now on: pytest {name}\n"
+    text += f"What its gates can detect: pytest {name} --evalmetrics-plan\n"
+    return text + _not_collected(config, written.path), None
+
+
+def _not_collected(config: pytest.Config, path: Path) -> str:
+    """Say that a bare pytest passes over a new benchmark file, if it does."""
+    folders = config.getini("testpaths")
+    if not folders or any(path.is_relative_to(config.rootpath / f) for f in folders):
+        return ""
+    return (
+        f"A bare pytest does not collect it: testpaths is {' '.join(folders)}. "
+        f"Add {path.name} to testpaths, or move the file.\n"
+    )
 
 
 def pytest_collect_file(

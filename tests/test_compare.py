@@ -235,7 +235,7 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
         ),
         (
             ["before.jsonl", "after.jsonl"],
-            ["--task", "id"],
+            ["--task", "idd"],
             "--task, --sample, --agent and --rew",
         ),
         (
@@ -245,7 +245,7 @@ def test_runs_of_other_tasks_are_inconclusive(runs, capsys):
         ),
         (["slips.jsonl", "slips.jsonl"], [], "--direction"),
         (["main", "main"], [], "not the report of a run"),
-        (["bare", "bare"], [], "this row has no task id"),
+        (["bare", "bare"], [], "the task is not clear"),
         (["empty.jsonl", "after.jsonl"], ASKED, "empty"),
     ],
 )
@@ -258,9 +258,7 @@ def test_an_invalid_comparison_is_an_error_of_one_line(
     (runs / "bare").mkdir()
     save(runs / "bare" / "x.jsonl", BEFORE)
     (runs / "bare" / "meta.json").write_text('{"meta": 1}')
-    (runs / "slips.jsonl").write_text(
-        '{"id": 1, "errors": 0.5}\n{"id": 2, "errors": 1.5}\n'
-    )
+    (runs / "slips.jsonl").write_text('{"id": 1, "wer": 0.5}\n{"id": 2, "wer": 1.5}\n')
     assert main(["compare", *names, *more]) in (1, 2)
     out, err = capsys.readouterr()
     assert expected in out + err
@@ -286,3 +284,17 @@ def test_the_commands(runs, project):
     result = project.run("--evalmetrics-compare", "a", "b")
     assert result.ret == 0
     result.stdout.fnmatch_lines(["against a", "PASS *b *mean_reward*"])
+
+
+def test_a_field_that_is_named_keeps_what_the_first_run_suggests(runs, capsys):
+    for name, values in (("a", (1, 2, 3)), ("b", (2, 3, 4))):
+        rows = [
+            {"key": f"q{n}", "question": f"what is {n}", "wer": value / 10}
+            for n, value in enumerate(values)
+        ]
+        text = "".join(json.dumps(row) + "\n" for row in rows)
+        (runs / f"{name}.jsonl").write_text(text)
+    main(["compare", "a.jsonl", "b.jsonl", "--task", "key", "--direction", "lower"])
+    out, err = capsys.readouterr()
+    assert "reward: wer" in err
+    assert "+0.1" in out

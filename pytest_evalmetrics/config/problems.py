@@ -270,6 +270,9 @@ def _slip_in_text(expected: str, word: str) -> str | None:
 
 # -- syntax errors of YAML, for the messages of libyaml and of PyYAML's scanner ---------------
 
+_open_line = re.compile(
+    r"\s*(?:- )?(?P<key>[^#:]+):\s+\?\s*(?:#\s*(?P<choices>.*))?"
+).fullmatch
 _BREAK = re.compile(
     r"\r\n|[\n\r\x85\u2028\u2029]"
 )  # the line breaks of YAML 1.1 scanners
@@ -319,6 +322,30 @@ _MEANINGS = {
     "tag": "a word that starts with ! is a tag, which means nothing here: quote a text",
     "Unicode character escape": r"this \u escape is not a character: write the character itself",
 }
+
+
+def of_syntax(error: MarkedYAMLError, text: str) -> tuple[Problem, ...]:
+    """Describe text that is no YAML: the lines that are left open, or the syntax error."""
+    open_lines = _open_lines(text)
+    if open_lines:
+        return tuple(open_lines)
+    line, message = explain(error, text)
+    return (Problem(line, "", message),)
+
+
+def _open_lines(text: str) -> list[Problem]:
+    """List the lines that a proposed file leaves open: ``reward: ?  # correct or score?``."""
+    problems = []
+    for number, line in enumerate(_BREAK.split(text), 1):
+        match = _open_line(line)
+        if match is not None:
+            key = match["key"].strip("'\"")
+            choices = match["choices"]
+            message = "this is left open: write a value in place of the question mark"
+            problems.append(
+                Problem(number, key, f"{message}: {choices}" if choices else message)
+            )
+    return problems
 
 
 def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:

@@ -217,9 +217,9 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     except _RefusedError as error:
         return _unreadable(*error.args)
     except yaml.MarkedYAMLError as error:
-        from pytest_evalmetrics.config.problems import explain  # errors only
+        from pytest_evalmetrics.config import problems  # errors only
 
-        return _unreadable(*explain(error, text))
+        return ParsedYaml(None, problems.of_syntax(error, text))
     except yaml.YAMLError as error:
         return _unreadable(1, f"this is not YAML: {error}")
     finally:

@@ -6,13 +6,13 @@ import json
 import math
 import struct
 from functools import partial
-from typing import TYPE_CHECKING, Any, Final, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 from zlib import adler32
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.errors import DataError, did_you_mean
+from pytest_evalmetrics.errors import DataError, NoTaskError, did_you_mean
 from pytest_evalmetrics.model.rollout_table import (
     TaskId,
     content_hash,
@@ -31,6 +31,7 @@ from pytest_evalmetrics.rollouts.row_schema import (
     Record,
 )
 from pytest_evalmetrics.rollouts.source import (
+    NEMO_GYM_TASK,
     Source,
     SourceRow,
     score_paths,
@@ -47,7 +48,6 @@ if TYPE_CHECKING:
     ReadTexts: TypeAlias = Callable[[Sequence[Any]], Sequence[Any]]
 
 
-NEMO_GYM_TASK: Final = "_ng_task_index"
 _MAX_DOTS = 9  # in a path; each one doubles its possible meanings
 _MAX_SAMPLE = 2**63
 _TEXT: set[type] = {str, type(None)}
@@ -281,8 +281,14 @@ class Columns:
         if new:
             self.find_scores(record)
         for message, hint in self._problems(record):
-            raise source.error(message, row, hint=hint)
+            kind = NoTaskError if self._lacks_task(record) else DataError
+            raise source.error(message, row, hint=hint, kind=kind)
         return record, new
+
+    def _lacks_task(self, record: Record) -> bool:
+        """Check whether a row is not NeMo Gym's, and nothing says which field is the task."""
+        is_said = self._by_position or self._fields.task is not None
+        return not is_said and not any(node in record for node in self.task)
 
     def learn_column(
         self, node: Node, values: Sequence[Any], places: NDArray[np.int64]
@@ -301,7 +307,8 @@ class Columns:
     def check(self, record: Record, source: Source, place: int) -> None:
         """Refuse a table's row whose values are invalid."""
         for message, hint in self._problems(record):
-            raise source.error_at(place, message, hint)
+            kind = NoTaskError if self._lacks_task(record) else DataError
+            raise source.error_at(place, message, hint, kind)
 
     def find_scores(self, nodes: Iterable[Node]) -> None:
         """Find the scores among places that hold another kind of value than before."""

@@ -6,6 +6,7 @@ cells of a column together usually do, so a column is read in the one way that f
 
 from __future__ import annotations
 
+import math
 import re
 from typing import TYPE_CHECKING, Any, Final
 
@@ -96,6 +97,12 @@ class _Cell(msgspec.Struct, frozen=True):
     at: str
 
 
+def _agree(first: _Cell, second: _Cell) -> bool:
+    """Check whether one way of writing fits both texts."""
+    texts = [_without_percent(_bare(cell.text)) for cell in (first, second)]
+    return any(all(map(writing.fits, texts)) for writing in _WRITINGS)
+
+
 class NumberTexts:
     """The texts of one score, and the ways of writing numbers that fit all of them so far."""
 
@@ -104,7 +111,7 @@ class NumberTexts:
         self._possible = list(_WRITINGS)
         self._used: Writing | None = None
         self._is_percent: bool | None = None
-        self._first: _Cell | None = None
+        self._telling: list[_Cell] = []  # the texts that ruled out ways of writing
         self._grouped: _Cell | None = None  # the first text that is not plain
         self._with_decimal_comma = False  # whether a comma can only be a decimal sign
         self.all_read = True  # whether all texts are numbers
@@ -163,8 +170,9 @@ class NumberTexts:
             fitting = [way for way in self._possible if way.fits(text)]
             if not fitting:
                 raise self._disagree(cell)
+            if len(fitting) < len(self._possible) or not self._telling:
+                self._telling.append(cell)
             self._possible = fitting
-            self._first = self._first or cell
             if not PLAIN.fits(text):
                 self._grouped = self._grouped or cell
             self._with_decimal_comma |= "," in text and not ENGLISH.fits(text)
@@ -222,7 +230,10 @@ class NumberTexts:
         return chosen
 
     def _disagree(self, cell: _Cell) -> DataError:
-        first = self._grouped or self._first or cell
+        first = next(
+            (other for other in self._telling if not _agree(other, cell)),
+            next(iter(self._telling), cell),
+        )
         return DataError(
             f"the score {self._score!r} is {first.text!r} at {first.at} and "
             f"{cell.text!r} at {cell.at}: no one way of writing numbers fits both",
@@ -235,3 +246,13 @@ class NumberTexts:
             "another row: no one way of writing numbers fits both",
             hint=_PLAIN_NUMBERS,
         )
+
+
+def approximate(text: str) -> float:
+    """Read one text by itself, where its column will be read as a whole later."""
+    bare = _without_percent(_bare(text))
+    for writing in _WRITINGS:
+        if writing.fits(bare):
+            number = writing.read(bare)
+            return number / 100 if text.rstrip().endswith("%") else number
+    return math.nan

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import structs
 
-from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, NoTaskError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.registry import loaders
 from pytest_evalmetrics.rollouts.formats import recognise
@@ -135,7 +135,12 @@ def load(
     """Read recorded rollouts; `reader` reads the files elsewhere, if it takes them."""
     # Values other than numbers, booleans and null are refused in `scores`, and missing elsewhere.
     request = Request(_fields(spec), tuple(scores), tuple(categories))
-    table = _load(spec, base, request, reader)
+    try:
+        table = _load(spec, base, request, reader)
+    except NoTaskError as error:
+        from pytest_evalmetrics.rollouts.guess.way_out import explained  # errors only
+
+        raise explained(error, spec, base) from None
     if spec.inline:
         return table
     notes = attempts_are_shown(

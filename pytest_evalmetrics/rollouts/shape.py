@@ -45,7 +45,7 @@ from pytest_evalmetrics.spec.sources import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
 _BATCH: Final = 512  # rows of a chunk
@@ -197,7 +197,8 @@ class Shape:
         return bool(self._spec.where)
 
     def _rows(self, source: Source, notes: list[str]) -> Iterator[PlacedRow]:
-        rows = _Rows(source, self._spec, self._filters, self._pages).find()
+        finder = _Rows(source, self._spec, self._filters, self._pages)
+        rows = finder.find(documents(source))
         if self._partners is not None:
             rows = self._partners.joined(rows, notes)
         some = rows[:_BATCH]
@@ -278,6 +279,13 @@ def _filters(spec: ShapeSpec, *above: str) -> list[_Filter]:
     ]
 
 
+def find_rows(
+    source: Source, spec: ShapeSpec, read: Iterable[PlacedRow | list[Any]]
+) -> list[PlacedRow]:
+    """Find the rows in some documents of a file, see `documents`."""
+    return _Rows(source, spec, _filters(spec), Pages()).find(read)
+
+
 # -- documents -> rows ---------------------------------------------------------------------
 
 
@@ -301,11 +309,11 @@ class _Rows:
     def _error(self, message: str, *key: str, hint: str | None = None) -> ShapeError:
         return _error(self._source.shown, (*self._key, *key), message, hint)
 
-    def find(self) -> list[PlacedRow]:
-        """Find the rows."""
+    def find(self, read: Iterable[PlacedRow | list[Any]]) -> list[PlacedRow]:
+        """Find the rows in the documents of the file."""
         spec = self._spec
         rows: list[PlacedRow] = []
-        for document in documents(self._source):
+        for document in read:
             if isinstance(document, PlacedRow) and not (
                 spec.rows or spec.keyed or spec.lists
             ):
@@ -544,9 +552,8 @@ class _Partners:
         rows: dict[tuple[str, ...], PlacedRow] = {}
         for file in find_files(self._spec.path, self._base):
             source = _viewed(open_source(file), self._spec)
-            for row in _Rows(
-                source, self._spec, self._filters, self._pages, "join"
-            ).find():
+            finder = _Rows(source, self._spec, self._filters, self._pages, "join")
+            for row in finder.find(documents(source)):
                 first = rows.setdefault(self._key(row), row)
                 if first is not row:
                     message = f"the same {', '.join(self._spec.on)} as {first.at}"

@@ -49,6 +49,7 @@ _ALWAYS_UNPACKED: Final = (
 )  # bytes that a file may expand to, however small it is
 _KEY_DEPTH = 2  # of the keys that are of interest
 _json_token = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\Z)|[{}\[\]:]', re.DOTALL).finditer
+NEMO_GYM_TASK: Final = "_ng_task_index"
 BOM = b"\xef\xbb\xbf"
 _HEAD = 4096
 SPACE = b" \t\r\n"
@@ -413,6 +414,11 @@ class Source(msgspec.Struct, frozen=True, dict=True):
         return opens or goes_on
 
     @property
+    def is_nemo_gym(self) -> bool:
+        """Whether the first rows are NeMo Gym's."""
+        return NEMO_GYM_TASK.encode() in self.head or NEMO_GYM_TASK in self.keys
+
+    @property
     def is_zip(self) -> bool:
         """Whether this is a zip archive."""
         return self.head.startswith(b"PK\x03\x04")
@@ -442,19 +448,26 @@ class Source(msgspec.Struct, frozen=True, dict=True):
         *,
         line: int | None = None,
         hint: str | None = None,
+        kind: type[DataError] = DataError,
     ) -> DataError:
         """Create an error for this file, or for one of its rows."""
         if row is not None:
             line = row.line or None
             if self.unit == "row":
                 message = f"row {row.place}: {message}"
-        return DataError(message, file=self.shown, line=line, hint=hint)
+        return kind(message, file=self.shown, line=line, hint=hint)
 
-    def error_at(self, place: int, message: str, hint: str) -> DataError:
+    def error_at(
+        self,
+        place: int,
+        message: str,
+        hint: str,
+        kind: type[DataError] = DataError,
+    ) -> DataError:
         """Create an error for a row by its place."""
         if self.unit == "line":
-            return self.error(message, line=place, hint=hint)
-        return self.error(f"row {place}: {message}", hint=hint)
+            return self.error(message, line=place, hint=hint, kind=kind)
+        return self.error(f"row {place}: {message}", hint=hint, kind=kind)
 
     def must_be_text(self) -> None:
         """Refuse a file that is evidently no UTF-8 text, with what it is."""

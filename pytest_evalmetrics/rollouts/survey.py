@@ -1,4 +1,4 @@
-"""Reports on recorded rollouts, and benchmark files for them or from another tool's settings."""
+"""Reports on recorded rollouts, and benchmark files for them."""
 
 from __future__ import annotations
 
@@ -7,32 +7,26 @@ import math
 import os
 import re
 from contextlib import suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+import msgspec
 import numpy as np
-import yaml
-from msgspec import structs
 
-from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import listed, many, visible
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.formats import recognise
-from pytest_evalmetrics.rollouts.json_values import objects
+from pytest_evalmetrics.rollouts.guess import Proposal, propose
+from pytest_evalmetrics.rollouts.guess.draft import draft_lines
+from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
+from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 from pytest_evalmetrics.rollouts.loaders.harbor import is_trials_folder
-from pytest_evalmetrics.rollouts.propose import (
-    REWARDS,
-    Proposal,
-    by_name,
-    may_be_reward,
-    propose,
-)
 from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source, score_paths
+from pytest_evalmetrics.rollouts.tool_settings import migrated
 from pytest_evalmetrics.rollouts.tool_usage import USAGE
 from pytest_evalmetrics.spec import RolloutsSpec
-from pytest_evalmetrics.spec.field_types import is_number
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -49,31 +43,66 @@ _FILES: Final = (
     "eval",
 )  # of a folder
 _LISTED: Final = 10  # names on a line
-_RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
-_TOL: Final = 0.08  # of its gsm8k tests: absolute
+
+
+class WrittenBenchmark(msgspec.Struct, frozen=True):
+    """A benchmark file that was written."""
+
+    path: Path
+    report: str  # on the rollouts; empty for another tool's settings
+    open_lines: tuple[str, ...] = ()  # of the file, which a person fills in
+
+
+class _Survey(msgspec.Struct, frozen=True):
+    """What rollouts hold, and a benchmark for them."""
+
+    report: list[str]
+    benchmark: dict[str, Any]
+    comments: Mapping[str, str]
+    reasons: tuple[str, ...] = ()
+    questions: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a person has to fill in something."""
+        return bool(self.questions)
+
+    def lines(self, *top: str, comments: Mapping[str, str]) -> list[str]:
+        """Write the benchmark file."""
+        return draft_lines(
+            content={"benchmark": self.benchmark},
+            comments={**self.comments, **comments},
+            questions={
+                path.rpartition(".")[2]: text for path, text in self.questions.items()
+            },
+            top=[*top, *self.reasons],
+        )
 
 
 def survey(pattern: str, base: Path) -> str:
     """Read rollouts, and report what was recognised, found and missing."""
-    report, benchmark, comments = _surveyed(pattern, base)
-    comments["baseline"] = "record it with: pytest --snapshot-update"
-    title = f"# a benchmark file to start from, such as {_name(pattern)}.bench.yaml"
-    return _joined([*report, "", title, *_written({"benchmark": benchmark}, comments)])
+    found = _surveyed(pattern, base)
+    baseline = {"baseline": "record it with: pytest --snapshot-update"}
+    title = f"a benchmark file to start from, such as {_name(pattern)}.bench.yaml"
+    lines = found.lines(title, comments={} if found.is_open else baseline)
+    return _joined([*found.report, "", *lines])
 
 
-def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
+def write_benchmark(pattern: str, base: Path) -> WrittenBenchmark:
     """Write a benchmark file for rollouts of any shape, or for another tool's settings."""
     source = base / pattern
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
+    title = "written by pytest --evalmetrics-init"
     report: list[str] = []
-    content, comments = _migrated(source) if is_yaml else ({}, {})
-    if not content:
-        report, benchmark, comments = _surveyed(pattern, base)
-        content = {"benchmark": benchmark}
+    settings = migrated(source) if is_yaml else None
+    if settings is not None:
+        lines = draft_lines(settings.content, settings.comments, {}, [title])
+    else:
+        found = _surveyed(pattern, base)
+        report = found.report
+        lines = found.lines(title, comments={})
     name = f"{_name(pattern)}.bench.yaml"
-    text = _joined(
-        ["# written by pytest --evalmetrics-init", *_written(content, comments)]
-    )
+    text = _joined(lines)
     try:
         with (base / name).open("x", encoding="utf-8") as stream:
             stream.write(text)
@@ -84,7 +113,15 @@ def write_benchmark(pattern: str, base: Path) -> tuple[Path, str]:
         ) from None
     except OSError as error:
         raise DataError(f"it can't be written: {error.strerror}", file=name) from None
-    return base / name, _joined(report)
+    return WrittenBenchmark(
+        path=base / name,
+        report=_joined(report) if report else "",
+        open_lines=tuple(
+            f"{name}:{number}: {line.strip()}"
+            for number, line in enumerate(lines, 1)
+            if f": {OPEN}" in line and not line.startswith("#")
+        ),
+    )
 
 
 def _joined(lines: Iterable[str]) -> str:
@@ -92,67 +129,130 @@ def _joined(lines: Iterable[str]) -> str:
     return "\n".join(map(visible, lines)) + "\n"
 
 
-def _written(content: Mapping[str, Any], comments: Mapping[str, str]) -> list[str]:
-    """Write a benchmark file with comments on the lines of their keys, and that of "" on top."""
-    text = yaml.safe_dump(
-        content, default_flow_style=None, sort_keys=False, width=math.inf
-    )
-    lines = [f"# {line}" for line in comments.get("", "").splitlines()]
-    for line in text.splitlines():
-        comment = comments.get(line.strip(" -").partition(":")[0])
-        lines.append(line if comment is None else f"{line}  # {comment}")
-    return lines
-
-
-def _surveyed(
-    pattern: str, base: Path
-) -> tuple[list[str], dict[str, Any], dict[str, str]]:
-    """Describe rollouts, and make a benchmark for them, with comments on its keys."""
+def _surveyed(pattern: str, base: Path) -> _Survey:
+    """Describe rollouts, and make a benchmark for them."""
+    pattern = _relative(pattern, base)
     if (base / pattern).is_dir():
         pattern = _files_in(pattern, base)
-    proposal, table = _read_guessing(pattern, base)
-    rewards = _rewards(table)
-    if proposal.spec.fields.reward or proposal.spec.map or proposal.spec.lists:
-        rewards = [*dict.fromkeys(["reward", *rewards])]
-    reward = next(iter(rewards), proposal.reward)
+    spec = RolloutsSpec(path=(pattern,))
+    proposal = Proposal(spec=spec)
+    try:
+        table = _table(spec, base)
+    except DataError:
+        guess = propose(pattern, base)
+        if guess is None:
+            raise  # its format has a loader, which says why it can't be read
+        if guess.questions:
+            return _open(pattern, guess)
+        proposal = guess
+        table = load(guess.spec, base, scores=("reward",))
+    return _read(pattern, base, proposal, table)
+
+
+def _table(spec: RolloutsSpec, base: Path) -> RolloutTable:
+    """Read rollouts, with the reward that their format has, if it has one."""
+    with suppress(DataError):
+        return load(spec, base, scores=("reward",))
+    return load(spec, base, scores=())
+
+
+def _open(pattern: str, proposal: Proposal) -> _Survey:
+    """Make a benchmark of which a person has to fill in lines."""
+    benchmark = {
+        "name": _name(pattern),
+        "rollouts": {"path": pattern, **proposal.keys},
+        "metrics": ["mean_reward"],
+        "baseline": True,
+    }
+    return _Survey(
+        report=[*proposal.reasons],
+        benchmark=benchmark,
+        comments={},
+        reasons=proposal.reasons,
+        questions=proposal.questions,
+    )
+
+
+def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> _Survey:
+    """Make a benchmark for rollouts that were read."""
     place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
     benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
-    comments = {"": "\n".join(proposal.reasons), "thresholds": "as the files say"}
-    if reward is not None and reward != "reward":
-        benchmark["reward"] = reward
-        others = f"; or {', '.join(rewards[1:])}" if rewards[1:] else ""
-        comments["reward"] = (
-            f"by its {'name' if reward.lower() in REWARDS else 'values'}{others}"
-        )
+    comments = {"thresholds": "as the files say"}
+    questions: dict[str, str] = {}
+    reasons = [*proposal.reasons]
+    reward: str | None = "reward"
+    if "reward" not in table.scores:
+        choice = choose_reward(_columns(table), ())
+        reward = None if choice.chosen is None else choice.chosen.path
+        benchmark["reward"] = reward or OPEN
+        questions = {} if reward else {"reward": choice.question}
+        reasons.append(choice.reason)
     column = table.scores.get(reward or "", np.empty(0))
     parts = [part for _, part in table.by_agent()]
     counts = np.concatenate([np.diff(part.offsets) for part in parts])
-    least, most = int(counts.min()), int(counts.max())
-    if least == most:
-        benchmark["num_samples"] = most
-    given = column[np.isfinite(column)]
-    is_lower = not proposal.spec.map and should_be_low(
-        score_paths(proposal.spec.fields).get("reward") or reward or ""
-    )
-    is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
-    passes = ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
-    benchmark["metrics"] = passes if is_binary else ["mean_reward"]
+    least = int(counts.min())
+    if least == int(counts.max()):
+        benchmark["num_samples"] = least
+    path = score_paths(proposal.spec.fields).get("reward")
+    is_lower = not proposal.spec.map and should_be_low(path or reward or "")
+    benchmark["metrics"] = _metrics(column, least, is_lower=is_lower)
     tasks = {len(part.tasks) for part in parts}
-    expect = {
-        "tasks": tasks.pop() if len(tasks) == 1 else None,
-        "missing_reward": "error" if np.isnan(column).any() else None,
-    }
-    more: dict[str, Any] = {"expect": _given(expect), "thresholds": _thresholds(table)}
-    more["baseline"] = {"direction": "lower"} if is_lower else True
+    expect: dict[str, Any] = {}
+    if len(tasks) == 1:
+        expect["tasks"] = tasks.pop()
+    if np.isnan(column).any():
+        expect["missing_reward"] = "error"
+    thresholds = _thresholds(table)
+    if expect:
+        benchmark["expect"] = expect
+    if thresholds:
+        benchmark["thresholds"] = thresholds
+    benchmark["baseline"] = {"direction": "lower"} if is_lower else True
     if is_lower:
         comments["baseline"] = (
             "the direction is proposed from the reward's name: check it"
         )
-    return [*_report(table, base, reward)], benchmark | _given(more), comments
+    elif proposal.undirected is not None:
+        comments["baseline"] = "more is better? else: baseline: {direction: lower}"
+    return _Survey(
+        report=[*_report(table, base, reward)],
+        benchmark=benchmark,
+        comments=comments,
+        reasons=tuple(reasons),
+        questions=questions,
+    )
 
 
-def _given(values: Mapping[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in values.items() if value}
+def _metrics(column: np.ndarray[Any, Any], least: int, *, is_lower: bool) -> list[str]:
+    given = column[np.isfinite(column)]
+    is_binary = len(given) and np.isin(given, (0, 1)).all() and not is_lower
+    if not is_binary:
+        return ["mean_reward"]
+    return ["pass@1"] if least == 1 else ["pass@1", f"pass@{least}", f"pass^{least}"]
+
+
+def _columns(table: RolloutTable) -> dict[str, SeenColumn]:
+    """Return the scores of a table that may be the reward."""
+    columns = {}
+    for name, column in table.scores.items():
+        kind = int if name in table.integers else float
+        if name not in USAGE:
+            values = [
+                kind(value) if math.isfinite(value) else None
+                for value in column.tolist()
+            ]
+            columns[name] = SeenColumn(path=name, values=values)
+    return columns
+
+
+def _relative(pattern: str, base: Path) -> str:
+    """Write a path for a file that is committed: relative, where it leads nowhere else."""
+    if not Path(pattern).is_absolute():
+        return pattern
+    try:
+        return Path(pattern).relative_to(base).as_posix()
+    except ValueError:
+        return pattern
 
 
 def _files_in(folder: str, base: Path) -> str:
@@ -166,40 +266,20 @@ def _files_in(folder: str, base: Path) -> str:
     return f"{folder.rstrip('/')}/{'' if flat else '**/'}*.{end}"
 
 
-def _read_guessing(pattern: str, base: Path) -> tuple[Proposal, RolloutTable]:
-    """Read the rollouts, with a guess of their shape if their rows name no task."""
-    spec = RolloutsSpec(path=(pattern,))
-    try:
-        return Proposal(spec), load(spec, base, scores=())
-    except DataError:
-        guesses: list[Proposal] = []
-        with suppress(EvalMetricsError):
-            if (proposal := propose(pattern, base)) is not None:
-                fields = replace(proposal.spec.fields, content=None)
-                plainer = structs.replace(
-                    proposal, spec=replace(proposal.spec, fields=fields)
-                )
-                guesses = [proposal, plainer]
-        for guess in guesses:
-            with suppress(EvalMetricsError):
-                return guess, load(guess.spec, base, scores=())
-        raise  # why it can't be read the plain way
-
-
 def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str]:
     for source in table.sources[:_LISTED]:
-        path, rows = base / source.path, many(source.rows, "rollout")
-        here = path.exists()  # otherwise it is remote
-        kind = (
-            f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
-            if here
-            else ""
-        )
+        path = base / source.path
+        rows = many(source.rows, "rollout")
+        kind = ""
+        if path.exists():  # otherwise it is remote
+            kind = f"{recognise(open_source(RolloutFile(path, path.name))).name}, "
         yield f"{source.path}: {kind}{rows}"
     if len(table.sources) > _LISTED:
         yield f"and {many(len(table.sources) - _LISTED, 'more file')}"
     for agent, part in table.by_agent():
-        least, most = np.diff(part.offsets).min(), np.diff(part.offsets).max()
+        counts = np.diff(part.offsets)
+        least = counts.min()
+        most = counts.max()
         each = str(least) if least == most else f"{least} to {most}"
         tasks = f"{many(len(part.tasks), 'task')} ({listed(part.tasks, _LISTED)})"
         yield f"agent {agent}: {tasks}, {each} each"
@@ -211,27 +291,11 @@ def _report(table: RolloutTable, base: Path, reward: str | None) -> Iterator[str
             values = (
                 f"mean {given.mean():.4g}, from {given.min():.4g} to {given.max():.4g}"
             )
-            values += (
-                f", {len(column) - len(given)} missing"
-                if len(given) < len(column)
-                else ""
-            )
-        yield f"  {name:{width}}  {values}{'  <- the reward' if name == reward else ''}"
+            if len(given) < len(column):
+                values += f", {len(column) - len(given)} missing"
+        mark = "  <- the reward" if name == reward else ""
+        yield f"  {name:{width}}  {values}{mark}"
     yield from table.notes
-
-
-def _rewards(table: RolloutTable) -> list[str]:
-    """List what may be the reward, the likeliest first; no identifier, no time, no usage."""
-    ranks: dict[str, int] = {}
-    for name, column in table.scores.items():
-        values = column[np.isfinite(column)]
-        numbers = list(map(int if name in table.integers else float, values))
-        if name not in USAGE and may_be_reward(name, numbers):
-            low, high = (values.min(), values.max()) if len(values) else (-1.0, 0.0)
-            # those in [0, 1] first, and of these the ones that differ
-            ranks[name] = (low == high) if low >= 0 and high <= 1 else 2
-    names = sorted(ranks, key=lambda name: (should_be_low(name), ranks[name]))
-    return [*dict.fromkeys([*by_name([*ranks], REWARDS), *names])]
 
 
 def _thresholds(table: RolloutTable) -> dict[str, dict[str, float]]:
@@ -251,94 +315,3 @@ def _name(pattern: str) -> str:
     names = [part for part in Path(pattern).parts if not glob.has_magic(part)]
     stem = names[-1].partition(".")[0] if names else ""
     return re.sub(r"[^A-Za-z0-9_-]+", "-", stem).strip("-") or "benchmark"
-
-
-# -- settings of other tools -----------------------------------------------------------------
-
-
-def _migrated(path: Path) -> tuple[dict[str, Any], dict[str, str]]:
-    """Convert another tool's settings to a benchmark file with comments; empty if unknown."""
-    try:
-        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        why = " ".join(str(error).split())
-        raise DataError(
-            f"these settings can't be read: {why}", file=path.name
-        ) from None
-    if not isinstance(settings, dict):
-        return {}, {}
-    tasks = [
-        task
-        for task in objects(settings.get("tasks"))
-        if isinstance(task.get("metrics"), list)
-    ]
-    stated: Any = settings.get("accuracy_threshold")
-    if tasks:
-        comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
-        return {
-            "benchmarks": [_given(_lm_eval(task, settings)) for task in tasks]
-        }, comments
-    if is_number(stated):  # https://github.com/vllm-project/vllm, tests/evals/gsm8k
-        comments = {"rollouts": "a row per question, with its task and reward"}
-        comments["mean_reward"] = f"{stated} - {_TOL}"
-        benchmark = {
-            "name": "gsm8k",
-            "description": str(settings.get("model_name", "")),
-            "rollouts": "results/gsm8k.jsonl",
-            "metrics": ["mean_reward"],
-            "expect": _expect(settings.get("num_questions")),
-            "thresholds": {"mean_reward": {"min": round(float(stated) - _TOL, 6)}},
-        }
-    elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
-        comments = {"rollouts": "promptfoo eval -o results.json"}
-        comments["thresholds"] = (
-            "all tests have to pass, as there; the others are its assertions'"
-        )
-        benchmark = {
-            "name": str(settings.get("description") or "promptfoo"),
-            "rollouts": "results.json",
-            "reward": "success",
-            "metrics": ["mean_reward"],
-            "thresholds": {"mean_reward": ">= 1", **_bounds_of_assertions(settings)},
-        }
-    else:
-        return {}, {}
-    return {"benchmark": _given(benchmark)}, comments
-
-
-def _expect(tasks: Any) -> dict[str, int]:
-    return {"tasks": int(tasks)} if is_number(tasks) else {}
-
-
-def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
-    """https://github.com/vllm-project/vllm, .buildkite/lm-eval-harness/configs."""
-    name, rtol = str(task.get("name")), f"{100 * float(settings.get('rtol', _RTOL)):g}%"
-    scores = {
-        str(m["name"]).removesuffix(",none"): m["value"]
-        for m in objects(task["metrics"])
-        if is_number(m.get("value"))
-    }
-    return {
-        "name": name,
-        "description": str(settings.get("model_name", "")),
-        "rollouts": f"results/**/samples_{name}_*.jsonl",
-        "reward": next(iter(scores), "acc"),
-        "metrics": ["mean_reward"],
-        "expect": _expect(settings.get("limit")),
-        "thresholds": {
-            f"mean/{s}": {"value": v, "rtol": rtol} for s, v in scores.items()
-        },
-    }
-
-
-def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
-    """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
-    bounds: dict[str, dict[str, float]] = {}
-    for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
-        for each in objects(test.get("assert")):
-            if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
-                bound = bounds.setdefault(
-                    f"mean/{each['metric']}", {"min": each["threshold"]}
-                )
-                bound["min"] = max(each["threshold"], bound["min"])
-    return bounds

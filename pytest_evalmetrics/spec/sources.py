@@ -125,6 +125,8 @@ Accepted = Annotated[
 
 
 def _missing_values(value: Any) -> Any:
+    if value == []:
+        return {}
     if not isinstance(value, dict):
         return {"reward": _plain_values(value)}
     return {name: _plain_values(values) for name, values in value.items()}

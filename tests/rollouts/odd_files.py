@@ -271,8 +271,8 @@ BUILT_WITH = {
     ),
     "cells that do not agree": one(
         "mixed.csv",
-        'task_id,score\nq0,"4,186"\nq1,"0,75"\nq2,"12,5"\n',
-        refuses("4,186", "0,75"),
+        'task_id,score\nq0,"4,186"\nq1,"0,75"\nq2,"1,234,567"\n',
+        refuses("0,75", "1,234,567"),
     ),
     "the unnamed index of pandas": one(
         "index.csv",

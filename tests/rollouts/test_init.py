@@ -69,7 +69,7 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
             m: [{"task_id": n, "passed": p} for n, p in enumerate(PASSES)]
             for m in ("m1", "m2")
         },
-        "{rows: '*', fields: {task: task_id, agent: _parent._key}}",
+        "{rows: '*', fields: {task: task_id, reward: passed, agent: _parent._key}}",
         "pass@1",
     ),
     "summary.json": (
@@ -84,23 +84,6 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
         {"total": 3, "resolved_ids": ["a", "b"], "unresolved_ids": ["c"]},
         "{lists: {resolved_ids: 1, unresolved_ids: 0}}",
         "pass@1",
-    ),
-    "long.jsonl": (
-        lines(
-            {
-                "trace_id": f"tr{n}",
-                "name": name,
-                "value": n / 11,
-                "created_at": "2026-01-01",
-            }
-            for n in range(N)
-            for name in ("correctness", "fluency")
-        ),
-        (
-            "{pivot: {by: trace_id, name: name, value: value}, "
-            "fields: {task: trace_id, reward: correctness}}"
-        ),
-        "mean_reward",
     ),
     "graded.jsonl": (
         lines(
@@ -129,7 +112,7 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
             for n in range(N)
             for k in range(5)
         ),
-        "{fields: {task: input, agent: model}}",
+        "{fields: {task: input, reward: score, agent: model}}",
         "mean_reward",
     ),
     "tickets.jsonl": (
@@ -137,7 +120,7 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
             {"note": f"n{n}", "ticket_id": f"k{n}", "ok": p}
             for n, p in enumerate(PASSES)
         ),
-        "{fields: {task: ticket_id}}",
+        "{fields: {task: ticket_id, reward: ok}}",
         "pass@1",
     ),
     "table.json": (
@@ -145,7 +128,7 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
             "columns": ["inputs", "outputs", "exact_match/score"],
             "data": [[f"q{n}", "a", int(p)] for n, p in enumerate(PASSES)],
         },
-        "{rows: data, fields: {task: inputs}}",
+        "{rows: data, fields: {task: inputs, reward: exact_match/score}}",
         "pass@1",
     ),
     "deep.jsonl": (
@@ -159,7 +142,7 @@ ODD = {  # what a file holds, and what is proposed: the shape, and the metric
     "deutsch.csv": (
         "Frage;Modell;richtig\n"
         + "".join(f"Frage {n};m1;{str(p).lower()}\n" for n, p in enumerate(PASSES)),
-        "{fields: {task: Frage}}",
+        "{fields: {task: Frage, reward: richtig, agent: Modell}}",
         "pass@1",
     ),
     "slips.jsonl": (
@@ -188,27 +171,22 @@ REASONS = {  # the comments of some of the proposals
         "rows: the objects of the lists at 'tasks.*.trials'",
         "task: _parent.task_id, 12 values in 36 rows",
         "sample: trial, which tells the rows of a task apart",
-        "reward: reward.v, by its values",
+        "reward: reward.v (0..1), by its name",
     ],
     "numbers.json": [
         "rows: the 12 numbers at the top, by their keys",
-        "reward: value, by its name",
+        "reward: value (0..1), by its name",
     ],
     "lists.json": ["lists of ids: resolved_ids, unresolved_ids, by their names"],
-    "long.jsonl": [
-        "each line is one score: 'name' has 2 names",
-        "reward: correctness; or fluency",
-        "task: trace_id, 12 values in 12 rows",
-    ],
     "models.json": [
         "rows: the runs of m1, m2, which share tasks",
-        "reward: value, by its name",
         "agent: _parent._key, the name of the run",
+        "reward: value (0..1), by its name",
     ],
     "own_ids.jsonl": [
         "task: input, 12 values in 60 rows; or id",
-        "reward: score, by its name",
         "agent: model, by its name",
+        "reward: score (0..1), by its name",
     ],
 }
 
@@ -264,6 +242,7 @@ def test_odd_files_are_gated_in_two_commands(project):
         ("half.json", '{"results": [{"id": 1', "half.json"),
         ("texts.json", '["a", "b"]', "texts.json"),
         ("nan.jsonl", '{"id": NaN}\n', "nan.jsonl"),
+        ("one.json", '{"model": "m", "accuracy": 0.7}', "there is one row"),
         *[("other.yaml", text, "other.yaml") for text in ("[1, 2", "a: 1", "- 1", "")],
     ],
 )
@@ -354,7 +333,84 @@ def test_thresholds_that_a_file_of_deepeval_names(project):
     project.write(
         "run.json", json.dumps({"testCases": cases, "conversationalTestCases": []})
     )
-    assert project.run("--evalmetrics-init", "run.json").ret == 0
-    assert proposal(project, "run.json")[0]["thresholds"] == {
-        "mean/Faithfulness": {"min": 0.7}
-    }
+    assert (
+        project.run("--evalmetrics-init", "run.json").ret == 1
+    )  # which is the reward?
+    text = project.path.joinpath("run.bench.yaml").read_text()
+    assert "mean/Faithfulness: {min: 0.7}" in text
+
+
+ASKED = [{"task_id": f"q{n}", "correct": n % 2, "score": n / 16} for n in range(12)]
+
+
+def test_two_likely_rewards_are_asked_about_and_nothing_is_recorded(project):
+    project.rows("runs.jsonl", ASKED)
+    result = project.run("--evalmetrics-init", "runs.jsonl")
+    assert result.ret == 1
+    result.stdout.fnmatch_lines(
+        [
+            "Nothing is recorded yet. Fill in:",
+            "  runs.bench.yaml:10: reward: [?]  # correct (0/1, 50 % are 1) or score (0..0.6875)[?]",
+            "Then record the baseline: pytest runs.bench.yaml --snapshot-update",
+        ]
+    )
+    assert not project.path.joinpath("__baselines__").exists()
+
+
+def test_an_open_line_is_an_error_at_its_line(project):
+    project.rows("runs.jsonl", ASKED)
+    project.run("--evalmetrics-init", "runs.jsonl")
+    result = project.run()
+    assert result.ret != 0
+    result.stdout.fnmatch_lines(
+        [
+            "*runs.bench.yaml:10: reward: this is left open: *correct (0/1, 50 % are 1) or *"
+        ]
+    )
+
+
+def test_a_file_that_was_filled_in_is_recorded(project):
+    project.rows("runs.jsonl", ASKED)
+    project.run("--evalmetrics-init", "runs.jsonl")
+    file = project.path / "runs.bench.yaml"
+    file.write_text(file.read_text().replace("reward: ?", "reward: correct"))
+    assert project.run("--snapshot-update").ret == 0
+    assert project.run().ret == 0
+
+
+def test_a_format_of_several_scores_is_asked_about(project):
+    cases = [
+        {"name": n, "scores": {"a": {"value": s}, "b": {"value": 1 - s}}}
+        for n, s in [("x", 0.5), ("y", 0.25)]
+    ]
+    for case in cases:
+        case["task_duration"] = 1.0
+    report = {"name": "t", "cases": cases, "failures": [], "analyses": []}
+    project.write("report.json", json.dumps(report))
+    result = project.run("--evalmetrics-init", "report.json")
+    assert result.ret == 1
+    assert "reward: ?  # a (0.25..0.5) or b (0.5..0.75)?" in result.stdout.str()
+
+
+def test_init_needs_no_workers(project):
+    project.write("pytest.ini", "[pytest]\naddopts = -n 2\n")
+    write(project, "keyed.json")
+    result = project.run("--evalmetrics-init", "keyed.json", "-p", "xdist")
+    assert result.ret == 0
+    assert project.run("-n", "0").ret == 0
+
+
+def test_init_says_that_a_bare_pytest_passes_over_the_file(project):
+    project.write("pytest.ini", "[pytest]\ntestpaths = tests\n")
+    project.write("tests/test_nothing.py", "def test_it(): pass\n")
+    write(project, "keyed.json")
+    result = project.run("--evalmetrics-init", "keyed.json")
+    result.stdout.fnmatch_lines(
+        ["A bare pytest does not collect it: testpaths is tests. Add keyed.bench.yaml*"]
+    )
+
+
+def test_an_absolute_path_is_written_as_a_relative_one(project):
+    write(project, "keyed.json")
+    project.run("--evalmetrics-init", str(project.path / "keyed.json"))
+    assert proposal(project, "keyed.json")[0]["rollouts"]["path"] == "keyed.json"

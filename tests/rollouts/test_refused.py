@@ -49,11 +49,6 @@ def test_a_broken_line(folder, content, line, message):
 @pytest.mark.parametrize(
     ("row", "message", "hint"),
     [
-        (
-            {"task_id": 1},
-            "this row has no task id: '_ng_task_index' is not there",
-            "{task: KEY}",
-        ),
         ({"_ng_task_index": None}, "'_ng_task_index' is null", "{task: KEY}"),
         (
             {"_ng_task_index": 1.0},
@@ -97,14 +92,51 @@ def test_a_broken_line(folder, content, line, message):
 def test_a_row_that_does_not_fit(folder, row, message, hint):
     base = {"_ng_task_index": -1, "_ng_rollout_index": 0, "level": "x"}
     good = [{**base, "_ng_task_index": i, "reward": 1} for i in range(500)]
-    if "task_id" in row:
-        del base["_ng_task_index"]
     for before, form in product((0, 1, 500), (None, BLOCKS)):
         folder.rows([*good[:before], {**base, **row}])
         error = folder.refused(scores=["reward"], categories=["level"], format=form)
         assert error.where == f"runs.jsonl:{before + 1}"
         assert message in error.message
         assert hint in str(error.hint)
+
+
+def test_a_row_of_nemo_gym_without_its_index(folder):
+    folder.write(ROW + '{"task_id": 1}\n')
+    error = folder.refused(scores=["reward"])
+    assert error.where == "runs.jsonl:2"
+    assert "this row has no task id: '_ng_task_index' is not there" in error.message
+    assert "{task: KEY}" in str(error.hint)
+
+
+def test_rows_of_others_get_keys_that_are_filled_in(folder):
+    folder.rows([{"task": f"q{n}", "sample": 0, "reward": n % 2} for n in range(4)])
+    error = folder.refused(scores=["reward"])
+    assert error.message == (
+        "the rows name no task; the file holds {task, sample, reward}; "
+        "tried as rows: its own rows"
+    )
+    assert error.hint == "write under rollouts: fields: {task: task, reward: reward}"
+
+
+def test_a_document_without_rows_of_its_own_shows_its_first_levels(folder):
+    answers = {f"q{n}": {"score": n / 4, "text": "x"} for n in range(9)}
+    folder.json({"meta": {"model": "m"}, "by_question": answers}, "r.json")
+    error = folder.refused("r.json", scores=["reward"])
+    assert (
+        "the file holds {meta: {model}, by_question: {q0: {score, text}"
+        in error.message
+    )
+    assert error.hint == (
+        "write under rollouts: rows: by_question, keyed: id, fields: {reward: score}"
+    )
+
+
+def test_words_and_what_is_not_clear_are_said(folder):
+    rows = [{"id": f"q{n}", "verdict": "hyvä" if n % 2 else "huono"} for n in range(8)]
+    folder.rows(rows)
+    error = folder.refused(scores=["reward"])
+    assert "map: {reward: {huono: '?', hyvä: '?'}}" in str(error.hint)
+    assert "_ng_task_index" not in str(error)
 
 
 def test_a_score_or_a_category_that_is_in_no_row(folder):

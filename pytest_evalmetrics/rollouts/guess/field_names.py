@@ -1,0 +1,210 @@
+"""What the names of fields tell of their values."""
+
+from __future__ import annotations
+
+import re
+from enum import IntEnum
+from functools import lru_cache
+from typing import Final
+
+
+class RewardName(IntEnum):
+    """How much a name says for a number being the reward; the most first."""
+
+    REWARD = 0  # the field is called reward
+    VERDICT = 1  # correct, score, f1 ...
+    UNKNOWN = 2
+    NEVER = 3  # an id, a time, a count, a setting ...
+
+
+class TaskName(IntEnum):
+    """How much a name says for a value being the id of a task; the most first."""
+
+    OWN = 0  # question_id, task ...
+    OTHER_ID = 1  # ticket_id
+    PLAIN_ID = 2  # id, index
+    QUESTION = 3  # the question itself
+    TITLE = 4  # name, title
+    UNKNOWN = 5
+    NEVER = 6  # trace_id, answer ...
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_REWARD: Final = _words("reward rewards return")
+_VERDICT: Final = _words(
+    "score scores correct correctness incorrect passed pass passes ok success successful "
+    "resolved solved accuracy acc exact em match matched grade grades graded rating f1 "
+    "win won verdict verdicts result outcome judgement judgment accepted bleu rouge meteor "
+    "chrf wer cer ter mae mse rmse perplexity ndcg mrr auc iou recall precision "
+    "faithfulness faithful relevancy relevance similarity groundedness helpfulness "
+    "harmlessness toxicity hallucination utility security safety value failed fail fails "
+    "richtig punkte punktzahl bewertung ergebnis korrekt bestanden acierto correcto "
+    "puntuacion puntaje resultado nota juste correctes exactitude correto acertou"
+)
+_VERDICT_HOLDERS: Final = _words(
+    "score scores metric metrics reward rewards grade grades grading evaluation "
+    "evaluations eval"
+)
+_TEXT_VERDICT: Final = _words(
+    "verdict judgement judgment grade outcome rating result value bewertung ergebnis "
+    "resultado nota correct correctness passed pass"
+)
+_NO_REWARD: Final = _words(
+    "id ids uid uuid index idx seed epoch attempt attempts trial trials repeat repeats "
+    "sample samples step steps line row rank number num count counts token tokens length "
+    "len size bytes chars words turn turns time times timestamp date created started "
+    "ended updated duration latency elapsed seconds secs sec ms cost usd price version "
+    "year temperature top max min threshold weight variance var std stdev stderr use used "
+    "cached has enabled valid logits logprob logprobs done finished truncated stopped "
+    "retries retry port offset page priority difficulty level position order confidence "
+    "expected gold target reference truth baseline tstamp ts"
+)
+_NO_REWARD_ALONE: Final = _words("s n k p t at i")
+_SETTINGS: Final = _words(
+    "usage config configs params parameters settings args arguments kwargs timing timings "
+    "doc document documents input inputs sampling env environment limits request tools"
+)
+_STATUS: Final = _words("status state finish stop reason phase stage")
+
+_OWN: Final = _words(
+    "task problem question instance example doc item case test prompt query puzzle "
+    "exercise challenge issue frage aufgabe pregunta tarea pergunta exercice q"
+)
+_OWN_ALONE: Final = _words("qid tid taskid task problem testcase aufgabe exercise case")
+_ATTEMPT: Final = _words(
+    "trial trace run span session score request response message event record row log job "
+    "experiment attempt rollout completion generation conversation dialog dialogue thread "
+    "episode user worker model agent system commit batch file project dataset parent judge "
+    "annotator call tool eval evaluation result submission uuid guid hash tenant org author"
+)
+_ID: Final = _words("id ids index idx key no nr number name uid")
+_ID_ENDS: Final = _words("id ids uid key")
+_PLAIN_ID: Final = _words("id uid index idx key")
+_QUESTION: Final = _words(
+    "question prompt problem instruction query input inputs frage pregunta pergunta"
+)
+_TITLE: Final = _words("name title label")
+_OUTPUT: Final = _words(
+    "answer answers response responses output outputs completion prediction predictions "
+    "pred preds explanation reason reasoning message error text content raw comment note "
+    "notes code patch trajectory generation generated antwort respuesta model agent "
+    "status state verdict result timestamp date time created updated reference expected "
+    "gold target description context contexts split"
+)
+_SAMPLE: Final = _words(
+    "sample attempt trial epoch repeat repetition rollout run seed try iteration turn"
+)
+_AGENT: Final = _words("model agent system engine modell")
+_GROUP: Final = _words(
+    "subset split category subject lang language domain dataset suite benchmark topic "
+    "section type group source set field area sprache"
+)
+_METRIC: Final = _words(
+    "metric scorer evaluator name judge judges grader annotator rater criterion dimension"
+)
+_ATTEMPT_LISTS: Final = _words(
+    "attempts trials rollouts samples runs generations completions responses epochs "
+    "repeats results predictions outputs evaluations tries"
+)
+
+
+@lru_cache(maxsize=4096)
+def words_of(name: str) -> tuple[str, ...]:
+    """Split a name into its words: ``isCorrect`` and ``is_correct`` -> is, correct."""
+    spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", " ", name)
+    return tuple(word.lower() for word in re.findall(r"[^\W\d_]+\d*|\d+", spaced))
+
+
+def last_part(path: str) -> str:
+    """Return the last key of a dotted path."""
+    return path.rsplit(".", 1)[-1]
+
+
+def _parts_above(path: str) -> list[str]:
+    parts = path.split(".")[:-1]
+    return [word for part in parts if part != "_parent" for word in words_of(part)]
+
+
+def reward_name(path: str) -> RewardName:
+    """Judge the name of a number."""
+    words = words_of(last_part(path))
+    above = _parts_above(path)
+    if not words or _NO_REWARD.intersection(words):
+        return RewardName.NEVER
+    if _SETTINGS.intersection(above) or _NO_REWARD_ALONE.issuperset(words):
+        return RewardName.NEVER
+    if _STATUS.intersection(words) and not _VERDICT.intersection(words):
+        return RewardName.NEVER
+    if words == ("reward",):
+        return RewardName.REWARD
+    is_verdict = (_VERDICT | _REWARD).intersection(words)
+    if is_verdict or _VERDICT_HOLDERS.intersection(above):
+        return RewardName.VERDICT
+    return RewardName.UNKNOWN
+
+
+def may_hold_a_verdict_in_words(path: str) -> bool:
+    """Check whether texts of unknown meaning may be verdicts, by their field's name."""
+    return bool(_TEXT_VERDICT.intersection(words_of(last_part(path))))
+
+
+def task_name(path: str) -> TaskName:
+    """Judge the name of an id or a text."""
+    words = words_of(last_part(path))
+    if not words:
+        return TaskName.NEVER
+    is_single = len(words) == 1
+    is_id = words[-1] in _ID
+    # the noun of the id: task in user_task_id
+    noun = words[-2] if is_id and not is_single else ""
+    is_output = bool(_OUTPUT.intersection(words))
+    # the first that holds
+    rules = (
+        (TaskName.OWN, noun in _OWN),
+        (TaskName.OWN, is_single and words[0] in _OWN_ALONE),
+        (TaskName.NEVER, is_id and bool(_ATTEMPT.intersection(words))),
+        (TaskName.OTHER_ID, not is_single and words[-1] in _ID_ENDS),
+        (TaskName.PLAIN_ID, is_single and words[0] in _PLAIN_ID),
+        (TaskName.QUESTION, words[-1] in _QUESTION and not is_output),
+        (TaskName.TITLE, is_single and words[0] in _TITLE),
+        (TaskName.NEVER, is_output),
+    )
+    return next((name for name, holds in rules if holds), TaskName.UNKNOWN)
+
+
+def is_question(path: str) -> bool:
+    """Check whether a field holds the question of a task, by its name."""
+    return task_name(path) is TaskName.QUESTION or last_part(path) in _QUESTION
+
+
+def is_sample(path: str) -> bool:
+    """Check whether a field may number the attempts at a task, by its name."""
+    words = [word for word in words_of(last_part(path)) if word not in _ID]
+    return bool(words) and _SAMPLE.issuperset(words)
+
+
+def is_agent(path: str) -> bool:
+    """Check whether a field may name the model or agent, by its name."""
+    words = [word for word in words_of(last_part(path)) if word not in _ID]
+    return bool(words) and _AGENT.issuperset(words)
+
+
+def is_group(path: str) -> bool:
+    """Check whether a field may name the part of a benchmark that a task belongs to."""
+    words = [word for word in words_of(last_part(path)) if word not in _ID]
+    return bool(words) and words[-1] in _GROUP
+
+
+def is_metric(path: str) -> bool:
+    """Check whether a field may name the score of a row, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[0] in _METRIC
+
+
+def lists_attempts(path: str) -> bool:
+    """Check whether a list may hold the attempts at a task, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[-1] in _ATTEMPT_LISTS

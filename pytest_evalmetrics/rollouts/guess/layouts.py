@@ -1,0 +1,256 @@
+"""Where the rows of a file may be: its layouts, from the outermost to the innermost."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.guess.field_names import (
+    RewardName,
+    TaskName,
+    reward_name,
+    task_name,
+)
+from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_DEPTH: Final = 4  # of the examined keys
+_LONG: Final = 5  # least entries of an object of single values that is taken for tasks
+_FEW: Final = 20  # different runs
+_MOST: Final = 0.8  # of values are alike, where some are errors
+_EXAMINED: Final = 1000  # rows
+
+
+class Layout(msgspec.Struct, frozen=True):
+    """One way to find the rows of a file."""
+
+    reason: str  # empty for the file's own rows
+    level: int  # how deep the rows are
+    rows: str | None = None
+    keyed: str | None = None
+    lists: dict[str, float | None] | None = None
+    inner_list: str = ""  # the list inside of other rows that holds these
+    outer: tuple[str | None, str | None] = (None, None)  # `rows` and `keyed` of those
+
+    @property
+    def is_inner(self) -> bool:
+        """Whether these rows are inside of rows of another layout."""
+        return bool(self.inner_list)
+
+
+def layouts(document: Any, *, is_row: bool) -> Iterator[Layout]:
+    """Yield the layouts that a file may have by its first rows, or by its only document."""
+    yield Layout(reason="", level=0)
+    if isinstance(document, list):
+        prefix = "" if is_row else "*."
+        yield from _inside(document, prefix, 1, (None, None))
+        return
+    if rewards := _rewards_of_lists(document):
+        reason = f"lists of ids: {', '.join(rewards)}, by their names"
+        yield Layout(reason=reason, level=1, lists=rewards)
+    yield from _of_object(document, "", 1)
+
+
+def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layout]:
+    """Find rows below an object that is no row itself."""
+    values = list(value.values())
+    if _are_runs(values):
+        keyed = "id" if isinstance(values[0], dict) else None
+        reason = f"rows: the runs of {', '.join(value)}, which share tasks"
+        rows = f"{path}.*" if path else "*"
+        yield Layout(reason=reason, level=level, rows=rows, keyed=keyed)
+    kind = _kind_of_values(values)
+    if kind:
+        where = f"in {path!r}" if path else "at the top"
+        reason = f"rows: the {len(value)} {kind} {where}, by their keys"
+        field = _free_name(values)
+        yield Layout(reason=reason, level=level, rows=path or None, keyed=field)
+        held = [each for each in values if isinstance(each, dict)]
+        prefix = f"{path}.*." if path else "*."
+        yield from _inside(held, prefix, level + 1, (path or None, field))
+    for key, inner in value.items():
+        if "." in key:
+            continue
+        below = f"{path}.{key}" if path else key
+        if _are_objects(inner):
+            reason = f"rows: the {many(len(inner), 'object')} of the list {below!r}"
+            yield Layout(reason=reason, level=level, rows=below)
+            yield from _inside(inner, f"{below}.*.", level + 1, (below, None))
+        elif (
+            isinstance(inner, list) and inner and isinstance(value.get("columns"), list)
+        ):
+            reason = f"rows: the {many(len(inner), 'line')} of the table {below!r}"
+            yield Layout(reason=reason, level=level, rows=below)
+        elif isinstance(inner, dict) and level < _DEPTH:
+            yield from _of_object(inner, below, level + 1)
+
+
+def _inside(
+    rows: Sequence[Any],
+    prefix: str,
+    level: int,
+    outer: tuple[str | None, str | None],
+) -> Iterator[Layout]:
+    """Find lists of objects inside of rows, such as the attempts at each task."""
+    counts: Counter[str] = Counter()
+    examined = [row for row in rows[:_EXAMINED] if isinstance(row, dict)]
+    for row in examined:
+        counts.update(_lists_in(row, "", 1))
+    for path, count in counts.items():
+        if count >= _MOST * len(examined):
+            yield Layout(
+                reason=f"rows: the objects of the lists at {prefix + path!r}",
+                level=level,
+                rows=prefix + path,
+                inner_list=path,
+                outer=outer,
+            )
+
+
+def _lists_in(row: Mapping[str, Any], above: str, depth: int) -> Iterator[str]:
+    for key, value in row.items():
+        if "." in key:
+            continue
+        if _are_objects(value):
+            yield above + key
+        elif isinstance(value, dict) and depth < 2:
+            yield from _lists_in(value, f"{above}{key}.", depth + 1)
+
+
+# -- objects whose keys are ids ------------------------------------------------------------
+
+
+def is_table_by_columns(document: Any) -> bool:
+    """Check for pandas' columns: each an object with the numbers of the rows as keys."""
+    if not isinstance(document, dict) or len(document) < 2:
+        return False
+    columns = list(document.values())
+    if not all(isinstance(column, dict) and column for column in columns):
+        return False
+    keys = set(columns[0])
+    return keys == {str(n) for n in range(len(keys))} and all(
+        set(column) == keys for column in columns
+    )
+
+
+def _kind_of_values(values: Sequence[Any]) -> str:
+    """Name the values of an object whose keys may be ids; empty if they may not be."""
+    held = [value for value in values if not _is_error(value)]
+    if len(values) < 2 or not held or len(held) < _MOST * len(values):
+        return ""
+    if all(isinstance(value, dict) for value in held):
+        return "objects" if _share_a_field(held) else ""
+    if all(_are_objects(value) for value in held):
+        return "lists"
+    if len(values) < _LONG:
+        return ""
+    kinds = (
+        ("numbers", all(_is_number(value) for value in held)),
+        ("lists of numbers", all(_are_numbers(value) for value in held)),
+        ("words", _are_verdicts(held)),
+    )
+    return next((kind for kind, fits in kinds if fits), "")
+
+
+def _share_a_field(values: Sequence[Mapping[str, Any]]) -> bool:
+    """Check whether most objects have one field, or all of few."""
+    fields = Counter(key for value in values for key in value)
+    if not fields:
+        return False
+    _, count = fields.most_common(1)[0]
+    return count >= (len(values) if len(values) < _LONG else _MOST * len(values))
+
+
+def _are_numbers(value: Any) -> bool:
+    return isinstance(value, list) and bool(value) and all(map(_is_number, value))
+
+
+def _are_verdicts(values: Sequence[Any]) -> bool:
+    if not all(isinstance(value, str) for value in values):
+        return False
+    distinct = set(values)
+    are_known = all(meaning(word).is_known for word in distinct)
+    return len(distinct) > 1 and (are_known or 2 * len(distinct) <= len(values))
+
+
+def _is_error(value: Any) -> bool:
+    if value is None:
+        return True
+    return isinstance(value, dict) and set(value) <= {
+        "error",
+        "message",
+        "type",
+        "status",
+    }
+
+
+def _free_name(values: Sequence[Any]) -> str:
+    """Return a name for the keys that no row has itself."""
+    used = {key for value in values if isinstance(value, dict) for key in value}
+    used |= {
+        key
+        for value in values
+        if isinstance(value, list)
+        for row in value
+        if isinstance(row, dict)
+        for key in row
+    }
+    return next(name for name in ("id", "task", "key", "_key") if name not in used)
+
+
+def _are_runs(values: Sequence[Any]) -> bool:
+    """Check whether values are runs of several agents: lists or objects with the same tasks."""
+    if not 1 < len(values) <= _FEW:
+        return False
+    ids = [_ids_in(value) for value in values]
+    shared = len(set.intersection(*ids))
+    most = max(map(len, ids))
+    return all(ids) and most >= len(values) and 2 * shared >= most
+
+
+def _ids_in(value: Any) -> set[str]:
+    """Return the ids of the tasks in a list or an object; empty if they are unknown."""
+    if isinstance(value, dict):
+        has_reward = any(reward_name(key) <= RewardName.VERDICT for key in value)
+        is_keyed = _kind_of_values(list(value.values())) and not has_reward
+        return set(value) if is_keyed else set()
+    if not _are_objects(value):
+        return set()
+    keys = [key for key in value[0] if task_name(key) <= TaskName.PLAIN_ID]
+    keys.sort(key=task_name)
+    return {str(row.get(keys[0])) for row in value} if keys else set()
+
+
+def _are_objects(value: Any) -> bool:
+    return (
+        isinstance(value, list)
+        and bool(value)
+        and all(isinstance(each, dict) for each in value)
+    )
+
+
+def _is_number(value: Any) -> bool:
+    return value is None or isinstance(value, int | float)
+
+
+# -- lists of ids --------------------------------------------------------------------------
+
+
+def _rewards_of_lists(value: Mapping[str, Any]) -> dict[str, float | None]:
+    """Return the rewards that lists of ids such as ``resolved_ids`` stand for."""
+    rewards: dict[str, float | None] = {}
+    for name, ids in value.items():
+        if not isinstance(ids, list) or not all(type(id_) in (int, str) for id_ in ids):
+            continue
+        word = name.removesuffix("_ids").replace("_", " ").lower()
+        worth = meaning(word)
+        if worth.is_known:
+            rewards[name] = worth.points
+        elif word.startswith("empty"):
+            rewards[name] = 0.0
+    return rewards if {0, 1} <= set(rewards.values()) else {}

@@ -1,0 +1,440 @@
+"""A proposed way to read files that no loader knows, with its evidence and its open questions."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from itertools import islice
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.errors import DataError, EvalMetricsError
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.guess.field_names import (
+    RewardName,
+    is_metric,
+    lists_attempts,
+)
+from pytest_evalmetrics.rollouts.guess.layouts import (
+    Layout,
+    is_table_by_columns,
+    layouts,
+)
+from pytest_evalmetrics.rollouts.guess.rewards import (
+    OPEN,
+    RewardChoice,
+    choose_reward,
+)
+from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn, seen_columns
+from pytest_evalmetrics.rollouts.guess.tasks import TaskChoice, choose_task
+from pytest_evalmetrics.rollouts.shape import PlacedRow, documents, find_rows
+from pytest_evalmetrics.rollouts.source import find_files, open_source
+from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from pytest_evalmetrics.rollouts.source import RolloutFile, Source
+
+_PLAIN_FORMATS: Final = ("json", "jsonl", "csv", "parquet", "arrow")
+_ROWS: Final = 4000  # that are examined, of all files together
+_ROWS_OF_FILE: Final = 100  # at least
+_FILES: Final = 200  # that are examined
+_NAMES: Final = 20  # different names of scores
+_RUN: Final = "_parent._key"  # of the rows of several runs
+
+
+class Proposal(msgspec.Struct, frozen=True):
+    """A proposed way to read rollouts."""
+
+    spec: RolloutsSpec
+    reasons: tuple[str, ...] = ()  # one line each, with a second choice if there is one
+    #: The path of the reward, if nothing says which way is better.
+    undirected: str | None = None
+    tried: tuple[str, ...] = ()  # the paths of the other layouts that were tried
+    #: What a person has to choose: a path in ``rollouts:``, such as ``fields.reward`` ->
+    #: the candidates.
+    questions: Mapping[str, str] = msgspec.field(default_factory=dict)
+
+    @property
+    def keys(self) -> dict[str, Any]:
+        """The keys of ``rollouts:`` for this proposal, without its path; `OPEN` for open ones."""
+        keys = asdict(self.spec)
+        fields = {name: path for name, path in keys["fields"].items() if path}
+        task = fields.get("task")
+        if isinstance(task, tuple):
+            fields["task"] = list(task)
+        if "content" in fields:
+            fields["content"] = list(fields["content"])
+        for question in self.questions:
+            part, _, name = question.partition(".")
+            if part == "fields":
+                fields[name] = OPEN
+        keys["fields"] = fields
+        if self.spec.pivot is not None:
+            keys["pivot"]["by"] = self.spec.pivot.by[0]
+        if "missing" in self.questions:
+            keys["missing"] = OPEN
+        names = ("rows", "keyed", "lists", "pivot", "fields", "map", "missing")
+        return {name: keys[name] for name in names if keys[name]}
+
+
+class _Candidate(msgspec.Struct, frozen=True):
+    """A layout, its rows, and what their fields may be."""
+
+    layout: Layout
+    columns: Mapping[str, SeenColumn]
+    count: int  # rows
+    reward: RewardChoice
+    task: TaskChoice
+    pivot: PivotSpec | None = None
+
+    @property
+    def has_task(self) -> bool:
+        """Whether its rows have a task, or may have one."""
+        return bool(self.task.paths or self.layout.keyed or self.pivot)
+
+
+def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal | None:
+    """Propose how to read files of an unknown format.
+
+    Parameters
+    ----------
+    pattern
+        A path or a glob.
+    base
+        The folder that it is relative to.
+    named
+        The fields that a person has named.
+
+    Returns
+    -------
+    Proposal | None
+        None if the files are of a format with a loader of its own, whose errors count.
+
+    Raises
+    ------
+    DataError
+        If the files can't be read, or hold no rows of several tasks.
+    """
+    files = find_files((pattern,), base)
+    source = open_source(files[0])
+    if recognise(source).name not in _PLAIN_FORMATS or source.is_nemo_gym:
+        return None
+    named = named or FieldMap()
+    read = _Read(files)
+    candidates = []
+    for layout in layouts(read.first, is_row=read.has_rows):
+        spec = RolloutsSpec(
+            path=(pattern,), rows=layout.rows, keyed=layout.keyed, lists=layout.lists
+        )
+        rows = read.rows(spec)
+        if not rows:
+            continue
+        if layout.lists is not None:
+            return Proposal(spec=spec, reasons=(layout.reason,))
+        candidates.append(_candidate(layout, rows, named))
+    best = _best(candidates)
+    if best is None or best.count < 2:
+        raise _no_rows(source, best)
+    tried = tuple(c.layout.rows for c in candidates if c.layout.rows)
+    return structs.replace(_proposal(pattern, best, named), tried=tried)
+
+
+# -- rows of a layout ----------------------------------------------------------------------
+
+
+class _Read:
+    """Some documents of some files."""
+
+    def __init__(self, files: Sequence[RolloutFile]) -> None:
+        step = -(-len(files) // _FILES)
+        chosen = files[::step]
+        most = max(_ROWS // len(chosen), _ROWS_OF_FILE)
+        self._documents: list[tuple[Source, list[PlacedRow | list[Any]]]] = []
+        for file in chosen:
+            source = open_source(file)
+            self._documents.append((source, list(islice(documents(source), most))))
+
+    @property
+    def has_rows(self) -> bool:
+        """Whether the first file has rows of its own, rather than one document."""
+        return len(self._documents[0][1]) > 1
+
+    @property
+    def first(self) -> Any:
+        """The first file's rows, or its only document."""
+        read = self._documents[0][1]
+        if self.has_rows:
+            return [row.value for row in read if isinstance(row, PlacedRow)]
+        document = read[0]
+        value = document.value if isinstance(document, PlacedRow) else document
+        if is_table_by_columns(value):
+            source = self._documents[0][0]
+            hint = "write rows: df.to_json(path, orient='records', lines=True)"
+            message = (
+                "this holds the columns of a table (pandas' orient='columns'), not rows"
+            )
+            raise source.error(message, hint=hint)
+        return value
+
+    def rows(self, spec: RolloutsSpec) -> list[Mapping[str, Any]]:
+        """Find the rows of all these files; empty if they are not of this layout."""
+        rows: list[Mapping[str, Any]] = []
+        try:
+            for source, read in self._documents:
+                rows += [row.value for row in find_rows(source, spec, read)]
+        except EvalMetricsError:
+            return []
+        return rows
+
+
+def _candidate(
+    layout: Layout, rows: Sequence[Mapping[str, Any]], named: FieldMap
+) -> _Candidate:
+    columns = seen_columns(rows)
+    pivot = _pivot(columns)
+    if pivot is not None:
+        return _pivoted(layout, columns, pivot, named)
+    has_runs = bool(layout.rows and layout.rows.endswith("*") and _RUN in columns)
+    own = {
+        path: column
+        for path, column in columns.items()
+        if not path.startswith("_parent") or column.distinct > 1
+        if not (has_runs and path == _RUN)
+    }
+    verdicts = _verdicts(own)
+    task = choose_task(own, verdicts, is_nested=layout.is_inner)
+    taken = {*task.paths, task.sample, task.agent, layout.keyed}
+    if has_runs:
+        task = structs.replace(task, agent=_RUN)
+    own_rewards = {
+        path: column for path, column in own.items() if not path.startswith("_parent")
+    }
+    return _Candidate(
+        layout=layout,
+        columns=columns,
+        count=len(rows),
+        reward=choose_reward(own_rewards, {path for path in taken if path}),
+        task=_with_named(task, named),
+    )
+
+
+def _with_named(task: TaskChoice, named: FieldMap) -> TaskChoice:
+    """Let the fields that a person named win."""
+    if named.task is not None:
+        paths = (named.task,) if isinstance(named.task, str) else named.task
+        content = None if task.content in paths else task.content
+        task = structs.replace(
+            task, paths=paths, reason="", question="", content=content
+        )
+    return structs.replace(
+        task, sample=named.sample or task.sample, agent=named.agent or task.agent
+    )
+
+
+def _verdicts(columns: Mapping[str, SeenColumn]) -> set[str]:
+    choice = choose_reward(columns, ())
+    candidates = [*choice.candidates]
+    if choice.chosen is not None:
+        candidates.append(choice.chosen)
+    return {c.path for c in candidates if c.name < RewardName.NEVER or c.points}
+
+
+# -- which layout --------------------------------------------------------------------------
+
+
+def _best(candidates: Sequence[_Candidate]) -> _Candidate | None:
+    """Choose the layout whose rows explain most: a task and a reward, the outermost first."""
+    rivals = [each for each in candidates if not _is_part_of_a_row(each, candidates)]
+
+    def lacks(candidate: _Candidate) -> tuple[bool, bool, bool, int]:
+        best = candidate.reward.best
+        is_named = best <= RewardName.VERDICT
+        return (
+            candidate.count < 2,
+            not (is_named and candidate.has_task),
+            not (best < RewardName.NEVER and candidate.has_task),
+            candidate.layout.level,
+        )
+
+    return min(rivals, key=lacks, default=None)
+
+
+def _is_part_of_a_row(candidate: _Candidate, candidates: Sequence[_Candidate]) -> bool:
+    """Check whether its rows lie in rows that hold a task and a reward themselves."""
+    layout = candidate.layout
+    if not layout.is_inner:
+        return False
+    for other in candidates:
+        if (other.layout.rows, other.layout.keyed) != layout.outer or other.count < 2:
+            continue
+        best = other.reward.best
+        if other.has_task and best <= RewardName.VERDICT:
+            return True
+        may_be_attempts = lists_attempts(layout.inner_list)
+        if other.has_task and best < RewardName.NEVER and not may_be_attempts:
+            return True
+    return False
+
+
+# -- rows that are one score each ----------------------------------------------------------
+
+
+def _pivot(columns: Mapping[str, SeenColumn]) -> PivotSpec | None:
+    """Propose to pivot rows that are each one score of a task, with its name."""
+    names = [
+        column
+        for path, column in columns.items()
+        if is_metric(path) and column.are_texts and column.is_full
+    ]
+    values = [
+        column
+        for path, column in columns.items()
+        if path in ("value", "score") and (column.numbers is not None)
+    ]
+    if not names or not values:
+        return None
+    name = names[0]
+    if not 1 < name.distinct <= _NAMES or name.is_unique:
+        return None
+    for path, column in columns.items():
+        if path in (name.path, values[0].path) or not column.are_ids:
+            continue
+        if not 1 < column.distinct < len(column.values):
+            continue
+        pairs = set(zip(column.texts, name.texts, strict=True))
+        if len(pairs) == len(name.texts):
+            return PivotSpec(by=(path,), name=name.path, value=values[0].path)
+    return None
+
+
+def _pivoted(
+    layout: Layout,
+    columns: Mapping[str, SeenColumn],
+    pivot: PivotSpec,
+    named: FieldMap,
+) -> _Candidate:
+    """Judge rows that are put together of lines with one score each."""
+    by = columns[pivot.by[0]]
+    names = columns[pivot.name]
+    rows: dict[str, dict[str, Any]] = {}
+    firsts: dict[str, int] = {}
+    scores = zip(by.texts, names.values, columns[pivot.value].values, strict=True)
+    for index, (key, name, value) in enumerate(scores):
+        firsts.setdefault(key, index)
+        rows.setdefault(key, {})[name] = value
+    score_columns = seen_columns(list(rows.values()))
+    line_columns = {
+        path: SeenColumn(
+            path=path, values=[column.values[at] for at in firsts.values()]
+        )
+        for path, column in columns.items()
+        if path not in (pivot.name, pivot.value) and _depends(column, by)
+    }
+    task = choose_task(line_columns, (), is_nested=False)
+    paths = tuple(
+        path if path == pivot.by[0] else f"_line.{path}" for path in task.paths
+    )
+    task = structs.replace(task, paths=paths, sample=None, agent=None, content=None)
+    return _Candidate(
+        layout=layout,
+        columns=score_columns,
+        count=len(rows),
+        reward=choose_reward(score_columns, ()),
+        task=_with_named(task, named),
+        pivot=pivot,
+    )
+
+
+def _depends(column: SeenColumn, on: SeenColumn) -> bool:
+    """Check whether a field has one value for each value of another."""
+    values = dict(zip(on.texts, column.texts, strict=True))
+    return all(
+        values[key] == text for key, text in zip(on.texts, column.texts, strict=True)
+    )
+
+
+# -- the proposal --------------------------------------------------------------------------
+
+
+def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
+    task = best.task
+    reward = best.reward
+    chosen = reward.chosen
+    path = named.reward or (None if chosen is None else chosen.path)
+    points: dict[str, Any] = {}
+    for candidate in (*reward.candidates, *([chosen] if chosen else [])):
+        if candidate.path == path:
+            points = dict(candidate.points)
+    questions = {
+        f"map.reward.{word}": "its worth: a number, or null if nobody judged"
+        for word, worth in points.items()
+        if worth == OPEN
+    }
+    if path is None:
+        questions["fields.reward"] = reward.question
+    if chosen is not None and chosen.path == path and chosen.sentinel:
+        counted = f"-1, in {chosen.sentinel} of {best.count} rows"
+        questions["missing"] = f"[-1] if {counted}, means not judged, else []"
+    ids: str | tuple[str, ...] | None = None
+    if best.layout.keyed is None:
+        ids = task.paths[0] if len(task.paths) == 1 else task.paths or None
+        if ids is None:
+            questions["fields.task"] = task.question
+    fields = FieldMap(
+        task=ids,
+        sample=task.sample,
+        agent=task.agent,
+        reward=path,
+        content=None if task.content is None else (task.content,),
+    )
+    spec = RolloutsSpec(
+        path=(pattern,),
+        rows=best.layout.rows,
+        keyed=best.layout.keyed,
+        pivot=best.pivot,
+        fields=fields,
+        map={"reward": points} if points else {},
+    )
+    undirected = None
+    if named.reward is None and chosen is not None and not chosen.has_direction:
+        undirected = chosen.path
+    return Proposal(
+        spec=spec,
+        reasons=tuple(filter(None, _reasons(best, named))),
+        undirected=undirected,
+        questions=questions,
+    )
+
+
+def _reasons(best: _Candidate, named: FieldMap) -> Iterator[str]:
+    """Say why rows are read so, without what a person has named."""
+    task = best.task
+    yield best.layout.reason
+    if best.pivot is not None:
+        names = many(len(best.columns), "name")
+        yield f"each line is one score: {best.pivot.name!r} has {names}"
+    if best.layout.keyed is None:
+        yield task.reason
+    if task.sample and named.sample is None:
+        yield f"sample: {task.sample}, which tells the rows of a task apart"
+    if task.agent and named.agent is None:
+        is_run = task.agent == _RUN
+        yield f"agent: {task.agent}, {'the name of the run' if is_run else 'by its name'}"
+    if named.reward is None:
+        yield best.reward.reason
+
+
+def _no_rows(source: Source, best: _Candidate | None) -> DataError:
+    if best is None or not best.count:
+        return source.error(
+            "nothing in this file looks like rows",
+            hint="rows are objects: one a line, or in a list that rows: names",
+        )
+    hint = "if each file is one task, name all files: a glob such as 'runs/*.json'"
+    message = "there is one row, and a benchmark needs several tasks: is it a summary?"
+    return source.error(message, hint=hint)

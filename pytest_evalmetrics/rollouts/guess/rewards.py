@@ -1,0 +1,291 @@
+"""Which field is the reward: candidates with their evidence, and the choice among them."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.rollouts.derived_scores import value_text
+from pytest_evalmetrics.rollouts.direction_hint import should_be_low
+from pytest_evalmetrics.rollouts.guess.field_names import (
+    RewardName,
+    may_hold_a_verdict_in_words,
+    reward_name,
+)
+from pytest_evalmetrics.rollouts.guess.verdict_words import Meaning, meaning
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
+
+OPEN: Final = "?"  # stands for what a person has to fill in
+_WORDS: Final = 10  # different words of a verdict
+_WORD: Final = 40  # characters of a word
+_SHOWN: Final = 4  # candidates on a line
+_TIMES: Final = 9e8  # seconds since 1970 are larger
+_IDENTIFIERS: Final = 10  # more whole numbers, all different, are identifiers
+_MOSTLY: Final = 0.7  # of the rows have a reward
+_SENTINEL: Final = -1.0
+_CLOSE: Final = 1e-3  # of a mean that a file states
+
+
+class RewardCandidate(msgspec.Struct, frozen=True):
+    """A field that may be the reward, with what speaks for it."""
+
+    path: str
+    name: RewardName
+    values: Sequence[Any]  # a number, a list of numbers, or None of each row
+    shown: str  # such as ``correct (0/1, 43 % are 1)``
+    is_constant: bool
+    in_unit_range: bool  # whether all numbers are from 0 to 1
+    #: The worth of each word, `OPEN` if unknown; empty for numbers.
+    points: Mapping[str, Any] = msgspec.field(default_factory=dict)
+
+    @property
+    def strength(self) -> tuple[int, bool]:
+        """What ranks candidates: the name, then for unknown names the range; least first."""
+        return (self.name, self.name is RewardName.UNKNOWN and not self.in_unit_range)
+
+    @property
+    def speaks_for_itself(self) -> bool:
+        """Whether it may be the reward without a person's word.
+
+        Not so: a number of any size without a telling name, which may be a code; and a field
+        that many rows do not have, which may be no attempts.
+        """
+        is_code = self.name is RewardName.UNKNOWN and not self.in_unit_range
+        given = sum(value is not None for value in self.values)
+        is_rare = given < _MOSTLY * len(self.values) and not self.points
+        return not is_code and not is_rare
+
+    @property
+    def has_direction(self) -> bool:
+        """Whether more of it is better, by its name or by the worth of its words."""
+        is_named = self.name is not RewardName.UNKNOWN and not should_be_low(self.path)
+        return bool(self.points) or is_named
+
+    @property
+    def sentinel(self) -> int:
+        """Count the values of -1 where all others are from 0, which may mean not judged."""
+        numbers = [value for value in self.values if isinstance(value, float)]
+        has_others = any(value < 0 and value != _SENTINEL for value in numbers)
+        return 0 if has_others or self.points else numbers.count(_SENTINEL)
+
+
+class RewardChoice(msgspec.Struct, frozen=True):
+    """The reward, or the candidates if two are as likely or none is."""
+
+    chosen: RewardCandidate | None
+    candidates: tuple[RewardCandidate, ...]  # the likeliest first, without the chosen
+
+    @property
+    def best(self) -> RewardName:
+        """How likely a reward is among the fields at all."""
+        names = [candidate.name for candidate in self.candidates]
+        if self.chosen is not None:
+            names.append(self.chosen.name)
+        return min(names, default=RewardName.NEVER)
+
+    @property
+    def question(self) -> str:
+        """The candidates to choose from, for the open line."""
+        if not self.candidates:
+            return "no field looks like a reward: name its path"
+        shown = [candidate.shown for candidate in self.candidates[:_SHOWN]]
+        more = len(self.candidates) - len(shown)
+        tail = f", or one of {more} more" if more else ""
+        return f"{' or '.join(shown)}{tail}?"
+
+    @property
+    def reason(self) -> str:
+        """Why the reward is chosen."""
+        if self.chosen is None:
+            return f"reward: not clear, {self.question}"
+        named = self.chosen.name is not RewardName.UNKNOWN
+        why = "by its name" if named else "by its values"
+        others = [candidate.path for candidate in self.candidates[: _SHOWN - 1]]
+        tail = f"; or {', '.join(others)}" if others else ""
+        return f"reward: {self.chosen.shown}, {why}{tail}"
+
+
+def choose_reward(
+    columns: Mapping[str, SeenColumn], taken: Collection[str]
+) -> RewardChoice:
+    """Choose the reward among the fields of rows, if one is likelier than the others."""
+    candidates = [
+        candidate
+        for path, column in columns.items()
+        if path not in taken and (candidate := _candidate(column)) is not None
+    ]
+    candidates.sort(key=lambda candidate: candidate.strength)
+    likely = [c for c in candidates if c.name is not RewardName.NEVER]
+    varying = _without_equals([c for c in likely if not c.is_constant])
+    constant = [c for c in likely if c.is_constant]
+    best = [c for c in varying if c.strength == varying[0].strength]
+    named_constant = [c for c in constant if c.name is not RewardName.UNKNOWN]
+    if best and best[0].name is RewardName.UNKNOWN and named_constant:
+        # a verdict that is the same everywhere is as likely as a number without a name
+        return RewardChoice(None, (*named_constant, *best))
+    if len(best) == 1 and best[0].speaks_for_itself:
+        return RewardChoice(best[0], tuple(c for c in varying if c is not best[0]))
+    unlikely = [c for c in candidates if c.name is RewardName.NEVER and c.points]
+    return RewardChoice(None, tuple(best or constant or unlikely))
+
+
+def _without_equals(candidates: Sequence[RewardCandidate]) -> list[RewardCandidate]:
+    """Leave out candidates with the values of a likelier one, and means of a list."""
+    kept: list[RewardCandidate] = []
+    for candidate in candidates:
+        if any(_says_the_same(other, candidate) for other in kept):
+            continue
+        kept = [other for other in kept if not _is_mean_of(other, candidate)]
+        kept.append(candidate)
+    return kept
+
+
+def _says_the_same(first: RewardCandidate, second: RewardCandidate) -> bool:
+    return list(first.values) == list(second.values) or _is_mean_of(second, first)
+
+
+def _is_mean_of(mean: RewardCandidate, verdicts: RewardCandidate) -> bool:
+    for stated, held in zip(mean.values, verdicts.values, strict=True):
+        if isinstance(stated, list) or not isinstance(held, list) or stated is None:
+            return False
+        numbers = [value for value in held if value is not None]
+        if not numbers:
+            return False
+        if not math.isclose(sum(numbers) / len(numbers), stated, abs_tol=_CLOSE):
+            return False
+    return True
+
+
+# -- one candidate -------------------------------------------------------------------------
+
+
+def _candidate(column: SeenColumn) -> RewardCandidate | None:
+    """Judge one field; None if it holds neither numbers nor the words of a verdict."""
+    if column.are_lists:
+        return _of_lists(column)
+    numbers = column.numbers
+    if numbers is not None:
+        return _of_numbers(column, numbers)
+    return _of_words(column)
+
+
+def _of_lists(column: SeenColumn) -> RewardCandidate | None:
+    parts = [part for value in column.given for part in value if part is not None]
+    name = reward_name(column.path)
+    if not parts or name in (RewardName.NEVER, RewardName.UNKNOWN):
+        return None  # embeddings, log probabilities ...
+    if not all(isinstance(part, int | float) for part in parts):
+        return None
+    values = [
+        None
+        if value is None
+        else [None if part is None else float(part) for part in value]
+        for value in column.values
+    ]
+    return RewardCandidate(
+        path=column.path,
+        name=name,
+        values=values,
+        shown=f"{column.path} (lists of verdicts)",
+        is_constant=len(set(map(float, parts))) == 1,
+        in_unit_range=all(0 <= part <= 1 for part in parts),
+    )
+
+
+def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate | None:
+    name = reward_name(column.path)
+    if any(number > _TIMES for number in numbers):
+        name = RewardName.NEVER
+    if name is RewardName.UNKNOWN and _are_identifiers(column):
+        name = RewardName.NEVER
+    remaining = iter(numbers)
+    values = [None if value is None else next(remaining) for value in column.values]
+    low = min(numbers)
+    high = max(numbers)
+    return RewardCandidate(
+        path=column.path,
+        name=name,
+        values=values,
+        shown=f"{column.path} ({_range(numbers)}{_share(column)})",
+        is_constant=low == high,
+        in_unit_range=low >= 0 and high <= 1,
+    )
+
+
+def _range(numbers: Sequence[float]) -> str:
+    low = min(numbers)
+    high = max(numbers)
+    if low == high:
+        return f"always {low:g}"
+    if set(numbers) == {0.0, 1.0}:
+        return f"0/1, {100 * sum(numbers) / len(numbers):.0f} % are 1"
+    return f"{low:g}..{high:g}"
+
+
+def _share(column: SeenColumn) -> str:
+    """Say how many rows have a value, where many have none."""
+    given = len(column.given)
+    rows = len(column.values)
+    return f", in {given} of {rows} rows" if given < _MOSTLY * rows else ""
+
+
+def _are_identifiers(column: SeenColumn) -> bool:
+    are_whole = all(type(value) is int for value in column.given)
+    return are_whole and column.is_unique and len(column.given) > _IDENTIFIERS
+
+
+def _of_words(column: SeenColumn) -> RewardCandidate | None:
+    given = column.given
+    if not given or not all(isinstance(value, str | bool) for value in given):
+        return None
+    texts = list(dict.fromkeys(map(value_text, given)))
+    if len(texts) > _WORDS or any(len(text) > _WORD for text in texts):
+        return None
+    meanings = {text: meaning(text) for text in texts}
+    known = [each.points for each in meanings.values() if each.is_known]
+    has_verdicts = {0.0, 1.0} & set(known)
+    name = reward_name(column.path)
+    if not has_verdicts:
+        repeats = len(given) >= 2 * len(texts) and len(texts) > 1
+        if not may_hold_a_verdict_in_words(column.path) or not repeats:
+            return None
+    only_status = all(
+        each.is_status or each.points is None for each in meanings.values()
+    )
+    if only_status and name is not RewardName.VERDICT and any(known):
+        name = RewardName.NEVER
+    elif name is RewardName.NEVER and has_verdicts and not only_status:
+        name = RewardName.VERDICT  # status: passed, failed
+    points = _points(column.path, meanings)
+    worth = [
+        None if value is None else points[value_text(value)] for value in column.values
+    ]
+    return RewardCandidate(
+        path=column.path,
+        name=name,
+        values=worth,
+        shown=f"{column.path} ({listed(texts, _SHOWN)})",
+        is_constant=len(set(points.values()) - {None}) < 2
+        and OPEN not in points.values(),
+        in_unit_range=True,
+        points=points,
+    )
+
+
+def _points(path: str, meanings: Mapping[str, Meaning]) -> dict[str, Any]:
+    """Say what each word is worth; a field such as `failed` turns yes and no around."""
+    is_turned = should_be_low(path)
+    points: dict[str, Any] = {}
+    for text, word in meanings.items():
+        worth: Any = word.points if word.is_known else OPEN
+        if is_turned and word.is_either_way and word.points is not None:
+            worth = 1 - word.points
+        points[text] = worth
+    return dict(sorted(points.items()))

@@ -1,0 +1,126 @@
+"""The values of rows by their paths."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+
+from pytest_evalmetrics.rollouts.number_texts import approximate, is_number_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+_DEPTH: Final = 8  # of the examined keys
+_MOST: Final = 2000  # columns that are examined
+_random_id = re.compile(
+    r"[0-9a-f]{8}-([0-9a-f]{4}-){3}[0-9a-f]{12}|[0-9a-f]{24,}|[0-9A-HJKMNP-TV-Z]{26}|"
+    r"(?=.*\d)(?=.*[A-Za-z])[A-Za-z0-9_-]{20,}",
+    re.IGNORECASE,
+).fullmatch
+
+
+class SeenColumn(msgspec.Struct, frozen=True, dict=True):
+    """The values at one path of the rows; None where a row has none."""
+
+    path: str
+    values: Sequence[Any]
+
+    @cached_property
+    def given(self) -> list[Any]:
+        """The values that are there."""
+        return [value for value in self.values if value is not None]
+
+    @cached_property
+    def texts(self) -> list[str]:
+        """The values as texts, which tell 1 and 1.0 apart."""
+        return [str(value) for value in self.values]
+
+    @cached_property
+    def distinct(self) -> int:
+        """The number of different values, of which None is one."""
+        return len(set(self.texts))
+
+    @cached_property
+    def is_full(self) -> bool:
+        """Whether each row has a value."""
+        return len(self.given) == len(self.values)
+
+    @cached_property
+    def is_unique(self) -> bool:
+        """Whether each row has a value of its own."""
+        return self.is_full and self.distinct == len(self.values)
+
+    @cached_property
+    def recurs(self) -> bool:
+        """Whether each value occurs several times, and all equally often."""
+        counts = set(Counter(self.texts).values())
+        return len(counts) == 1 and counts.pop() > 1
+
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether the values look like ids that were drawn at random."""
+        return all(isinstance(v, str) and _random_id(v) for v in self.given)
+
+    @cached_property
+    def are_ids(self) -> bool:
+        """Whether all values are texts or whole numbers."""
+        return bool(self.given) and all(type(v) in (int, str) for v in self.given)
+
+    @cached_property
+    def are_texts(self) -> bool:
+        """Whether all values are texts."""
+        return bool(self.given) and all(isinstance(v, str) for v in self.given)
+
+    @cached_property
+    def are_lists(self) -> bool:
+        """Whether all values are lists of single values."""
+        return bool(self.given) and all(isinstance(v, list) for v in self.given)
+
+    @cached_property
+    def numbers(self) -> list[float] | None:
+        """The values as numbers, texts such as ``85 %`` included; None if some are none."""
+        numbers: list[float] = []
+        for value in self.given:
+            if isinstance(value, int | float):
+                numbers.append(float(value))
+            elif isinstance(value, str) and is_number_text(value):
+                numbers.append(approximate(value))
+            else:
+                return None
+        return numbers or None
+
+
+def seen_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, SeenColumn]:
+    """Collect the values of rows by their paths, those at the top first."""
+    columns: dict[str, list[Any]] = {}
+    for number, row in enumerate(rows):
+        for path, value in _flattened(row, "", 1):
+            if path not in columns:
+                if len(columns) == _MOST:
+                    continue
+                columns[path] = [None] * len(rows)
+            columns[path][number] = value
+    return {
+        path: SeenColumn(path=path, values=values) for path, values in columns.items()
+    }
+
+
+def _flattened(
+    row: Mapping[str, Any], above: str, depth: int
+) -> Iterator[tuple[str, Any]]:
+    inner = []
+    for key, value in row.items():
+        path = above + key
+        if isinstance(value, dict):
+            inner.append((f"{path}.", value))
+        elif isinstance(value, list):
+            if value and not any(isinstance(part, dict | list) for part in value):
+                yield path, value
+        else:
+            yield path, value
+    for path, holder in inner if depth < _DEPTH else ():
+        yield from _flattened(holder, path, depth + 1)

@@ -1,0 +1,251 @@
+"""Which fields are the task, the attempt and the agent: candidates, and the choice among them."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.guess.field_names import (
+    TaskName,
+    is_agent,
+    is_group,
+    is_question,
+    is_sample,
+    last_part,
+    task_name,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
+
+_FEW: Final = 20  # different agents
+_GROUPS: Final = 6  # fields that may be parts of an id
+_SHOWN: Final = 3  # candidates on a line
+_PARENT: Final = "_parent"
+_POSITION: Final = "_index"  # of a CSV file of pandas: 0, 1, 2 ...
+
+
+class TaskChoice(msgspec.Struct, frozen=True):
+    """The fields that make up the task's id, and what tells its attempts apart."""
+
+    paths: tuple[str, ...]  # of the parts; empty if it is not clear
+    reason: str
+    question: str = ""  # the candidates to choose from, for the open line
+    sample: str | None = None
+    agent: str | None = None
+    content: str | None = None  # the question of the task
+
+
+class _Rows(msgspec.Struct, frozen=True):
+    """The columns of rows, and how their fields group the rows."""
+
+    columns: Mapping[str, SeenColumn]
+
+    def are_apart(self, paths: Sequence[str]) -> bool:
+        """Check whether no two rows agree in all of some fields."""
+        columns = [self.columns[path].texts for path in paths]
+        keys = list(zip(*columns, strict=True))
+        return len(set(keys)) == len(keys)
+
+    def depends(self, path: str, on: Sequence[str]) -> bool:
+        """Check whether a field has one value for each value of others."""
+        values: dict[tuple[str, ...], str] = {}
+        columns = [self.columns[name].texts for name in on]
+        for text, key in zip(
+            self.columns[path].texts, zip(*columns, strict=True), strict=True
+        ):
+            if values.setdefault(key, text) != text:
+                return False
+        return True
+
+
+def choose_task(
+    columns: Mapping[str, SeenColumn], verdicts: Collection[str], *, is_nested: bool
+) -> TaskChoice:
+    """Choose the task of rows; `verdicts` are fields that may be the reward."""
+    rows = _Rows(columns)
+    agent = _agent(rows)
+    candidates = _candidates(rows, verdicts, agent, is_nested=is_nested)
+    question = next((path for path in columns if _asks(columns[path])), None)
+    if not candidates:
+        return TaskChoice(
+            paths=(),
+            reason="task: not clear, no field repeats or is the question's own id",
+            question=_open_question(columns),
+            agent=agent,
+        )
+    best = _most_telling(rows, candidates, is_nested=is_nested)
+    paths, sample = _with_attempts(rows, best, question, agent)
+    others = [path for path in candidates if path not in paths][: _SHOWN - 1]
+    if not paths:
+        return TaskChoice(
+            paths=(),
+            reason=f"task: not clear, the same {best} has several questions",
+            question=f"{best} (not unique) or {' or '.join(others) or 'another field'}?",
+            agent=agent,
+        )
+    count = len({*zip(*(columns[path].texts for path in paths), strict=True)})
+    shown = paths[0] if len(paths) == 1 else f"[{', '.join(paths)}]"
+    tail = f"; or {', '.join(others)}" if others else ""
+    counted = f"{many(count, 'value')} in {many(len(columns[paths[0]].values), 'row')}"
+    content = question if question not in (None, *paths) else None
+    if content is not None and not rows.depends(
+        content, [*paths, *([agent] if agent else [])]
+    ):
+        content = None
+    return TaskChoice(
+        paths=paths,
+        reason=f"task: {shown}, {counted}{tail}",
+        sample=sample,
+        agent=agent,
+        content=content,
+    )
+
+
+# -- candidates ----------------------------------------------------------------------------
+
+
+def _candidates(
+    rows: _Rows, verdicts: Collection[str], agent: str | None, *, is_nested: bool
+) -> list[str]:
+    """List the fields that may be the task, the likeliest first."""
+    ranks: dict[str, tuple[bool, TaskName]] = {}
+    for path, column in rows.columns.items():
+        if path == agent or not column.are_ids or not column.is_full:
+            continue
+        if column.distinct < 2 and len(column.values) > 1:
+            continue
+        name = _rank(column, is_verdict=path in verdicts)
+        if name is not TaskName.NEVER:
+            is_inner = is_nested and not path.startswith(_PARENT)
+            ranks[path] = (is_inner, name)
+    return sorted(ranks, key=ranks.__getitem__)
+
+
+def _rank(column: SeenColumn, *, is_verdict: bool) -> TaskName:
+    """Judge a field by its name, and by whether its values are a task's own."""
+    name = task_name(column.path)
+    if name in (TaskName.OWN, TaskName.NEVER):
+        return name
+    if name is TaskName.OTHER_ID:
+        is_own = not (column.is_unique and column.is_random)
+    elif name is TaskName.PLAIN_ID:
+        numbers_rows = column.path == _POSITION and not column.are_texts
+        is_own = not numbers_rows and not (column.is_unique and column.is_random)
+    elif name is TaskName.QUESTION:
+        is_own = column.are_texts
+    else:
+        repeats = column.is_unique or column.recurs
+        is_own = column.are_texts and repeats and not is_verdict
+        is_own = is_own and not column.is_random and not is_group(column.path)
+    return name if is_own else TaskName.NEVER
+
+
+def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) -> str:
+    """Choose among candidates: the best name, except that a question beats a row's id."""
+    best = candidates[0]
+    names = {path: task_name(path) for path in candidates}
+    alike = [path for path in candidates if names[path] is names[best]]
+    if is_nested:
+        alike = [path for path in alike if path.startswith(_PARENT)] or alike
+    finest = max(alike, key=lambda path: rows.columns[path].distinct)
+    if names[best] is TaskName.OWN:
+        is_finer = rows.columns[finest].distinct > rows.columns[best].distinct
+        return finest if is_finer else best
+    # a question that recurs is a better task than an id that is unique to each row
+    is_id = names[best] in (TaskName.OTHER_ID, TaskName.PLAIN_ID, TaskName.TITLE)
+    if not is_id or not rows.columns[best].is_unique:
+        return best
+    recurring = (
+        path
+        for path in candidates
+        if names[path] is TaskName.QUESTION and rows.columns[path].recurs
+    )
+    return next(recurring, best)
+
+
+def _open_question(columns: Mapping[str, SeenColumn]) -> str:
+    ids = [
+        path for path, column in columns.items() if column.are_ids and column.is_full
+    ]
+    unique = [path for path in ids if columns[path].is_unique]
+    shown = [f"{path} (unique in every row)" for path in unique[:_SHOWN]]
+    return (
+        f"{' or '.join(shown)}?"
+        if shown
+        else "no field looks like a task: name its path"
+    )
+
+
+# -- attempts ------------------------------------------------------------------------------
+
+
+def _with_attempts(
+    rows: _Rows, task: str, question: str | None, agent: str | None
+) -> tuple[tuple[str, ...], str | None]:
+    """Find what tells rows of one id apart: attempts, agents, or further parts of the id."""
+    by_agent = [task] if agent is None else [task, agent]
+    if rows.are_apart([task]):
+        return (task,), _sample(rows, by_agent, task)
+    sample = _sample(rows, by_agent, task)
+    if sample is not None or rows.are_apart(by_agent):
+        return (task,), sample
+    has_own_questions = (
+        question is not None
+        and question != task
+        and not rows.depends(question, by_agent)
+    )
+    parts = [
+        path
+        for path, column in rows.columns.items()
+        if path not in by_agent and _may_be_part(column)
+    ]
+    for size in (1, 2, 3):
+        for groups in combinations(parts[:_GROUPS], size):
+            if rows.are_apart([*groups, *by_agent]):
+                return _in_order(rows, (*groups, task)), None
+    if has_own_questions:
+        return (), None
+    return (task,), None
+
+
+def _may_be_part(column: SeenColumn) -> bool:
+    if not column.are_ids or column.distinct < 2:
+        return False
+    return is_group(column.path) or (
+        task_name(column.path) is TaskName.OWN and column.distinct < len(column.values)
+    )
+
+
+def _in_order(rows: _Rows, paths: tuple[str, ...]) -> tuple[str, ...]:
+    """Put the parts of an id in the order in which rows have them."""
+    order = list(rows.columns)
+    return tuple(sorted(paths, key=order.index))
+
+
+def _sample(rows: _Rows, task: Sequence[str], own: str) -> str | None:
+    for path, column in rows.columns.items():
+        if path == own or not is_sample(path) or not column.is_full:
+            continue
+        are_numbers = all(type(value) is int and value >= 0 for value in column.values)
+        if are_numbers and column.distinct > 1 and rows.are_apart([*task, path]):
+            return path
+    return None
+
+
+def _agent(rows: _Rows) -> str | None:
+    for path, column in rows.columns.items():
+        if is_agent(path) and column.are_texts and column.distinct <= _FEW:
+            return path
+    return None
+
+
+def _asks(column: SeenColumn) -> bool:
+    return (
+        is_question(column.path) and column.are_texts and last_part(column.path) != ""
+    )

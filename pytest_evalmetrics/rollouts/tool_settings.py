@@ -1,0 +1,118 @@
+"""Benchmark files from the settings of other tools: vLLM's lm-eval and gsm8k tests, promptfoo."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+import msgspec
+import yaml
+
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.rollouts.json_values import objects
+from pytest_evalmetrics.spec.field_types import is_number
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+_RTOL: Final = 0.08  # the default of vLLM's lm-eval tests
+_TOL: Final = 0.08  # of its gsm8k tests: absolute
+
+
+class MigratedSettings(msgspec.Struct, frozen=True):
+    """A benchmark file that says what another tool's settings say."""
+
+    content: dict[str, Any]
+    comments: dict[str, str]  # key -> what stands behind it
+
+
+def _given(values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in values.items() if value}
+
+
+def migrated(path: Path) -> MigratedSettings | None:
+    """Convert another tool's settings to a benchmark file; None if they are unknown."""
+    try:
+        settings = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        why = " ".join(str(error).split())
+        raise DataError(
+            f"these settings can't be read: {why}", file=path.name
+        ) from None
+    if not isinstance(settings, dict):
+        return None
+    tasks = [
+        task
+        for task in objects(settings.get("tasks"))
+        if isinstance(task.get("metrics"), list)
+    ]
+    stated: Any = settings.get("accuracy_threshold")
+    if tasks:
+        comments = {"rollouts": "the samples that lm-eval writes with --log_samples"}
+        benchmarks = [_given(_lm_eval(task, settings)) for task in tasks]
+        return MigratedSettings({"benchmarks": benchmarks}, comments)
+    if is_number(stated):  # https://github.com/vllm-project/vllm, tests/evals/gsm8k
+        comments = {"rollouts": "a row per question, with its task and reward"}
+        comments["mean_reward"] = f"{stated} - {_TOL}"
+        benchmark = {
+            "name": "gsm8k",
+            "description": str(settings.get("model_name", "")),
+            "rollouts": "results/gsm8k.jsonl",
+            "metrics": ["mean_reward"],
+            "expect": _expect(settings.get("num_questions")),
+            "thresholds": {"mean_reward": {"min": round(float(stated) - _TOL, 6)}},
+        }
+    elif "providers" in settings and ("tests" in settings or "defaultTest" in settings):
+        comments = {"rollouts": "promptfoo eval -o results.json"}
+        comments["thresholds"] = (
+            "all tests have to pass, as there; the others are its assertions'"
+        )
+        benchmark = {
+            "name": str(settings.get("description") or "promptfoo"),
+            "rollouts": "results.json",
+            "reward": "success",
+            "metrics": ["mean_reward"],
+            "thresholds": {"mean_reward": ">= 1", **_bounds_of_assertions(settings)},
+        }
+    else:
+        return None
+    return MigratedSettings({"benchmark": _given(benchmark)}, comments)
+
+
+def _expect(tasks: Any) -> dict[str, int]:
+    return {"tasks": int(tasks)} if is_number(tasks) else {}
+
+
+def _lm_eval(task: Mapping[str, Any], settings: Mapping[str, Any]) -> dict[str, Any]:
+    """https://github.com/vllm-project/vllm, .buildkite/lm-eval-harness/configs."""
+    name = str(task.get("name"))
+    rtol = f"{100 * float(settings.get('rtol', _RTOL)):g}%"
+    scores = {
+        str(metric["name"]).removesuffix(",none"): metric["value"]
+        for metric in objects(task["metrics"])
+        if is_number(metric.get("value"))
+    }
+    return {
+        "name": name,
+        "description": str(settings.get("model_name", "")),
+        "rollouts": f"results/**/samples_{name}_*.jsonl",
+        "reward": next(iter(scores), "acc"),
+        "metrics": ["mean_reward"],
+        "expect": _expect(settings.get("limit")),
+        "thresholds": {
+            f"mean/{s}": {"value": v, "rtol": rtol} for s, v in scores.items()
+        },
+    }
+
+
+def _bounds_of_assertions(settings: Mapping[str, Any]) -> dict[str, dict[str, float]]:
+    """https://www.promptfoo.dev/docs/configuration/expected-outputs."""
+    bounds: dict[str, dict[str, float]] = {}
+    for test in objects([settings.get("defaultTest"), *objects(settings.get("tests"))]):
+        for each in objects(test.get("assert")):
+            if isinstance(each.get("metric"), str) and is_number(each.get("threshold")):
+                bound = bounds.setdefault(
+                    f"mean/{each['metric']}", {"min": each["threshold"]}
+                )
+                bound["min"] = max(each["threshold"], bound["min"])
+    return bounds

@@ -1,0 +1,61 @@
+"""Files of unknown layouts are read right, or asked about, or refused; none is read wrongly."""
+
+import math
+
+import pytest
+from rollouts.odd import Asks, Reads, Refuses
+from rollouts.odd_files import BUILT_WITH
+from rollouts.odd_files_held_back import HELD_BACK
+
+from pytest_evalmetrics.config import load_benchmarks
+from pytest_evalmetrics.errors import EvalMetricsError
+from pytest_evalmetrics.rollouts import load
+from pytest_evalmetrics.rollouts.survey import write_benchmark
+
+
+def outcome_of(odd, folder):
+    for name, text in odd.files.items():
+        path = folder / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text, encoding="utf-8")
+    try:
+        written = write_benchmark(odd.path, folder)
+    except EvalMetricsError as error:
+        return Refuses(words=(str(error),))
+    if written.open_lines:
+        return Asks(words=tuple(written.open_lines))
+    (benchmark,) = load_benchmarks(written.path, shown=written.path.name)
+    table = load(benchmark.spec.rows, folder, scores=[benchmark.spec.reward])
+    rewards = {}
+    for task, value in zip(
+        table.task.tolist(), table.scores[benchmark.spec.reward].tolist(), strict=True
+    ):
+        number = None if math.isnan(value) else value
+        rewards.setdefault(table.tasks[task], []).append(number)
+    return Reads(rewards=rewards, agents=len(table.agents))
+
+
+def check(odd, folder):
+    outcome = outcome_of(odd, folder)
+    expected = odd.outcome
+    assert type(outcome) is type(expected), outcome
+    if isinstance(expected, Reads):
+        assert outcome.rewards.keys() == expected.rewards.keys()
+        for task, rewards in expected.rewards.items():
+            assert outcome.rewards[task] == pytest.approx(rewards), task
+        return
+    text = "\n".join(outcome.words)
+    for word in expected.words:
+        assert word in text
+    has_file = any(folder.glob("*.bench.yaml"))
+    assert has_file is isinstance(expected, Asks)
+
+
+@pytest.mark.parametrize("name", BUILT_WITH)
+def test_files_that_the_guess_was_built_with(name, tmp_path):
+    check(BUILT_WITH[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", HELD_BACK)
+def test_files_that_were_held_back(name, tmp_path):
+    check(HELD_BACK[name], tmp_path)

@@ -14,12 +14,20 @@ from pytest_evalmetrics.model.reasons import (
     Failed,
     FirstRun,
     InvalidKey,
+    JudgeShift,
     NoBaseline,
     Reason,
 )
 from pytest_evalmetrics.model.results import BenchmarkResult, Check, Flip
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.pipeline import comparing, judging, loading, measuring, outcome
+from pytest_evalmetrics.pipeline import (
+    anchors,
+    comparing,
+    judging,
+    loading,
+    measuring,
+    outcome,
+)
 from pytest_evalmetrics.pipeline.comparing import AgentComparison, ComparisonTerms
 from pytest_evalmetrics.pipeline.drifting import drift_checks
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
@@ -38,7 +46,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
-    from pytest_evalmetrics.pipeline.scoring import Runtime, Scoring
+    from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.reports.html.picture import Picture
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.transport import Budget
@@ -412,6 +420,10 @@ def _judge_comparisons(stages: Stages) -> list[Check]:
     )
     if given.updates:
         return [gates.accepted(check) for check in checks]
+    shift = _judge_shift(stages)
+    if shift is not None:
+        reward = stages.benchmark.spec.reward
+        checks = anchors.attribute(checks, shift, reward)
     if stages.reduced.error is None:
         checks += judging.lost_agents(terms, stages.loaded.table.agents)
     return checks
@@ -548,6 +560,8 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
     for agent in stages.reduced.agents:
         yield from judging.agent_notes(benchmark, agent)
     if compared.terms is not None and not stages.given.updates:
+        if stages.rows.scored is not None and stages.rows.scored.anchors is not None:
+            yield from anchors.notes(_judge_shift(stages), compared.terms.reference)
         pairing_notes = comparing.pairing_notes(compared.terms, compared.agents)
         yield from dict.fromkeys(pairing_notes)
         yield from judging.improvements(
@@ -607,6 +621,7 @@ def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | Non
         gates=stages.gates,
         rows=None if stages.kept is None else stages.kept.description,
         under_test=under_test or None,
+        anchors=_anchors_of(scored),
         ruler={} if measurement is None else measurement.ruler,
     )
     return outcome.baseline_of(
@@ -616,6 +631,23 @@ def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | Non
         is_partial=scored is not None and scored.chosen.partial,
         provenance=provenance,
     )
+
+
+def _anchors_of(scored: Scored | None) -> Mapping[str, Any] | None:
+    """Return the judge's scores of the anchors as a baseline keeps them; None for none."""
+    if scored is None or scored.anchors is None:
+        return None
+    kept: Mapping[str, Any] = msgspec.to_builtins(scored.anchors)
+    return kept
+
+
+def _judge_shift(stages: Stages) -> JudgeShift | None:
+    """Compare the judge with the one of the reference, on the anchors of both."""
+    terms, scored = stages.compared.terms, stages.rows.scored
+    if terms is None or scored is None or scored.anchors is None:
+        return None
+    before = anchors.recorded_scores(terms.reference.provenance.get("anchors"))
+    return None if before is None else anchors.judge_shift(before, scored.anchors)
 
 
 def _flips(stages: Stages) -> Iterator[Flip]:

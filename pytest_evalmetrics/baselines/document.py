@@ -305,6 +305,7 @@ def _digest(baseline: BaselineDocument) -> str:
         "under_test": provenance.under_test,
         "gates": provenance.gates,
         "rows": provenance.rows,
+        "anchors": provenance.anchors,
     }
     present = {name: value for name, value in covered.items() if value is not None}
     data = msgspec.json.encode(baseline.agents, order="sorted")

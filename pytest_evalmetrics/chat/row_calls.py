@@ -37,16 +37,18 @@ class Calls:
         occurrences: Occurrences,
         label: str,
         meter: Meter | None = None,
+        *,
+        anew: bool = False,
     ) -> None:
-        self._transport, self._sample, self._occurrences = (
-            transport,
-            sample,
-            occurrences,
-        )
-        self._label, self._meter = label, meter
-        self.memory = (
-            transport.memory
-        )  # facts about endpoints, shared by all calls of a run
+        self._transport = transport
+        self._sample = sample
+        self._occurrences = occurrences
+        self._label = label
+        self._meter = meter
+        # whether they are sent even if the journal has their answers
+        self._anew = anew
+        # facts about endpoints, shared by all calls of a run
+        self.memory = transport.memory
         self._first: tuple[bytes, int] | None = None
         self._own = Occurrences()  # of the calls after the first
         self._exchanges: dict[float, Exchange] = {}
@@ -99,6 +101,7 @@ class Calls:
             label=self._label,
             identity=payload,
             place=place,
+            anew=self._anew,
         )
 
     async def post(
@@ -199,7 +202,12 @@ class Calls:
         whatever order the rows were answered.
         """
         after = Calls(
-            self._transport, self._sample, self._occurrences, self._label, self._meter
+            self._transport,
+            self._sample,
+            self._occurrences,
+            self._label,
+            self._meter,
+            anew=self._anew,
         )
         after._first, after._own = self._first, self._own
         return after

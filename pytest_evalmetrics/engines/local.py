@@ -42,6 +42,8 @@ class Workload(msgspec.Struct, frozen=True):
     label: str  # of the calls in the usage
     sink: Any  # takes the scores
     meter: Callable[[], Meter] | None = None  # creates the counter of a job's calls
+    # whether calls are sent even if the journal has their answers
+    anew: bool = False
 
 
 class Engine(Protocol):
@@ -124,7 +126,14 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
     async def do(job: tuple[Row, BoundScorer | None]) -> None:
         row, scorer = job
         meter = None if work.meter is None else work.meter()
-        calls = Calls(work.transport, row.sample, occurrences, work.label, meter)
+        calls = Calls(
+            work.transport,
+            row.sample,
+            occurrences,
+            work.label,
+            meter,
+            anew=work.anew,
+        )
         if scorer is not None:
             await score_row(row, scorer, calls, work.sink, work.transport.hide)
         else:

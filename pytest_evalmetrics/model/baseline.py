@@ -57,6 +57,8 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # the count and the digest of the rows that are kept beside it
     rows: Mapping[str, Any] | None = None
     under_test: Mapping[str, Any] | None = None
+    # the judge's scores of rows with people's labels
+    anchors: Mapping[str, Any] | None = None
     ruler: Mapping[str, Mapping[str, Any]] | None = None
     # `recorded` and `files` of each of several runs
     runs: Sequence[Mapping[str, Any]] | None = None

@@ -232,6 +232,46 @@ class MeasurementChanged(msgspec.Struct, frozen=True, tag="measurement_changed")
     changes: tuple[MeasurementChange, ...]
 
 
+class JudgeShift(msgspec.Struct, frozen=True, kw_only=True):
+    """The change of a judge's scores of the anchors since the baseline."""
+
+    # the score that the judge gives
+    score: str
+    # anchors that both runs scored
+    anchors: int
+    # the mean of the judge's score now less then, and its interval of 99 %
+    shift: float
+    low: float
+    high: float
+    # anchors on which the judge says what people say
+    agreed_before: int
+    agreed_now: int
+
+    @property
+    def has_moved(self) -> bool:
+        """Whether the judge's scores changed by more than their noise explains."""
+        return self.low > 0 or self.high < 0
+
+    def explains(self, drop: float) -> bool:
+        """Whether a change of the judge within the interval may be as large as a drop."""
+        return max(abs(self.low), abs(self.high)) >= abs(drop)
+
+
+class MovedBy(StrEnum):
+    """What changed a score since the baseline, by the anchors."""
+
+    JUDGE = "judge"
+    SYSTEM = "system"
+    UNCLEAR = "unclear"  # the anchors are too few to tell
+
+
+class Attributed(msgspec.Struct, frozen=True, tag="attributed"):
+    """What a change of a judge's score is put down to."""
+
+    moved: MovedBy
+    shift: JudgeShift
+
+
 class UnknownDirection(msgspec.Struct, frozen=True, tag="unknown_direction"):
     """Nothing says which way of a metric is better."""
 
@@ -551,6 +591,7 @@ Reason = (
     | UnknownAgent
     | LostAgent
     | MeasurementChanged
+    | Attributed
     | UnknownDirection
     | NotComparable
     | UnequalSums

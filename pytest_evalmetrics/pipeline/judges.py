@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import msgspec
@@ -13,8 +14,9 @@ from pytest_evalmetrics import gates, metrics, rollouts, scorers, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.model.estimates import Estimate, Interval
-from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
+from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, content_hash
 from pytest_evalmetrics.model.scores import Disagreement, JudgeCheck, JudgeUse
+from pytest_evalmetrics.pipeline.anchors import AnchorScores
 from pytest_evalmetrics.spec.metric_names import (
     JUDGE_METRICS,
     OVER_REFERENCE,
@@ -47,7 +49,7 @@ _FEWEST = 30  # labelled tasks of an interval that can be relied on
 # -- judge_check: a judge's scores against people's labels -----------------------------------
 
 
-class _LabelledRows(msgspec.Struct, frozen=True):
+class LabelledRows(msgspec.Struct, frozen=True):
     """Rows with a person's label, for a score of one scorer."""
 
     scorer: scorers.BoundScorer
@@ -56,6 +58,7 @@ class _LabelledRows(msgspec.Struct, frozen=True):
     labels: NDArray[np.float64]
 
     def check(self, scored: Board) -> JudgeCheck:
+        """Compare the judge's scores with the labels."""
         n, failed = len(self.rows), scored.failed
         if failed:
             (first,) = failed[min(failed)].values()
@@ -98,7 +101,8 @@ class Judges:
         self, benchmark: Benchmark, bound: Sequence[scorers.BoundScorer]
     ) -> None:
         self._scorers, self._benchmark = bound, benchmark
-        self._labelled: list[_LabelledRows] = []
+        self._labelled: list[LabelledRows] = []
+        self._anchors: LabelledRows | None = None
         rest = dict(benchmark.spec.thresholds)
         gated = [name for name in rest if name.partition("/")[0] in JUDGE_METRICS]
         self._gates = {name: rest.pop(name) for name in gated}
@@ -110,9 +114,11 @@ class Judges:
         for index, scorer in enumerate(self._scorers):
             keys = getattr(self._benchmark.spec.scorers[index], "judge_check", None)
             if keys is not None:
+                place = ("scorers", index, "judge_check")
                 self._labelled.append(
-                    _labelled_rows(self._benchmark, index, scorer, keys)
+                    labelled_rows(self._benchmark, place, scorer, keys)
                 )
+        self._anchors = self._anchor_rows()
         scores = [each.score for each in self._labelled]
         for name in self._gates:
             if (score := name.partition("/")[2]) not in scores:
@@ -122,6 +128,43 @@ class Judges:
                     line=self._benchmark.line_of("thresholds", name),
                     hint="write judge_check: {rows: labels.jsonl, label: human} under the scorer",
                 )
+
+    def _anchor_rows(self) -> LabelledRows | None:
+        """Read the anchors of the benchmark; None if it has none."""
+        keys = self._benchmark.spec.anchors
+        if keys is None:
+            return None
+        judging = [scorer for scorer in self._scorers if scorer.judges]
+        names = [name for scorer in judging for name in scorer.scores]
+        wanted = keys.score or self._benchmark.spec.reward
+        if keys.score is None and wanted not in names:
+            # the reward of a benchmark that does not name it
+            wanted = names[0] if names else wanted
+        for scorer in judging:
+            if wanted in scorer.scores:
+                named = replace(keys, score=wanted)
+                return labelled_rows(self._benchmark, ("anchors",), scorer, named)
+        guess = did_you_mean(wanted, names, what="scores of judges")
+        raise DataError(
+            f"anchors: no judge gives the score {wanted!r}; {guess}",
+            line=self._benchmark.line_of("anchors"),
+        )
+
+    def anchor_scores(self, score: ScoreRows) -> AnchorScores | None:
+        """Score the anchors; None if the benchmark has none. Rows without a score are left out."""
+        anchors = self._anchors
+        if anchors is None:
+            return None
+        label = self._benchmark.spec.anchors and self._benchmark.spec.anchors.label
+        column = score(anchors.rows, [anchors.scorer]).columns[anchors.score]
+        rows: dict[str, tuple[float, float]] = {}
+        for (row, _), value, human in zip(
+            anchors.rows, column.tolist(), anchors.labels.tolist(), strict=True
+        ):
+            content = {key: item for key, item in row.item.items() if key != label}
+            if not math.isnan(value):
+                rows[content_hash(content)] = (value, human)
+        return AnchorScores(anchors.score, rows)
 
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
@@ -176,16 +219,19 @@ class Judges:
         return JudgeOutcome(uses, checks, tuple(gated), tuple(notes))
 
 
-def _labelled_rows(
-    benchmark: Benchmark, index: int, scorer: scorers.BoundScorer, keys: Any
-) -> _LabelledRows:
-    line = benchmark.line_of("scorers", index, "judge_check")
+def labelled_rows(
+    benchmark: Benchmark,
+    place: tuple[str | int, ...],
+    scorer: scorers.BoundScorer,
+    keys: Any,
+) -> LabelledRows:
+    """Read the rows that the keys at a place of the benchmark file name, with their labels."""
+    key = place[-1]
+    line = benchmark.line_of(*place)
     score = keys.score or scorer.scores[0]
     if score not in scorer.scores:
         guess = did_you_mean(score, scorer.scores, what="it gives")
-        raise DataError(
-            f"judge_check: the scorer gives no {score!r}; {guess}", line=line
-        )
+        raise DataError(f"{key}: the scorer gives no {score!r}; {guess}", line=line)
     about = scorer.about.get(score)
     if about is not None and about.judges:  # the labels are those of each single one
         about = scorer.about.get(about.judges[0])
@@ -201,14 +247,12 @@ def _labelled_rows(
             label = meaning.get(label, label)
         if not isinstance(label, bool | int | float) or not math.isfinite(label):
             is_not = f"is {shown(label)}, expected {expected}"
-            raise DataError(
-                f"judge_check: the label {keys.label!r} {is_not}", file=where
-            )
+            raise DataError(f"{key}: the label {keys.label!r} {is_not}", file=where)
         labels.append(float(label))
         rows.append((Row(at, "", at, 0, item, item, where), None))
     if not labels:
-        raise DataError("judge_check: there are no labelled rows", line=line)
-    return _LabelledRows(scorer, score, rows, np.array(labels))
+        raise DataError(f"{key}: there are no labelled rows", line=line)
+    return LabelledRows(scorer, score, rows, np.array(labels))
 
 
 # -- labels: the mean of a judge's rewards, corrected by people's labels of some rollouts -----

@@ -58,6 +58,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.pipeline.anchors import AnchorScores
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, PriceSpec
@@ -114,6 +115,8 @@ class Scored(msgspec.Struct, frozen=True):
     # of thresholds on judges, and of a budget that was used up
     checks: tuple[Check, ...]
     stopped: bool  # by such a budget
+    # the judge's scores of the anchors; None without anchors
+    anchors: AnchorScores | None = None
 
 
 class Scoring:
@@ -257,6 +260,8 @@ class Scoring:
             else []
         )
         spent += _unrecorded(self.benchmark, board)
+        # before the usage of judges is summed up
+        anchors = self._judges.anchor_scores(self._score_anchors)
         judged = self._judges.check(self._score_others)
         return Scored(
             rows=rows,
@@ -268,6 +273,7 @@ class Scoring:
             judge_checks=judged.judge_checks,
             checks=(*judged.checks, *spent),
             stopped=bool(spent),
+            anchors=anchors,
         )
 
     def forecast(
@@ -330,14 +336,20 @@ class Scoring:
     def _score_chosen(self) -> Board:
         return self._score(self.chosen.table, self._rows(), self.scorers, own=True)
 
-    def _score_others(self, rows: Sequence[ScorerInput], bound: Bound) -> Board:
+    def _score_anchors(self, rows: Sequence[ScorerInput], bound: Bound) -> Board:
+        """Score the anchors: by today's judge, where it judged anything today."""
+        return self._score_others(rows, bound, anew=self._usage().requests > 0)
+
+    def _score_others(
+        self, rows: Sequence[ScorerInput], bound: Bound, *, anew: bool = False
+    ) -> Board:
         """Score rows that are not those of the benchmark."""
         order, none = np.arange(len(rows)), np.zeros(len(rows), np.int64)
         tasks = tuple(range(len(rows)))
         table = RolloutTable(
             ("",), none.astype(np.int32), tasks, order, none, {}, read_as=order
         )
-        return self._score(table, rows, bound)
+        return self._score(table, rows, bound, anew=anew)
 
     def _score(
         self,
@@ -346,6 +358,7 @@ class Scoring:
         bound: Bound,
         *,
         own: bool = False,
+        anew: bool = False,
     ) -> Board:
         """Score rows; those of the benchmark, its `own`, are answered first if it has a model."""
         generator, engine = (self._generator, self._engine) if own else (None, None)
@@ -376,6 +389,7 @@ class Scoring:
                 self._label,
                 board,
                 (lambda: _Spender(self._limits)) if self._limits.budgets else None,
+                anew,
             )
 
             async def score() -> None:

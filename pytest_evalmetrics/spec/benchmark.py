@@ -30,13 +30,14 @@ from pytest_evalmetrics.spec.metric_names import parse
 if TYPE_CHECKING:
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import (
+        AnchorsSpec,
         BudgetSpec,
         LabelsSpec,
         ModelSpec,
         TargetSpec,
     )
 else:  # loaded where a file uses them
-    MetricKeys = BudgetSpec = LabelsSpec = ModelSpec = TargetSpec = Any
+    AnchorsSpec = BudgetSpec = LabelsSpec = MetricKeys = ModelSpec = TargetSpec = Any
 
 
 class ScorerSpec(Protocol):
@@ -244,6 +245,14 @@ class BenchmarkSpec(Keys):
         LabelsSpec | None,
         on_use("model_keys", "LabelsField"),
         doc("people's scores of some rollouts, which correct ppi/mean_reward"),
+    ] = None
+    anchors: Annotated[
+        AnchorsSpec | None,
+        on_use("model_keys", "AnchorsField"),
+        doc(
+            "rows with recorded answers and people's labels, which tell whether the judge or the "
+            "system moved"
+        ),
     ] = None
     num_samples: Annotated[
         sources.NumSamples | None,

@@ -204,6 +204,26 @@ class LabelsSpec(Keys):
     ] = None
 
 
+@dataclass(frozen=True, kw_only=True)
+class AnchorsSpec(Keys):
+    """Rows with recorded answers and people's labels, that each run's judge scores too."""
+
+    rows: Annotated[
+        sources.RolloutsField,
+        doc("the rows: the same columns, the answer, and the label"),
+    ]
+    label: Annotated[
+        Name, doc("the column with a person's score, or rubric label; default label")
+    ] = "label"
+    score: Annotated[Name | None, doc("which score of a judge; default the reward")] = (
+        None
+    )
+
+
+_anchors = _short_form("rows", "the file of the rows, or a mapping with rows and label")
+AnchorsField = Annotated[AnchorsSpec, Read(_anchors, lambda: Name | AnchorsSpec)]
+
+
 _labels = _short_form(
     "label", "the column with the label, or a mapping with label and rows"
 )

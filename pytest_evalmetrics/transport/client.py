@@ -208,7 +208,8 @@ class Transport:
         journal, kept = self._journal, None
         while key:
             is_ours, kept = journal.claim(key), journal.get(key)
-            if isinstance(kept, PaidAnswer):
+            is_asked_anew = call.anew and is_ours and not journal.replays
+            if isinstance(kept, PaidAnswer) and not is_asked_anew:
                 try:
                     body = wire.parse_json(kept.body)
                     check(body)

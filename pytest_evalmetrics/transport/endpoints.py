@@ -143,6 +143,8 @@ class Call:
     # its name in the journal in place of its body: a question may be sent in several forms
     identity: bytes | None = None
     place: float = 0.0  # position among the calls of its row; halves are second tries
+    # asked anew even if the journal has an answer, but in a replay
+    anew: bool = False
 
     @property
     def price(self) -> PriceSpec | None:
@@ -180,6 +182,7 @@ class Work:
     occurrence: int  # how many calls with the same arguments came before it
     label: str  # its usage is counted under it
     price: ClassVar[None] = None
+    anew: ClassVar[bool] = False
 
     def key(self, without_secrets: Callable[[str], str]) -> bytes:
         """Name it for the journal; empty if it is not kept."""

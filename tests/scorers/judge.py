@@ -6,6 +6,7 @@ It speaks OpenAI's chat completions. What it answers stands in what it is asked:
 is cut out of the text and looked up, see `ANSWERS`. How it answers stands in the URL: `takes`
 (json_schema, json_object, none), `bad` (first, always), `status`, `latency`, `usage=no`, `drifts`,
 `form` (a line of judge_forms.json), `error=first` (an error in the body of a 200).
+A GET with `?harsher=1` lets it take so much off each `quality` from then on.
 """
 
 import json
@@ -18,7 +19,7 @@ from pathlib import Path
 from urllib.parse import parse_qsl, urlsplit
 
 LOCK = threading.Lock()
-SEEN = {"posts": 0, "keys": [], "bodies": []}
+SEEN = {"posts": 0, "keys": [], "bodies": [], "harsher": 0.0}
 WRITTEN = json.loads(
     (Path(__file__).parent / "judge_forms.json").read_text(encoding="utf-8")
 )
@@ -131,7 +132,9 @@ class Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def do_GET(self):
+        query = dict(parse_qsl(urlsplit(self.path).query))
         with LOCK:
+            SEEN["harsher"] = float(query.get("harsher", SEEN["harsher"]))
             self.respond(200, SEEN)
 
     def do_POST(self):
@@ -178,6 +181,8 @@ class Handler(BaseHTTPRequestHandler):
             content = "I would rather not say."
         else:
             answered = answer(text)
+            if SEEN["harsher"] and "quality" in answered:
+                answered["quality"] -= SEEN["harsher"]
             if "drifts" in query:
                 answered |= {"quality": 1 + posts % 5}
             content = answered if isinstance(answered, str) else json.dumps(answered)

@@ -10,11 +10,13 @@ from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import AllLost, FewRollouts, FewUnits
 from pytest_evalmetrics.model.reasons import (
+    Attributed,
     BlindGate,
     LowCoverage,
     LowPower,
     ManyMissing,
     MissingDecide,
+    MovedBy,
     NothingInCommon,
     NotShown,
     NoValue,
@@ -261,6 +263,28 @@ def low_power(reason: LowPower) -> str:
         limit = f"80 % power to see drops of {reason.visible:.3g} or more"
     wanted = f"where require_mde is {reason.wanted:.3g}"
     return f"too few tasks or rollouts: {limit}, {wanted}"
+
+
+@sentence.register(Attributed)
+def attributed(reason: Attributed) -> str:
+    """Name what moved, and how far the judge did."""
+    shift = reason.shift
+    anchors = f"{shift.shift:+.3g} on {shift.anchors} anchors"
+    interval = f"99 % interval {shift.low:+.3g} to {shift.high:+.3g}"
+    agreed = (
+        f"it says what people say on {shift.agreed_now} of {shift.anchors}, "
+        f"and did on {shift.agreed_before} at the baseline"
+    )
+    match reason.moved:
+        case MovedBy.JUDGE:
+            return f"the judge moved by {anchors} ({interval}): {agreed}"
+        case MovedBy.SYSTEM:
+            return f"it is the system: the judge moved by {anchors} ({interval})"
+        case MovedBy.UNCLEAR:
+            return (
+                "the anchors can't tell the judge from the system: the judge moved by "
+                f"{anchors} ({interval}), which may be as much as the drop"
+            )
 
 
 @sentence.register(OwnRule)

@@ -179,6 +179,15 @@ def _measurement_changed(reason: kinds.MeasurementChanged, check: Check) -> str:
     return renew
 
 
+@way_out.register(kinds.Attributed)
+def _attributed(reason: kinds.Attributed, check: Check) -> str:
+    if reason.moved is kinds.MovedBy.JUDGE:
+        return f"pin the judge's version, or {renewing(check.acceptance)}"
+    if reason.moved is kinds.MovedBy.UNCLEAR:
+        return "add anchors"
+    return ""
+
+
 @way_out.register(kinds.UnknownDirection)
 def _unknown_direction(reason: kinds.UnknownDirection, _check: Check) -> str:
     if reason.declared_lower:

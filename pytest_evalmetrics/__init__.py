@@ -6,16 +6,10 @@ this package is loaded into every pytest run, with or without a benchmark in it.
 
 from __future__ import annotations
 
-import sys
 from importlib import import_module
-from importlib.machinery import PathFinder
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from importlib.machinery import ModuleSpec
-    from types import ModuleType
-
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
     from pytest_evalmetrics.registry import (
@@ -38,21 +32,6 @@ __all__ = [
     "register_reporter",
     "register_scorer",
 ]
-
-
-class Finder:
-    """Import our modules from pip's byte code: they have no assert for pytest to rewrite."""
-
-    @staticmethod
-    def find_spec(
-        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
-    ) -> ModuleSpec | None:
-        if not name.startswith("pytest_evalmetrics."):
-            return None
-        return PathFinder.find_spec(name, path, target)
-
-
-sys.meta_path.insert(0, Finder)
 
 
 def __getattr__(name: str) -> Any:

@@ -11,18 +11,12 @@ if TYPE_CHECKING:
 
 
 @contextmanager
-def collector_paused(*, lasting: bool = False) -> Iterator[None]:
+def collector_paused() -> Iterator[None]:
     """Switch the collector off while objects are created that form no cycles."""
-    # `lasting` ones join the oldest generation without being scanned first
-    running = gc.isenabled()
+    was_running = gc.isenabled()
     gc.disable()
     try:
         yield
     finally:
-        if (
-            lasting and not gc.get_freeze_count()
-        ):  # unfreezing affects objects frozen by the user
-            gc.freeze()
-            gc.unfreeze()
-        if running:
+        if was_running:
             gc.enable()

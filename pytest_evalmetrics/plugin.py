@@ -7,15 +7,18 @@ A pytest run without benchmarks loads nothing but this and the settings.
 from __future__ import annotations
 
 import sys
+from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from pytest_evalmetrics import Finder, settings
+from pytest_evalmetrics import settings
 
 if TYPE_CHECKING:
-    from collections.abc import Generator
+    from collections.abc import Generator, Sequence
+    from importlib.machinery import ModuleSpec
+    from types import ModuleType
 
     import pluggy
 
@@ -29,10 +32,29 @@ pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
 _ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
 
 
+class OurByteCode:
+    """Finds our modules for Python itself, ahead of pytest's rewriting of assertions.
+
+    pytest compiles the modules of every plugin anew, to rewrite their assertions. Ours
+    have none, and the byte code that pip has made is already there.
+    """
+
+    @staticmethod
+    def find_spec(
+        name: str, path: Sequence[str] | None = None, target: ModuleType | None = None
+    ) -> ModuleSpec | None:
+        """Find a module of this package; None for any other."""
+        if not name.startswith("pytest_evalmetrics."):
+            return None
+        return PathFinder.find_spec(name, path, target)
+
+
 def pytest_addoption(
     parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager
 ) -> None:
-    """Declare the options and the settings."""
+    """Declare the options and the settings; import our other modules without rewriting."""
+    if OurByteCode not in sys.meta_path:
+        sys.meta_path.insert(0, OurByteCode)
     # If a later plugin declares --snapshot-update too, pytest 9 refuses it with a traceback, and
     # older ones as they read the command line: both are explained.
 
@@ -87,7 +109,7 @@ def pytest_collection_modifyitems(
     # No test will run. syrupy must not see any: all their snapshots would look unused to
     # it, and be deleted with --snapshot-update.
     tests = [item for item in items if isinstance(item, pytest.Function)]
-    items[:] = [item for item in items if item not in tests]
+    items[:] = [item for item in items if not isinstance(item, pytest.Function)]
     yield
     items += tests
 
@@ -111,9 +133,9 @@ def pytest_exception_interact(
 
 
 def pytest_unconfigure() -> None:
-    """Remove our finder: left to the end of the interpreter, it costs every run milliseconds."""
-    if Finder in sys.meta_path:
-        sys.meta_path.remove(Finder)
+    """Remove our finder."""
+    if OurByteCode in sys.meta_path:
+        sys.meta_path.remove(OurByteCode)
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -222,11 +244,8 @@ def pytest_collect_file(
     """Collect the benchmark files."""
     if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
-    from pytest_evalmetrics.gc_pause import collector_paused
-
-    with collector_paused(lasting=True):  # modules: nothing of them is garbage
-        from pytest_evalmetrics.items import BenchmarkFile
-        from pytest_evalmetrics.session import session_of
+    from pytest_evalmetrics.items import BenchmarkFile
+    from pytest_evalmetrics.session import session_of
 
     session_of(parent.config)  # sees that --lf passes over a file
     return BenchmarkFile.from_parent(parent, path=file_path)

@@ -320,10 +320,6 @@ class Mine:
 class F1(Mine):
     pass
 
-@register_scorer("slips")
-class Slips(Mine):
-    scores = ("error_rate",)
-
 @register_scorer("nameless")
 class Nameless:
     def score(self, row):
@@ -339,11 +335,6 @@ INVALID = {
     "other": ("mine", "reward: acc", "6: no scorer gives the reward 'acc'*"),
     "two": ("mine", "", "4: the scorers give one, two: nothing says*"),
     "none": ("nameless", "", "5: the scorer 'nameless' does not say*"),
-    "way": (
-        "slips",
-        "baseline: true",
-        "6: nothing says which way is better for mean_reward*",
-    ),
     "taken": (
         "f1",
         "",

@@ -1,11 +1,10 @@
-"""A run and its baseline: tasks matched by id and content, and a metric on both sides."""
+"""A metric on both sides of a comparison, over the tasks that a run and its baseline share."""
 
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from functools import cached_property
-from itertools import product, repeat
+from itertools import product
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -13,6 +12,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.errors import MetricError
+from pytest_evalmetrics.metrics.alignment import are_all, positions
 from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, offers
 from pytest_evalmetrics.metrics.samples import (
     Sample,
@@ -24,14 +24,13 @@ from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
     Category,
-    Drift,
     TaskRows,
 )
 from pytest_evalmetrics.stats import FEWEST
 from pytest_evalmetrics.sums import mean_of, short_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
@@ -42,140 +41,67 @@ if TYPE_CHECKING:
     Places = NDArray[np.int64]
 
 
-def align(current: RolloutTable, baseline: RolloutTable) -> tuple[RolloutTable, Drift]:
-    """Rename a baseline's tasks to the run's ids for the same content; return the drift too."""
-    # Matched by id if the content is the same or unknown, then by content, in the order of ids.
-    # An id that now belongs to another task is written ``id (as recorded)``.
-    places = positions(current.tasks, baseline.tasks)
-    now, then = current.contents, baseline.contents
-    drift = Drift(
-        len(baseline.tasks),
-        blind=(current.positional or baseline.positional)
-        and not (_apart(now) and _apart(then)),
-        unknown=now is not None and then is None,
-    )
-    matched = places >= 0
-    if now is not None and then is not None and len(then):
-        theirs = then[places]
-        matched &= (now == theirs) | (now == b"") | (theirs == b"")
-    if matched.all() and _is_all(places, len(baseline.tasks)):
-        return structs.replace(baseline, tasks=current.tasks), drift
-    free = np.ones(len(baseline.tasks), dtype=bool)
-    free[places[matched]] = False
-    unmatched = np.flatnonzero(~matched).tolist()
-    moves: dict[int, int] = {}  # places of the run -> of the baseline
-    if now is not None and then is not None:
-        waiting: dict[bytes, list[int]] = defaultdict(list)
-        for place in np.flatnonzero(free)[::-1].tolist():
-            waiting[then[place]].append(place)
-        for place in unmatched:
-            content = now[place]
-            if content and waiting.get(content):
-                moves[place] = waiting[content].pop()
-    tasks, ours = list(map(str, baseline.tasks)), list(map(str, current.tasks))
-    gone = set(np.flatnonzero(free).tolist()) - set(moves.values())
-    new = set(unmatched) - moves.keys()
-    taken = set(ours) if moves or len(new) != int((places < 0).sum()) else set()
-    edited = {ours[i] for i in new} & {tasks[i] for i in gone}
-    drift = structs.replace(
-        drift,
-        moved=tuple((tasks[old], ours[mine]) for mine, old in moves.items()),
-        edited=tuple(ours[i] for i in sorted(new) if ours[i] in edited),
-        lost=tuple(tasks[i] for i in sorted(gone) if tasks[i] not in edited),
-        new=tuple(ours[i] for i in sorted(new) if ours[i] not in edited),
-    )
-    for mine, old in moves.items():
-        tasks[old] = ours[mine]
-    for old in gone:
-        if tasks[old] in taken:
-            tasks[old] += " (as recorded)"
-    return structs.replace(baseline, tasks=tuple(tasks)), drift
-
-
-def _apart(contents: NDArray[np.bytes_] | None) -> bool:
-    """Check whether contents are known and distinguish most tasks."""
-    return contents is not None and 2 * len(set(contents.tolist())) > len(contents)
-
-
-def positions(tasks: tuple[TaskId, ...], among: tuple[TaskId, ...]) -> Places:
-    """Find each task's place in another list, -1 where it is not there; ids compare as text."""
-    if tasks == among:
-        return np.arange(len(tasks))
-    place = dict(zip(map(str, among), range(len(among)), strict=True))
-    places = map(place.get, map(str, tasks), repeat(-1))
-    return np.fromiter(places, dtype=np.int64, count=len(tasks))
-
-
-def _is_all(places: Places, count: int) -> bool:
-    """Check whether places are those of all of so many tasks, in order."""
-    return len(places) == count and bool((places == np.arange(count)).all())
-
-
-def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
-    return rewards if _is_all(places, len(rewards)) else rewards.take(places)
-
-
-def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
-    return (
-        tasks if len(places) == len(tasks) else tuple(tasks[i] for i in places.tolist())
-    )
-
-
 class Pairing(msgspec.Struct, frozen=True, dict=True):
-    """A run and its baseline, of one agent; fields of rows that a baseline lacks are the run's."""
+    """A run and its baseline, of one agent.
+
+    Attributes
+    ----------
+    plan
+        The benchmark's metrics.
+    current, baseline
+        The rollouts of both sides. Fields of rows that the baseline lacks are the run's.
+    expected
+        The rollouts that each task of the run should have, shape (tasks,).
+    """
 
     plan: Plan
     current: RolloutTable
     baseline: RolloutTable
-    expected: NDArray[np.int64]  # rollouts that each task of the run should have
+    expected: NDArray[np.int64]
 
     def pair(self, metric: BoundMetric) -> PairedMetric:
-        """Pair a metric over the tasks of both sides; with no task left the values are NaN."""
-        # A task without a value on one side, as with too few rollouts, is among the excluded.
-        return self._pair(metric, *self._samples(metric))
+        """Pair a metric over the tasks of both sides; with no task left the values are NaN.
+
+        A task without a value on one side, as with too few rollouts, is among the excluded.
+        """
+        current, baseline = self._samples(metric)
+        return self._pair(metric, current, baseline)
 
     def missing(self, metric: BoundMetric) -> float:
         """Return the larger share of missing rollouts of both sides."""
-        shares = [0.0]
-        for side, sample in enumerate(self._samples(metric)):
-            wanted = int(self._wanted(metric, side).sum())
-            if wanted:
-                shares.append((wanted - len(sample.rewards.values)) / wanted)
-        return max(shares)
+        current, baseline = self._samples(metric)
+        now = _missing_share(current, self._wanted_now(metric))
+        then = _missing_share(baseline, self._wanted_then(metric))
+        return max(now, then)
 
     def pair_at_worst(
         self, metric: BoundMetric, *, higher_is_better: bool
     ) -> PairedMetric | None:
-        """Pair a metric with missing rewards at their worst; None if nothing is missing."""
-        # A missing reward is then as bad, or in the baseline as good, as any, or as [0, 1] allows
-        # where all lie in it; of a metric of unknown shape the worst of all such ways is taken.
+        """Pair a metric with missing rewards at their worst; None if nothing is missing.
+
+        A missing reward is then as bad, or in the baseline as good, as any, or as [0, 1]
+        allows where all lie in it. Of a metric of unknown shape the worst of all such ways
+        is taken.
+        """
         if not self.missing(metric):
             return None
-        samples = self._samples(metric)
-        lacking = [
-            self._wanted(metric, i) - s.rewards.counts for i, s in enumerate(samples)
-        ]
-        low, high = _reward_range(samples[0].rewards, samples[1].rewards)
-        options = None if metric.reads_rows else getattr(metric.target, "options", None)
-        if metric.bounded and options is not None:  # one that fails, one that passes
-            threshold = options.pass_threshold
-            low, high = (
-                min(low, short_of(threshold)),
-                max(high, threshold),
-            )
-        ways: list[tuple[float, ...]] = [
-            (low, high) if higher_is_better else (high, low)
-        ]
+        current, baseline = self._samples(metric)
+        gaps_now = self._wanted_now(metric) - current.rewards.counts
+        gaps_then = self._wanted_then(metric) - baseline.rewards.counts
+        low, high = _fill_range(metric, current.rewards, baseline.rewards)
+        worst = (low, high) if higher_is_better else (high, low)
+        fills = [worst]
         if not offers(metric.target, "task_parts", "task_values"):
-            ways = list(product((low, high), repeat=2))
-        pairs = []
-        for fills in ways:
-            current, baseline = (
-                structs.replace(sample, rewards=_padded(sample.rewards, gaps, fill))
-                for sample, gaps, fill in zip(samples, lacking, fills, strict=True)
-            )
-            pairs.append(self._pair(metric, current, baseline))
+            fills = [(now, then) for now, then in product((low, high), repeat=2)]
         sign = 1 if higher_is_better else -1
+        pairs = [
+            self._pair(
+                metric,
+                _filled(current, gaps_now, fill_now),
+                _filled(baseline, gaps_then, fill_then),
+            )
+            for fill_now, fill_then in fills
+        ]
         return max(
             pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current)
         )
@@ -186,27 +112,20 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         None if there are rollouts. Both sides are taken as independent (Welch 1947).
         """
         score = metric.name.score or self.plan.spec.reward
-        wanted = STATED_ERROR + score, STATED_COUNT + score
         if not any(name.startswith(STATED_ERROR) for name in self.current.scores):
             return None
-        paired = self.at >= 0
-        sides = (self.current, np.flatnonzero(paired)), (self.baseline, self.at[paired])
         self._must_count_alike(score, STATED_COUNT + score)
-        variance = spread = 0.0
-        for table, tasks in sides:
-            none = np.full(len(table), np.nan)
-            errors, counts = (table.scores.get(name, none)[tasks] for name in wanted)
-            lacking = np.isnan(errors) | (counts < FEWEST)
-            if lacking.any():
-                raise MetricError(
-                    f"{score} of {table.tasks[tasks[lacking][0]]} has no standard error in "
-                    f"{'this run' if table is self.current else 'the baseline'}; gate it by a "
-                    "threshold, or keep samples (--log_samples)"
-                )
-            parts = (errors / len(tasks)) ** 2
-            variance += float(parts.sum())
-            spread += float((parts**2 / (counts - 1)).sum())
-        return math.sqrt(variance), variance**2 / spread if spread else math.inf
+        shared = self.at >= 0
+        now = _stated_variances(
+            self.current, np.flatnonzero(shared), score, where="this run"
+        )
+        then = _stated_variances(
+            self.baseline, self.at[shared], score, where="the baseline"
+        )
+        variance = now.variance + then.variance
+        spread = now.spread + then.spread
+        freedom = variance**2 / spread if spread else math.inf
+        return math.sqrt(variance), freedom
 
     def _must_count_alike(self, score: str, column: str) -> None:
         """Refuse aggregates that the two sides compute over different numbers of samples."""
@@ -233,189 +152,334 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return positions(self.current.tasks, self.baseline.tasks)
 
     @cached_property
-    def _sources(self) -> tuple[SampleSource, SampleSource]:
-        spec, lacking = self.plan.spec, self._lacking
-        now, then = (
-            with_missing_rewards(t, spec) for t in (self.current, self._described())
-        )
-        current = SampleSource(now, spec.reward, spec.cluster)
-        return current, SampleSource(then, spec.reward, lacking=lacking)
+    def _current_source(self) -> SampleSource:
+        spec = self.plan.spec
+        table = with_missing_rewards(self.current, spec)
+        return SampleSource(table, spec.reward, spec.cluster)
+
+    @cached_property
+    def _baseline_source(self) -> SampleSource:
+        spec = self.plan.spec
+        table = with_missing_rewards(self._described(), spec)
+        return SampleSource(table, spec.reward, lacking=self._lacking)
 
     @cached_property
     def _lacking(self) -> list[str]:
         """The fields of rows that the baseline does not hold."""
-        return [n for n in self.current.categories if n not in self.baseline.categories]
+        recorded = self.baseline.categories
+        return [name for name in self.current.categories if name not in recorded]
 
     def _described(self) -> RolloutTable:
         """Copy the fields of the run's tasks to the baseline's rows, where these have none."""
         if not self._lacking or not len(self.current):
             return self.baseline
-        of, paired = np.full(len(self.baseline.tasks), -1), self.at >= 0
-        of[self.at[paired]] = np.flatnonzero(paired)
+        # the run's task of each task of the baseline, -1 for none
+        ours = np.full(len(self.baseline.tasks), -1)
+        shared = self.at >= 0
+        ours[self.at[shared]] = np.flatnonzero(shared)
+        first_rows = self.current.offsets[:-1]
         categories = dict(self.baseline.categories)
         for name in self._lacking:
             category = self.current.categories[name]
-            codes = np.append(
-                category.codes[self.current.offsets[:-1]], len(category.labels)
-            )
-            categories[name] = Category(
-                codes[of][self.baseline.task].astype(np.int32),
-                (*category.labels, "(not in this run)"),
-            )
+            labels = (*category.labels, "(not in this run)")
+            codes = np.append(category.codes[first_rows], len(category.labels))
+            of_rows = codes[ours][self.baseline.task]
+            categories[name] = Category(of_rows.astype(np.int32), labels)
         return structs.replace(self.baseline, categories=categories)
 
     def _samples(self, metric: BoundMetric) -> tuple[Sample, Sample]:
-        now, then = (source.sample(metric) for source in self._sources)
-        if isinstance(now.rewards, TaskRows) and isinstance(then.rewards, TaskRows):
-            rows = now.rewards.beside(then.rewards)
-            return structs.replace(now, rewards=rows[0]), structs.replace(
-                then, rewards=rows[1]
-            )
-        return now, then
+        """Return what the metric reduces of the run, and of the baseline."""
+        now = self._current_source.sample(metric)
+        then = self._baseline_source.sample(metric)
+        if not isinstance(now.rewards, TaskRows):
+            return now, then
+        if not isinstance(then.rewards, TaskRows):
+            return now, then
+        rows_now, rows_then = now.rewards.beside(then.rewards)
+        return (
+            structs.replace(now, rewards=rows_now),
+            structs.replace(then, rewards=rows_then),
+        )
 
-    def _wanted(self, metric: BoundMetric, side: int) -> NDArray[np.int64]:
-        """Rollouts that each task of a sample should have a number for."""
-        table = self._sources[side].table
-        rows = table.counts
-        wanted = rows if side else np.maximum(rows, self.expected)
-        field, value = metric.name.field, metric.name.value
-        if field is None or value is None:
-            return wanted
-        category = table.categories[field]
-        within = category.codes == category.labels.index(value)
-        held = np.bincount(table.task[within], minlength=len(rows))
-        # missing rollouts of a task, or of no label, belong to this breakdown if all others do
-        labelled = within | ~table.lacking((field,))
-        of_others = np.bincount(table.task[labelled], minlength=len(rows))
-        return np.where(held == of_others, wanted, held)[held > 0]
+    def _wanted_now(self, metric: BoundMetric) -> NDArray[np.int64]:
+        """Rollouts that each task of the run's sample should have a number for."""
+        table = self._current_source.table
+        return _wanted(metric, table, np.maximum(table.counts, self.expected))
+
+    def _wanted_then(self, metric: BoundMetric) -> NDArray[np.int64]:
+        """Rollouts that each task of the baseline's sample should have a number for."""
+        table = self._baseline_source.table
+        return _wanted(metric, table, table.counts)
 
     def _pair(
         self, metric: BoundMetric, current: Sample, baseline: Sample
     ) -> PairedMetric:
-        at = (
-            self.at
-            if metric.name.field is None
-            else positions(current.tasks, baseline.tasks)
-        )
-        added, removed = _unshared(current.tasks, baseline.tasks, at)
-        if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
-            removed += _unshared(self.current.tasks, self.baseline.tasks, self.at)[1]
+        at = self.at
+        if metric.name.field is not None:  # the tasks of a breakdown are some of them
+            at = positions(current.tasks, baseline.tasks)
         shared = np.flatnonzero(at >= 0)
-        sides = [_taken(baseline.rewards, at[shared]), _taken(current.rewards, shared)]
-        tasks = _named(current.tasks, shared)
-        clusters = None if current.clusters is None else current.clusters[shared]
-        parts = [metric.parts(rewards) for rewards in sides]
-        values = [None if each is None else each.values for each in parts]
-        usable = np.ones(len(tasks), dtype=bool)
-        for rewards, of_tasks in zip(sides, values, strict=True):
-            usable &= rewards.counts >= max(metric.samples_needed, 1)
-            if of_tasks is not None:
-                usable &= ~np.isnan(of_tasks)
-        excluded = _named(tasks, np.flatnonzero(~usable))
+        common = _Common(
+            tasks=_named(current.tasks, shared),
+            clusters=None if current.clusters is None else current.clusters[shared],
+            baseline=_Side.of(metric, _taken(baseline.rewards, at[shared])),
+            current=_Side.of(metric, _taken(current.rewards, shared)),
+        )
+        usable = common.baseline.usable(metric) & common.current.usable(metric)
+        excluded = _named(common.tasks, np.flatnonzero(~usable))
         if excluded:
-            tasks = _named(tasks, np.flatnonzero(usable))
-            sides = [rewards.take(np.flatnonzero(usable)) for rewards in sides]
-            values = [None if each is None else each[usable] for each in values]
-            clusters = None if clusters is None else clusters[usable]
-        pair = _paired(metric, tasks, sides, values, parts[0])
+            common = common.choose(np.flatnonzero(usable))
+        removed = _absent(baseline.tasks, at)
+        if metric.name.field in self._lacking:  # the labels of lost tasks are unknown
+            removed += _absent(self.baseline.tasks, self.at)
         return structs.replace(
-            pair, excluded=excluded, clusters=clusters, added=added, removed=removed
+            _paired(metric, common),
+            clusters=common.clusters,
+            excluded=excluded,
+            added=_named(current.tasks, np.flatnonzero(at < 0)),
+            removed=removed,
         )
 
 
-def _unshared(
-    current: tuple[TaskId, ...], baseline: tuple[TaskId, ...], at: Places
-) -> tuple[tuple[TaskId, ...], tuple[TaskId, ...]]:
-    """Name the tasks of the run alone, and of the baseline alone."""
-    gone = np.ones(len(baseline), dtype=bool)
-    gone[at[at >= 0]] = False
-    return _named(current, np.flatnonzero(at < 0)), _named(
-        baseline, np.flatnonzero(gone)
-    )
+class _Side(msgspec.Struct, frozen=True):
+    """A metric on one side of a comparison.
 
+    Attributes
+    ----------
+    rewards
+        The rollouts, by task.
+    parts
+        Each task's part of the metric; None if it can't be split into tasks.
+    values
+        Each task's value, shape (tasks,), NaN where it has none; None as `parts`.
+    """
 
-def _padded(
-    rewards: TaskRewards, lacking: NDArray[np.int64], value: float
-) -> TaskRewards:
-    """Append `value` to each task for the samples that it lacks."""
-    gaps = np.maximum(lacking, 0)
-    values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], gaps), value)
-    added = np.concatenate(([0], np.cumsum(gaps)))
-    return structs.replace(rewards, values=values, offsets=rewards.offsets + added)
+    rewards: TaskRewards
+    parts: TaskParts | None
+    values: Floats | None
 
+    @classmethod
+    def of(cls, metric: BoundMetric, rewards: TaskRewards) -> _Side:
+        parts = metric.parts(rewards)
+        return cls(rewards, parts, None if parts is None else parts.values)
 
-def _reward_range(*sides: TaskRewards) -> tuple[float, float]:
-    """Return the range of the rewards: [0, 1] if it holds all of them, else their extremes."""
-    values = np.concatenate([side.values for side in sides])
-    if not len(values):
-        return 0.0, 1.0
-    worth = np.concatenate([side.numbers for side in sides])
-    low, high = float(values[worth.argmin()]), float(values[worth.argmax()])
-    on_unit = not isinstance(sides[0], TaskRows) and low >= 0 and high <= 1
-    return (0.0, 1.0) if on_unit else (low, high)
+    def usable(self, metric: BoundMetric) -> NDArray[np.bool_]:
+        """Find the tasks that have a value, shape (tasks,)."""
+        usable = self.rewards.counts >= max(metric.samples_needed, 1)
+        return usable if self.values is None else usable & ~np.isnan(self.values)
 
+    def choose(self, places: Places) -> _Side:
+        """Return the same for some of the tasks."""
+        values = None if self.values is None else self.values[places]
+        return _Side(self.rewards.take(places), self.parts, values)
 
-def _difference(
-    metric: BoundMetric,
-    sides: Sequence[TaskRewards],
-    of_tasks: Sequence[Floats | None],
-    combine: Callable[[Floats], float] | None,
-) -> Callable[[Places, Places], float]:
-    """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
-    if combine is not None:
-        reduce, both = (
-            combine,
-            np.concatenate([each for each in of_tasks if each is not None]),
-        )
-        return lambda first, second: reduce(both[first]) - reduce(both[second])
-    one, other = sides
-    values = np.concatenate((one.values, other.values))
-    offsets = np.concatenate((one.offsets, other.offsets[1:] + one.offsets[-1]))
-    over = metric.of_choice(structs.replace(one, values=values, offsets=offsets))
-    return lambda first, second: over(first) - over(second)
+    def whole(self, metric: BoundMetric) -> float:
+        """Compute the metric; NaN without a task.
 
-
-def _paired(
-    metric: BoundMetric,
-    tasks: tuple[TaskId, ...],
-    sides: Sequence[TaskRewards],
-    values: Sequence[Floats | None],
-    parts: TaskParts | None,
-) -> PairedMetric:
-    """Put a metric's values of the same tasks together, with what reduces them."""
-    combine = None if parts is None else parts.combine
-    is_mean = parts is not None and combine is None
-
-    def whole(rewards: TaskRewards, of_tasks: Floats | None) -> float:
-        if not len(rewards):
+        Each task weighs the same, however many rollouts it has on this side.
+        """
+        if not len(self.rewards):
             return math.nan
-        if of_tasks is None:
-            return metric.value(rewards)
-        # in a comparison each task weighs the same, however many rollouts it has on a side
-        return (combine or mean_of)(of_tasks)
+        if self.parts is None or self.values is None:
+            return metric.value(self.rewards)
+        combine = self.parts.combine or mean_of
+        return combine(self.values)
+
+
+class _Common(msgspec.Struct, frozen=True):
+    """The tasks that both sides have, in the order of the run."""
+
+    tasks: tuple[TaskId, ...]
+    clusters: NDArray[np.int64] | None  # each task's, shape (tasks,)
+    baseline: _Side
+    current: _Side
+
+    def choose(self, places: Places) -> _Common:
+        """Return the same for some of the tasks."""
+        return _Common(
+            tasks=_named(self.tasks, places),
+            clusters=None if self.clusters is None else self.clusters[places],
+            baseline=self.baseline.choose(places),
+            current=self.current.choose(places),
+        )
+
+
+def _paired(metric: BoundMetric, common: _Common) -> PairedMetric:
+    """Put a metric's values of the same tasks together, with what reduces them."""
+    then = common.baseline
+    now = common.current
+    combine = None if then.parts is None else then.parts.combine
+    is_mean = then.parts is not None and combine is None
 
     def task_values(rewards: TaskRewards) -> Floats:
         parts = metric.parts(rewards)
         assert parts is not None  # noqa: S101 - it had parts for these tasks
         return parts.values
 
-    before, after = map(whole, sides, values)
-    # the metric declares that it is on [0, 1], or its rewards show it
-    on_unit = not metric.reads_rows and _reward_range(*sides) == (0.0, 1.0)
+    value_then = then.whole(metric)
+    value_now = now.whole(metric)
     return PairedMetric(
         name=str(metric),
-        tasks=tasks,
-        baseline=values[0],
-        current=values[1],
-        value_baseline=before,
-        value_current=after,
-        rewards_baseline=sides[0],
-        rewards_current=sides[1],
-        difference=None if is_mean else _difference(metric, sides, values, combine),
+        tasks=common.tasks,
+        baseline=then.values,
+        current=now.values,
+        value_baseline=value_then,
+        value_current=value_now,
+        rewards_baseline=then.rewards,
+        rewards_current=now.rewards,
+        difference=None if is_mean else _difference(metric, then, now),
         reduce=None if is_mean else metric.anew,
         task_values=task_values if is_mean else None,
-        combine_weighted=None if parts is None else parts.combine_weighted,
+        combine_weighted=None if then.parts is None else then.parts.combine_weighted,
         extreme=metric.extreme,
         bounded=metric.bounded
-        or (on_unit and not any(v < 0 or v > 1 for v in (before, after))),
+        or _shows_unit_range(metric, then, now, values=(value_then, value_now)),
     )
+
+
+def _shows_unit_range(
+    metric: BoundMetric, then: _Side, now: _Side, *, values: tuple[float, float]
+) -> bool:
+    """Check whether all rewards, and the metric on both sides, lie in [0, 1]."""
+    if metric.reads_rows:
+        return False
+    if _reward_range(then.rewards, now.rewards) != (0.0, 1.0):
+        return False
+    return not any(value < 0 or value > 1 for value in values)
+
+
+def _difference(
+    metric: BoundMetric, then: _Side, now: _Side
+) -> Callable[[Places, Places], float]:
+    """Return the metric of one choice of both sides' tasks, stacked, less that of another."""
+    combine = None if then.parts is None else then.parts.combine
+    if combine is not None and then.values is not None and now.values is not None:
+        reduce = combine
+        values = np.concatenate((then.values, now.values))
+        return lambda first, second: reduce(values[first]) - reduce(values[second])
+    stacked = structs.replace(
+        then.rewards,
+        values=np.concatenate((then.rewards.values, now.rewards.values)),
+        offsets=np.concatenate(
+            (
+                then.rewards.offsets,
+                now.rewards.offsets[1:] + then.rewards.offsets[-1],
+            )
+        ),
+    )
+    over = metric.of_choice(stacked)
+    return lambda first, second: over(first) - over(second)
+
+
+# -- tasks of one side -----------------------------------------------------------------------
+
+
+def _taken(rewards: TaskRewards, places: Places) -> TaskRewards:
+    return rewards if are_all(places, len(rewards)) else rewards.take(places)
+
+
+def _named(tasks: tuple[TaskId, ...], places: Places) -> tuple[TaskId, ...]:
+    if len(places) == len(tasks):
+        return tasks
+    return tuple(tasks[place] for place in places.tolist())
+
+
+def _absent(baseline: tuple[TaskId, ...], at: Places) -> tuple[TaskId, ...]:
+    """Name the tasks of the baseline that are at no place of the run."""
+    absent = np.ones(len(baseline), dtype=bool)
+    absent[at[at >= 0]] = False
+    return _named(baseline, np.flatnonzero(absent))
+
+
+# -- missing rewards -------------------------------------------------------------------------
+
+
+def _wanted(
+    metric: BoundMetric, table: RolloutTable, of_tasks: NDArray[np.int64]
+) -> NDArray[np.int64]:
+    """Return how many rollouts each task of a metric's sample should have a number for.
+
+    `of_tasks` are those of each task of the table. Missing rollouts of a task, or of no
+    label, belong to the breakdown of a metric if all others of the task do.
+    """
+    field = metric.name.field
+    value = metric.name.value
+    if field is None or value is None:
+        return of_tasks
+    category = table.categories[field]
+    within = category.codes == category.labels.index(value)
+    labelled = within | ~table.lacking((field,))
+    count = len(table.tasks)
+    held = np.bincount(table.task[within], minlength=count)
+    of_any_label = np.bincount(table.task[labelled], minlength=count)
+    return np.where(held == of_any_label, of_tasks, held)[held > 0]
+
+
+def _missing_share(sample: Sample, wanted: NDArray[np.int64]) -> float:
+    count = int(wanted.sum())
+    return (count - len(sample.rewards.values)) / count if count else 0.0
+
+
+def _filled(sample: Sample, gaps: NDArray[np.int64], value: float) -> Sample:
+    """Append `value` to each task for the samples that it lacks."""
+    rewards = sample.rewards
+    missing = np.maximum(gaps, 0)
+    values = np.insert(rewards.values, np.repeat(rewards.offsets[1:], missing), value)
+    added = np.concatenate(([0], np.cumsum(missing)))
+    filled = structs.replace(rewards, values=values, offsets=rewards.offsets + added)
+    return structs.replace(sample, rewards=filled)
+
+
+def _fill_range(
+    metric: BoundMetric, current: TaskRewards, baseline: TaskRewards
+) -> tuple[float, float]:
+    """Return the worst and the best that a missing reward may be; which is which depends."""
+    low, high = _reward_range(current, baseline)
+    options = None if metric.reads_rows else getattr(metric.target, "options", None)
+    if not metric.bounded or options is None:
+        return low, high
+    # one that fails, one that passes
+    return (
+        min(low, short_of(options.pass_threshold)),
+        max(high, options.pass_threshold),
+    )
+
+
+def _reward_range(one: TaskRewards, other: TaskRewards) -> tuple[float, float]:
+    """Return the range of the rewards: [0, 1] if it holds all of them, else their extremes."""
+    values = np.concatenate((one.values, other.values))
+    if not len(values):
+        return 0.0, 1.0
+    worth = np.concatenate((one.numbers, other.numbers))
+    low = float(values[worth.argmin()])
+    high = float(values[worth.argmax()])
+    if isinstance(one, TaskRows) or low < 0 or high > 1:
+        return low, high
+    return 0.0, 1.0
+
+
+# -- aggregates with standard errors -----------------------------------------------------------
+
+
+class _StatedVariance(msgspec.Struct, frozen=True):
+    """The variance of a mean of aggregates, and its part of Welch's degrees of freedom."""
+
+    variance: float
+    spread: float
+
+
+def _stated_variances(
+    table: RolloutTable, tasks: Places, score: str, *, where: str
+) -> _StatedVariance:
+    """Add up the squares of the standard errors that tasks state."""
+    none = np.full(len(table), np.nan)
+    errors = table.scores.get(STATED_ERROR + score, none)[tasks]
+    counts = table.scores.get(STATED_COUNT + score, none)[tasks]
+    lacking = np.isnan(errors) | (counts < FEWEST)
+    if lacking.any():
+        task = table.tasks[tasks[lacking][0]]
+        raise MetricError(
+            f"{score} of {task} has no standard error in {where}; gate it by a "
+            "threshold, or keep samples (--log_samples)"
+        )
+    parts = (errors / len(tasks)) ** 2
+    return _StatedVariance(float(parts.sum()), float((parts**2 / (counts - 1)).sum()))

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics import BoundMetric, Pairing
-from pytest_evalmetrics.metrics.pairing import positions
+from pytest_evalmetrics.metrics.alignment import positions
 from pytest_evalmetrics.spec.metric_names import parse
 
 

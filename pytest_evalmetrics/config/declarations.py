@@ -105,8 +105,12 @@ def counts_passes(spec: BenchmarkSpec, text: str) -> bool:
 
 
 def range_of(spec: BenchmarkSpec, name: MetricName) -> Range:
-    """Return the range of a metric, as far as its class and the file determine it."""
-    facts = declared_facts(spec, name)
+    """Return the range of a metric, as far as what is read of it determines it."""
+    return range_by(spec, name, declared_facts(spec, name))
+
+
+def range_by(spec: BenchmarkSpec, name: MetricName, facts: MetricFacts | None) -> Range:
+    """Return the range of a metric, as its class and the benchmark file state it."""
     if facts is None or facts.limits is None:
         return Range()
     if facts.limits == AS_SCORE:

@@ -8,7 +8,7 @@ from statsmodels.stats.proportion import proportion_confint
 
 from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics import BoundMetric, Names
-from pytest_evalmetrics.metrics.aggregate import estimate
+from pytest_evalmetrics.metrics.intervals import estimate
 from pytest_evalmetrics.metrics.samples import Sample
 from pytest_evalmetrics.spec.metric_names import MetricName
 

@@ -153,6 +153,17 @@ _PYDANTIC_EVALS: Final = _sets(
     "name cases failures.error_message failures.error_stacktrace",
     "name cases failures analyses",
 )
+_SWE_BENCH: Final = _sets("resolved_ids unresolved_ids")
+_EVALPLUS: Final = _sets("eval hash date")
+_BFCL: Final = _sets("accuracy correct_count total_count")
+_HELM: Final = _sets("instance_id train_trial_index stats.name")
+_OPIK: Final = _sets("test_results.test_case test_results.score_results")
+_PHOENIX: Final = _sets("experiment_id task_runs evaluation_runs")
+_MLFLOW_TRACES: Final = _sets("info.trace_id data.spans", "info.request_id data.spans")
+_LANGFUSE: Final = _sets(
+    "data.traceId data.name data.dataType meta",
+    "data.subject data.name data.dataType meta",
+)
 # tried in this order; the last one reports what is wrong with an unrecognised file
 FORMATS: Final = (
     Format("inspect_ai", "loaders.inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
@@ -165,6 +176,14 @@ FORMATS: Final = (
     Format("verifiers", "loaders.verifiers:Verifiers", _VERIFIERS),
     Format("deepeval", "loaders.deepeval:DeepEval", _DEEPEVAL),
     Format("pydantic_evals", "loaders.pydantic_evals:PydanticEvals", _PYDANTIC_EVALS),
+    Format("swe_bench", "loaders.swebench:SweBench", _SWE_BENCH),
+    Format("evalplus", "loaders.evalplus:EvalPlus", _EVALPLUS),
+    Format("bfcl", "loaders.bfcl:Bfcl", _BFCL),
+    Format("helm", "loaders.helm:Helm", _HELM),
+    Format("opik", "loaders.opik:Opik", _OPIK),
+    Format("phoenix", "loaders.phoenix:Phoenix", _PHOENIX),
+    Format("mlflow_traces", "loaders.mlflow:MlflowTraces", _MLFLOW_TRACES),
+    Format("langfuse", "loaders.langfuse:Langfuse", _LANGFUSE),
     Format(
         "parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")
     ),

@@ -36,6 +36,7 @@ from pytest_evalmetrics.rollouts.source import (
     short,
     task_paths,
 )
+from pytest_evalmetrics.rollouts.stated_totals import failures_stated
 from pytest_evalmetrics.spec.sources import (
     FieldMap,
     JoinSpec,
@@ -249,6 +250,14 @@ class _Filter:
                 self._met.setdefault(text)
             if text in self._accepted:
                 kept.append(row)
+        for row in rows:
+            stated = failures_stated(row.value)
+            if stated is not None and stated != len(kept):
+                message = (
+                    f"this line counts {stated} failures, and {len(kept)} are listed"
+                )
+                hint = "was the evaluation or the copy interrupted? evaluate again"
+                raise _error(row.at, (*self._key, self._path), message, hint)
         self._first += rows[: _LISTED - len(self._first)]
         self._files |= dict.fromkeys(row.file for row in rows[:1])
         self._count += len(rows)

@@ -463,3 +463,58 @@ LAYOUTS = {
         "faithfulness",
     ),
 }
+
+
+# layouts that are formats now, read by the keys of `rollouts:` all the same
+BY_KEYS = {
+    "swe-bench": """benchmark:
+  name: swe-bench
+  rollouts:
+    path: model.run.json
+    lists: {resolved_ids: 1, unresolved_ids: 0, empty_patch_ids: 0, error_ids: null, incomplete_ids: null}
+  metrics: [pass@1]
+""",
+    "evalplus": """benchmark:
+  name: evalplus
+  rollouts:
+    path: samples_eval_results.json
+    rows: eval
+    keyed: task_id
+    fields: {reward: plus_status}
+    map: {reward: {pass: 1, fail: 0, timeout: 0}}
+""",
+    "helm": """benchmark:
+  name: helm
+  rollouts:
+    path: per_instance_stats.json
+    rows: "*.stats"
+    where: {_parent.perturbation: null}
+    pivot: {by: [_parent.instance_id, _parent.train_trial_index], name: name.name, value: mean}
+    fields: {task: _parent.instance_id, sample: _parent.train_trial_index, reward: exact_match}
+""",
+    "langfuse": """benchmark:
+  name: langfuse
+  rollouts:
+    path: scores.json
+    rows: data
+    pivot: {by: traceId, name: name, value: value}
+    fields: {reward: correctness}
+""",
+    "mlflow-traces": """benchmark:
+  name: mlflow-traces
+  rollouts:
+    path: traces.jsonl
+    rows: info.assessments
+    where: {assessment_name: correct}
+    fields: {task: _parent.trace_id, reward: feedback.value}
+    map: {reward: {"yes": 1, "no": 0}}
+""",
+    "bfcl": """benchmark:
+  name: bfcl
+  rollouts:
+    path: BFCL_v4_multiple_result.json
+    join: {path: BFCL_v4_multiple_score.json, on: id, where: {valid: false}, unmatched: keep}
+    fields: {task: id, reward: valid}
+    map: {reward: {"false": 0, "null": 1}}
+""",
+}

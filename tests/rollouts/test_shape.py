@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from rollouts.layouts import LAYOUTS
+from rollouts.layouts import BY_KEYS, LAYOUTS
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import ConfigError, DataError
@@ -287,7 +287,8 @@ RECIPES = {
 
 @pytest.mark.parametrize("name", sorted({*LAYOUTS, *RECIPES}))
 def test_recipes_of_the_documentation(folder, name):
-    layout, recipe = LAYOUTS[name], RECIPES[name]
+    layout = LAYOUTS[name]
+    recipe = {**BY_KEYS, **RECIPES}[name]
     assert len(recipe.splitlines()) <= 8
     for file, content in {layout.file: layout.data(), **layout.beside}.items():
         folder.write(content, file)

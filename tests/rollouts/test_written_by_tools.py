@@ -206,3 +206,104 @@ def test_verifiers(folder):
     assert table.scores["latency_s"].tolist() == [2.5] * 3
     (note,) = table.notes
     assert note.startswith("RuntimeError: 1 rollout without a score")
+
+
+OPIK = """
+import dataclasses, json
+from opik.evaluation.evaluation_result import EvaluationResult
+from opik.evaluation.metrics.score_result import ScoreResult
+from opik.evaluation.test_case import TestCase
+from opik.evaluation.test_result import TestResult
+
+tests = []
+for item, trial, value in (("a", 0, 1.0), ("a", 1, None), ("b", 0, 0.0), ("b", 1, 0.5)):
+    case = TestCase(trace_id=f"{item}{trial}", dataset_item_id=item, task_output={})
+    failed = value is None
+    score = ScoreResult(name="m", value=value or 0.0, reason="x", scoring_failed=failed)
+    tests.append(TestResult(test_case=case, score_results=[score], trial_id=trial))
+result = EvaluationResult("e", "d", "x", tests, None, 2)
+json.dump(dataclasses.asdict(result), open("opik.json", "w"))
+view = result.aggregate_evaluation_scores()
+json.dump(view.aggregated_scores["m"].mean, open("own.json", "w"))
+"""
+
+
+def test_opik(folder):
+    run_tool("opik", OPIK, folder.path)
+    own = json.loads((folder.path / "own.json").read_text())
+    table = folder.load("opik.json", scores=["m"])
+    assert np.nanmean(table.scores["m"]) == pytest.approx(own) == 0.5
+    np.testing.assert_equal(table.scores["m"], [1, np.nan, 0, 0.5])
+
+
+PHOENIX = """
+import dataclasses, json
+from datetime import datetime
+from phoenix.client.resources.experiments.types import ExperimentEvaluationRun
+
+now = datetime(2026, 1, 1)
+runs = [
+    {"id": f"r{n}", "dataset_example_id": example, "repetition_number": repetition,
+     "output": "x", "experiment_id": "e", "start_time": str(now), "end_time": str(now)}
+    for n, (example, repetition) in enumerate([("a", 1), ("a", 2), ("b", 1)])
+]
+evaluations = [
+    dataclasses.asdict(ExperimentEvaluationRun(
+        experiment_run_id=f"r{n}", start_time=now, end_time=now, name="correct",
+        annotator_kind="CODE", error=None if score is not None else "TimeoutError: judge",
+        result=None if score is None else {"score": score, "label": None}))
+    for n, score in enumerate([1.0, None, 0.0])
+]
+experiment = {"experiment_id": "e", "dataset_id": "d", "dataset_version_id": "v",
+              "task_runs": runs, "evaluation_runs": evaluations,
+              "experiment_metadata": {}, "project_name": None}
+json.dump(experiment, open("experiment.json", "w"), default=str)
+"""
+
+
+def test_phoenix(folder):
+    run_tool("phoenix.client", PHOENIX, folder.path)
+    table = folder.load("experiment.json", scores=["correct"])
+    assert (table.tasks, table.sample.tolist()) == (("a", "b"), [0, 1, 0])
+    np.testing.assert_equal(table.scores["correct"], [1, np.nan, 0])
+
+
+MLFLOW = """
+import os
+os.environ["MLFLOW_ALLOW_FILE_STORE"] = "true"
+import mlflow
+from mlflow.entities import AssessmentError, AssessmentSource
+
+mlflow.set_tracking_uri("file:./store")
+mlflow.set_experiment("x")
+
+@mlflow.trace
+def answer(question):
+    return question.upper()
+
+source = AssessmentSource(source_type="LLM_JUDGE", source_id="judge")
+with open("traces.jsonl", "w") as file:
+    for question, value in (("a", "yes"), ("b", "no"), ("c", None), ("d", "")):
+        answer(question)
+        mlflow.flush_trace_async_logging()
+        trace = mlflow.get_last_active_trace_id()
+        if value is None:
+            error = AssessmentError(error_code="RATE_LIMIT", error_message="429")
+            mlflow.log_feedback(trace_id=trace, name="correct", error=error, source=source)
+        elif value:
+            mlflow.log_feedback(trace_id=trace, name="correct", value=value, source=source)
+        file.write(mlflow.get_trace(trace).to_json() + "\\n")
+"""
+
+
+def test_mlflow(folder):
+    run_tool("mlflow", MLFLOW, folder.path)
+    table = folder.load("traces.jsonl", scores=["correct"])
+    assert sorted(map(str, table.scores["correct"].tolist())) == [
+        "0.0",
+        "1.0",
+        "nan",
+        "nan",
+    ]
+    assert table.content is not None
+    assert any("correct was not judged: 1 rollout" in note for note in table.notes)

@@ -1,0 +1,59 @@
+"""Results of evalplus: ``*_eval_results.json``."""
+
+from __future__ import annotations
+
+from statistics import fmean
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.ext import Source
+
+_PASSED: Final = "pass"
+
+
+class EvalPlus(ToolLoader):
+    """Reads the results of HumanEval+ and MBPP+: a problem's solutions are its samples.
+
+    ``base`` is whether a solution passes the tests of the original benchmark, and ``plus`` whether
+    it passes these and the extra ones, as evalplus counts; it is the reward where it was computed.
+    """
+
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        results = Document.of(source, "the results of evalplus")
+        passes: dict[str, dict[str, list[int]]] = {"base": {}, "plus": {}}
+        rewards = ("base",)
+        for task, solutions in results.object("eval").items():
+            for number, solution in enumerate(json_values.objects(solutions)):
+                scores = _scores(solution)
+                if "plus" in scores:
+                    rewards = ("plus",)
+                for name, passed in scores.items():
+                    passes[name].setdefault(task, []).append(passed)
+                yield Rollout(
+                    record=solution,
+                    name=f"{source.shown}: {task}, solution {number}",
+                    task=task,
+                    sample=number,
+                    scores=scores,
+                    rewards=rewards,
+                )
+        stated = results.get("pass_at_k")
+        for name, tasks in passes.items():
+            if tasks:
+                ours = fmean(fmean(passed) for passed in tasks.values())
+                theirs = json_values.lookup(stated, f"{name}.pass@1")
+                builder.compare(f"pass@1 of {name}", theirs, ours)
+
+
+def _scores(solution: Mapping[str, Any]) -> dict[str, int]:
+    base = solution.get("base_status") == _PASSED
+    plus = solution.get("plus_status")
+    if plus is None:  # --base-only
+        return {"base": int(base)}
+    return {"base": int(base), "plus": int(base and plus == _PASSED)}

@@ -1,0 +1,69 @@
+"""Scores of Langfuse: an answer of its API, ``GET /api/public/v3/scores`` or an older one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.ext import Source
+
+_NUMBERS: Final = ("NUMERIC", "BOOLEAN")
+
+
+class Langfuse(ToolLoader):
+    """Reads scores: what they are of, such as a trace, is the task, and each name is a score.
+
+    Scores that are categories or texts are none: older versions write 0 as their value.
+    """
+
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        answer = Document.of(source, "an answer of Langfuse")
+        _must_be_all(json_values.mapping(answer.get("meta")), source)
+        subjects: dict[str, dict[str, Any]] = {}
+        places: dict[tuple[str, str], int] = {}
+        names: dict[str, None] = {}
+        for number, score in enumerate(answer.items("data") or ()):
+            subject = str(_subject_of(score))
+            name = str(score.get("name"))
+            first = places.setdefault((subject, name), number)
+            if first != number:
+                raise source.error(
+                    f"data[{number}] is a second {name!r} of {subject!r}, after data[{first}]",
+                    hint="ask for the scores of one source or one author",
+                )
+            kind = score.get("dataType") or "NUMERIC"
+            value = score.get("value") if kind in _NUMBERS else None
+            subjects.setdefault(subject, {})[name] = value
+            names.setdefault(name)
+        for subject, scores in subjects.items():
+            yield Rollout(
+                record={"id": subject, **scores},
+                name=f"{source.shown}: {subject}",
+                task=subject,
+                sample=0,
+                scores={**dict.fromkeys(names), **scores},
+            )
+        for name in names:
+            builder.measured(f"langfuse {name}", (name,), {})
+
+
+def _must_be_all(meta: Mapping[str, Any], source: Source) -> None:
+    """Refuse a page of several."""
+    pages = json_values.number(meta.get("totalPages")) or 1
+    if pages > 1 or meta.get("cursor"):
+        raise source.error(
+            "this is one page of the scores: more follow",
+            hint="fetch all pages, and write their `data` into one list",
+        )
+
+
+def _subject_of(score: Mapping[str, Any]) -> Any:
+    return json_values.first(
+        score, "subject.id", "observationId", "traceId", "sessionId", "datasetRunId"
+    )

@@ -1,0 +1,84 @@
+"""Reports of SWE-bench: ``<model>.<run>.json``."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Final
+
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.ext import Source
+
+_RESOLVED: Final = "resolved_ids"
+# lists of instances that were judged: a patch that is empty resolves nothing
+_UNRESOLVED: Final = ("unresolved_ids", "empty_patch_ids")
+# lists of instances without a verdict, and the kind of failure; the first list that has one counts.
+# The harness leaves infrastructure failures in unresolved_ids or error_ids, too.
+_NOT_JUDGED: Final = {
+    "infra_failure_ids": "infrastructure failure",
+    "error_ids": "error",
+}
+_COUNTS: Final = {
+    "resolved_instances": _RESOLVED,
+    "unresolved_instances": "unresolved_ids",
+    "error_instances": "error_ids",
+    "submitted_instances": "",
+}
+
+
+class SweBench(ToolLoader):
+    """Reads the report of a run: an instance is a task with one rollout, resolved or not.
+
+    Instances that hit an infrastructure failure or an error are missing; those of the data set
+    that the run did not submit are left out.
+    """
+
+    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        report = Document.of(source, "a report of SWE-bench").whole()
+        lists = {
+            name: [item for item in value if isinstance(item, str)]
+            for name, value in report.items()
+            if name.endswith("_ids") and isinstance(value, list)
+        }
+        instances = dict.fromkeys(
+            instance
+            for name in (_RESOLVED, *_UNRESOLVED, *_NOT_JUDGED)
+            for instance in lists.get(name, ())
+        )
+        members = {name: frozenset(ids) for name, ids in lists.items()}
+        reasons = json_values.mapping(report.get("failure_reasons"))
+        for instance in instances:
+            error = _error(instance, members, reasons)
+            resolved = int(instance in members.get(_RESOLVED, ()))
+            yield Rollout(
+                record={"instance_id": instance},
+                name=f"{source.shown}: {instance}",
+                task=instance,
+                sample=0,
+                scores={"reward": None if error else resolved},
+                error=error,
+            )
+        left_out = len(lists.get("incomplete_ids", ()))
+        if left_out:
+            builder.notes.append(
+                f"{source.shown}: instances that were not submitted are left out: {left_out}"
+            )
+        for key, name in _COUNTS.items():
+            count = len(lists.get(name, ())) if name else len(instances)
+            builder.compare(key, report.get(key), count)
+
+
+def _error(
+    instance: str, members: Mapping[str, frozenset[str]], reasons: Mapping[str, Any]
+) -> RolloutError | None:
+    if instance in members.get(_RESOLVED, ()):
+        return None
+    for name, kind in _NOT_JUDGED.items():
+        if instance in members.get(name, ()):
+            return RolloutError(kind=kind, message=str(reasons.get(instance) or ""))
+    return None

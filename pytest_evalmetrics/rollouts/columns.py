@@ -105,6 +105,7 @@ class Columns:
         self._usage_nodes = [
             self.root.field("response").field("usage"),
             self.root.field("usage"),
+            self.root.field("metadata").field("usage"),
         ]
         for node in self._usage_nodes:
             node.open = True

@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 
 _FEW: Final = 5  # rows that may be the same by chance, one after the other
 _SHORT: Final = 16  # characters of a text that says no more than a label
-_DIGITS: Final = 6  # of a measured number
+_DIGITS: Final = 6  # of a number that is no measured one
+_WHOLE_DIGITS: Final = 9  # the same of a whole number, shorter than a time in seconds
 _MOST_TASKS: Final = 200  # whose rows are compared
 _MOSTLY: Final = 0.9  # the share of tasks that have a text of their own
 # names of the id of one attempt, and of the id of a row, which may be the task's
@@ -239,7 +240,9 @@ def _is_short(value: Any) -> bool:
         return True
     if isinstance(value, str):
         return len(value) <= _SHORT and not any(map(str.isspace, value))
-    if isinstance(value, int | float):
+    if isinstance(value, int):
+        return abs(value) < 10**_WHOLE_DIGITS
+    if isinstance(value, float):
         return len(repr(value).strip("-").replace(".", "")) <= _DIGITS
     if isinstance(value, dict):
         return all(map(_is_short, value.values()))

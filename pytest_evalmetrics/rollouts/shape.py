@@ -143,7 +143,7 @@ class Shape:
         self._task = task_paths(request.fields)
         self._derived = derived_scores(spec)
         self._pages = Pages()
-        self._filters = _filters(spec)
+        self._filters = _filters(spec, task=self._task)
         self._columns = Columns(request)
         self._partners = _Partners(spec.join, base) if spec.join is not None else None
         self._met: set[str] = set()  # the derived scores of which a row has a value
@@ -230,9 +230,16 @@ class _Filter:
     """One path of ``where:``, and what it did to the rows of all files."""
 
     def __init__(
-        self, path: str, accepted: frozenset[str], key: tuple[str, ...]
+        self,
+        path: str,
+        accepted: frozenset[str],
+        key: tuple[str, ...],
+        task: Sequence[str] = (),
     ) -> None:
         self._path = path
+        self._task = task  # the paths of a task's id
+        self._kept_tasks: set[str] = set()
+        self._other_tasks: dict[str, None] = {}  # of the rows that are left out
         self._accepted = accepted
         self._key = key
         self._first: list[PlacedRow] = []  # some rows, for messages
@@ -248,8 +255,13 @@ class _Filter:
             text = value_text(lookup(row.value, self._path))
             if len(self._met) < _LISTED:
                 self._met.setdefault(text)
+            ids = [value_text(lookup(row.value, path)) for path in self._task]
+            task = " / ".join(ids)
             if text in self._accepted:
                 kept.append(row)
+                self._kept_tasks.add(task)
+            else:
+                self._other_tasks.setdefault(task)
         for row in rows:
             stated = failures_stated(row.value)
             if stated is not None and stated != len(kept):
@@ -278,12 +290,17 @@ class _Filter:
             raise _error(file, (*self._key, self._path), message)
         note = f"leaves out {self._count - self._kept} of {many(self._count, 'row')}"
         where = f"{file}: " if len(self._files) == 1 else ""
-        return [f"{where}where: {note}, whose {self._path} is not {wanted}"]
+        note = f"{where}where: {note}, whose {self._path} is not {wanted}"
+        lost = [task for task in self._other_tasks if task not in self._kept_tasks]
+        if self._task and lost:
+            have = "has" if len(lost) == 1 else "have"
+            note += f"; {many(len(lost), 'task')} {have} no row left, such as {short(lost[0])}"
+        return [note]
 
 
-def _filters(spec: ShapeSpec, *above: str) -> list[_Filter]:
+def _filters(spec: ShapeSpec, *above: str, task: Sequence[str] = ()) -> list[_Filter]:
     return [
-        _Filter(path, frozenset(map(value_text, accepted)), (*above, "where"))
+        _Filter(path, frozenset(map(value_text, accepted)), (*above, "where"), task)
         for path, accepted in spec.where.items()
     ]
 

@@ -574,4 +574,30 @@ AFTER = {
         reward="f1",
         rewards={"squad2": [62.5], "wikitext": [None]},
     ),
+    "usage that evsys keeps in the metadata": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {
+                    "task": "a",
+                    "reward": 1,
+                    "metadata": {"usage": {"latency_s": n, "cost_usd": 0.5}},
+                }
+                for n in (1.0, 2.0)
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: task}}",
+        reward="cost_usd",
+        rewards={"a": [0.5, 0.5]},
+    ),
+    "a filter that leaves a task without a row": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                {"id": task, "name": name, "ok": 1}
+                for task, name in (("a", "x"), ("a", "y"), ("b", "y"))
+            )
+        },
+        rollouts="{path: r.jsonl, where: {name: x}, fields: {task: id, reward: ok}}",
+        rewards={"a": [1]},
+        says=("1 task has no row left, such as 'b'",),
+    ),
 }

@@ -70,6 +70,13 @@ def test_trials_of_tau_bench_that_crashed_are_missing(report_of):
         assert entry["verdict"] == "FAIL"
 
 
+def test_a_file_of_failures_that_broke_off_is_refused(report_of):
+    entry = report_of("bfcl-cut-score")["bfcl"]
+    assert entry["verdict"] == "INCONCLUSIVE"
+    words = "this line counts 5 failures, and 2 are listed"
+    assert words in json.dumps(entry["checks"])
+
+
 def test_the_folder_of_nemo_gym_is_read_by_its_names(real):
     clean = real.load("intake/gym-folder/default_run/*.jsonl", scores=["reward"])
     assert clean.notes == ()

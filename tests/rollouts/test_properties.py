@@ -137,7 +137,9 @@ def written(rows, draw, *, array):
 @settings(max_examples=75, deadline=None)
 @given(st.data(), st.booleans(), st.booleans())
 def test_the_table_equals_what_json_loads_reads(data, array, many):
-    rows = data.draw(rows_of(many=many))
+    # rows that are the same as written are refused
+    drawn = data.draw(rows_of(many=many))
+    rows = [{**row, "_serial": n} for n, row in enumerate(drawn)]
     content = written(rows, data, array=array)
     packed = data.draw(st.booleans(), label="gzip")
     decoded = content.decode("utf-8-sig")

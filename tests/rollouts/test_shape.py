@@ -112,7 +112,7 @@ def test_cells_of_csv(folder):
     )
     assert rewards(table) == {"007": [1], "008": [0], "10a": [None]}
     assert table.notes == (
-        "r.csv: where: leaves out 1 of 4 rows, whose lang is not en",
+        "r.csv: where: leaves out 1 of 4 rows, whose lang is not en; 1 task has no row left, such as '9'",
     )
     with pytest.raises(DataError, match=r"r\.csv:3: map: reward: no number for"):
         read(

@@ -128,6 +128,7 @@ def _aggregates(
             continue
         entries = json_values.mapping(stated)
         samples = json_values.number(json_values.lookup(counts.get(task), "effective"))
+        samples = _limit(results) if samples is None else samples
         documents = json_values.number(json_values.lookup(counts.get(task), "original"))
         scores: dict[str, Any] = {}
         names: list[str] = []
@@ -161,6 +162,12 @@ def _aggregates(
         f"{source.shown} holds aggregates without samples: a drop is judged by Welch's test of "
         "their standard errors, which pairs no questions; with --log_samples a smaller one is seen"
     )
+
+
+def _limit(results: Document) -> float | None:
+    """Read the number of documents that a run was limited to, if its file has no counts."""
+    limit = json_values.number(json_values.lookup(results.get("config"), "limit"))
+    return limit if limit is not None and limit >= 1 else None
 
 
 def _metric_keys(entries: Mapping[str, Any]) -> list[str]:

@@ -263,18 +263,23 @@ def test_another_runs_report_knows_the_content_of_its_tasks(project):
 
 @pytest.mark.parametrize("rows", [2, 5000], ids=["few", "many"])
 def test_two_questions_under_one_id_of_one_file_are_reported(project, rows):
-    def row(n, text, **more):
+    def row(n, text, sample=0, **more):
         asked = {"input": [{"role": "user", "content": text, **more}]}
-        return {"_ng_task_index": n, "reward": 1, "responses_create_params": asked}
+        return {
+            "_ng_task_index": n,
+            "_ng_rollout_index": sample,
+            "reward": 1,
+            "responses_create_params": asked,
+        }
 
     first = [row(n, f"q{n}") for n in range(rows)]
-    again = [row(n, f"q{n}", id=f"msg_{n}") for n in range(rows)]  # the same question
+    # the same question
+    again = [row(n, f"q{n}", sample=1, id=f"msg_{n}") for n in range(rows)]
     project.rows("runs.jsonl", [*first, *again])
     bench(project, "rollouts: runs.jsonl\nmetrics: [mean_reward]")
     assert project.run().ret == 0
-    again[1] = row(
-        1, "another question"
-    )  # as an environment deals each rollout a start
+    # as an environment deals each rollout a start
+    again[1] = row(1, "another question", sample=1)
     project.rows("runs.jsonl", [*first, *again])
     assert project.run().ret == 0
     (note,) = [
@@ -339,12 +344,12 @@ def test_a_group_keeps_the_rollouts_that_it_had_in_the_baseline(
     project, level, why, note
 ):
     def record(level):
-        levels = [
-            (task, level(task, sample)) for task in range(20) for sample in range(2)
-        ]
-        rows = [
-            {"_ng_task_index": t, "reward": int(x == 3), "level": x} for t, x in levels
-        ]
+        rows = []
+        for task in range(20):
+            for sample in range(2):
+                value = level(task, sample)
+                row = {"_ng_task_index": task, "_ng_rollout_index": sample}
+                rows.append(row | {"reward": int(value == 3), "level": value})
         project.rows("runs.jsonl", rows)
 
     record(lambda *_: 3)

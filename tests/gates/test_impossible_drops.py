@@ -72,7 +72,9 @@ def rows_of(*tokens):
 def test_a_sum_over_other_numbers_of_rollouts_is_not_judged(project):
     project.rows("old.jsonl", rows_of(10.0, 10.0))
     project.rows("runs.jsonl", rows_of(20.0))
-    project.bench("metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl}")
+    project.bench(
+        "metrics: [sum/tokens]\nbaseline: {rollouts: old.jsonl, direction: lower}"
+    )
     project.run()
     check = project.checks()["sum/tokens"]
     assert check["verdict"] == "INCONCLUSIVE"

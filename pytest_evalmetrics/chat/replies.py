@@ -284,8 +284,8 @@ def _texts(parts: Any, key: str) -> list[str]:
 # -- from a reply to a verdict -------------------------------------------------------------
 
 _NAMES = (
-    "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|seed:think"
-    "|antthinking"
+    "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|rationale"
+    "|chain_of_thought|inner_monologue|seed:think|antthinking"
 )
 _BEGINS = (
     rf"<(?:{_NAMES})\b[^<>]*>|\[THINK\]|◁think▷|<\|begin_of_thought\|>"
@@ -434,22 +434,23 @@ def verdict_in(
     reply: Reply,
     read: Callable[[Any], _T],
     *,
-    decides: Callable[[_T], object] = lambda verdict: verdict,
+    claim: Callable[[Any], object] | None = None,
 ) -> _T:
     """Read the verdict in a judge's answer: that of the last object.
 
     Parameters
     ----------
     read
-        Reads a JSON value; raises a `RowError` for one that is no verdict. Values before the
-        last one may be none: a quotation, the form that was asked for.
-    decides
-        The part of a verdict that has to be the same in all values that are one.
+        Reads a JSON value; raises a `RowError` for one that is no verdict.
+    claim
+        Returns what a JSON value says, to be compared with the other values of the answer; raises
+        a `RowError` for one that says nothing, such as the form that was asked for. By default
+        what `read` returns.
 
     Raises
     ------
     RowError
-        There is no verdict, or two that differ.
+        There is no verdict, or an earlier value claims something else.
     """
     values = json_values(reply.text)
     if not values:
@@ -458,12 +459,13 @@ def verdict_in(
         )
     last = values[-1].value
     verdict = read(_finite(last))
+    claimed = claim or read
     for value in values[:-1]:
         try:
-            other = read(_finite(value.value))
+            other = claimed(_finite(value.value))
         except RowError:
             continue
-        if decides(other) != decides(verdict):
+        if other != claimed(last):
             raise disagreement(value.value, last)
     return verdict
 
@@ -509,18 +511,27 @@ def _finite(value: Any) -> Any:
 
 # -- words beside the JSON -----------------------------------------------------------------
 
-_SAYS = r"""["'*_`]*\s*(?:[:=>]|\bis\b)[\s"'*_`:]*(?P<said>(?>[-+]?[\w.]*\w))"""
+_VALUE = r"""[\s"'*_`:]*(?P<said>(?>[-+]?[\w.]*\w))"""
 # ``1-5``, ``1 to 5``, ``"kind" or "cold"``: a form that is shown
 _OF_SEVERAL = r"""(?!["'\s]*(?:-|\u2013|to\b|or\b|\||\.\.)\s*["']?\w)"""
+_SAYS = rf"""["'*_`]*\s*(?:[:=>]|\bis\b){_VALUE}{_OF_SEVERAL}"""
+_BEGINS_LINE = r"""^[\W_]*(?:(?:my|the|final|overall)\s+)*"""
 
 
 def said_beside(text: str, name: str) -> list[str]:
-    """List what the words beside the JSON of a text say of a name: ``quality: 1``."""
-    outside = ""
+    """List what the words beside the JSON of a text say of a name: ``quality: 1``.
+
+    Words behind the last object count wherever they stand. Those before it are an argument,
+    unless they begin a line.
+    """
+    values = json_values(text)
+    before = ""
     at = 0
-    for value in json_values(text):
-        outside += text[at : value.start] + "\n"
+    for value in values:
+        before += text[at : value.start] + "\n"
         at = value.end
-    outside += text[at:]
-    pattern = rf"(?<!\w){re.escape(name)}{_SAYS}{_OF_SEVERAL}"
-    return [match["said"] for match in re.finditer(pattern, outside, re.IGNORECASE)]
+    pattern = rf"(?<!\w){re.escape(name)}{_SAYS}"
+    flags = re.IGNORECASE | re.MULTILINE
+    matches = [*re.finditer(_BEGINS_LINE + pattern, before, flags)]
+    matches += re.finditer(pattern, text[at:], flags)
+    return [match["said"] for match in matches]

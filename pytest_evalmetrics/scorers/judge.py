@@ -204,8 +204,11 @@ class Judge(msgspec.Struct, frozen=True):
                 refuse_echo(value, name, row)
             return read_fields(value, form, length)
 
+        def claim(value: Any) -> dict[str, Any]:
+            return _without_reasoning(read_fields(value, form, length))
+
         def read_all(reply: Reply) -> dict[str, Any]:
-            fields = verdict_in(reply, read, decides=_without_reasoning)
+            fields = verdict_in(reply, read, claim=claim)
             for name, value in fields.items():
                 refuse_other_words(reply, name, value)
             return fields

@@ -10,7 +10,6 @@ from hashlib import blake2b
 from itertools import chain, count
 from typing import Annotated, Any, Literal
 
-import msgspec
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics import ext
@@ -182,16 +181,26 @@ class JudgeScoreSpec(Keys):
             return self._of_text(parser.find(reply))
         key = parser.json_path
 
-        def read(answer: Any) -> _Verdict:
+        def read(answer: Any) -> float:
             value = parser.find(answer)
             if row is not None:
                 judging.refuse_echo(answer, key, row)
-            return _Verdict(value=value, score=self._of_json(value))
+            return self._of_json(value)
 
-        verdict = ext.verdict_in(reply, read)
-        labels = [level.label for level in self.rubric or ()]
-        judging.refuse_other_words(reply, key, verdict.value, labels)
-        return verdict.score
+        def claim(answer: Any) -> float:
+            return self._claimed(parser.find(answer))
+
+        score = ext.verdict_in(reply, read, claim=claim)
+        labels = {level.value: level.label for level in self.rubric or ()}
+        said = labels.get(score, score)
+        judging.refuse_other_words(reply, key, said, tuple(labels.values()))
+        return score
+
+    def _claimed(self, value: Any) -> float:
+        """Return what a value says of the score, even where it is off the scale, or text."""
+        if self.rubric is not None:
+            return self._of_label(value)
+        return as_number(value, self._what)
 
     def _of_json(self, value: Any) -> float:
         if self.rubric is not None:
@@ -219,14 +228,6 @@ class JudgeScoreSpec(Keys):
     @property
     def _what(self) -> str:
         return f"the judge's {self.name}"
-
-
-class _Verdict(msgspec.Struct, frozen=True):
-    """What a judge's JSON says of a score."""
-
-    # as the judge wrote it
-    value: Any
-    score: float
 
 
 @dataclass(frozen=True, kw_only=True)

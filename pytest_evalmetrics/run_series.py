@@ -33,7 +33,7 @@ from pytest_evalmetrics.pipeline.power import rollouts_for
 from pytest_evalmetrics.pipeline.references import reference_of
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.spec.sources import Rounds
-from pytest_evalmetrics.stats import normal_ppf, normal_sf
+from pytest_evalmetrics.stats import normal_log_sf, normal_ppf
 from pytest_evalmetrics.sums import reaches
 
 if TYPE_CHECKING:
@@ -292,10 +292,12 @@ class Noise(msgspec.Struct, frozen=True):
     def against(self, drop: float, level: float = 0.95) -> run_noise.RunNoise:
         """Hold a drop against the noise."""
         se = self.tasks * math.sqrt(self.further)
-        p = normal_sf(drop / se) if se else float(drop <= 0)
+        log_p = 0.0 if drop <= 0 else -math.inf
+        if se:
+            log_p = normal_log_sf(drop / se)
         runs = run_noise.Runs(self.values, self.pooled, 1.0)
         return run_noise.with_run_noise(
-            runs, drop=drop, p=p, se=se, alpha=0.01, level=level
+            runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=level
         )
 
     def chance(self, drop: float) -> float:

@@ -111,11 +111,20 @@ def _test_stated(damage: TaskDamage) -> DropTest:
     assert damage.given.stated is not None  # noqa: S101 - it is what the kind says
     se, df = damage.given.stated
     drop = damage.drop
-    p = stats.t_sf(drop / se, df) if se > 0 else float(drop <= 0)
-    name = "Welch's t of the stated standard errors, unpaired"
+    p = float(drop <= 0)
+    log_p = -math.inf
+    if se > 0:
+        p = stats.t_sf(drop / se, df)
+        log_p = stats.t_log_sf(drop / se, df)
     half = stats.t_ppf(0.5 + LEVEL / 2, df) * se
-    result = around(TestResult(name=name, p=p, df=df, se=se), drop, half)
-    return DropTest(result=result)
+    result = TestResult(
+        name="Welch's t of the stated standard errors, unpaired",
+        p=max(p, stats.LEAST_P),
+        df=df,
+        se=se,
+        log_tail=log_p,
+    )
+    return DropTest(result=around(result, drop, half))
 
 
 def _test_one_task(damage: TaskDamage) -> DropTest:
@@ -212,7 +221,11 @@ def _combined(
     if not (by_rollouts or (is_unequal and p > test.result.p)):
         return test
     result = structs.replace(
-        test.result, p=p, name="relabelled rollouts", mid_p=math.nan
+        test.result,
+        p=p,
+        name="relabelled rollouts",
+        mid_p=math.nan,
+        log_tail=relabelled.log_tail,
     )
     return structs.replace(test, result=result)
 

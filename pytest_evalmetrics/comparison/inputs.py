@@ -31,6 +31,9 @@ class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
     rule: RuleSettings
     # of the benchmark and the agent; with the tasks' ids it seeds random numbers
     gate_id: str = ""
+    # the tests that share the level of the rule: random draws go on until they show
+    # whether p is below its share
+    sharing: int = 1
     # of a baseline with several runs: their noise is added to that of tasks
     runs: Runs | None = None
     # of aggregates: the drop's standard error in the metric's unit, and its degrees of
@@ -66,6 +69,11 @@ class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
     def alpha(self) -> float:
         """The level at which p will be judged."""
         return self.given.rule.alpha
+
+    @property
+    def share(self) -> float:
+        """The share of the level that one of several tests has."""
+        return self.given.rule.alpha / self.given.sharing
 
 
 def measure_damage(given: ComparisonInput) -> TaskDamage:

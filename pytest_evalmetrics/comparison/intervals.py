@@ -25,6 +25,7 @@ def result_of(stat: StatResult) -> TestResult:
         se=stat.se,
         low=stat.low,
         high=stat.high,
+        log_tail=stat.log_tail,
     )
 
 

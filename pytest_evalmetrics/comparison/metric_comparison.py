@@ -78,7 +78,7 @@ def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
     return with_run_noise(
         runs,
         drop=damage.drop,
-        p=result.p,
+        log_p=result.log_p,
         se=result.se,
         alpha=damage.alpha,
         level=LEVEL,
@@ -89,7 +89,8 @@ def _with_noise(result: TestResult, noise: RunNoise | None, drop: float) -> Test
     """Let p and the interval cover noise between runs."""
     if noise is None:
         return result
-    result = structs.replace(result, p=noise.p)
+    if noise.log_p != result.log_p:
+        result = structs.replace(result, p=noise.p, log_tail=noise.log_p)
     if math.isnan(noise.half):
         return result
     wider = structs.replace(result, mid_p=math.nan, se=result.se * noise.wider)

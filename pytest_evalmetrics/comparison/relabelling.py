@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -29,6 +30,7 @@ class RelabelTest(msgspec.Struct, frozen=True):
 
     p: float
     mid_p: float
+    log_tail: float = math.nan  # log p, where p is too small for a number
 
 
 def relabel_test(
@@ -41,6 +43,17 @@ def relabel_test(
     statistic = None
     if pair.difference is not None or not _values_are_means(pair):
         statistic = task_statistic(pair, like=pair.rewards_baseline)
+    return _relabel_tasks(damage, statistic, seed=seed)
+
+
+def _relabel_tasks(
+    damage: TaskDamage,
+    statistic: Callable[[Floats, Ints], Floats] | None,
+    *,
+    seed: int,
+) -> RelabelTest:
+    """Test the mean of the tasks' values, by default that of their mean rewards."""
+    pair = damage.pair
     result = stats.relabel_test(
         (pair.rewards_baseline.values, pair.rewards_baseline.offsets),
         (pair.rewards_current.values, pair.rewards_current.offsets),
@@ -48,7 +61,7 @@ def relabel_test(
         statistic=statistic,
         seed=seed,
     )
-    return RelabelTest(p=result.p, mid_p=result.mid_p)
+    return RelabelTest(p=result.p, mid_p=result.mid_p, log_tail=result.log_tail)
 
 
 def task_statistic(
@@ -119,4 +132,9 @@ def _relabel_whole(damage: TaskDamage, *, seed: int) -> RelabelTest:
     largest = max(abs(pair.value_baseline), abs(pair.value_current))
     ranked = reached(mean_drops, seen_mean, _TIE * len(pair.tasks))
     beyond = reached(drops, seen, _TIE * largest, ranked)
-    return RelabelTest(p=float((beyond > 0).mean()), mid_p=float(beyond.mean()))
+    test = RelabelTest(p=float((beyond > 0).mean()), mid_p=float(beyond.mean()))
+    if float(beyond[1:].sum()) > 0 or isinstance(one, TaskRows):
+        return test
+    # no deal reached the drop: below what draws can show, the mean reward decides
+    of_means = _relabel_tasks(damage, None, seed=seed)
+    return min(test, of_means, key=lambda either: either.p)

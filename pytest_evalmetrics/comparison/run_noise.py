@@ -26,7 +26,16 @@ from typing import TYPE_CHECKING
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.stats import bisected, mean_se, normal_ppf, normal_sf, t_sf
+from pytest_evalmetrics.stats import (
+    bisected,
+    mean_se,
+    normal_isf_of_log,
+    normal_log_sf,
+    normal_ppf,
+    normal_sf,
+    p_of_log,
+    t_log_sf,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,6 +48,7 @@ _NO_NOISE_OF_MANY = 0.4  # from 10 runs on
 _SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
 # the most noise of a rate, and three times the largest scale of its prior
 _LARGEST = 0.15
+_LOG_HALF = math.log(0.5)
 _NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
 TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the unit of _SCALE
 
@@ -66,11 +76,16 @@ class RunNoise(msgspec.Struct, frozen=True):
 
     # the noise between runs beyond that of tasks, in the metric's unit; 0 for none
     sd: float
-    p: float  # one-sided, of no change
+    log_p: float  # one-sided, of no change
     # half the width of the drop's interval; NaN to keep that of tasks alone
     half: float
     # this noise's quantile at `alpha`, as a multiple of that of tasks alone
     wider: float
+
+    @property
+    def p(self) -> float:
+        """One-sided, of no change; never 0."""
+        return _six_digits(p_of_log(self.log_p))
 
 
 def runs_of(pairs: Sequence[PairedMetric], *, pooled: bool, is_rate: bool) -> Runs:
@@ -97,41 +112,46 @@ def _error_of_one_run(pairs: Sequence[PairedMetric]) -> float:
 
 
 def with_run_noise(
-    runs: Runs, drop: float, p: float, se: float, *, alpha: float, level: float
+    runs: Runs, drop: float, log_p: float, se: float, *, alpha: float, level: float
 ) -> RunNoise:
-    """Add noise between runs to a test whose `p` and `se` cover that of tasks alone."""
+    """Add noise between runs to a test whose p and `se` cover that of tasks alone."""
     factor = runs.variance_factor
     scatter = float(np.var(runs.values, ddof=1))
     one_run = runs.se
     if not one_run >= 0:
         one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
     if scatter == 0:
-        return RunNoise(sd=0.0, p=p, half=math.nan, wider=1.0)
+        return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
     if not one_run * TAU[-1] > math.sqrt(scatter):
-        return _by_runs_alone(runs, scatter, drop=drop, p=p)
+        return _by_runs_alone(runs, scatter, drop=drop, log_p=log_p)
     weights = _posterior(runs, scatter=scatter, one_run=one_run)
     variances = (TAU * one_run) ** 2 * factor
-    if 0 < p < 0.5 and drop > 0:  # in the half that tests a drop
-        by_tasks = drop / -normal_ppf(p)
-        p = tail_of(drop, np.sqrt(by_tasks**2 + variances), weights)
+    if log_p < _LOG_HALF and drop > 0:  # in the half that tests a drop
+        by_tasks = drop / normal_isf_of_log(log_p)
+        log_p = log_tail_of(drop, np.sqrt(by_tasks**2 + variances), weights)
     se = se or _NO_ERROR
     sds = np.sqrt(se**2 + variances)
     exceeded = _exceeded(alpha, sds, weights)
     wider = exceeded / (-normal_ppf(alpha) * se)
     return RunNoise(
         sd=_six_digits(math.sqrt(max(scatter - one_run**2, 0.0))),
-        p=_six_digits(p),
+        log_p=log_p,
         half=_six_digits(_exceeded((1 - level) / 2, sds, weights)),
         wider=_six_digits(wider),
     )
 
 
-def _by_runs_alone(runs: Runs, scatter: float, *, drop: float, p: float) -> RunNoise:
+def _by_runs_alone(
+    runs: Runs, scatter: float, *, drop: float, log_p: float
+) -> RunNoise:
     """Predict a further run by the others, where tasks explain next to nothing."""
     error = math.sqrt(scatter * runs.variance_factor)
-    p_of_runs = t_sf(drop / error, len(runs.values) - 1)
+    log_p_of_runs = t_log_sf(drop / error, len(runs.values) - 1)
     return RunNoise(
-        sd=math.sqrt(scatter), p=max(p, p_of_runs), half=math.nan, wider=1.0
+        sd=math.sqrt(scatter),
+        log_p=max(log_p, log_p_of_runs),
+        half=math.nan,
+        wider=1.0,
     )
 
 
@@ -161,6 +181,22 @@ def tail_of(drop: float, sds: Floats, weights: Floats) -> float:
     """Return the chance of such a drop or more, averaged over standard deviations."""
     tails = [normal_sf(drop / sd) for sd in sds.tolist()]
     return float(weights @ np.array(tails))
+
+
+def log_tail_of(drop: float, sds: Floats, weights: Floats) -> float:
+    """Return the logarithm of the same, without underflow; `drop` is above 0."""
+    is_possible = weights > 0
+    logs = np.array(
+        [
+            normal_log_sf(drop / sd) if sd > 0 else -math.inf
+            for sd in sds[is_possible].tolist()
+        ]
+    )
+    logs += np.log(weights[is_possible])
+    largest = float(logs.max())
+    if math.isinf(largest):
+        return largest
+    return largest + math.log(float(np.exp(logs - largest).sum()))
 
 
 def _exceeded(chance: float, sds: Floats, weights: Floats) -> float:

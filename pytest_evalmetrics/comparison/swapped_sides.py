@@ -32,9 +32,10 @@ _ONE_BY_ONE = 512
 _GROUPS = 200
 _LARGE_GROUPS = 64
 _LARGE = 100_000  # tasks from which on fewer evaluations are affordable
-_EVALUATIONS = 500
-_LARGE_EVALUATIONS = 100
-_MORE_EVALUATIONS = 2_000  # where p is near the level at which it is judged
+# evaluations of the metric; the later ones where p is near the level at which it is
+# judged, or near the share of one of many tests
+_COUNTS = (500, 2_000, 10_000)
+_LARGE_COUNTS = (100, 2_000)
 _ENUMERATED = 10  # most units whose swaps are all enumerated
 _DISTINCT = 2_048  # most pairs of values that are counted instead of listed
 _CLOSE = 3  # standard errors of p
@@ -55,9 +56,12 @@ class SwapTest(msgspec.Struct, frozen=True, kw_only=True):
 def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
     """Test the drop of a metric by swapping the sides of tasks, or clusters of tasks.
 
-    p will be judged at the level of the rule: with more swaps where it is near. Swaps
-    of the same damage are ranked by the mean of the tasks' damage: where all tasks go
-    from 1 to 0, half of the swaps have medians as far apart.
+    p will be judged at the level of the rule, or at the share of one of several tests:
+    with more swaps until these are decided (Besag and Clifford 1991, Biometrika 78).
+    Where no swap reaches the drop, p is at most that of a sign test over the tasks:
+    below 1 / draws, it is that test alone which keeps the level. Swaps of the same
+    damage are ranked by the mean of the tasks' damage: where all tasks go from 1 to 0,
+    half of the swaps have medians as far apart.
 
     Swaps: the randomisation test of Fisher 1935, The Design of Experiments, chapter
     III, with mid-p. Pseudo-values: Tukey 1958; of clusters of unequal size Busing,
@@ -69,8 +73,9 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
     swaps = _swaps_of(damage, rng)
     linear = stats.mean_test(swaps.of_tasks, swaps.clusters, LEVEL)
     ties = _ties_of(damage, swaps.observed)
-    evaluations = _EVALUATIONS if tasks <= _LARGE else _LARGE_EVALUATIONS
-    for count in (evaluations, _MORE_EVALUATIONS):
+    signs = stats.sign_test(damage.values, damage.clusters)
+    counts = _COUNTS if tasks <= _LARGE else _LARGE_COUNTS
+    for count in counts:
         draws = swaps.draw(rng, count)
         if not math.isnan(linear.p) and _agree(draws, ties):
             return SwapTest(
@@ -80,11 +85,15 @@ def swap_test(damage: TaskDamage, *, seed: int) -> SwapTest:
                 carriers=0.0,
             )
         p = _p_of(draws, swaps, linear_p=linear.p, ties=ties)
-        if swaps.is_complete or _is_settled(p, draws, damage.alpha):
+        is_beyond = p <= _least_p(draws) and not swaps.is_complete
+        is_decided = is_beyond and signs.p < damage.share
+        if swaps.is_complete or is_decided or _is_settled(p, draws, damage):
             break
     spread = _spread_without_change(draws, swaps.observed.metric, units=linear.units)
     se = math.sqrt(spread) if spread > 0 else linear.se
     result = TestResult(name="swapped sides", p=p, se=float(f"{se:.6g}"))
+    if is_beyond and signs.p < p:
+        result = structs.replace(result, p=signs.p, log_tail=signs.log_tail)
     return SwapTest(
         result=_with_interval(result, damage),
         influence=None,
@@ -150,13 +159,20 @@ def _p_of(draws: SwapDraws, swaps: Swaps, *, linear_p: float, ties: Ties) -> flo
     if is_alike and not swaps.is_complete:
         # the linear test's p has no noise of draws: only the difference is drawn
         p = linear_p + float((by_metric - by_linear).mean())
-    return min(max(p, 0.5 / len(by_metric)), 1.0)
+    return min(max(p, _least_p(draws)), 1.0)
 
 
-def _is_settled(p: float, draws: SwapDraws, alpha: float) -> bool:
-    """Check whether more draws could not move p across the level."""
+def _least_p(draws: SwapDraws) -> float:
+    """Return the p of a drop that only the observed choice of sides reaches."""
+    return 0.5 / len(draws.metric)
+
+
+def _is_settled(p: float, draws: SwapDraws, damage: TaskDamage) -> bool:
+    """Check whether more draws could not move p across the level, or its share."""
     error = math.sqrt(max(p * (1 - p), 0.0) / len(draws.metric))
-    return abs(p - alpha) >= _CLOSE * error
+    is_above = p - damage.alpha >= _CLOSE * error
+    is_below = damage.share - p >= _CLOSE * error
+    return is_above or is_below
 
 
 def _spread_without_change(draws: SwapDraws, observed: float, *, units: int) -> float:

@@ -122,13 +122,18 @@ def _compare_all(
     gated: Sequence[Gated], *, benchmarks: int, look: Look | None
 ) -> list[_Judged]:
     bounds = [_stop_bounds(metric, look) for metric in gated]
-    comparisons = [
-        compare(_at_level(metric.compared, of_metric, look, benchmarks=benchmarks))
+    tested = sum(metric.compared.rule.tests for metric in gated)
+    inputs = [
+        structs.replace(
+            _at_level(metric.compared, of_metric, look, benchmarks=benchmarks),
+            sharing=max(tested * benchmarks, 1),
+        )
         for metric, of_metric in zip(gated, bounds, strict=True)
     ]
+    comparisons = [compare(compared) for compared in inputs]
     at_worst = [
-        _compare_at_worst(metric, comparison)
-        for metric, comparison in zip(gated, comparisons, strict=True)
+        _compare_at_worst(metric, compared)
+        for metric, compared in zip(gated, inputs, strict=True)
     ]
     groups = [metric.compared.gate_id for metric in gated]
     p_values = adjusted_p(comparisons, groups)
@@ -177,12 +182,10 @@ def _at_level(
     return structs.replace(compared, rule=rule)
 
 
-def _compare_at_worst(metric: Gated, comparison: Comparison) -> Comparison | None:
+def _compare_at_worst(metric: Gated, compared: ComparisonInput) -> Comparison | None:
     if metric.worst is None:
         return None
-    return compare(
-        structs.replace(metric.compared, pair=metric.worst, rule=comparison.rule)
-    )
+    return compare(structs.replace(compared, pair=metric.worst))
 
 
 # -- the verdict -------------------------------------------------------------------------

@@ -14,6 +14,9 @@ from numpy.typing import NDArray
 from pytest_evalmetrics.model.rollout_table import TaskId, TaskRewards
 from pytest_evalmetrics.model.verdicts import Direction
 
+_LEAST_P = 1e-300  # a smaller p is known by its logarithm alone
+_LOG_LEAST_P = math.log(_LEAST_P)
+
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
@@ -160,14 +163,23 @@ class TestResult(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     name: str  # as a person calls the test: paired t, exact sign flip
-    p: float = math.nan  # NaN if nothing can be tested
+    # NaN if nothing can be tested; never below 1e-300, see `log_p`
+    p: float = math.nan
     mid_p: float = math.nan  # of an exact test: P(T > t) + P(T = t) / 2
     df: float = math.nan
     se: float = math.nan
     low: float = math.nan
     high: float = math.nan
+    log_tail: float = math.nan  # log p, where p is too small for a number
 
     __test__ = False  # pytest takes the name for a test's
+
+    @property
+    def log_p(self) -> float:
+        """The natural logarithm of p, however small p is."""
+        if self.p > _LEAST_P or math.isnan(self.log_tail):
+            return math.log(self.p)
+        return min(self.log_tail, _LOG_LEAST_P)
 
 
 class Comparison(msgspec.Struct, frozen=True, kw_only=True):

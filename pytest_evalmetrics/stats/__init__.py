@@ -7,10 +7,17 @@ are two-sided unless ``alternative`` says ``greater``.
 
 from pytest_evalmetrics.stats.basics import StatResult as StatResult
 from pytest_evalmetrics.stats.basics import StatsError as StatsError
+from pytest_evalmetrics.stats.distributions import LEAST_P as LEAST_P
 from pytest_evalmetrics.stats.distributions import binom_sf as binom_sf
 from pytest_evalmetrics.stats.distributions import bisected as bisected
+from pytest_evalmetrics.stats.distributions import (
+    normal_isf_of_log as normal_isf_of_log,
+)
+from pytest_evalmetrics.stats.distributions import normal_log_sf as normal_log_sf
 from pytest_evalmetrics.stats.distributions import normal_ppf as normal_ppf
 from pytest_evalmetrics.stats.distributions import normal_sf as normal_sf
+from pytest_evalmetrics.stats.distributions import p_of_log as p_of_log
+from pytest_evalmetrics.stats.distributions import t_log_sf as t_log_sf
 from pytest_evalmetrics.stats.distributions import t_ppf as t_ppf
 from pytest_evalmetrics.stats.distributions import t_sf as t_sf
 from pytest_evalmetrics.stats.means import FEWEST as FEWEST
@@ -21,6 +28,7 @@ from pytest_evalmetrics.stats.means import paired_differences as paired_differen
 from pytest_evalmetrics.stats.means import paired_t as paired_t
 from pytest_evalmetrics.stats.means import ppi_mean as ppi_mean
 from pytest_evalmetrics.stats.means import ratio_mean as ratio_mean
+from pytest_evalmetrics.stats.means import sign_test as sign_test
 from pytest_evalmetrics.stats.means import signflip_exact as signflip_exact
 from pytest_evalmetrics.stats.means import t_interval as t_interval
 from pytest_evalmetrics.stats.proportions import cohen_kappa as cohen_kappa

@@ -35,7 +35,8 @@ class StatResult(msgspec.Struct, frozen=True):
     """Result of a test. A field that has no meaning for the test is NaN."""
 
     name: str  # as a person calls the test: paired t, exact sign flip
-    p: float  # for the alternative that was asked for
+    # for the alternative that was asked for; never below `LEAST_P`
+    p: float
     mid_p: float = math.nan  # of an exact test: P(T > t) + P(T = t) / 2
     statistic: float = math.nan
     df: float = math.nan
@@ -43,6 +44,7 @@ class StatResult(msgspec.Struct, frozen=True):
     low: float = math.nan  # the two-sided interval, whatever the alternative
     high: float = math.nan
     units: int = 0  # independent observations: clusters if there are any
+    log_tail: float = math.nan  # log p, where p itself is `LEAST_P`
 
     def around(self, estimate: float, half: float) -> StatResult:
         """Return the same with the interval estimate -+ half."""

@@ -24,6 +24,10 @@ _TINY = 1e-300  # replaces a zero in Lentz's method
 _EPS = 4e-16
 _ROUNDS = 200_000  # of the continued fraction; it needs about sqrt(max(a, b))
 _STIRLING_FROM = 16.0
+_FAR = 30.0  # standard deviations, from which on the normal tail is a series
+_NEWTON = 50
+LEAST_P = 1e-300  # of a p value as a number; its logarithm has no such end
+_LOG_LEAST = math.log(LEAST_P)
 
 
 def bisected(
@@ -50,6 +54,54 @@ def normal_ppf(p: float) -> float:
     if p in (0, 1):
         return -math.inf if p == 0 else math.inf
     return _NORMAL.inv_cdf(p)
+
+
+def normal_log_sf(x: float) -> float:
+    """Return log P(Z > x) for a standard normal Z, without underflow."""
+    if x < _FAR:
+        return math.log(normal_sf(x))
+    square = x * x
+    series = -1 / square + 3 / square**2 - 15 / square**3
+    return -square / 2 - math.log(x) - _LOG_2PI / 2 + math.log1p(series)
+
+
+def normal_isf_of_log(log_p: float) -> float:
+    """Return the x with log P(Z > x) = `log_p`, by Newton's method far out."""
+    if log_p > _LOG_LEAST:
+        return -normal_ppf(math.exp(log_p))
+    if math.isinf(log_p):
+        return math.inf
+    x = math.sqrt(-2 * log_p)
+    for _ in range(_NEWTON):
+        # the density over the tail is x + 1/x there
+        step = (normal_log_sf(x) - log_p) / (x + 1 / x)
+        x += step
+        if abs(step) <= _SETTLED * x:
+            break
+    return x
+
+
+def p_of_log(log_p: float) -> float:
+    """Return a p value from its logarithm: at least 1e-300, and NaN for NaN."""
+    if math.isnan(log_p):
+        return math.nan
+    return max(math.exp(log_p), LEAST_P)
+
+
+def t_log_sf(t: float, df: float) -> float:
+    """Return log P(T > t) for Student's t, without underflow."""
+    if math.isinf(df) and not math.isnan(t):
+        return normal_log_sf(t)
+    tail = t_sf(t, df)
+    if not t > 0 or tail > LEAST_P:
+        return math.log(tail)
+    square = (t / math.sqrt(df)) ** 2
+    if math.isinf(square):
+        return -math.inf
+    x = 1 / (1 + square)
+    y = square / (1 + square)
+    log_power = _log_beta_power(x, y, df / 2, 0.5)
+    return log_power - math.log(_beta_fraction(x, y, df / 2, 0.5)) - math.log(2)
 
 
 def t_sf(t: float, df: float) -> float:
@@ -80,6 +132,13 @@ def binom_sf(k: int, n: int, p: float) -> float:
     if k <= 0:
         return 1.0
     return 0.0 if k > n else beta_parts(p, 1 - p, k, n - k + 1)[0]
+
+
+def log_binom_sf(k: int, n: int, p: float) -> float:
+    """Return log P(X >= k) for X ~ Bin(n, p), without underflow; k is above n p."""
+    a = float(k)
+    b = float(n - k + 1)
+    return _log_beta_power(p, 1 - p, a, b) - math.log(_beta_fraction(p, 1 - p, a, b))
 
 
 @lru_cache(maxsize=1024)  # many small benchmarks ask for the same few

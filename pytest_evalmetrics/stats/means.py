@@ -20,7 +20,14 @@ from pytest_evalmetrics.stats.basics import (
     nonzero,
     vector,
 )
-from pytest_evalmetrics.stats.distributions import t_ppf, t_sf
+from pytest_evalmetrics.stats.distributions import (
+    LEAST_P,
+    binom_sf,
+    log_binom_sf,
+    t_log_sf,
+    t_ppf,
+    t_sf,
+)
 from pytest_evalmetrics.sums import mean_of, squares, total
 
 if TYPE_CHECKING:
@@ -174,21 +181,34 @@ def paired_t(
     estimate = mean_se(d, clusters)
     mean, se, df, units = structs.astuple(estimate)
     both = alternative == "two-sided"
+    log_tail = math.nan
     if math.isnan(se):
         statistic = p = math.nan
     elif se > 0:
         statistic = mean / se
         p = 2 * t_sf(abs(statistic), df) if both else t_sf(statistic, df)
+        if p < LEAST_P:
+            log_tail = t_log_sf(abs(statistic), df) + (math.log(2) if both else 0.0)
     elif mean == 0:
         statistic, p = 0.0, 1.0
     else:
         statistic = math.copysign(math.inf, mean)
         p = 0.5**units if both or mean > 0 else 1.0
         p = min(1.0, 2 * p) if both else p
+        if p < LEAST_P:
+            log_tail = (1 - units if both else -units) * math.log(2)
     name = "paired t" if clusters is None else "clustered paired t"
     low, high = t_interval(estimate, level)
     return StatResult(
-        name, p, statistic=statistic, df=df, se=se, low=low, high=high, units=units
+        name,
+        p if math.isnan(p) else max(p, LEAST_P),
+        statistic=statistic,
+        df=df,
+        se=se,
+        low=low,
+        high=high,
+        units=units,
+        log_tail=log_tail,
     )
 
 
@@ -250,8 +270,35 @@ def mean_test(d: ArrayLike, clusters: Ints | None, level: float) -> StatResult:
         return structs.replace(result, p=flipped.mid_p, name=name, mid_p=flipped.mid_p)
     if moved.size and not (moved < 0).any():
         # all worse: a spread among these is no doubt
-        return structs.replace(result, p=min(result.p, 0.5**moved.size))
+        return _at_most_of_signs(result, moved.size)
     return result
+
+
+def sign_test(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
+    """Test one-sided whether more units got worse, d > 0, than better.
+
+    P(Bin(n, 1/2) >= worse) over the n units that moved; 1 where none did. It holds
+    for any statistic that swapping the two sides of a unit leaves equally likely.
+    Conover 1999, Practical Nonparametric Statistics, section 3.4.
+    """
+    values = vector(d)
+    moved = nonzero(values if clusters is None else _sums(values, clusters))
+    worse = int((moved > 0).sum())
+    p = binom_sf(worse, moved.size, 0.5)
+    log_tail = math.nan
+    if p < LEAST_P:
+        log_tail = log_binom_sf(worse, moved.size, 0.5)
+    return StatResult("sign test", max(p, LEAST_P), units=moved.size, log_tail=log_tail)
+
+
+def _at_most_of_signs(result: StatResult, units: int) -> StatResult:
+    """Return a result whose p is at most that of all units being worse, 2^-units."""
+    p = 0.5**units
+    if p > LEAST_P:
+        return structs.replace(result, p=min(result.p, p))
+    log_p = -units * math.log(2)
+    log_tail = min(log_p, result.log_tail)
+    return structs.replace(result, p=LEAST_P, log_tail=log_tail)
 
 
 def ppi_mean(

@@ -29,7 +29,7 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.stats.basics import StatResult, StatsError, lattice_step
-from pytest_evalmetrics.stats.distributions import normal_sf
+from pytest_evalmetrics.stats.distributions import LEAST_P, normal_log_sf, normal_sf
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -289,8 +289,8 @@ def _type_iii(
         scaled = 1 + math.copysign(z / math.sqrt(shape), z * skew)
         root = math.copysign(abs(scaled) ** (1 / 3), scaled) if scaled > 0 else 0.0
         z = math.copysign(3 * math.sqrt(shape), skew) * (root - 1 + 1 / (9 * shape))
-    p = float(f"{normal_sf(z):.10g}")
-    return StatResult(_NAME, p, p)
+    p = max(float(f"{normal_sf(z):.10g}"), LEAST_P)
+    return StatResult(_NAME, p, p, log_tail=normal_log_sf(z))
 
 
 def _convolved(observed: float, states: _States) -> StatResult:

@@ -84,7 +84,7 @@ def rule(name="practical", *, direction="higher", **changed):
     )
 
 
-def compared(pair, *, clusters=None, runs=None, stated=None, **changed):
+def compared(pair, *, clusters=None, runs=None, stated=None, sharing=1, **changed):
     """Compare a metric by a rule that is practical but for what is changed."""
     return compare(
         ComparisonInput(
@@ -93,5 +93,6 @@ def compared(pair, *, clusters=None, runs=None, stated=None, **changed):
             gate_id="g",
             runs=runs,
             stated=stated,
+            sharing=sharing,
         )
     )

@@ -49,8 +49,8 @@ def spread_values(m, times):
 
 def noise_of(values, drop, se):
     runs = Runs(tuple(values.tolist()), pooled=True, more_rollouts=1.0, is_rate=True)
-    p = float(stats.norm.sf(drop / se))
-    return with_run_noise(runs, drop=drop, p=p, se=se, alpha=0.01, level=LEVEL)
+    log_p = float(stats.norm.logsf(drop / se))
+    return with_run_noise(runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=LEVEL)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 10])
@@ -61,6 +61,15 @@ def test_p_is_the_predictive_tail(m, drop, times):
     expected = posterior_p(values, drop * times, 0.015 * times)
     noise = noise_of(values, drop * times, 0.015 * times)
     assert noise.p == pytest.approx(expected, rel=0.05)
+
+
+def test_noise_between_runs_counts_where_the_p_of_tasks_is_too_small_for_a_number():
+    """A hundred standard errors of tasks are two of runs."""
+    values = spread_values(10, 1)
+    expected = posterior_p(values, 0.03, 0.0003)
+    assert expected > 0.005
+    noise = noise_of(values, drop=0.03, se=0.0003)
+    assert noise.p == pytest.approx(expected, rel=0.1)
 
 
 @pytest.mark.parametrize("m", [2, 3, 5, 10])
@@ -95,7 +104,9 @@ def test_runs_that_scatter_less_than_their_tasks_explain_have_no_spread():
 
 def test_runs_that_do_not_scatter_change_nothing():
     runs = Runs((0.5,) * 4, pooled=True, more_rollouts=1.0)
-    noise = with_run_noise(runs, drop=0.02, p=0.003, se=0.01, alpha=0.01, level=LEVEL)
+    noise = with_run_noise(
+        runs, drop=0.02, log_p=math.log(0.003), se=0.01, alpha=0.01, level=LEVEL
+    )
     assert noise.sd == 0
     assert noise.p == 0.003
     assert noise.wider == 1
@@ -106,7 +117,9 @@ def test_where_tasks_explain_nothing_runs_alone_decide():
     """The prediction interval of a further value: t with m - 1 degrees of freedom."""
     values = (0.70, 0.72, 0.71, 0.74)
     runs = Runs(values, pooled=True, more_rollouts=1.0)
-    noise = with_run_noise(runs, drop=0.1, p=1e-9, se=0.0, alpha=0.01, level=LEVEL)
+    noise = with_run_noise(
+        runs, drop=0.1, log_p=math.log(1e-9), se=0.0, alpha=0.01, level=LEVEL
+    )
     error = np.std(values, ddof=1) * np.sqrt(1 + 1 / 4)
     assert noise.p == pytest.approx(stats.t.sf(0.1 / error, 3))
     assert noise.sd == pytest.approx(np.std(values, ddof=1))
@@ -119,7 +132,9 @@ def test_the_newest_run_alone_predicts_less_than_the_mean_of_all():
     assert mean.variance_factor == pytest.approx(1.2)
     assert newest.variance_factor == 2
     ps = [
-        with_run_noise(runs, drop=0.04, p=0.004, se=0.015, alpha=0.01, level=LEVEL).p
+        with_run_noise(
+            runs, drop=0.04, log_p=math.log(0.004), se=0.015, alpha=0.01, level=LEVEL
+        ).log_p
         for runs in (mean, newest)
     ]
     assert ps[0] < ps[1]

@@ -101,11 +101,27 @@ def test_many_tasks_are_tested_against_random_swaps(tasks, worse):
 
 
 @pytest.mark.parametrize("tasks", [500, 600])
-def test_p_is_never_below_what_the_draws_can_show(tasks):
+def test_below_what_draws_can_show_p_is_that_of_the_signs_of_tasks(tasks):
     before, _ = many_tasks(tasks, worse=0.0)
-    pair = make_combined(before, np.zeros(tasks), combine_weighted=weighted_median)
+    after = np.zeros(tasks)
+    after[:50] = 1.0
+    pair = make_combined(before, after, combine_weighted=weighted_median)
+    worse = int((before > after).sum())
+    moved = int((before != after).sum())
     comparison = compared(pair)
-    assert 0 < comparison.test.p <= 0.5 / comparison.draws
+    assert comparison.test.p == pytest.approx(oracle.binom.sf(worse - 1, moved, 0.5))
+
+
+def test_swaps_go_on_until_the_share_of_one_of_many_tests_is_decided():
+    """p is .0003 or so: enough for one test of level .01, not surely for one of 50."""
+    before = np.linspace(0, 1, 40)
+    after = before.copy()
+    after[20:34] = 0.0
+    after[:2] += 0.3
+    pair = make_combined(before, after)
+    alone = compared(pair)
+    one_of_many = compared(pair, sharing=50)
+    assert one_of_many.draws > alone.draws
 
 
 def test_a_mean_in_other_words_is_tested_as_a_mean():

@@ -5,13 +5,15 @@ import sys
 import numpy as np
 import pytest
 from comparison.making import flips, make_combined, make_pair, rule, worst_task
-from gates.making import checked
+from gates.making import checked, several
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 from scipy import stats as oracle
 
 from pytest_evalmetrics.model.comparison import FewRollouts, FewUnits
 from pytest_evalmetrics.model.reasons import BlindGate
+from pytest_evalmetrics.model.rollout_table import TaskRewards
 from pytest_evalmetrics.model.verdicts import Verdict
 
 PASS = Verdict.PASS
@@ -140,6 +142,76 @@ def test_few_tasks_that_had_anything_to_lose_are_judged_by_their_rollouts():
 @pytest.mark.parametrize("tasks", [7, 8, 40, 600])
 def test_a_median_that_falls_from_1_to_0_in_all_tasks_fails(tasks):
     assert checked(make_combined([1.0] * tasks, [0.0] * tasks)).verdict is FAIL
+
+
+MANY = 1_000  # benchmarks of a run that share the level
+
+
+def rises_of(before, after):
+    """A latency that rises, of one rollout a task."""
+    return make_pair([[x] for x in before], [[x] for x in after], bounded=False)
+
+
+COLLAPSES = {
+    "rate": (make_pair([[1.0] * 4] * 40, [[0.0] * 4] * 40), rule()),
+    "median": (make_combined([0.9] * 40, [0.0] * 40), rule()),
+    "lowest tenth": (
+        make_combined(
+            np.linspace(0.5, 1, 40), np.zeros(40), combine=lambda x: np.quantile(x, 0.1)
+        ),
+        rule(),
+    ),
+    "harmonic mean": (
+        make_combined(
+            np.linspace(0.5, 1, 600),
+            np.zeros(600),
+            combine=lambda x: len(x) / (1 / (0.1 + x)).sum(),
+        ),
+        rule(),
+    ),
+    "latency": (
+        rises_of(np.linspace(1, 2, 2_000), np.linspace(60, 61, 2_000)),
+        rule(direction="lower", max_drop=0.0),
+    ),
+}
+
+
+@pytest.mark.parametrize("collapse", COLLAPSES)
+def test_a_collapse_fails_in_a_run_of_a_thousand_benchmarks(collapse):
+    pair, settings_of_rule = COLLAPSES[collapse]
+    assert checked(pair, settings_of_rule, benchmarks=MANY).verdict is FAIL
+
+
+def test_a_collapse_of_fewer_rollouts_than_the_baseline_has_fails_among_a_thousand():
+    def combine(rewards):
+        return float(np.median([rewards.values[i:j].mean() for i, j in edges(rewards)]))
+
+    def edges(rewards):
+        return zip(rewards.offsets[:-1], rewards.offsets[1:], strict=True)
+
+    before = [[1.0] * 8] * 40
+    after = [[0.0]] * 40
+    pair = replace(
+        make_combined([1.0] * 40, [0.0] * 40),
+        rewards_baseline=TaskRewards.from_lists(before),
+        rewards_current=TaskRewards.from_lists(after),
+        reduce=combine,
+    )
+    assert checked(pair, benchmarks=MANY).verdict is FAIL
+
+
+@pytest.mark.parametrize("metrics", [1, 20])
+def test_a_collapse_of_each_of_many_metrics_fails(metrics):
+    pairs = [
+        replace(make_combined([0.9] * 40, [0.0] * 40), name=f"median[group={group}]")
+        for group in range(metrics)
+    ]
+    assert {check.verdict for check in several(pairs)} == {FAIL}
+
+
+def test_p_is_never_0():
+    p = checked(rises_of([1.0] * 3_000, [2.0] * 3_000), rule(direction="lower"))
+    assert p.comparison.p == 1e-300
 
 
 # -- the worst task ----------------------------------------------------------------------

@@ -106,3 +106,46 @@ def test_normal():
 def test_what_does_not_converge_is_no_number():
     with pytest.raises(StatsError, match="did not converge"):
         distributions.binom_sf(10**14, 2 * 10**14, 0.5)
+
+
+# -- logarithms of tails -----------------------------------------------------------------
+
+
+@pytest.mark.parametrize("x", [-3.0, 0.0, 1.5, 20.0, 29.9, 30.1, 40.0, 1e3, 1e6])
+def test_the_log_of_a_normal_tail_does_not_underflow(x):
+    assert distributions.normal_log_sf(x) == close(oracle.norm.logsf(x))
+
+
+@pytest.mark.parametrize("x", [-2.0, 0.5, 5.0, 36.0, 38.0, 1e3, 1e6])
+def test_a_normal_quantile_is_found_by_the_log_of_its_tail(x):
+    log_p = float(oracle.norm.logsf(x))
+    assert distributions.normal_isf_of_log(log_p) == pytest.approx(x, rel=1e-9)
+
+
+@pytest.mark.parametrize("df", [4_999, 12_345.6, 1e6])
+@pytest.mark.parametrize("t", [-1.0, 2.0, 38.0, 80.0, 500.0])
+def test_the_log_of_a_t_tail_does_not_underflow(t, df):
+    # scipy's logsf is the log of an underflowed tail: integrate the density instead
+    ratio = (df + 1) / 2
+    log_scale = (
+        special.gammaln(ratio) - special.gammaln(df / 2) - math.log(df * math.pi) / 2
+    )
+    expected = math.log(oracle.t.sf(t, df)) if t < 30 else None
+    if expected is None:
+        # t^-df to leading order, with its first correction
+        log_density = log_scale - ratio * math.log1p(t * t / df)
+        width = (df + t * t) / (df + 1) / t
+        expected = log_density + math.log(width)
+    assert distributions.t_log_sf(t, df) == pytest.approx(expected, rel=2e-4)
+
+
+def test_a_p_value_is_never_0():
+    assert distributions.p_of_log(-1e6) == 1e-300
+    assert distributions.p_of_log(math.log(0.25)) == close(0.25)
+    assert math.isnan(distributions.p_of_log(math.nan))
+
+
+@pytest.mark.parametrize("k", [550, 700, 1000])
+def test_the_log_of_a_binomial_tail(k):
+    expected = oracle.binom.logsf(k - 1, 1000, 0.5)
+    assert distributions.log_binom_sf(k, 1000, 0.5) == pytest.approx(expected, rel=1e-9)

@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import stats as oracle
 from stats.textbook import mcnemar_exact
 
-from pytest_evalmetrics.stats import StatsError, signflip_exact
+from pytest_evalmetrics.stats import LEAST_P, StatsError, sign_test, signflip_exact
 from pytest_evalmetrics.stats.basics import lattice_step
 
 SIDES = ["two-sided", "greater"]
@@ -81,3 +82,27 @@ def test_all_alike_none_at_all_and_those_that_rounding_moves():
 )
 def test_the_lattice_step(d, step):
     assert lattice_step(d) == (None if step is None else pytest.approx(step, rel=1e-9))
+
+
+# -- the sign test -----------------------------------------------------------------------
+
+
+def test_the_sign_test_counts_the_units_that_moved():
+    worse_and_better = [0.1] * 9 + [-5.0] * 2 + [0.0] * 4
+    expected = oracle.binomtest(9, 11, alternative="greater").pvalue
+    assert sign_test(worse_and_better).p == pytest.approx(expected, rel=1e-9)
+
+
+def test_the_sign_test_of_clusters_counts_their_sums():
+    worse = sign_test([1.0, 1.0, -3.0, 2.0, 1.0], np.array([0, 0, 0, 1, 2]))
+    assert worse.p == pytest.approx(oracle.binom.sf(1, 3, 0.5))
+
+
+def test_the_sign_test_of_nothing_that_moved_shows_nothing():
+    assert sign_test([0.0] * 5).p == 1
+
+
+def test_the_sign_test_of_very_many_tasks_keeps_the_log_of_p():
+    result = sign_test([1.0] * 5_000)
+    assert result.p == LEAST_P
+    assert result.log_tail == pytest.approx(-5_000 * math.log(2))

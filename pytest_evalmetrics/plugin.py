@@ -132,6 +132,30 @@ def pytest_exception_interact(
             )
 
 
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Leave no verdict on benchmarks that are gone."""
+    config = session.config
+    ours: Any = config.pluginmanager.get_plugin("evalmetrics-session")
+    is_elsewhere = hasattr(config, "workerinput") or settings.prints_only(config)
+    if is_elsewhere or (ours is not None and ours.met_benchmarks):
+        return
+    prefix = settings.output_prefix(config)
+    if not Path(f"{prefix}run.json").is_file():
+        return
+    from pytest_evalmetrics.run_folder import set_aside_of_gone
+
+    base = config.invocation_params.dir
+    places = [(base / arg.partition("::")[0]).resolve() for arg in config.args]
+    if set_aside_of_gone(prefix, config.rootpath, places):
+        reporter = config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            reporter.write_line(
+                "\nnote: no benchmark was found where an earlier run had some: its verdict is "
+                f"now in {prefix}previous"
+            )
+
+
 def pytest_unconfigure() -> None:
     """Remove our finder."""
     if OurByteCode in sys.meta_path:

@@ -127,7 +127,13 @@ class RunResults:
             self._warnings.update(names.notes)
             self._errors += unwritten
         with self._errors_noted():
-            folder.finish(str(report.verdict), paths, complete=not self._errors)
+            ids = [*self.results, *lost, *skipped, *deselected]
+            folder.finish(
+                str(report.verdict),
+                paths,
+                complete=not self._errors,
+                benchmarks={item.partition("::")[0] for item in ids},
+            )
         # -p no:terminal
         verbosity = getattr(self._config.option, "verbose", 0)
         invoked = self._config.invocation_params.dir

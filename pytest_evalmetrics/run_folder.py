@@ -7,7 +7,6 @@ killed leaves no verdict of an earlier one in its place.
 
 from __future__ import annotations
 
-import json
 import os
 import re
 import shutil
@@ -20,6 +19,9 @@ from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.errors import ArtifactError, BaselineError
 
@@ -45,62 +47,115 @@ _TEMPORARY = re.compile(
 )
 
 
-class RunFolder:
-    """The files that a run leaves at a prefix: ``/ci/evalmetrics/`` or ``/ci/results/run1_``."""
+class RunState(msgspec.Struct, frozen=True):
+    """The contents of ``run.json``: what a run says of its folder.
 
-    def __init__(self, prefix: str, *, evaluates: bool) -> None:
+    Whoever can write into the folder can write it, so that nothing in it is trusted.
+    """
+
+    run: str
+    # running, finished, unfinished or nothing evaluated
+    state: str
+    # a time, as `_TIME` writes it
+    started: str = ""
+    host: str = ""
+    process: int = 0
+    # when the process began, in a unit of the system's
+    began: str = ""
+    verdict: str = ""
+    # the files of the run, relative to the folder, and their digests
+    artifacts: dict[str, str] = msgspec.field(default_factory=dict)
+    # the files that hold its benchmarks, relative to pytest's root folder
+    benchmarks: tuple[str, ...] = ()
+
+
+class RunFolder:
+    """The files that a run leaves at a prefix: ``/ci/evalmetrics/`` or ``/ci/results/run1_``.
+
+    Parameters
+    ----------
+    prefix
+        What every artifact's path starts with.
+    evaluates
+        Whether this run evaluates benchmarks.
+    reporters
+        The names of the files that reporters write, which tell a verdict too.
+    """
+
+    def __init__(
+        self, prefix: str, *, evaluates: bool, reporters: Iterable[str] = ()
+    ) -> None:
         self.prefix = prefix
         self._file = Path(f"{prefix}run.json")
         self._previous = Path(f"{prefix}previous")
         self._evaluates = evaluates
         self._exit: Callable[[int], Any] | None = None
-        self._state = {
-            "run": uuid.uuid4().hex,
-            "state": "running",
-            "started": f"{datetime.now(UTC):{_TIME}}",
-            "host": socket.gethostname(),
-            "process": os.getpid(),
-            "began": _began(os.getpid()),
+        stem = self._file.name.removesuffix("run.json")
+        # not the rows: this run may read them
+        names = {
+            name for name in (*_VERDICTS, *reporters) if not name.endswith(".jsonl")
         }
+        self._known = [f"{stem}{name}" for name in sorted(names)]
+        self._state = RunState(
+            run=uuid.uuid4().hex,
+            state="running",
+            started=f"{datetime.now(UTC):{_TIME}}",
+            host=socket.gethostname(),
+            process=os.getpid(),
+            began=_began(os.getpid()),
+        )
 
     def start(self) -> list[str]:
         """Mark the folder as running, and move an earlier verdict's files aside."""
         earlier = _read(self._file)
-        died = earlier.get("state") == "running"
-        if self._evaluates and died and _lives(earlier):
+        died = earlier is not None and earlier.state == "running"
+        if self._evaluates and earlier is not None and died and _lives(earlier):
             message = f"another run writes here: {_writer(earlier)}"
-            hint = "let it end, or give one of them its own folder: --evalmetrics-output PREFIX"
+            hint = "let it end, or give one of them its own folder: --evalmetrics-output=PREFIX"
             raise ArtifactError(message, file=str(self._file), hint=hint)
+        notes = self._unknown_in(earlier)
         with suppress(OSError):  # a folder that can't be written is reported at the end
             aside = self._put_aside(earlier)
-            if self._evaluates or aside or earlier:
+            if self._evaluates or aside or earlier is not None:
                 self._write()
         if not self._evaluates:
-            return []
+            return notes
         self._guard_exit()
         remove_stale(Path(tempfile.gettempdir()))
         remove_stale(self._file.parent)
-        return [
-            f"note: the run before this one did not finish: {_writer(earlier)}"
-        ] * died
+        if earlier is not None and died:
+            writer = _writer(earlier)
+            notes.append(f"note: the run before this one did not finish: {writer}")
+        return notes
 
-    def finish(self, verdict: str, paths: Iterable[Path], *, complete: bool) -> None:
+    def finish(
+        self,
+        verdict: str,
+        paths: Iterable[Path],
+        *,
+        complete: bool,
+        benchmarks: Iterable[str] = (),
+    ) -> None:
         """Record the verdict and the files of this run, and whether they are `complete`."""
         self.release()
         now = _read(self._file)
-        if now.get("run", self._state["run"]) != self._state["run"]:
+        if now is not None and now.run != self._state.run:
             message = f"another run has written here meanwhile: {_writer(now)}"
-            hint = "give each run a folder of its own: --evalmetrics-output PREFIX"
+            hint = "give each run a folder of its own: --evalmetrics-output=PREFIX"
             raise ArtifactError(message, file=str(self._file), hint=hint)
         folder = self._file.parent
         written = sorted(
             path for path in paths if path.is_relative_to(folder) and path.is_file()
         )
-        digests = {
-            path.relative_to(folder).as_posix(): _digest(path) for path in written
-        }
-        state = "finished" if complete else "unfinished"
-        self._state |= {"state": state, "verdict": verdict, "artifacts": digests}
+        self._state = structs.replace(
+            self._state,
+            state="finished" if complete else "unfinished",
+            verdict=verdict,
+            artifacts={
+                path.relative_to(folder).as_posix(): _digest(path) for path in written
+            },
+            benchmarks=tuple(sorted(benchmarks)),
+        )
         with suppress(OSError):
             self._write()
         if complete:
@@ -109,10 +164,12 @@ class RunFolder:
     def finish_without_verdict(self) -> None:
         """Record that nothing was evaluated; leave no file where there was none before."""
         self.release()
-        if _read(self._file).get("run") != self._state["run"]:
+        now = _read(self._file)
+        if now is None or now.run != self._state.run:
             return
-        self._state["state"] = "nothing evaluated"
-        folder, ignore = self._file.parent, self._file.with_name(".gitignore")
+        self._state = structs.replace(self._state, state="nothing evaluated")
+        folder = self._file.parent
+        ignore = self._file.with_name(".gitignore")
         with suppress(OSError):
             if self._previous.exists() or not self._evaluates:
                 self._write()
@@ -124,32 +181,43 @@ class RunFolder:
                 ignore.unlink()
             folder.rmdir()
 
-    def _put_aside(self, earlier: dict[str, Any]) -> bool:
+    def _unknown_in(self, earlier: RunState | None) -> list[str]:
+        """Note what run.json says that can't be true of a run's artifacts."""
+        if earlier is None:
+            if not self._file.exists():
+                return []
+            return [f"note: {self._file} is not what a run writes: it is ignored"]
+        unknown = [
+            name
+            for name in earlier.artifacts
+            if name not in self._known and not name.endswith(".jsonl")
+        ]
+        return [
+            f"note: {self._file} names {name!r}, which is no artifact of a run: it is left alone"
+            for name in unknown
+        ]
+
+    def _put_aside(self, earlier: RunState | None) -> bool:
         """Move files with a verdict to ``previous/``; rows stay, because a run may read them."""
         folder = self._file.parent
-        usual = [
-            f"{self._file.name.removesuffix('run.json')}{name}" for name in _VERDICTS
-        ]
-        names = [
-            name
-            for name in earlier.get("artifacts", usual)
-            if not name.endswith(".jsonl")
-        ]
-        files = [folder / name for name in names if (folder / name).is_file()]
+        files = [folder / name for name in self._known]
+        if earlier is not None and earlier.artifacts:
+            files = [path for path in files if path.name in earlier.artifacts]
+        files = [path for path in files if path.is_file()]
         if not files:
             return False
         shutil.rmtree(self._previous, ignore_errors=True)
+        self._previous.mkdir(parents=True, exist_ok=True)
         for path in files:
-            target = self._previous / path.relative_to(folder)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            path.replace(target)
-        if earlier:
+            path.replace(self._previous / path.name)
+        if earlier is not None:
             self._file.replace(self._previous / self._file.name)
         return True
 
     def _write(self) -> None:
         make_folder(self._file.parent)
-        write_whole(self._file, [json.dumps(self._state, indent=2).encode(), b"\n"])
+        text = msgspec.json.format(msgspec.json.encode(self._state), indent=2)
+        write_whole(self._file, [text, b"\n"])
 
     def _guard_exit(self) -> None:
         """Keep ``os._exit(0)`` in a hook from ending this run with a green status."""
@@ -182,30 +250,51 @@ def make_folder(folder: Path) -> None:
         (folder / ".gitignore").write_text(_IGNORE, encoding="utf-8")
 
 
+def set_aside_of_gone(prefix: str, root: Path, places: Iterable[Path]) -> bool:
+    """Move an earlier verdict aside after a run that met none of its benchmarks.
+
+    Parameters
+    ----------
+    prefix
+        What every artifact's path starts with.
+    root
+        Pytest's root folder.
+    places
+        The files and folders in which the run looked for benchmarks.
+    """
+    earlier = _read(Path(f"{prefix}run.json"))
+    if earlier is None or earlier.state not in ("finished", "unfinished"):
+        return False
+    files = [root / name for name in earlier.benchmarks]
+    met = any(file.is_relative_to(place) for file in files for place in places)
+    if met:
+        folder = RunFolder(prefix, evaluates=False)
+        folder.start()
+        folder.finish_without_verdict()
+    return met
+
+
 def finished_report(path: Path, shown: str) -> Path:
     """Find an earlier run's ``report.json``; raise BaselineError if it has not finished."""
     if not path.name.endswith("report.json"):
         return path
     prefix = str(path).removesuffix("report.json")
     state = _read(Path(f"{prefix}run.json"))
+    if state is None:
+        return path
     hint = "compare with the report of a finished run"
-    if state.get("state") == "running":
-        ours = (
-            os.getpid(),
-            os.getppid(),
-        )  # xdist's workers are children of the one that writes
-        if state.get("process") in ours and state.get("host") == socket.gethostname():
+    if state.state == "running":
+        # xdist's workers are children of the one that writes
+        ours = (os.getpid(), os.getppid())
+        if state.process in ours and state.host == socket.gethostname():
             aside = Path(f"{prefix}previous", path.name)
             return finished_report(aside, shown) if aside.is_file() else path
         done = "has not finished" if _lives(state) else "died before it finished"
         problem = f"the run that writes this report {done}: {_writer(state)}"
-    elif state.get("state") == "unfinished":
+    elif state.state == "unfinished":
         problem = "the run that wrote this report could not write all of its files"
-    elif path.is_file() and state.get("artifacts", {}).get(path.name) not in (
-        None,
-        _digest(path),
-    ):
-        problem = f"this report is not the one that the run {state['run']} wrote: the bytes differ"
+    elif path.is_file() and state.artifacts.get(path.name) not in (None, _digest(path)):
+        problem = f"this report is not the one that the run {state.run} wrote: the bytes differ"
         hint = "restore it, or take the whole folder of one finished run"
     else:
         return path
@@ -268,16 +357,16 @@ def remove_stale(folder: Path) -> None:
                     path.unlink()
 
 
-def _read(file: Path) -> dict[str, Any]:
+def _read(file: Path) -> RunState | None:
+    """Read what a run says of its folder; None if there is nothing that a run would write."""
     try:
-        state = json.loads(file.read_bytes())
-    except (OSError, ValueError):
-        return {}
-    return state if isinstance(state, dict) and "run" in state else {}
+        return msgspec.json.decode(file.read_bytes(), type=RunState)
+    except (OSError, ValueError, RecursionError):  # the second is msgspec's too
+        return None
 
 
-def _writer(state: Mapping[str, Any]) -> str:
-    return f"process {state.get('process')}, started {state.get('started')}"
+def _writer(state: RunState) -> str:
+    return f"process {state.process}, started {state.started[:40]}"
 
 
 def _digest(path: Path) -> str:
@@ -289,16 +378,17 @@ def _host() -> str:
     return re.sub(r"[^\w.]+", "_", socket.gethostname())
 
 
-def _lives(state: dict[str, Any]) -> bool:
+def _lives(state: RunState) -> bool:
     """Check whether the process of another run is there, and no later one with its number."""
-    process = state.get("process")
-    if state.get("host") != socket.gethostname() or process == os.getpid():
+    process = state.process
+    if state.host != socket.gethostname() or process == os.getpid():
         return False
-    lives = isinstance(process, int) and _is_process(process)
-    return lives and _began(process) == state.get("began")
+    return _is_process(process) and _began(process) == state.began
 
 
 def _is_process(process: int) -> bool:
+    if not 0 < process < 2**31:  # 0 and less are groups of processes
+        return False
     if sys.platform == "win32":  # there os.kill(process, 0) would end it
         import ctypes  # there alone
 
@@ -315,7 +405,7 @@ def _is_process(process: int) -> bool:
     return True
 
 
-def _began(process: int | None) -> str:
+def _began(process: int) -> str:
     """Return the start time of a process in any unit, or an empty text if unknown."""
     try:
         stat = Path(f"/proc/{process}/stat").read_text(encoding="utf-8")

@@ -24,7 +24,7 @@ from pytest_evalmetrics.transport import (
     JournalMode,
     Progress,
     Transport,
-    journal_store,
+    journal_copies,
 )
 
 if TYPE_CHECKING:
@@ -190,9 +190,9 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
             copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
             if system.exists(path):
                 system.get_file(path, str(copy))
-                count = journal_store.import_journal(journal, copy)
+                count = journal_copies.import_journal(journal, copy)
             if writes and journal.is_file():
-                count = journal_store.export_journal(journal, copy)
+                count = journal_copies.export_journal(journal, copy)
                 if parent := path.rpartition("/")[0]:
                     system.makedirs(parent, exist_ok=True)
                 partial_copy = f"{path}.{uuid4().hex}"
@@ -212,10 +212,10 @@ def prepare_asked(config: pytest.Config) -> list[str]:
     lines, journal = [], journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
-            count = journal_store.clear_journal(journal)
+            count = journal_copies.clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
         if (source := config.getoption("evalmetrics_journal_import")) is not None:
-            count = journal_store.import_journal(
+            count = journal_copies.import_journal(
                 journal, config.invocation_params.dir / source
             )
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
@@ -234,6 +234,6 @@ def export_asked(config: pytest.Config) -> list[str]:
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")
     if (target := config.getoption("evalmetrics_journal_export")) is not None:
-        count = journal_store.export_journal(journal_path(config), base / target)
+        count = journal_copies.export_journal(journal_path(config), base / target)
         lines.append(f"journal: {many(count, 'answer')} exported to {target}")
     return lines

@@ -129,13 +129,29 @@ class EvaluationSession:
 
             prefix = settings.output_prefix(self._config)
             self._folder = RunFolder(
-                prefix, evaluates=not settings.evaluates_nothing(self._config)
+                prefix,
+                evaluates=not settings.evaluates_nothing(self._config),
+                reporters=self._reporter_files(),
             )
             try:
                 self._add_lines(self._folder.start())
             except ArtifactError as error:
                 self._refusal = str(error)
         return self._folder
+
+    def _reporter_files(self) -> list[str]:
+        """List the files of the reporters that are registered by now."""
+        from pytest_evalmetrics.errors import EvalMetricsError
+        from pytest_evalmetrics.registry import reporters
+
+        with suppress(EvalMetricsError), let_register(self._config):
+            return reporters.names()
+        return []
+
+    @property
+    def met_benchmarks(self) -> bool:
+        """Whether there was any benchmark or check, selected or not."""
+        return self._folder is not None
 
     def record(self, items: Sequence[pytest.Item]) -> None:
         """Record the benchmarks and checks that there are, whatever is selected of them."""

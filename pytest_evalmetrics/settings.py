@@ -6,6 +6,7 @@ import os
 import re
 from contextlib import suppress
 from fnmatch import fnmatch
+from itertools import pairwise
 from pathlib import Path
 
 import pytest
@@ -346,6 +347,7 @@ def _declare_settings(parser: pytest.Parser) -> None:
 
 def validate(config: pytest.Config) -> None:
     """Raise UsageError for options that contradict each other, and for invalid settings."""
+    _refuse_moved_root(config)
     for name in PRINTING:
         if config.getoption(name) and getattr(config.option, "numprocesses", None):
             raise pytest.UsageError(
@@ -374,8 +376,44 @@ def validate(config: pytest.Config) -> None:
     _validate_engine(config)
 
 
+# options whose value is a path that may exist
+_PATHS = (
+    "--evalmetrics-output",
+    "--evalmetrics-journal",
+    "--evalmetrics-journal-import",
+    "--evalmetrics-journal-export",
+    "--evalmetrics-history",
+)
+
+
+def _refuse_moved_root(config: pytest.Config) -> None:
+    """Raise UsageError where pytest took the value of an option for a test's path.
+
+    It looks for its root folder and configuration before it knows any plugin's options.
+    """
+    given = config.invocation_params
+    if config.getoption("rootdir", default=None) or config.getoption("inifilename"):
+        return
+    for option, value in pairwise(map(str, given.args)):
+        if option not in _PATHS:
+            continue
+        path = (given.dir / value).resolve()
+        is_below = path.is_relative_to(given.dir)
+        is_root_above = given.dir.is_relative_to(config.rootpath)
+        if path.exists() and not (is_below and is_root_above):
+            raise pytest.UsageError(
+                f"{option} {value}: pytest took the path for a test's, and its root folder is "
+                f"now {config.rootpath}\n  write {option}={value}"
+            )
+
+
 def _as_written(option: str) -> str:
     return f"--{option.replace('_', '-')}"
+
+
+def prints_only(config: pytest.Config) -> bool:
+    """Check for options that print something in place of a run."""
+    return any(map(config.getoption, PRINTING))
 
 
 def evaluates_nothing(config: pytest.Config) -> bool:
@@ -491,7 +529,7 @@ def journal_path(config: pytest.Config) -> Path:
     if option and "://" not in option:
         path = Path(config.invocation_params.dir, option)
         return (
-            path / "journal.sqlite3"
+            path / "journal.log"
             if option.endswith(("/", os.sep)) or path.is_dir()
             else path
         )
@@ -501,7 +539,7 @@ def journal_path(config: pytest.Config) -> Path:
     folder = config.rootpath / ".pytest_cache" / "d" / "evalmetrics"
     with suppress(OSError):
         folder = folder if cache is None else Path(cache.mkdir("evalmetrics"))
-    return folder / "journal.sqlite3"
+    return folder / "journal.log"
 
 
 def journal_url(config: pytest.Config) -> str | None:

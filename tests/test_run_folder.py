@@ -5,6 +5,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import subprocess
 import tempfile
 import textwrap
@@ -219,3 +220,88 @@ def test_a_half_written_baseline_is_removed_by_the_next_run(passed):
     assert [path.suffix for path in folder.iterdir()] == [".tmp"]
     assert passed.run("--snapshot-update").ret == 0
     assert [path.name for path in folder.iterdir()] == ["math.json"]
+
+
+DISTRUSTED = {
+    "a list": "[]",
+    "null": "null",
+    "no JSON": "{",
+    "other types": '{"run": 1, "state": ["running"]}',
+    "artifacts as a list": '{"run": "r", "state": "finished", "artifacts": [1]}',
+    "artifacts as null": '{"run": "r", "state": "unfinished", "artifacts": null}',
+    "a huge process": '{"run": "r", "state": "running", "process": 1e99, "host": "HOST"}',
+    "a large process": '{"run": "r", "state": "running", "process": 99999999999999999999}',
+    "a process of 0": '{"run": "r", "state": "running", "process": 0, "host": "HOST"}',
+    "a group of processes": '{"run": "r", "state": "running", "process": -1, "host": "HOST"}',
+    "nested too deeply": "[" * 100_000,
+}
+
+
+@pytest.mark.parametrize("text", DISTRUSTED.values(), ids=DISTRUSTED)
+def test_nothing_in_run_json_is_trusted(passed, text):
+    file = passed.path / "evalmetrics/run.json"
+    file.write_text(text.replace("HOST", socket.gethostname()))
+    assert passed.run().ret == 0
+    assert ledger(passed)["state"] == "finished"
+    bench = "expect: {tasks: 2}\nnum_samples: 1\nbaseline: {report: old/report.json}"
+    passed.bench(bench)
+    shutil.copytree(passed.path / "evalmetrics", passed.path / "old")
+    (passed.path / "old/run.json").write_text(text)
+    passed.run()  # without a traceback
+
+
+@pytest.mark.parametrize(
+    "name", ["../../victim.json", "../victim.json", "victim.json", "sub/victim.json"]
+)
+def test_run_json_moves_no_file_that_is_no_artifact(passed, name):
+    victim = passed.path / "evalmetrics" / name
+    victim.parent.mkdir(exist_ok=True)
+    victim.write_text("precious")
+    state = ledger(passed)
+    state["artifacts"][name] = ""
+    (passed.path / "evalmetrics/run.json").write_text(json.dumps(state))
+    result = passed.run()
+    assert result.ret == 0
+    assert victim.read_text() == "precious"
+    result.stdout.fnmatch_lines(
+        [f"note: *run.json names '{name}', which is no artifact*"]
+    )
+
+
+@pytest.mark.parametrize("how", ["removed", "renamed"])
+@pytest.mark.parametrize("workers", [(), ("-n", "1")], ids=["alone", "xdist"])
+def test_a_benchmark_that_is_gone_leaves_no_pass(passed, how, workers):
+    file = passed.path / "math.bench.yaml"
+    passed.write("test_other.py", "def test_one(): pass\n")
+    if how == "removed":
+        file.unlink()
+    else:
+        file.rename(passed.path / "math.yaml")
+    result = passed.run(*workers)
+    assert result.ret == 0
+    assert not verdicts(passed)
+    assert ledger(passed)["state"] == "nothing evaluated"
+    result.stdout.fnmatch_lines(["note: no benchmark was found where an earlier run*"])
+
+
+def test_a_run_that_looks_elsewhere_leaves_the_verdict(passed):
+    passed.write("unit/test_other.py", "def test_one(): pass\n")
+    (passed.path / "math.bench.yaml").unlink()
+    before = verdicts(passed)
+    assert passed.run("unit").ret == 0
+    assert passed.run("unit/test_other.py").ret == 0
+    assert verdicts(passed) == before
+
+
+@pytest.mark.parametrize("option", ["--evalmetrics-output", "--evalmetrics-history"])
+def test_a_path_that_would_move_pytests_root_is_refused(passed, tmp_path, option):
+    place = tmp_path / "elsewhere"
+    place.mkdir()
+    passed.write("pytest.ini", "[pytest]\nevalmetrics_output = mine/\n")
+    result = passed.run(option, str(place))
+    assert result.ret == pytest.ExitCode.USAGE_ERROR
+    result.stderr.fnmatch_lines([f"*write {option}={place}"])
+    assert passed.run(f"--evalmetrics-output={place}").ret == 0
+    assert (place / "report.json").is_file()
+    assert passed.run("--evalmetrics-output", "out/").ret == 0
+    assert passed.run("--evalmetrics-output", "out/").ret == 0  # it exists by now

@@ -19,13 +19,13 @@ def test_a_mode_of_the_journal_that_is_none_is_refused(project):
 
 def test_the_journal_lies_in_the_configured_place(project):
     project.write(
-        "pytest.ini", "[pytest]\nevalmetrics_journal_path = kept/journal.sqlite3\n"
+        "pytest.ini", "[pytest]\nevalmetrics_journal_path = kept/journal.log\n"
     )
     project.write("empty.jsonl", "")
     result = project.run("--evalmetrics-journal-import", "empty.jsonl")
     result.stderr.fnmatch_lines(
         [
-            f"ERROR: *can't be imported into {project.path}/kept/journal.sqlite3: it is empty*"
+            f"ERROR: *can't be imported into {project.path}/kept/journal.log: it is empty*"
         ]
     )
 

@@ -19,7 +19,7 @@ from pytest_evalmetrics.transport import wire
 from pytest_evalmetrics.transport.endpoints import Call
 from pytest_evalmetrics.transport.exchange import RetryingSender
 from pytest_evalmetrics.transport.journal import Journal, JournalMode
-from pytest_evalmetrics.transport.journal_store import KeptFailure
+from pytest_evalmetrics.transport.journal_file import KeptFailure
 from pytest_evalmetrics.transport.secrets import Secret, redact
 from pytest_evalmetrics.transport.usage import Tokens, UsageTally, tokens_of
 from pytest_evalmetrics.transport.wire import Answer, CallError, PaidAnswer, SendFailure
@@ -42,6 +42,7 @@ if TYPE_CHECKING:
 _T = TypeVar("_T")
 _SHORT = 65_536  # characters
 _AGAIN_S = 0.05  # between two checks for an answer that another process waits for
+_PATIENCE_S = 2.0  # until the terminal says what is waited for
 
 
 class Meter:
@@ -76,6 +77,7 @@ class Transport:
         self.usage = UsageTally()
         self.memory: dict[Hashable, Any] = {}  # callers' facts about endpoints
         self._key_repeated = False
+        self._told_of_holder = False
         self._journal = journal or Journal(Path("none"), JournalMode.OFF)
         self._secrets: dict[Secret, None] = {}  # a set that keeps its order
         self._exchange = RetryingSender(sender, policy, clock)
@@ -94,9 +96,18 @@ class Transport:
         """Run a coroutine on the run's event loop; Ctrl-C cancels it, and keeps the answers."""
         self._exchange.is_stopping = False
         try:
-            return self._loop.run(coroutine, self._drain)
+            return self._loop.run(self._renewing(coroutine), self._drain)
         finally:
+            coroutine.close()  # where it never began
             self._journal.flush()
+
+    async def _renewing(self, coroutine: Coroutine[Any, Any, _T]) -> _T:
+        """Run a coroutine, and show other processes that this one lives."""
+        renewing = asyncio.ensure_future(self._renew_claims())
+        try:
+            return await coroutine
+        finally:
+            renewing.cancel()
 
     def _drain(self, ended: SimpleQueue[Any]) -> None:
         """Start no further call, and wait for those in flight, which may have been paid for."""
@@ -205,45 +216,75 @@ class Transport:
         self, key: bytes, call: Call | Work, check: Callable[[Any], None]
     ) -> Answer | None:
         """Look up a call once no other process makes it; without an answer it is for this one."""
-        journal, kept = self._journal, None
-        while key:
-            is_ours, kept = journal.claim(key), journal.get(key)
-            is_asked_anew = call.anew and is_ours and not journal.replays
-            if isinstance(kept, PaidAnswer) and not is_asked_anew:
-                try:
-                    body = wire.parse_json(kept.body)
-                    check(body)
-                except RowError:  # by now it counts as a failure: asked again
-                    if journal.replays:
-                        raise
-                else:
-                    journal.give_up(key)
-                    return Answer(
-                        body, kept.latency_s, kept.attempts, from_journal=True
-                    )
-            if is_ours:
-                break
-            await asyncio.sleep(_AGAIN_S)
-        if journal.replays:
-            if isinstance(kept, KeptFailure):
-                if kept.body is not None:
-                    with suppress(RowError):
-                        check(
-                            wire.parse_json(kept.body)
-                        )  # the caller sees the refused answer
-                fault: dict[str, Any] = {
-                    "status": kept.status,
-                    "attempts": kept.attempts,
-                }
-                raise CallError(kept.kind, kept.message, hint=kept.hint, **fault)
-            message = f"the journal has no answer to this call: {call.shown}"
-            version = (
-                "" if key else "give the target a version, and "
-            )  # its answers are not kept
+        journal = self._journal
+        kept: PaidAnswer | KeptFailure | None = None
+        is_asked_anew = False
+        if key:
+            has_waited = await self._claimed(key)
+            kept = journal.get(key)
+            # what another process just asked is new
+            is_asked_anew = call.anew and not has_waited and not journal.replays
+        if isinstance(kept, PaidAnswer) and not is_asked_anew:
+            try:
+                body = wire.parse_json(kept.body)
+                check(body)
+            except RowError:  # by now it counts as a failure: asked again
+                if journal.replays:
+                    raise
+            else:
+                journal.give_up(key)
+                return Answer(
+                    body=body,
+                    latency_s=kept.latency_s,
+                    attempts=kept.attempts,
+                    from_journal=True,
+                )
+        if not journal.replays:
+            return None
+        if isinstance(kept, KeptFailure):
+            if kept.body is not None:
+                with suppress(RowError):  # the caller sees the refused answer
+                    check(wire.parse_json(kept.body))
             raise CallError(
-                "not-in-journal", message, hint=f"{version}run once without replay"
+                kept.kind,
+                kept.message,
+                hint=kept.hint,
+                status=kept.status,
+                attempts=kept.attempts,
             )
-        return None
+        # a target without a version has no key: its answers are not kept
+        version = "" if key else "give the target a version, and "
+        raise CallError(
+            "not-in-journal",
+            f"the journal has no answer to this call: {call.shown}",
+            hint=f"{version}run once without replay",
+        )
+
+    async def _claimed(self, key: bytes) -> bool:
+        """Wait until no other process makes a call, or that one's lease has ended.
+
+        Returns whether there was anything to wait for.
+        """
+        waited_s = 0.0
+        while not self._journal.claim(key):
+            holder = self._journal.holder(key)
+            if holder is None:
+                break
+            if waited_s >= _PATIENCE_S and not self._told_of_holder:
+                self._told_of_holder = True
+                process = f"process {holder.process}" if holder.process else "a process"
+                self._say(
+                    f"waiting for {process}, which makes the same calls, for up to "
+                    f"{self._journal.lease_s:.0f} s after its last sign of life"
+                )
+            await asyncio.sleep(_AGAIN_S)
+            waited_s += _AGAIN_S
+        return waited_s > 0.0
+
+    async def _renew_claims(self) -> None:
+        while True:
+            await asyncio.sleep(self._journal.lease_s / 6)
+            self._journal.renew()
 
     def _without_secrets(self, text: str) -> str:
         """Take the keys themselves out of a call's identity: a new key finds the old answers."""

@@ -98,14 +98,18 @@ class RawResponse(msgspec.Struct, frozen=True):
 
 
 class PaidAnswer(msgspec.Struct, frozen=True):
-    """An answer that was paid for, as the journal keeps it; the fields are those of the table."""
+    """An answer that was paid for, as the journal keeps it."""
 
-    status: int  # the HTTP status
-    body: str  # as it came, JSON
-    latency_s: float  # of the attempt that succeeded
-    attempts: int  # how many requests it took
-    created: float = 0.0  # when it was kept, and last used; seconds since 1970
-    used: float = 0.0
+    # the HTTP status
+    status: int
+    # JSON, as it came
+    body: str
+    # of the attempt that succeeded
+    latency_s: float
+    # how many requests it took
+    attempts: int
+    # when it was kept; seconds since 1970
+    created: float = 0.0
 
 
 class Answer(msgspec.Struct, frozen=True):

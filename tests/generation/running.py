@@ -14,9 +14,7 @@ class Run:
 
     def __init__(self, folder, mode):
         self.replays, self.budget = mode == "replay", None
-        self._transport = Transport(
-            Journal(folder / "journal.sqlite3", JournalMode(mode))
-        )
+        self._transport = Transport(Journal(folder / "journal.log", JournalMode(mode)))
 
     def transport(self):
         return self._transport

@@ -43,7 +43,7 @@ class Agent:
         self.project.write("a.bench.yaml", BENCH.format(version=version, rest=rest))
 
     def run(self, *args):
-        journal = "--evalmetrics-journal=journal.sqlite3"
+        journal = "--evalmetrics-journal=journal.log"
         return self.project.run(journal, *args)
 
     @property

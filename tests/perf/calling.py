@@ -146,7 +146,7 @@ def project(kind, folder, rows, url):
 def main(kind, rows):
     """Measure and print."""
     bares, ours, ones, asking = [], [], [], []
-    journal = "--evalmetrics-journal=journal.sqlite3"
+    journal = "--evalmetrics-journal=journal.log"
     with served(kind.server) as server, tempfile.TemporaryDirectory() as name:
         address = server + kind.path
         url = f"{address}?latency={kind.latency}"

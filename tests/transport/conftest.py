@@ -60,7 +60,7 @@ def server(server_process):
 
 @pytest.fixture
 def path(tmp_path):
-    return tmp_path / "journal.sqlite3"
+    return tmp_path / "journal.log"
 
 
 @pytest.fixture

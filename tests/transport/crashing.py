@@ -1,6 +1,6 @@
 """A run in a process of its own, for tests that kill it.
 
-python crashing.py URL JOURNAL ROWS PARALLELISM [MODE]: scores rows, prints "answered N" for
+python crashing.py URL JOURNAL ROWS PARALLELISM [MODE] [LEASE]: scores rows, prints "answered N" for
 each row as it is answered, and at the end a JSON of what it knows.
 """
 
@@ -18,7 +18,11 @@ def say(line):
     sys.stdout.flush()
 
 
-def main(url, path, rows, parallelism, mode="normal"):
+def main(url, path, *counts_and_mode):
+    rows, parallelism, mode, lease_s = [
+        *counts_and_mode,
+        *["normal", "30"][len(counts_and_mode) - 2 :],
+    ]
     outcomes = {}
 
     def done(row, outcome):
@@ -26,7 +30,7 @@ def main(url, path, rows, parallelism, mode="normal"):
         say(f"answered {row}")
 
     with Client(Path(path)) as client:
-        client(mode=mode, network=True, base_s=0.05)
+        client(mode=mode, network=True, base_s=0.05, lease_s=float(lease_s))
         rows, parallelism = int(rows), int(parallelism)
         client.run(client.many(range(rows), parallelism, done, url=url, max_retries=8))
         results = [outcomes[row] for row in range(rows)]

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-import sqlite3
+import time
 from contextlib import closing
 from types import SimpleNamespace
 
@@ -15,9 +15,15 @@ from pytest_evalmetrics.transport import (
     run_bounded,
     written_body,
 )
+from pytest_evalmetrics.transport.journal_file import JournalFile, KeptFailure
 from pytest_evalmetrics.transport.origin_state import Fault, RetryPolicy
 from pytest_evalmetrics.transport.secrets import Secret
-from pytest_evalmetrics.transport.wire import Clock, RawResponse, SendFailure
+from pytest_evalmetrics.transport.wire import (
+    Clock,
+    PaidAnswer,
+    RawResponse,
+    SendFailure,
+)
 
 JSON = {"Content-Type": "application/json"}
 URL = "http://api.example/score"
@@ -120,12 +126,24 @@ class Client:
             assert self.sender is None or self.sender.closed or not self.sender.bodies
             self.transport = None
 
-    def __call__(self, *script, mode="off", network=False, max_bytes=2**30, **policy):
+    def __call__(
+        self,
+        *script,
+        mode="off",
+        network=False,
+        max_bytes=2**30,
+        lease_s=30.0,
+        **policy,
+    ):
         """Start a run, after the end of the one before."""
         self.__exit__()
-        wall = self.time.clock.wall
+        wall = time.time if network else self.time.clock.wall
         journal = self.path and Journal(
-            self.path, JournalMode(mode), max_bytes=max_bytes, wall=wall
+            self.path,
+            JournalMode(mode),
+            max_bytes=max_bytes,
+            lease_s=lease_s,
+            wall=wall,
         )
         self.sender = None if network else FakeSender(*script)
         clock = None if network else self.time.clock
@@ -169,11 +187,21 @@ class Client:
         return self.transport.usage.of("test")
 
 
+def records_in(path):
+    """Read the answers and failures that a journal has on disk, by key."""
+    with closing(JournalFile(path, readonly=True)) as journal:
+        return dict(journal.all())
+
+
 def answers_in(path):
     """Count the answers that a journal has on disk."""
-    return len(select(path, "key FROM answers"))
+    return len(of_kind(path, PaidAnswer))
 
 
-def select(path, what):
-    with closing(sqlite3.connect(path)) as db:
-        return db.execute(f"SELECT {what}").fetchall()
+def failures_in(path):
+    """List the failures that a journal has on disk, of calls without an answer."""
+    return of_kind(path, KeptFailure)
+
+
+def of_kind(path, kind):
+    return [kept for kept in records_in(path).values() if isinstance(kept, kind)]

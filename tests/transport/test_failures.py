@@ -1,12 +1,8 @@
 """Calls that failed, as the journal keeps them: a replay tells the same, and nobody else asks."""
 
-import sqlite3
-from contextlib import closing
-
 import pytest
-from transport.fakes import KEY, WORD, answers_in, broken, ok, select, status
+from transport.fakes import KEY, WORD, answers_in, broken, failures_in, ok, status
 
-from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError
 
 
@@ -73,7 +69,7 @@ def test_no_secret_is_kept(client, path):
     client(ok({"said": WORD}), status(422, f"the key {WORD} is bad"), mode="normal")
     assert WORD not in outcome_of(client, check=refuse)[0]
     outcome_of(client, {"b": 2})
-    assert select(path, "body FROM failures") == [(None,), (None,)]
+    assert [failure.body for failure in failures_in(path)] == [None, None]
     for file in path.parent.iterdir():
         assert WORD.encode() not in file.read_bytes()
 
@@ -83,20 +79,9 @@ def test_it_is_bounded(client, path):
         raise CallError("k", "x" * 10**6, hint="\ud800" + "y" * 10**6)
 
     outcome_of(client(ok("z" * 10**6), mode="normal"), check=check)
-    ((message, body),) = select(path, "message, body FROM failures")
-    assert body is None
-    assert len(message) == 16_384
-    assert message.endswith("x…")
+    (failure,) = failures_in(path)
+    assert failure.body is None
+    assert len(failure.message) == 16_384
+    assert failure.message.endswith("x…")
     client()
     assert path.stat().st_size < 100_000
-
-
-def test_a_table_that_can_not_be_read_is_reported(client, path):
-    outcome_of(client(status(422), mode="normal"))
-    with closing(sqlite3.connect(path)) as db:
-        db.execute("DROP TABLE failures")
-        db.commit()
-    with pytest.raises(
-        EvalMetricsError, match="can't be read: no such table: failures"
-    ):
-        replayed(client)

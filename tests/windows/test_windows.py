@@ -104,7 +104,7 @@ def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
         odd.rows(f"{name}.jsonl", rows)
         text = online(model.url).replace("name: a\n", f"name: {name}\n")
         odd.write(f"{name}.bench.yaml", text.replace("data.jsonl", f"{name}.jsonl"))
-    journal = ("--evalmetrics-journal", "journal.sqlite3")
+    journal = ("--evalmetrics-journal", "journal.log")
     replay = (
         "--evalmetrics-history",
         "history.jsonl",

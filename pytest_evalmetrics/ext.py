@@ -56,6 +56,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.registry import register_reporter as register_reporter
     from pytest_evalmetrics.registry import register_scorer as register_scorer
     from pytest_evalmetrics.reports.reporters import Reporter as Reporter
+    from pytest_evalmetrics.rollouts.documents import Document as Document
+    from pytest_evalmetrics.rollouts.documents import rows_of as rows_of
     from pytest_evalmetrics.rollouts.loader import Chunk as Chunk
     from pytest_evalmetrics.rollouts.loader import Failure as Failure
     from pytest_evalmetrics.rollouts.loader import Loader as Loader
@@ -64,10 +66,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.loader import Request as Request
     from pytest_evalmetrics.rollouts.loader import RowLoader as RowLoader
     from pytest_evalmetrics.rollouts.loader import TextLoader as TextLoader
+    from pytest_evalmetrics.rollouts.not_judged import RolloutError as RolloutError
     from pytest_evalmetrics.rollouts.source import RolloutFile as RolloutFile
     from pytest_evalmetrics.rollouts.source import Source as Source
     from pytest_evalmetrics.rollouts.source import SourceRow as SourceRow
     from pytest_evalmetrics.rollouts.source import open_source as open_source
+    from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder as ChunkBuilder
+    from pytest_evalmetrics.rollouts.tool_loader import Rollout as Rollout
+    from pytest_evalmetrics.rollouts.tool_loader import ToolLoader as ToolLoader
     from pytest_evalmetrics.scorers.interface import AsyncScorer as AsyncScorer
     from pytest_evalmetrics.scorers.interface import Explained as Explained
     from pytest_evalmetrics.scorers.interface import Scorer as Scorer
@@ -99,9 +105,12 @@ _HOMES = {
         "model.estimates": "Estimate",
         "model.results": "AgentResult BenchmarkResult Check",
         "model.verdicts": "Verdict",
+        "rollouts.documents": "Document rows_of",
         "rollouts.loader": "Chunk Failure Loader LoaderFactory NotFinite Request RowLoader "
         "TextLoader",
+        "rollouts.not_judged": "RolloutError",
         "rollouts.source": "RolloutFile Source SourceRow open_source",
+        "rollouts.tool_loader": "ChunkBuilder Rollout ToolLoader",
         "scorers.interface": "AsyncScorer Explained Scorer",
         "spec": "BenchmarkSpec FieldMap",
         "transport": "CallError Endpoint Terms needs_extra",

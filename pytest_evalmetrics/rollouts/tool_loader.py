@@ -98,7 +98,21 @@ class Rollout(msgspec.Struct, frozen=True):
 
 
 class ChunkBuilder:
-    """Collects the rollouts of one file as columns."""
+    """Collects the rollouts of one file as columns.
+
+    Attributes
+    ----------
+    notes
+        What a reader should know of the file.
+    lower
+        The scores that the file declares as lower is better.
+    positional
+        Whether task ids are positions in a data set rather than names.
+    versioned
+        Whether content is a version of a task, of which it may have many.
+    attempts
+        Whether each rollout is an attempt at its task by its format, also in several files.
+    """
 
     def __init__(self, request: Request, source: Source) -> None:
         self._request = request
@@ -348,27 +362,37 @@ def _columns(
 
 
 class ToolLoader:
-    """Base of a tool's loader: a file's rollouts become one chunk."""
+    """Base of a tool's loader: a file's rollouts become one chunk.
+
+    A subclass has a method `rollouts`. Numbers that are none, names of fields, labels, content and
+    errors are handled here, alike for all tools.
+    """
 
     def __init__(self, request: Request) -> None:
         self._request = request
-        # whether more of a record is read than the tool's own columns
         names_fields = bool(request.categories) or request.fields != FieldMap()
-        self._reads_records = request.whole or names_fields
+        #: Whether more of a record is read than the tool's own columns.
+        self.reads_records = request.whole or names_fields
 
     def read(self, source: Source) -> Iterator[Chunk]:
         """Read one file."""
         builder = ChunkBuilder(self._request, source)
-        for rollout in self._rollouts(source, builder):
+        for rollout in self.rollouts(source, builder):
             builder.add(rollout)
         chunk = builder.chunk()
         if chunk.task:
             yield chunk
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
-        """Yield the rollouts of one file; pass what they share to the builder."""
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file; pass what they share to the builder.
+
+        Raises
+        ------
+        DataError
+            If the file is broken, or of a version that is not known.
+        """
         raise NotImplementedError
 
-    def _kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
+    def kept(self, record: Mapping[str, Any]) -> Mapping[str, Any]:
         """Keep a record for later, or only its keys if nothing reads its values."""
-        return record if self._reads_records else dict.fromkeys(record)
+        return record if self.reads_records else dict.fromkeys(record)

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import RolloutFile, open_source
-from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import rows_of
-from pytest_evalmetrics.rollouts.stated_totals import failures_stated
-from pytest_evalmetrics.rollouts.tool_loader import (
+from pytest_evalmetrics.ext import (
     ChunkBuilder,
     Rollout,
+    RolloutFile,
     ToolLoader,
-    aggregate,
+    open_source,
+    rows_of,
 )
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.stated_totals import failures_stated
+from pytest_evalmetrics.rollouts.tool_loader import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -32,7 +33,8 @@ class Bfcl(ToolLoader):
     there is none, the accuracy in the first line is one aggregate.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         rows = rows_of(source)
         _, header = next(rows)
         failures = {str(row.get("id")): row for _, row in rows}

@@ -7,11 +7,16 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    RolloutError,
+    ToolLoader,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
-from pytest_evalmetrics.rollouts.not_judged import RolloutError, is_verdict
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.not_judged import is_verdict
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -37,7 +42,8 @@ class DeepEval(ToolLoader):
     is missing where a metric could not be judged and no other one failed.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         run = Document.of(source, "a test run of deepeval")
         cases: list[dict[str, Any]] = []
         names: list[str] = []

@@ -5,9 +5,8 @@ from __future__ import annotations
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -24,7 +23,8 @@ class EvalPlus(ToolLoader):
     it passes these and the extra ones, as evalplus counts; it is the reward where it was computed.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         results = Document.of(source, "the results of evalplus")
         passes: dict[str, dict[str, list[int]]] = {"base": {}, "plus": {}}
         rewards = ("base",)

@@ -7,12 +7,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import DataError, RolloutFile, Source, open_source
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    DataError,
+    Document,
+    Rollout,
+    RolloutError,
+    RolloutFile,
+    Source,
+    ToolLoader,
+    open_source,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
 from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
-from pytest_evalmetrics.rollouts.not_judged import RolloutError
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -36,7 +43,8 @@ class Harbor(ToolLoader):
         super().__init__(request)
         self._folders = set[Path]()  # those that were read, without links
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         file = RolloutFile(source.path, source.shown)
         results = list(self._results(file, is_folder=source.is_folder))
         trials = [

@@ -7,10 +7,15 @@ from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import RolloutFile, open_source
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Rollout,
+    RolloutFile,
+    ToolLoader,
+    open_source,
+    rows_of,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import rows_of
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -28,7 +33,8 @@ class Helm(ToolLoader):
     out. A trial of the training examples is a sample.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         values: dict[str, list[float]] = defaultdict(list)
         left_out = 0
         for place, instance in rows_of(source):

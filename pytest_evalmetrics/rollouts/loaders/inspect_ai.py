@@ -15,15 +15,19 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.ext import Request, Source, TaskId, question_of
-from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.not_judged import (
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Request,
+    Rollout,
     RolloutError,
-    exception_of,
-    judged,
+    Source,
+    TaskId,
+    ToolLoader,
+    question_of,
 )
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.not_judged import exception_of, judged
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -73,7 +77,8 @@ class InspectAi(ToolLoader):
         super().__init__(request)
         self._first: tuple[str, str] | None = None  # the inspect task, and the file
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         if not source.is_zip:
             log = Document.of(source, _WHAT)
             yield from self._of_log(builder, log, log.items("samples"), source)
@@ -96,7 +101,7 @@ class InspectAi(ToolLoader):
     ) -> Iterator[Mapping[str, Any]]:
         """Read the summaries of samples where they are enough, else the samples."""
         members = [n for n in names if n.startswith("samples/") and n.endswith(".json")]
-        if _SUMMARY in names and not self._reads_records and not log.get("invalidated"):
+        if _SUMMARY in names and not self.reads_records and not log.get("invalidated"):
             text = b'{"all":' + archive.read(_SUMMARY) + b"}"
             summaries = list(Document(text, source, _WHAT).items("all") or ())
             # summaries of early versions lack usage and time
@@ -105,7 +110,7 @@ class InspectAi(ToolLoader):
                 yield from summaries
                 return
         for name in members:
-            keys = None if self._reads_records else (*_KEPT, "attachments")
+            keys = None if self.reads_records else (*_KEPT, "attachments")
             yield Document(archive.read(name), source, _WHAT).whole(keys)
 
     def _of_log(
@@ -190,7 +195,7 @@ class InspectAi(ToolLoader):
             message += "text or a whole number, and a whole number from 1"
             raise source.error(message)
         attachments = json_values.mapping(sample.get("attachments"))
-        if not self._reads_records:
+        if not self.reads_records:
             sample = {key: sample[key] for key in _KEPT if key in sample}
         if attachments:
             sample = _with_attachments(sample, attachments)

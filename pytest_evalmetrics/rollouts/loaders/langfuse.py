@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -22,7 +21,8 @@ class Langfuse(ToolLoader):
     Scores that are categories or texts are none: older versions write 0 as their value.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         answer = Document.of(source, "an answer of Langfuse")
         _must_be_all(json_values.mapping(answer.get("meta")), source)
         subjects: dict[str, dict[str, Any]] = {}

@@ -6,15 +6,10 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import ChunkBuilder, Document, Rollout, ToolLoader, rows_of
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
-from pytest_evalmetrics.rollouts.tool_loader import (
-    ChunkBuilder,
-    Rollout,
-    ToolLoader,
-    aggregate,
-)
+from pytest_evalmetrics.rollouts.tool_loader import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -37,7 +32,8 @@ class LmEval(ToolLoader):
     A metric is a score by its name, or as ``metric,filter`` where the filter has a name.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         if any(source.keys >= keys for keys in LM_EVAL_RESULTS):
             yield from _aggregates(builder, Document.of(source, _WHAT), source)
             return
@@ -85,7 +81,7 @@ class LmEval(ToolLoader):
                 content = row.get("doc_hash")
                 scores[task] = {}
                 documents[task] = Rollout(
-                    record={**self._kept(row), "task": name},
+                    record={**self.kept(row), "task": name},
                     name=source.at(place),
                     task=task if name is None else f"{name}/{task}",
                     sample=0,

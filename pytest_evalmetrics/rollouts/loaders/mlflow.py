@@ -4,10 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Rollout,
+    RolloutError,
+    ToolLoader,
+    rows_of,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import rows_of
-from pytest_evalmetrics.rollouts.not_judged import RolloutError
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -25,7 +29,8 @@ class MlflowTraces(ToolLoader):
     an assessment that failed.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         traces = [(source.at(place), row) for place, row in rows_of(source)]
         graded = [_feedback(row) for _, row in traces]
         names = dict.fromkeys(name for scores, _ in graded for name in scores)

@@ -4,10 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    RolloutError,
+    ToolLoader,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.not_judged import RolloutError, error_in, is_verdict
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.not_judged import error_in, is_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -23,7 +28,8 @@ class Opik(ToolLoader):
     Each metric is a score by its name; one whose scoring failed is missing, not its value of 0.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         result = Document.of(source, "a result of Opik")
         for number, test in enumerate(result.items("test_results") or ()):
             case = json_values.mapping(test.get("test_case"))

@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.not_judged import (
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
     RolloutError,
-    exception_of,
-    is_verdict,
+    ToolLoader,
 )
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.not_judged import exception_of, is_verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -27,7 +28,8 @@ class Phoenix(ToolLoader):
     evaluation that failed, are missing.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         experiment = Document.of(source, "an experiment of Phoenix")
         evaluations: dict[str, list[dict[str, Any]]] = defaultdict(list)
         names: dict[str, None] = {}

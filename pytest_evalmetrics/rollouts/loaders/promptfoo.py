@@ -8,11 +8,16 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    RolloutError,
+    ToolLoader,
+    rows_of,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document, rows_of
 from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
-from pytest_evalmetrics.rollouts.not_judged import RolloutError
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -51,7 +56,8 @@ class Promptfoo(ToolLoader):
     with the prompt if there are several. Scores are success, score and the named ones.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         if source.keys >= PROMPTFOO_ROW:
             version, stats = None, {}
             results = [

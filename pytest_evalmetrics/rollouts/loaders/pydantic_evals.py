@@ -5,10 +5,15 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
+    RolloutError,
+    ToolLoader,
+)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document
-from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts.not_judged import exception_of
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -39,7 +44,8 @@ class PydanticEvals(ToolLoader):
     whose task raised is missing, and so are the scores of an evaluator that raised.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         report = Document.of(source, "a report of pydantic-evals")
         builder.positional = True
         for kind in ("cases", "failures"):

@@ -8,15 +8,19 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from pytest_evalmetrics.ext import Source, content_hash, question_of
-from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.documents import Document, rows_of
-from pytest_evalmetrics.rollouts.not_judged import (
+from pytest_evalmetrics.ext import (
+    ChunkBuilder,
+    Document,
+    Rollout,
     RolloutError,
-    exception_of,
-    judged,
+    Source,
+    ToolLoader,
+    content_hash,
+    question_of,
+    rows_of,
 )
-from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.not_judged import exception_of, judged
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -46,7 +50,8 @@ class Verifiers(ToolLoader):
     not known to have been graded.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         metadata = Document.beside(
             source, _METADATA, "the metadata of verifiers"
         ).whole()
@@ -144,7 +149,8 @@ class VerifiersTraces(ToolLoader):
     and each metric is a score as well.
     """
 
-    def _rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+    def rollouts(self, source: Source, builder: ChunkBuilder) -> Iterator[Rollout]:
+        """Yield the rollouts of one file."""
         rows = rows_of(source)
         episodes = (self._episode(row, place, source, builder) for place, row in rows)
         rollouts = list(chain.from_iterable(episodes))
@@ -186,7 +192,7 @@ class VerifiersTraces(ToolLoader):
                 reason = str(trace.get("stop_condition") or "")
                 error = RolloutError("not scored", reason, of_grader=True)
             yield Rollout(
-                record=self._kept({**row, **trace}),
+                record=self.kept({**row, **trace}),
                 name=source.at(place),
                 task=task,
                 agent=_trace_agent(trace),

@@ -141,12 +141,19 @@ def load(
         from pytest_evalmetrics.rollouts.guess.way_out import explained  # errors only
 
         raise explained(error, spec, base) from None
+    return _with_attempts_shown(table, spec, base, spec.fields.task or "_ng_task_index")
+
+
+def _with_attempts_shown(
+    table: RolloutTable, spec: FilesSpec, base: Path, task: str | tuple[str, ...]
+) -> RolloutTable:
+    """Check that rows with one task id are attempts at it, and note what shows it."""
     if spec.inline:
         return table
     notes = attempts_are_shown(
         table,
         lambda: _records_again(spec, base),
-        task_key=str(spec.fields.task or "_ng_task_index"),
+        task_key=task if isinstance(task, str) else ", ".join(task),
         nested=_is_nested(spec),
     )
     return structs.replace(table, notes=(*table.notes, *notes))
@@ -185,7 +192,10 @@ def load_dataset(
     request = Request(
         fields, tuple(scores), tuple(categories), by_position=fields.task is None
     )
-    return _load(spec, base, request, reader)
+    table = _load(spec, base, request, reader)
+    if fields.task is None:
+        return table
+    return _with_attempts_shown(table, spec, base, fields.task)
 
 
 def _fields(spec: FilesSpec) -> FieldMap:

@@ -109,7 +109,8 @@ def test_a_part_of_a_data_set(tmp_path, model):
 
 
 def test_two_rows_of_one_task_are_refused_before_anything_is_paid(tmp_path, model):
-    rows(tmp_path / "data.jsonl", [*sums(3), sums(1)[0]])
+    other = {**sums(1)[0], "question": "the same in another way"}
+    rows(tmp_path / "data.jsonl", [*sums(3), other])
     evaluated, _ = run(tmp_path, online(model.url, samples=2))
     assert "the task 'q0' occurs in several rows" in reason_of(
         evaluated.result.checks[0]

@@ -127,3 +127,12 @@ def test_rows_of_a_file_that_changes_meanwhile_are_refused(two):
         DataError, match=r"a\.jsonl: this file was changed while it was read"
     ):
         list(reading)
+
+
+def test_rows_of_a_data_set_that_are_read_twice_are_refused(folder):
+    rows = [{"id": n, "question": f"What is {n}?", "answer": n} for n in range(3)]
+    folder.rows([*rows, rows[0]])
+    with pytest.raises(
+        DataError, match=r"runs.jsonl:4 is the same row as runs.jsonl:1"
+    ):
+        folder.dataset("runs.jsonl")

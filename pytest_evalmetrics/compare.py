@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.spec import Benchmark
@@ -240,7 +240,7 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
 
 
 def _with_directions(
-    benchmark: Benchmark, plan: Plan, directions: Mapping[str, Direction]
+    benchmark: Benchmark, plan: Plan, directions: Mapping[str, DirectionName]
 ) -> Benchmark:
     """Complete the direction of each metric; ask for it where nothing declares it."""
     from pytest_evalmetrics.config import declarations

@@ -21,7 +21,7 @@ from pytest_evalmetrics.model.metric_facts import (
     AS_SCORE,
     STATISTIC_FACTS,
     USAGE_SCORES,
-    Direction,
+    DirectionName,
     MetricFacts,
     Range,
     ScoreFacts,
@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     FactsOf = Callable[[str], MetricFacts | None]
 
-_NONE: Final[Mapping[str, Direction]] = MappingProxyType({})
+_NONE: Final[Mapping[str, DirectionName]] = MappingProxyType({})
 _PLAIN_KEY: Final = re.compile(r"[\w./@^+-]+")
 
 
@@ -225,8 +225,8 @@ def direction_of(
     spec: BenchmarkSpec,
     name: MetricName,
     facts: MetricFacts | None,
-    directions: Mapping[str, Direction] = _NONE,
-) -> Direction | None:
+    directions: Mapping[str, DirectionName] = _NONE,
+) -> DirectionName | None:
     """Return which way is better for a metric; None if nothing declares it.
 
     Parameters
@@ -254,7 +254,7 @@ def direction_of(
     return facts.direction
 
 
-def direction_when_read(spec: BenchmarkSpec, text: str) -> Direction | None:
+def direction_when_read(spec: BenchmarkSpec, text: str) -> DirectionName | None:
     """Return the direction of a metric as far as the benchmark file alone decides it."""
     try:
         name = parse(text)
@@ -264,8 +264,8 @@ def direction_when_read(spec: BenchmarkSpec, text: str) -> Direction | None:
 
 
 def _direction_of_score(
-    spec: BenchmarkSpec, score: str, directions: Mapping[str, Direction]
-) -> Direction | None:
+    spec: BenchmarkSpec, score: str, directions: Mapping[str, DirectionName]
+) -> DirectionName | None:
     """Return the direction of a score; the reward is maximised, unless its source objects."""
     facts = _facts_of_score(spec, score)
     if facts is not None and facts.direction is not None:
@@ -277,7 +277,7 @@ def _direction_of_score(
 
 
 def _declared_lower(
-    spec: BenchmarkSpec, score: str, directions: Mapping[str, Direction]
+    spec: BenchmarkSpec, score: str, directions: Mapping[str, DirectionName]
 ) -> bool:
     facts = _facts_of_score(spec, score)
     if facts is not None:
@@ -286,8 +286,8 @@ def _declared_lower(
 
 
 def _declared_direction(
-    spec: BenchmarkSpec, score: str, directions: Mapping[str, Direction]
-) -> Direction | None:
+    spec: BenchmarkSpec, score: str, directions: Mapping[str, DirectionName]
+) -> DirectionName | None:
     """Return what the files, or the project's own columns of usage, say of a score."""
     if score in directions:
         return directions[score]
@@ -350,7 +350,7 @@ def undeclared_when_read(spec: BenchmarkSpec) -> Iterator[Undeclared]:
 def undeclared_when_loaded(
     spec: BenchmarkSpec,
     facts_of_name: FactsOf,
-    directions: Mapping[str, Direction],
+    directions: Mapping[str, DirectionName],
     scores: Collection[str],
 ) -> Iterator[Undeclared]:
     """Yield the gated metrics whose direction nothing declares.
@@ -378,7 +378,7 @@ def undeclared_when_loaded(
 
 
 def with_directions(
-    spec: BenchmarkSpec, facts_of_name: FactsOf, directions: Mapping[str, Direction]
+    spec: BenchmarkSpec, facts_of_name: FactsOf, directions: Mapping[str, DirectionName]
 ) -> BenchmarkSpec:
     """Write the declared direction of each gated metric into the baseline's settings."""
     if spec.baseline is None:
@@ -417,7 +417,7 @@ def _may_be_declared_by_files(
 def _undeclared(
     spec: BenchmarkSpec,
     gated: Mapping[str, MetricFacts],
-    directions: Mapping[str, Direction],
+    directions: Mapping[str, DirectionName],
 ) -> Iterator[Undeclared]:
     of_score: dict[str, list[str]] = {}
     of_class: list[str] = []

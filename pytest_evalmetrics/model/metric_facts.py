@@ -9,11 +9,11 @@ import msgspec
 
 from pytest_evalmetrics.errors import MetricError
 
-Direction = Literal["higher", "lower"]
+DirectionName = Literal["higher", "lower"]
 # the direction or the range of the score that a metric reduces
 AsScore = Literal["as_score"]
 AS_SCORE: Final[AsScore] = "as_score"
-MetricDirection = Direction | AsScore
+MetricDirection = DirectionName | AsScore
 MetricLimits = tuple[float, float] | AsScore
 _UNIT: Final = (0.0, 1.0)
 
@@ -73,7 +73,7 @@ class ScoreFacts(msgspec.Struct, frozen=True):
         The ends of its range; None where there is none.
     """
 
-    direction: Direction | None = None
+    direction: DirectionName | None = None
     low: float | None = None
     high: float | None = None
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.scores import RowFailure
 
 TaskId = int | str
@@ -317,7 +317,7 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
         default_factory=dict
     )
     # score -> which way is better, where the files declare it
-    directions: Mapping[str, Direction] = msgspec.field(default_factory=dict)
+    directions: Mapping[str, DirectionName] = msgspec.field(default_factory=dict)
     # the agents whose rows have no sample of their own: they are numbered as they come
     unnumbered: frozenset[str] = frozenset()
 

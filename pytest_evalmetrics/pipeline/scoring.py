@@ -57,7 +57,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from pytest_evalmetrics.metrics import Plan
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.pipeline.anchors import AnchorScores
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.spec import Benchmark
@@ -194,7 +194,9 @@ class Scoring:
         )
         self.chosen = structs.replace(chosen, table=table)
 
-    def _directions(self, recorded: Mapping[str, Direction]) -> dict[str, Direction]:
+    def _directions(
+        self, recorded: Mapping[str, DirectionName]
+    ) -> dict[str, DirectionName]:
         """Return which way is better: of recorded scores, and of those that scorers give."""
         directions = {
             score: direction

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.model.rollout_table import TaskId
     from pytest_evalmetrics.rollouts.source import Source, SourceRow
     from pytest_evalmetrics.spec import FieldMap
@@ -108,7 +108,7 @@ class Chunk(msgspec.Struct, frozen=True):
     #: are its setting ``scores``.
     ruler: Sequence[tuple[str, str, str]] = ()
     #: Score -> which way is better, where the file declares it.
-    directions: Mapping[str, Direction] = msgspec.field(default_factory=dict)
+    directions: Mapping[str, DirectionName] = msgspec.field(default_factory=dict)
 
 
 class Loader(Protocol):

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.rollouts.loader import Chunk, Failure, Request
 
 _AGENT: Final = "agent"  # where rows name none
@@ -102,7 +102,7 @@ class TableBuilder:
         self._ruler: dict[tuple[str, str, str], None] = {}
         self._record_ids: dict[str, int] = {}  # and the first row that has each
         self._retried: dict[int, Failure] = {}  # by row
-        self._directions: dict[str, Direction] = {}
+        self._directions: dict[str, DirectionName] = {}
 
     def extend(self, source: Source, part: Part) -> None:
         """Add the next rows of a file, read by another process."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
 
 _TOLERANCE: Final = 1e-6  # tools round the numbers that they print
 _SHOWN: Final = 160  # characters of an error's message
@@ -141,7 +141,7 @@ class ChunkBuilder:
         self._of_tasks: set[tuple[str, str, str]] = set()
         self.scores: dict[str, None] = {}  # the names so far
         self.notes: list[str] = []
-        self.directions: dict[str, Direction] = {}
+        self.directions: dict[str, DirectionName] = {}
         self.versioned = False
         self.positional = False
         self.attempts = False

@@ -41,7 +41,7 @@ from pytest_evalmetrics.transport import Terms, was_cancelled
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.model.metric_facts import Direction
+    from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.scorers.judge import Judge
 
 
@@ -105,7 +105,7 @@ class BoundScorer:
     # the meaning of its scores beyond their numbers, by name
     about: Mapping[str, About] = field(default_factory=dict)
     # score -> which way is better, as the class of a user's own scorer states it
-    directions: Mapping[str, Direction] = field(default_factory=dict)
+    directions: Mapping[str, DirectionName] = field(default_factory=dict)
     _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
 
     def score(self, row: Row) -> Explained:
@@ -265,7 +265,7 @@ def _make(spec: Any, terms: Terms) -> BoundScorer:
 
 def _directions_of(
     target: object, kind: str, scores: Sequence[str]
-) -> dict[str, Direction]:
+) -> dict[str, DirectionName]:
     """Read what a scorer of the user's own states of its scores."""
     directions = dict(getattr(target, "directions", {}))
     for score, direction in directions.items():

@@ -14,7 +14,7 @@ from typing import (
 
 from pydantic import AliasChoices, Discriminator, Field, Tag, WithJsonSchema
 
-from pytest_evalmetrics.model.metric_facts import Direction, ScoreFacts
+from pytest_evalmetrics.model.metric_facts import DirectionName, ScoreFacts
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec.field_types import (
     FUNCTION,
@@ -92,7 +92,7 @@ class NamedScores(Keys):
     own_names: ClassVar[Any] = ()  # of its scores without a `name`
     limits: ClassVar[Any] = (0.0, 1.0)  # of its scores; None if there is no end
     # of its scores; None if that depends on what it is asked
-    better: ClassVar[Direction | None] = "higher"
+    better: ClassVar[DirectionName | None] = "higher"
     # of several scores the one that is the reward where a benchmark names none; "" for none
     strictest: ClassVar[str] = ""
 

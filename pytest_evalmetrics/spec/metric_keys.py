@@ -44,7 +44,7 @@ Label = Annotated[Name, types.Read(_label, lambda: str | int | float | bool)]
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Definition(Keys):
+class Definition(Keys):
     """Base of all definitions: the columns that are read, the range and the direction."""
 
     type: str
@@ -74,7 +74,7 @@ class _Definition(Keys):
 
 
 @dataclass(frozen=True, kw_only=True)
-class AgreementKeys(_Definition):
+class AgreementKeys(Definition):
     """Agreement of a predicted label with the true one."""
 
     type: Annotated[
@@ -119,7 +119,7 @@ class AgreementKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ProbabilityKeys(_Definition):
+class ProbabilityKeys(Definition):
     """The keys of metrics of how well a score ranks or predicts an outcome."""
 
     type: Annotated[
@@ -151,7 +151,7 @@ class ProbabilityKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ShareKeys(_Definition):
+class ShareKeys(Definition):
     """The share of rollouts with a label."""
 
     type: Annotated[Literal["share"], doc("what is computed")]
@@ -162,7 +162,7 @@ class ShareKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class WinRateKeys(_Definition):
+class WinRateKeys(Definition):
     """The share of comparisons won, a tie counting half."""
 
     type: Annotated[Literal["win_rate"], doc("what is computed")]
@@ -189,7 +189,7 @@ class WinRateKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class EloKeys(_Definition):
+class EloKeys(Definition):
     """The rating of a player, from pairwise comparisons."""
 
     type: Annotated[Literal["elo"], doc("what is computed")]
@@ -208,7 +208,7 @@ class EloKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class RetrievalKeys(_Definition):
+class RetrievalKeys(Definition):
     """The quality of a ranking; a row is a retrieved document, a task a query."""
 
     type: Annotated[
@@ -246,7 +246,7 @@ class RetrievalKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class MajorityKeys(_Definition):
+class MajorityKeys(Definition):
     """The reward of the most frequent answer."""
 
     type: Annotated[Literal["majority_vote"], doc("what is computed")]
@@ -258,7 +258,7 @@ class MajorityKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BestOfKeys(_Definition):
+class BestOfKeys(Definition):
     """The reward of the rollout that a verifier prefers."""
 
     type: Annotated[Literal["best_of_n"], doc("what is computed")]
@@ -270,7 +270,7 @@ class BestOfKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class BudgetedPassKeys(_Definition):
+class BudgetedPassKeys(Definition):
     """The share of tasks solved before a budget is spent."""
 
     type: Annotated[Literal["pass_within"], doc("what is computed")]
@@ -284,7 +284,7 @@ class BudgetedPassKeys(_Definition):
 
 
 @dataclass(frozen=True, kw_only=True)
-class OwnKeys(_Definition):
+class OwnKeys(Definition):
     """A metric of a user's own, with the arguments of its class."""
 
     type: str

@@ -125,6 +125,19 @@ def test_the_agreement_with_people_is_told(judged):
     assert "it says what people say on 0 of 8, and did on 8" in judged.text
 
 
+def test_the_judge_does_not_see_the_labels(judged, judge_server):
+    judged.run()
+    asked = [body["messages"][-1]["content"] for body in judge_server.bodies]
+    assert sum("anchor" in text for text in asked) == 8
+    assert not any("human" in text for text in asked)
+
+
+def test_anchors_without_a_score_are_noted(judged):
+    judged.anchors([4, 3, 4, 2, 9])
+    judged.run()
+    assert "1 of 5 anchors has no quality of its own" in judged.text
+
+
 def test_a_baseline_without_anchors_says_so(judged):
     bench = judged.project.path / "a.bench.yaml"
     whole = bench.read_text()

@@ -25,7 +25,7 @@ from pytest_evalmetrics.spec.metric_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -155,16 +155,26 @@ class Judges:
         anchors = self._anchors
         if anchors is None:
             return None
-        label = self._benchmark.spec.anchors and self._benchmark.spec.anchors.label
-        column = score(anchors.rows, [anchors.scorer]).columns[anchors.score]
+        scored = score(anchors.rows, [anchors.scorer]).columns[anchors.score].tolist()
         rows: dict[str, tuple[float, float]] = {}
-        for (row, _), value, human in zip(
-            anchors.rows, column.tolist(), anchors.labels.tolist(), strict=True
-        ):
-            content = {key: item for key, item in row.item.items() if key != label}
-            if not math.isnan(value):
-                rows[content_hash(content)] = (value, human)
+        for at, label in enumerate(anchors.labels.tolist()):
+            if not math.isnan(scored[at]):
+                row, _ = anchors.rows[at]
+                rows[content_hash(row.item)] = (scored[at], label)
         return AnchorScores(anchors.score, rows)
+
+    def anchor_notes(self, scores: AnchorScores | None) -> Iterator[str]:
+        """Note anchors that the judge could not score, or that are there twice."""
+        if scores is None or self._anchors is None:
+            return
+        count = len(self._anchors.rows)
+        lost = count - len(scores.rows)
+        if lost:
+            have = of_many(lost, count, "anchor", "has")
+            yield (
+                f"{have} no {scores.score} of its own: not scored, or the same row as another "
+                "one"
+            )
 
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
@@ -249,7 +259,9 @@ def labelled_rows(
             is_not = f"is {shown(label)}, expected {expected}"
             raise DataError(f"{key}: the label {keys.label!r} {is_not}", file=where)
         labels.append(float(label))
-        rows.append((Row(at, "", at, 0, item, item, where), None))
+        # a judge must not see what people say
+        shown_item = {name: value for name, value in item.items() if name != keys.label}
+        rows.append((Row(at, "", at, 0, shown_item, shown_item, where), None))
     if not labels:
         raise DataError(f"{key}: there are no labelled rows", line=line)
     return LabelledRows(scorer, score, rows, np.array(labels))

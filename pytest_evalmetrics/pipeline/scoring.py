@@ -264,6 +264,7 @@ class Scoring:
         spent += _unrecorded(self.benchmark, board)
         # before the usage of judges is summed up
         anchors = self._judges.anchor_scores(self._score_anchors)
+        notes += self._judges.anchor_notes(anchors)
         judged = self._judges.check(self._score_others)
         return Scored(
             rows=rows,

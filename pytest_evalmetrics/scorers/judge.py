@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
-from itertools import count
 from statistics import fmean, multimode
-from typing import Annotated, Any, ClassVar, Literal, TypeVar
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar
 
 import msgspec
 from pydantic import Field
@@ -71,20 +70,49 @@ JudgeRepeats = Annotated[
 ]
 
 
+class SingleJudgement(Protocol):
+    """A scorer that asks one judge once for each row."""
+
+    @property
+    def judges(self) -> tuple[Judge, ...]:
+        """The judges that it asks."""
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """Remarks on how it is set up, for the report."""
+
+    @property
+    def about(self) -> Mapping[str, About]:
+        """The meaning of its scores beyond their numbers, by name."""
+
+    @property
+    def score(self) -> Callable[[Row, Calls], Coroutine[Any, Any, Explained]]:
+        """The function that scores a row."""
+
+
 class JudgedScores(Keys):
     """Scores, each followed by its columns: the scores of the single judgements."""
 
     judge_repeats: int
-    base_names: ClassVar[Any]  # the scores of one judgement
+    # the scores of one judgement
+    base_names: ClassVar[Any]
 
     @property
     def judgements(self) -> tuple[str, ...]:
         """The names of a row's repeated judgements; empty for a single one."""
-        return (
-            tuple(map(str, range(1, self.judge_repeats + 1)))
-            if self.judge_repeats > 1
-            else ()
-        )
+        if self.judge_repeats == 1:
+            return ()
+        return tuple(str(number + 1) for number in range(self.judge_repeats))
+
+    @property
+    def combines_by_majority(self) -> bool:
+        """Whether several judgements become the score of most of them, not their mean."""
+        return False
+
+    @property
+    def members(self) -> tuple[JudgedScores, ...]:
+        """The keys of each judge by itself."""
+        return (self,)
 
     @property
     def columns(self) -> dict[str, tuple[str, ...]]:
@@ -97,9 +125,14 @@ class JudgedScores(Keys):
     @property
     def score_names(self) -> tuple[str, ...]:
         """Each score, followed by its columns."""
-        return tuple(
-            name for score, each in self.columns.items() for name in (score, *each)
-        )
+        names: list[str] = []
+        for score, columns in self.columns.items():
+            names += [score, *columns]
+        return tuple(names)
+
+    def make(self, terms: Terms) -> SingleJudgement:
+        """Make the scorer of one judgement."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -291,62 +324,62 @@ def majority(values: Sequence[float]) -> float:
 class Panel:
     """Several judgements of each row, by several judges or one asked repeatedly, and their mean."""
 
-    def __init__(self, spec: Any, terms: Terms) -> None:
-        models = getattr(spec, "judges", None)
-        each = (
-            [replace(spec, judges=None, model=model) for model in models]
-            if models
-            else [spec]
-        )
-        self._members = [single.make(terms) for single in each]
+    def __init__(self, spec: JudgedScores, terms: Terms) -> None:
+        by_majority = spec.combines_by_majority
+        self._members = [member.make(terms) for member in spec.members]
+        self._columns = spec.columns
+        self._combine = majority if by_majority else fmean
+        self.repeats = spec.judge_repeats
         self.judges = tuple(
             judge for member in self._members for judge in member.judges
         )
-        self.notes = getattr(self._members[0], "notes", ())
-        self.repeats, self._columns = spec.judge_repeats, spec.columns
-        by_majority = getattr(spec, "combine", "mean") == "majority"
-        self._combine = majority if by_majority else fmean
+        self.notes = self._members[0].notes
         self.about: dict[str, About] = {}
-        about = getattr(self._members[0], "about", {})
         for name, columns in spec.columns.items():
-            single = about.get(name, About())
-            level: Literal["nominal", "interval"] = (
-                "nominal" if single.labels else "interval"
-            )
-            # a mean of labels is no label
+            single = self._members[0].about.get(name, About())
             self.about[name] = About(
-                single.labels if by_majority else (), columns, level
+                # a mean of labels is no label
+                labels=single.labels if by_majority else (),
+                judges=columns,
+                level="nominal" if single.labels else "interval",
             )
             self.about |= dict.fromkeys(columns, single)
 
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
-        each = calls.repeated(self.repeats)
+        repetitions = calls.repeated(self.repeats)
         answers = await side_by_side(
-            [member.score(row, own) for member in self._members for own in each]
+            [
+                member.score(row, repetition)
+                for member in self._members
+                for repetition in repetitions
+            ]
         )
-        calls.from_journal = all(own.from_journal for own in each)
+        calls.from_journal = all(each.from_journal for each in repetitions)
         scores: dict[str, float] = {}
         for name, columns in self._columns.items():
-            values = [
-                a.scores[name] if isinstance(a.scores, dict) else a.scores
-                for a in answers
-            ]
-            scores |= {
-                name: self._combine(values),
-                **dict(zip(columns, values, strict=True)),
-            }
-        who = (
-            [judge.model.name for judge in self.judges]
-            if self.repeats == 1
-            else count(1)
-        )
-        reasons = (
-            f"{name}: {a.reason}"
-            for name, a in zip(who, answers, strict=False)
-            if a.reason
-        )
-        return Explained(scores, "; ".join(reasons))
+            values = [_score_of(answer, name) for answer in answers]
+            scores[name] = self._combine(values)
+            scores |= dict(zip(columns, values, strict=True))
+        return Explained(scores, self._reasons(answers))
+
+    def _reasons(self, answers: Sequence[Explained]) -> str:
+        """Write each judgement's reason behind the judge's name, or the judgement's number."""
+        names = [judge.model.name for judge in self.judges]
+        if self.repeats > 1:
+            names = [str(number + 1) for number in range(len(answers))]
+        reasons = [
+            f"{name}: {answer.reason}"
+            for name, answer in zip(names, answers, strict=False)
+            if answer.reason
+        ]
+        return "; ".join(reasons)
+
+
+def _score_of(answer: Explained, name: str) -> float:
+    if isinstance(answer.scores, Mapping):
+        return answer.scores[name]
+    return answer.scores
 
 
 # Judged material is embedded in a prompt as JSON on its own lines, which no text can end.

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
 from itertools import chain, count
 from typing import Annotated, Any, Literal
@@ -308,6 +308,18 @@ class LlmJudgeSpec(judging.JudgedScores):
             if score in (spec.name, *columns[spec.name]):
                 return spec.facts
         return ScoreFacts()
+
+    @property
+    def combines_by_majority(self) -> bool:
+        """Whether `combine` says so."""
+        return self.combine == "majority"
+
+    @property
+    def members(self) -> tuple[LlmJudgeSpec, ...]:
+        """The keys of each judge by itself."""
+        if self.judges is None:
+            return (self,)
+        return tuple(replace(self, judges=None, model=model) for model in self.judges)
 
     @property
     def judgements(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
+from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
 from pytest_evalmetrics import ext
@@ -56,6 +57,10 @@ class RagasSpec(JudgedScores, NamedScores):
 
 class RagasScorer:
     """A metric of RAGAS, and the judge that it asks."""
+
+    # it has no remarks, and its score means a number
+    notes: tuple[str, ...] = ()
+    about: Mapping[str, Any] = MappingProxyType({})
 
     def __init__(self, spec: RagasSpec, terms: ext.Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported

@@ -191,6 +191,8 @@ def _as_named_or_guessed(
             return read({"fields": named})
         raise why
     for question, choices in proposal.questions.items():
+        if question == "direction":  # asked for once everything is read
+            continue
         field = question.rpartition(".")[2]
         option = f"--{field}" if field in _FIELDS else "a benchmark file with map:"
         message = f"the {field} is not clear: {choices}"

@@ -164,6 +164,8 @@ def _open(pattern: str, proposal: Proposal) -> _Survey:
         "metrics": ["mean_reward"],
         "baseline": True,
     }
+    if "direction" in proposal.questions:
+        benchmark["baseline"] = {"direction": OPEN}
     return _Survey(
         report=[*proposal.reasons],
         benchmark=benchmark,
@@ -212,8 +214,6 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         comments["baseline"] = (
             "the direction is proposed from the reward's name: check it"
         )
-    elif proposal.undirected is not None:
-        comments["baseline"] = "more is better? else: baseline: {direction: lower}"
     return _Survey(
         report=[*_report(table, base, reward)],
         benchmark=benchmark,

@@ -35,6 +35,7 @@ _WORDS: Final = {
     "true": 1,
     "false": 0,
 }
+_of_excel = re.compile(r'"?sep=(.)"?').fullmatch  # on a line above the names
 _is_whole = re.compile(r"-?(0|[1-9]\d*)").fullmatch
 
 
@@ -113,9 +114,12 @@ def _table(
     source.must_be_text()
     with source.open() as stream:
         text = io.TextIOWrapper(stream, encoding="utf-8", newline="")
-        separator = csv_separator(
-            source.head.decode(errors="replace").partition("\n")[0]
-        )
+        line = source.head.decode(errors="replace").partition("\n")[0]
+        separator = csv_separator(line)
+        names_separator = _of_excel(line.strip())
+        if names_separator is not None:
+            text.readline()
+            separator = names_separator[1]
         reader = csv.reader(_lines(text, source), delimiter=separator, strict=True)
         limit = csv.field_size_limit(
             sys.maxsize

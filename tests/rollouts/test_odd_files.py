@@ -6,6 +6,7 @@ import pytest
 from rollouts.odd import Asks, Reads, Refuses
 from rollouts.odd_files import BUILT_WITH
 from rollouts.odd_files_held_back import HELD_BACK
+from rollouts.odd_files_more import MORE
 
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.errors import EvalMetricsError
@@ -59,3 +60,8 @@ def test_files_that_the_guess_was_built_with(name, tmp_path):
 @pytest.mark.parametrize("name", HELD_BACK)
 def test_files_that_were_held_back(name, tmp_path):
     check(HELD_BACK[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", MORE)
+def test_files_that_were_found_later(name, tmp_path):
+    check(MORE[name], tmp_path)

@@ -35,50 +35,57 @@ def _words(text: str) -> frozenset[str]:
 
 _REWARD: Final = _words("reward rewards return")
 _VERDICT: Final = _words(
-    "score scores correct correctness incorrect passed pass passes ok success successful "
-    "resolved solved accuracy acc exact em match matched grade grades graded rating f1 "
-    "win won verdict verdicts result outcome judgement judgment accepted bleu rouge meteor "
-    "chrf wer cer ter mae mse rmse perplexity ndcg mrr auc iou recall precision "
-    "faithfulness faithful relevancy relevance similarity groundedness helpfulness "
-    "harmlessness toxicity hallucination utility security safety value failed fail fails "
-    "richtig punkte punktzahl bewertung ergebnis korrekt bestanden acierto correcto "
-    "puntuacion puntaje resultado nota juste correctes exactitude correto acertou"
+    "score scores correct correctness incorrect passed pass passes ok success "
+    "successful resolved solved accuracy acc exact em match matched grade grades "
+    "graded rating f1 win won verdict verdicts result results outcome outcomes "
+    "quality judgement judgment accepted bleu rouge meteor chrf wer cer ter mae "
+    "mse rmse perplexity ndcg mrr auc iou recall precision faithfulness faithful "
+    "relevancy relevance similarity groundedness helpfulness harmlessness "
+    "toxicity hallucination utility security safety value failed fail fails "
+    "richtig punkte punktzahl bewertung ergebnis korrekt bestanden acierto "
+    "correcto puntuacion puntaje resultado nota juste correctes exactitude "
+    "correto acertou"
 )
 _VERDICT_HOLDERS: Final = _words(
     "score scores metric metrics reward rewards grade grades grading evaluation "
     "evaluations eval"
 )
 _TEXT_VERDICT: Final = _words(
-    "verdict judgement judgment grade outcome rating result value bewertung ergebnis "
-    "resultado nota correct correctness passed pass"
+    "verdict judgement judgment grade outcome rating result value winner "
+    "preference bewertung ergebnis resultado nota correct correctness passed pass"
 )
 _NO_REWARD: Final = _words(
-    "id ids uid uuid index idx seed epoch attempt attempts trial trials repeat repeats "
-    "sample samples step steps line row rank number num count counts token tokens length "
-    "len size bytes chars words turn turns time times timestamp date created started "
-    "ended updated duration latency elapsed seconds secs sec ms cost usd price version "
-    "year temperature top max min threshold weight variance var std stdev stderr use used "
-    "cached has enabled valid logits logprob logprobs done finished truncated stopped "
-    "retries retry port offset page priority difficulty level position order confidence "
-    "expected gold target reference truth baseline tstamp ts"
+    "id ids uid uuid index idx seed epoch attempt attempts trial trials repeat "
+    "repeats sample samples step steps line row rank number num count counts "
+    "token tokens length len size bytes chars words turn turns time times "
+    "timestamp date created started ended updated duration latency elapsed "
+    "runtime walltime seconds secs sec ms cost usd price version year temperature "
+    "top max min threshold weight variance var std stdev stderr use used cached "
+    "has enabled valid logits logprob logprobs done finished truncated stopped "
+    "retries retry exit code returncode rc errno prob probability likelihood port "
+    "offset page priority difficulty level position order confidence expected "
+    "gold target reference truth baseline tstamp ts"
 )
 _NO_REWARD_ALONE: Final = _words("s n k p t at i")
 _SETTINGS: Final = _words(
-    "usage config configs params parameters settings args arguments kwargs timing timings "
-    "doc document documents input inputs sampling env environment limits request tools"
+    "usage config configs params parameters settings args arguments kwargs timing "
+    "timings doc document documents input inputs sampling env environment limits "
+    "request tools"
 )
 _STATUS: Final = _words("status state finish stop reason phase stage")
 
 _OWN: Final = _words(
-    "task problem question instance example doc item case test prompt query puzzle "
-    "exercise challenge issue frage aufgabe pregunta tarea pergunta exercice q"
+    "task problem question instance example doc item case test prompt query "
+    "puzzle exercise challenge issue frage aufgabe pregunta tarea pergunta "
+    "exercice q"
 )
 _OWN_ALONE: Final = _words("qid tid taskid task problem testcase aufgabe exercise case")
 _ATTEMPT: Final = _words(
-    "trial trace run span session score request response message event record row log job "
-    "experiment attempt rollout completion generation conversation dialog dialogue thread "
-    "episode user worker model agent system commit batch file project dataset parent judge "
-    "annotator call tool eval evaluation result submission uuid guid hash tenant org author"
+    "trial trace run span session score request response message event record row "
+    "log job experiment attempt rollout completion generation conversation dialog "
+    "dialogue thread episode user worker model agent system commit batch file "
+    "project dataset parent judge annotator call tool eval evaluation result "
+    "submission uuid guid hash tenant org author"
 )
 _ID: Final = _words("id ids index idx key no nr number name uid")
 _ID_ENDS: Final = _words("id ids uid key")
@@ -88,26 +95,34 @@ _QUESTION: Final = _words(
 )
 _TITLE: Final = _words("name title label")
 _OUTPUT: Final = _words(
-    "answer answers response responses output outputs completion prediction predictions "
-    "pred preds explanation reason reasoning message error text content raw comment note "
-    "notes code patch trajectory generation generated antwort respuesta model agent "
-    "status state verdict result timestamp date time created updated reference expected "
-    "gold target description context contexts split"
+    "answer answers response responses output outputs completion prediction "
+    "predictions pred preds explanation reason reasoning message error text "
+    "content raw comment note notes code patch trajectory generation generated "
+    "antwort respuesta model agent status state verdict result timestamp date "
+    "time created updated reference expected gold target description context "
+    "contexts split"
 )
 _SAMPLE: Final = _words(
     "sample attempt trial epoch repeat repetition rollout run seed try iteration turn"
 )
 _AGENT: Final = _words("model agent system engine modell")
 _GROUP: Final = _words(
-    "subset split category subject lang language domain dataset suite benchmark topic "
-    "section type group source set field area sprache"
+    "subset split category subject lang language domain dataset suite benchmark "
+    "topic section type group source set field area sprache"
 )
 _METRIC: Final = _words(
-    "metric scorer evaluator name judge judges grader annotator rater criterion dimension"
+    "metric scorer evaluator name judge judges grader annotator rater criterion "
+    "dimension"
+)
+_PART_LISTS: Final = _words(
+    "message messages step steps turn turns call calls event events span spans "
+    "log logs context contexts document documents doc docs chunk chunks passage "
+    "passages history conversation dialogue trajectory trace traces action "
+    "actions observation observations choice choices tool tools file files"
 )
 _ATTEMPT_LISTS: Final = _words(
-    "attempts trials rollouts samples runs generations completions responses epochs "
-    "repeats results predictions outputs evaluations tries"
+    "attempts trials rollouts samples runs generations completions responses "
+    "epochs repeats results predictions outputs evaluations tries"
 )
 
 
@@ -202,6 +217,12 @@ def is_metric(path: str) -> bool:
     """Check whether a field may name the score of a row, by its name."""
     words = words_of(last_part(path))
     return bool(words) and words[0] in _METRIC
+
+
+def lists_parts(path: str) -> bool:
+    """Check whether a list holds the parts of one attempt, such as messages, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[-1] in _PART_LISTS
 
 
 def lists_attempts(path: str) -> bool:

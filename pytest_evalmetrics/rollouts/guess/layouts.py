@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from enum import Enum
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -26,6 +27,14 @@ _MOST: Final = 0.8  # of values are alike, where some are errors
 _EXAMINED: Final = 1000  # rows
 
 
+class GroupKind(Enum):
+    """What lists or objects of rows that stand side by side are."""
+
+    NONE = "none"
+    RUNS = "runs"  # of several agents, at the same tasks
+    SUBSETS = "subsets"  # of the tasks
+
+
 class Layout(msgspec.Struct, frozen=True):
     """One way to find the rows of a file."""
 
@@ -34,8 +43,14 @@ class Layout(msgspec.Struct, frozen=True):
     rows: str | None = None
     keyed: str | None = None
     lists: dict[str, float | None] | None = None
+    kind: GroupKind = GroupKind.NONE
     inner_list: str = ""  # the list inside of other rows that holds these
     outer: tuple[str | None, str | None] = (None, None)  # `rows` and `keyed` of those
+
+    @property
+    def needs_task(self) -> bool:
+        """Whether a field of the rows is the task, or a part of its id."""
+        return self.keyed is None or self.kind is GroupKind.SUBSETS
 
     @property
     def is_inner(self) -> bool:
@@ -59,13 +74,18 @@ def layouts(document: Any, *, is_row: bool) -> Iterator[Layout]:
 def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layout]:
     """Find rows below an object that is no row itself."""
     values = list(value.values())
-    if _are_runs(values):
-        keyed = "id" if isinstance(values[0], dict) else None
-        reason = f"rows: the runs of {', '.join(value)}, which share tasks"
-        rows = f"{path}.*" if path else "*"
-        yield Layout(reason=reason, level=level, rows=rows, keyed=keyed)
+    group = _kind_of_groups(values)
+    if group is not GroupKind.NONE:
+        what = "runs" if group is GroupKind.RUNS else "subsets"
+        yield Layout(
+            reason=f"rows: those of the {what} {', '.join(value)}",
+            level=level,
+            rows=f"{path}.*" if path else "*",
+            keyed="id" if isinstance(values[0], dict) else None,
+            kind=group,
+        )
     kind = _kind_of_values(values)
-    if kind:
+    if kind and group is GroupKind.NONE:
         where = f"in {path!r}" if path else "at the top"
         reason = f"rows: the {len(value)} {kind} {where}, by their keys"
         field = _free_name(values)
@@ -203,14 +223,25 @@ def _free_name(values: Sequence[Any]) -> str:
     return next(name for name in ("id", "task", "key", "_key") if name not in used)
 
 
-def _are_runs(values: Sequence[Any]) -> bool:
-    """Check whether values are runs of several agents: lists or objects with the same tasks."""
+def _kind_of_groups(values: Sequence[Any]) -> GroupKind:
+    """Check whether values are lists or objects of rows: runs at the same tasks, or subsets."""
     if not 1 < len(values) <= _FEW:
-        return False
+        return GroupKind.NONE
     ids = [_ids_in(value) for value in values]
+    if not all(len(some) > 1 for some in ids):
+        return GroupKind.NONE
     shared = len(set.intersection(*ids))
     most = max(map(len, ids))
-    return all(ids) and most >= len(values) and 2 * shared >= most
+    # numbers that count the rows are the same in all subsets, unless they name the task
+    are_counts = all(id_.isdecimal() for some in ids for id_ in some)
+    are_counts = are_counts and not any(_names_the_task(value) for value in values)
+    if 2 * shared >= most >= len(values) and not are_counts:
+        return GroupKind.RUNS
+    return GroupKind.SUBSETS
+
+
+def _names_the_task(rows: Any) -> bool:
+    return _are_objects(rows) and any(task_name(key) is TaskName.OWN for key in rows[0])
 
 
 def _ids_in(value: Any) -> set[str]:

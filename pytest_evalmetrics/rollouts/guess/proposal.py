@@ -11,13 +11,16 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     is_metric,
     lists_attempts,
+    lists_parts,
 )
 from pytest_evalmetrics.rollouts.guess.layouts import (
+    GroupKind,
     Layout,
     is_table_by_columns,
     layouts,
@@ -95,7 +98,7 @@ class _Candidate(msgspec.Struct, frozen=True):
     @property
     def has_task(self) -> bool:
         """Whether its rows have a task, or may have one."""
-        return bool(self.task.paths or self.layout.keyed or self.pivot)
+        return bool(self.task.paths or not self.layout.needs_task or self.pivot)
 
 
 def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal | None:
@@ -199,7 +202,7 @@ def _candidate(
     pivot = _pivot(columns)
     if pivot is not None:
         return _pivoted(layout, columns, pivot, named)
-    has_runs = bool(layout.rows and layout.rows.endswith("*") and _RUN in columns)
+    has_runs = layout.kind is GroupKind.RUNS and _RUN in columns
     own = {
         path: column
         for path, column in columns.items()
@@ -208,7 +211,7 @@ def _candidate(
     }
     verdicts = _verdicts(own)
     task = choose_task(own, verdicts, is_nested=layout.is_inner)
-    taken = {*task.paths, task.sample, task.agent, layout.keyed}
+    taken = {*task.paths, task.sample, task.agent, layout.keyed, _RUN}
     if has_runs:
         task = structs.replace(task, agent=_RUN)
     own_rewards = {
@@ -269,11 +272,13 @@ def _is_part_of_a_row(candidate: _Candidate, candidates: Sequence[_Candidate]) -
     layout = candidate.layout
     if not layout.is_inner:
         return False
+    if lists_parts(layout.inner_list):
+        return True
     for other in candidates:
         if (other.layout.rows, other.layout.keyed) != layout.outer or other.count < 2:
             continue
         best = other.reward.best
-        if other.has_task and best <= RewardName.VERDICT:
+        if best <= RewardName.VERDICT:
             return True
         may_be_attempts = lists_attempts(layout.inner_list)
         if other.has_task and best < RewardName.NEVER and not may_be_attempts:
@@ -381,7 +386,7 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
         counted = f"-1, in {chosen.sentinel} of {best.count} rows"
         questions["missing"] = f"[-1] if {counted}, means not judged, else []"
     ids: str | tuple[str, ...] | None = None
-    if best.layout.keyed is None:
+    if best.layout.needs_task:
         ids = task.paths[0] if len(task.paths) == 1 else task.paths or None
         if ids is None:
             questions["fields.task"] = task.question
@@ -403,6 +408,9 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
     undirected = None
     if named.reward is None and chosen is not None and not chosen.has_direction:
         undirected = chosen.path
+        if not should_be_low(chosen.path):
+            question = f"higher or lower: which way is better for {chosen.path}?"
+            questions["direction"] = question
     return Proposal(
         spec=spec,
         reasons=tuple(filter(None, _reasons(best, named))),
@@ -418,7 +426,7 @@ def _reasons(best: _Candidate, named: FieldMap) -> Iterator[str]:
     if best.pivot is not None:
         names = many(len(best.columns), "name")
         yield f"each line is one score: {best.pivot.name!r} has {names}"
-    if best.layout.keyed is None:
+    if best.layout.needs_task:
         yield task.reason
     if task.sample and named.sample is None:
         yield f"sample: {task.sample}, which tells the rows of a task apart"

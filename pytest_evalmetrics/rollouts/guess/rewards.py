@@ -6,12 +6,14 @@ import math
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
+from msgspec import structs
 
 from pytest_evalmetrics.layout import listed
 from pytest_evalmetrics.rollouts.derived_scores import value_text
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
+    is_agent,
     may_hold_a_verdict_in_words,
     reward_name,
 )
@@ -42,6 +44,7 @@ class RewardCandidate(msgspec.Struct, frozen=True):
     shown: str  # such as ``correct (0/1, 43 % are 1)``
     is_constant: bool
     in_unit_range: bool  # whether all numbers are from 0 to 1
+    is_verdict: bool = False  # whether its values are true and false, or words
     #: The worth of each word, `OPEN` if unknown; empty for numbers.
     points: Mapping[str, Any] = msgspec.field(default_factory=dict)
 
@@ -121,7 +124,9 @@ def choose_reward(
         for path, column in columns.items()
         if path not in taken and (candidate := _candidate(column)) is not None
     ]
-    candidates.sort(key=lambda candidate: candidate.strength)
+    candidates.sort(
+        key=lambda candidate: (candidate.strength, not candidate.is_verdict)
+    )
     likely = [c for c in candidates if c.name is not RewardName.NEVER]
     varying = _without_equals([c for c in likely if not c.is_constant])
     constant = [c for c in likely if c.is_constant]
@@ -170,6 +175,8 @@ def _candidate(column: SeenColumn) -> RewardCandidate | None:
     """Judge one field; None if it holds neither numbers nor the words of a verdict."""
     if column.are_lists:
         return _of_lists(column)
+    if is_agent(column.path):
+        return None
     numbers = column.numbers
     if numbers is not None:
         return _of_numbers(column, numbers)
@@ -179,8 +186,13 @@ def _candidate(column: SeenColumn) -> RewardCandidate | None:
 def _of_lists(column: SeenColumn) -> RewardCandidate | None:
     parts = [part for value in column.given for part in value if part is not None]
     name = reward_name(column.path)
-    if not parts or name in (RewardName.NEVER, RewardName.UNKNOWN):
+    are_verdicts = all(isinstance(part, bool) for part in parts)
+    if not parts or name is RewardName.NEVER:
+        return None
+    if name is RewardName.UNKNOWN and not are_verdicts:
         return None  # embeddings, log probabilities ...
+    if all(isinstance(part, str) for part in parts):
+        return _of_lists_of_words(column, parts)
     if not all(isinstance(part, int | float) for part in parts):
         return None
     values = [
@@ -197,6 +209,20 @@ def _of_lists(column: SeenColumn) -> RewardCandidate | None:
         is_constant=len(set(map(float, parts))) == 1,
         in_unit_range=all(0 <= part <= 1 for part in parts),
     )
+
+
+def _of_lists_of_words(
+    column: SeenColumn, parts: Sequence[str]
+) -> RewardCandidate | None:
+    candidate = _of_words(structs.replace(column, values=parts))
+    if candidate is None:
+        return None
+    points = candidate.points
+    values = [
+        None if value is None else [points.get(part) for part in value]
+        for value in column.values
+    ]
+    return structs.replace(candidate, values=values)
 
 
 def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate | None:
@@ -216,6 +242,7 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
         shown=f"{column.path} ({_range(numbers)}{_share(column)})",
         is_constant=low == high,
         in_unit_range=low >= 0 and high <= 1,
+        is_verdict=all(isinstance(value, bool) for value in column.given),
     )
 
 
@@ -275,6 +302,7 @@ def _of_words(column: SeenColumn) -> RewardCandidate | None:
         is_constant=len(set(points.values()) - {None}) < 2
         and OPEN not in points.values(),
         in_unit_range=True,
+        is_verdict=True,
         points=points,
     )
 
@@ -282,9 +310,12 @@ def _of_words(column: SeenColumn) -> RewardCandidate | None:
 def _points(path: str, meanings: Mapping[str, Meaning]) -> dict[str, Any]:
     """Say what each word is worth; a field such as `failed` turns yes and no around."""
     is_turned = should_be_low(path)
+    # C is correct beside I, and a grade beside A and B
+    are_grades = any(len(t) == 1 and not m.is_known for t, m in meanings.items())
     points: dict[str, Any] = {}
     for text, word in meanings.items():
-        worth: Any = word.points if word.is_known else OPEN
+        is_known = word.is_known and not (are_grades and len(text) == 1)
+        worth: Any = word.points if is_known else OPEN
         if is_turned and word.is_either_way and word.points is not None:
             worth = 1 - word.points
         points[text] = worth

@@ -27,6 +27,7 @@ _FEW: Final = 20  # different agents
 _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
 _PARENT: Final = "_parent"
+GROUP: Final = "_parent._key"  # the key of the list or object that rows are in
 _POSITION: Final = "_index"  # of a CSV file of pandas: 0, 1, 2 ...
 
 
@@ -81,7 +82,7 @@ def choose_task(
         )
     best = _most_telling(rows, candidates, is_nested=is_nested)
     paths, sample = _with_attempts(rows, best, question, agent)
-    others = [path for path in candidates if path not in paths][: _SHOWN - 1]
+    others = [path for path in candidates if path not in (*paths, best)][: _SHOWN - 1]
     if not paths:
         return TaskChoice(
             paths=(),
@@ -217,8 +218,13 @@ def _with_attempts(
 def _may_be_part(column: SeenColumn) -> bool:
     if not column.are_ids or column.distinct < 2:
         return False
-    return is_group(column.path) or (
-        task_name(column.path) is TaskName.OWN and column.distinct < len(column.values)
+    return (
+        is_group(column.path)
+        or column.path == GROUP
+        or (
+            task_name(column.path) is TaskName.OWN
+            and column.distinct < len(column.values)
+        )
     )
 
 

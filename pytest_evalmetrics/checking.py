@@ -72,6 +72,7 @@ class EvalMetrics:
         pass_estimator: str | None = None,
         breakdown: Sequence[str] | str | None = None,
         cluster: str | None = None,
+        independent: bool | None = None,
         scores: Mapping[str, Any] | None = None,
         labels: Mapping[str, Any] | None = None,
         description: str | None = None,
@@ -87,7 +88,7 @@ class EvalMetrics:
         name
             Tells several checks of one test apart; names its entry and its baseline.
         metrics, key_metrics, thresholds, baseline, expect, num_samples, pass_threshold, \
-pass_estimator, breakdown, cluster, description
+pass_estimator, breakdown, cluster, independent, description
             As in a benchmark file.
         scores
             Further scores by name, each of the form of `rewards`: for metrics such as

@@ -16,7 +16,12 @@ from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.gates import sequential
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.bounds import AllBound, MostBound, RuleBound
+from pytest_evalmetrics.model.bounds import (
+    AllBound,
+    MostBound,
+    RuleBound,
+    SingleTasksBound,
+)
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
     CannotFail,
@@ -203,7 +208,7 @@ def _state_of(check: Check) -> _State:
         return _State.FAILS
     by_rule = isinstance(check.bound, RuleBound)
     if check.verdict is Verdict.FAIL:
-        may_recover = by_rule or isinstance(check.bound, MostBound)
+        may_recover = by_rule or isinstance(check.bound, MostBound | SingleTasksBound)
         return _State.OPEN if may_recover else _State.FAILS
     # fewer rollouts pass all and none more easily; a number without a test may change
     may_fail = by_rule or isinstance(check.bound, AllBound)

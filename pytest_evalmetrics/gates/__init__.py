@@ -16,6 +16,12 @@ from pytest_evalmetrics.gates.rules import Change as Change
 from pytest_evalmetrics.gates.rules import GateRule as GateRule
 from pytest_evalmetrics.gates.rules import RegisteredRule as RegisteredRule
 from pytest_evalmetrics.gates.rules import registered_rule as registered_rule
+from pytest_evalmetrics.gates.single_task_gate import SHARE as SHARE
+from pytest_evalmetrics.gates.single_task_gate import TasksToTest as TasksToTest
+from pytest_evalmetrics.gates.single_task_gate import (
+    check_tasks_by_rollouts as check_tasks_by_rollouts,
+)
+from pytest_evalmetrics.gates.single_task_gate import takes_share as takes_share
 from pytest_evalmetrics.gates.task_gates import Flips as Flips
 from pytest_evalmetrics.gates.task_gates import SingleTasks as SingleTasks
 from pytest_evalmetrics.gates.task_gates import check_broken as check_broken

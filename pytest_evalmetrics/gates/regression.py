@@ -84,6 +84,7 @@ def check_regression(
     acceptance: Acceptance = Acceptance.SNAPSHOT,
     benchmarks: int = 1,
     look: Look | None = None,
+    level_share: float = 1.0,
 ) -> list[Check]:
     """Judge the metrics of one benchmark, one check each.
 
@@ -99,7 +100,11 @@ def check_regression(
         How many benchmarks of the run share the level of a false alarm.
     look
         At a run that may stop early: the level is what this look may spend.
+    level_share
+        The share of each rule's alpha that is left for these metrics.
     """
+    if level_share < 1:
+        gated = [_at_share(metric, level_share) for metric in gated]
     judged = _compare_all(gated, benchmarks=benchmarks, look=look)
     return [
         _check(one, min_coverage=min_coverage, acceptance=acceptance, look=look)
@@ -157,6 +162,14 @@ def _compare_all(
         )
         for place, metric in enumerate(gated)
     ]
+
+
+def _at_share(metric: Gated, share: float) -> Gated:
+    """Leave a part of the level to other gates of the same benchmark."""
+    rule = metric.compared.rule
+    level = float(f"{rule.alpha * share:.12g}")
+    compared = structs.replace(metric.compared, rule=structs.replace(rule, alpha=level))
+    return structs.replace(metric, compared=compared)
 
 
 def _stop_bounds(metric: Gated, look: Look | None) -> StopBounds | None:

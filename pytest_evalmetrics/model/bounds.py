@@ -63,6 +63,12 @@ class AllBound(msgspec.Struct, frozen=True, tag="all"):
     count: int
 
 
+class SingleTasksBound(msgspec.Struct, frozen=True, tag="single_tasks"):
+    """No task worse beyond what its rollouts explain."""
+
+    alpha: float  # the chance to name any task where none changed
+
+
 Bound = (
     CountBound
     | ShareBound
@@ -72,4 +78,5 @@ Bound = (
     | MostBound
     | UntilBound
     | AllBound
+    | SingleTasksBound
 )

@@ -122,6 +122,22 @@ class PairedMetric(msgspec.Struct, frozen=True):
 # -- what the comparison shows ---------------------------------------------------------------
 
 
+class Independence(StrEnum):
+    """Whether the rollouts of a task say something each, or repeat each other."""
+
+    DECLARED = "declared"  # `independent: true`
+    SHOWN = "shown"  # rollouts of a task differ, and explain how runs differ
+    DENIED = "denied"  # `independent: false`
+    UNSHOWN = "unshown"  # fewer than ten tasks have rollouts that differ
+    # more tasks change than the rollouts within them explain, in both directions
+    CHURNING = "churning"
+
+    @property
+    def is_given(self) -> bool:
+        """Whether a test of rollouts may fail a run."""
+        return self in (Independence.DECLARED, Independence.SHOWN)
+
+
 class FewUnits(msgspec.Struct, frozen=True, tag="few_units"):
     """No drop of any size can be significant over so few units."""
 

@@ -12,7 +12,7 @@ from typing import Literal
 
 import msgspec
 
-from pytest_evalmetrics.model.comparison import Blindness
+from pytest_evalmetrics.model.comparison import Blindness, Independence
 from pytest_evalmetrics.model.history import MetricDrift
 from pytest_evalmetrics.model.scores import ScorerFailures
 
@@ -522,6 +522,39 @@ class MustPassFailed(msgspec.Struct, frozen=True, tag="must_pass_failed"):
     of: int
 
 
+class WorseTask(msgspec.Struct, frozen=True, kw_only=True):
+    """A task that got worse by more than its rollouts explain."""
+
+    task: str
+    before: float  # its mean reward
+    now: float
+    p: float  # adjusted for the other tasks; may underflow to 0
+    log10_p: float  # the same, as a power of ten
+
+
+class WorseTasks(msgspec.Struct, frozen=True, kw_only=True, tag="worse_tasks"):
+    """Tasks that got worse by more than their rollouts explain."""
+
+    tasks: tuple[WorseTask, ...]  # the first ten, the surest first
+    count: int
+    of: int  # tasks
+    reward: str
+
+
+class DependentRollouts(msgspec.Struct, frozen=True, tag="dependent_rollouts"):
+    """A finding that rests on rollouts of which nothing shows that they are independent."""
+
+    independence: Independence
+
+
+class SingleTasksUnseen(msgspec.Struct, frozen=True, tag="single_tasks_unseen"):
+    """Too few rollouts of each task to see the break of a single one."""
+
+    tasks: int
+    rollouts: int  # of each task, on the side with fewer
+    needed: int  # of each task, on both sides
+
+
 # -- what kept a benchmark from being judged -------------------------------------------------
 
 
@@ -617,6 +650,9 @@ Reason = (
     | UnknownTask
     | Quarantined
     | MustPassFailed
+    | WorseTasks
+    | DependentRollouts
+    | SingleTasksUnseen
     | Failed
     | InvalidKey
     | HookFailed

@@ -9,13 +9,14 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, TypeAlias
 
 import msgspec
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.comparison import ComparisonInput, runs_of
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
-from pytest_evalmetrics.gates import Flips, Gated
+from pytest_evalmetrics.gates import Flips, Gated, TasksToTest
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
 from pytest_evalmetrics.model.metric_facts import Range
@@ -44,6 +45,7 @@ from pytest_evalmetrics.spec import Benchmark, metric_names
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from pytest_evalmetrics.model.comparison import PairedMetric
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.rollout_table import Drift, RolloutTable
     from pytest_evalmetrics.pipeline.references import Reference
@@ -82,6 +84,8 @@ class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
     pairing: metrics.Pairing | None = None  # with all runs of the reference
     flips: Flips | None = None  # None if rewards can't be compared
     judgeable: tuple[Judgeable, ...] = ()  # its gated metrics, in their order
+    # its tasks, to be tested one by one; None if they are not
+    tasks: TasksToTest | None = None
     # rollouts of each task, at most: in the reference, and in the run
     rollouts: tuple[int, int] = (0, 0)
 
@@ -97,8 +101,8 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
     reference = terms.reference
     texts = _gated_texts(terms.benchmark, run)
     if reference.anchors is not None:
-        judgeable = tuple(_by_anchor(terms, run, text) for text in texts.values())
-        return AgentComparison(run=run, judgeable=judgeable)
+        by_anchor = tuple(_by_anchor(terms, run, text) for text in texts.values())
+        return AgentComparison(run=run, judgeable=by_anchor)
     counterpart = reference.agent_for(run.result.agent, alone=not run.shown)
     if counterpart is None:
         return AgentComparison(run=run, unknown=_unknown_agent(terms, run))
@@ -109,22 +113,24 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
     # a hook's number over all tasks is not comparable with one over a sample
     is_whole = not terms.frames or len(baseline.tasks) == len(recorded.tasks)
     values = reference.values.get(counterpart, {}) if is_whole else {}
+    judgeable: tuple[Judgeable, ...] = tuple(
+        _judgeable(
+            terms,
+            run,
+            text,
+            pairing=pairing,
+            pairings=pairings,
+            value=values.get(name),
+        )
+        for name, text in texts.items()
+    )
     return AgentComparison(
         run=run,
         drift=drift,
         pairing=pairing,
         flips=_flips(terms, pairing),
-        judgeable=tuple(
-            _judgeable(
-                terms,
-                run,
-                text,
-                pairing=pairing,
-                pairings=pairings,
-                value=values.get(name),
-            )
-            for name, text in texts.items()
-        ),
+        judgeable=judgeable,
+        tasks=_tasks_to_test(terms, run, pairing, judgeable),
         rollouts=(
             int(pairings[-1].baseline.counts.max(initial=0)),
             int(run.table.counts.max(initial=0)),
@@ -183,6 +189,43 @@ def _flips(terms: ComparisonTerms, pairing: metrics.Pairing) -> Flips | None:
         pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
         return gates.flips_of(pair, spec.pass_threshold)
     return None
+
+
+def _tasks_to_test(
+    terms: ComparisonTerms,
+    run: AgentRun,
+    pairing: metrics.Pairing,
+    judgeable: Sequence[Judgeable],
+) -> TasksToTest | None:
+    """Pair the rewards of single tasks; None where no metric of them is tested."""
+    reward = terms.benchmark.spec.reward
+    if not settings_of(terms.benchmark).single_tasks:
+        return None
+    for gated in judgeable:
+        if not isinstance(gated, Gated) or gated.estimate is None:
+            continue
+        rule = gated.compared.rule
+        if gated.estimate.score != reward or not rule.tests:
+            continue
+        pair = pairing.pair(pairing.plan.names.bind("mean_reward"))
+        if not _has_repeats(pair):
+            return None
+        return TasksToTest(
+            agent=run.shown,
+            reward=reward,
+            pair=pair,
+            sign=rule.sign,
+            alpha=rule.alpha,
+            least_drop=rule.max_drop if rule.rule is RuleName.PRACTICAL else 0.0,
+            line=terms.benchmark.line_of("baseline"),
+        )
+    return None
+
+
+def _has_repeats(pair: PairedMetric) -> bool:
+    """Check whether any task has several rollouts on both sides."""
+    fewest = np.minimum(pair.rewards_baseline.counts, pair.rewards_current.counts)
+    return bool((fewest > 1).any())
 
 
 # -- one metric ------------------------------------------------------------------------------
@@ -446,8 +489,10 @@ def _unreachable_drop(
 def pairing_notes(
     terms: ComparisonTerms, comparisons: Sequence[AgentComparison]
 ) -> Iterator[str]:
-    """Note how tasks were paired, where that can't be relied on."""
+    """Note how tasks were paired, where that can't be relied on; and what is not gated."""
     reference = terms.reference
+    if not settings_of(terms.benchmark).single_tasks:
+        yield "single tasks are not gated: the file says `single_tasks: false`"
     for compared in comparisons:
         if compared.drift is not None:
             yield from gates.task_list_notes(

@@ -131,14 +131,24 @@ def judge_comparisons(
         for judgeable in compared.judgeable
         if isinstance(judgeable, Gated)
     ]
+    to_test = [compared.tasks for compared in comparisons if compared.tasks is not None]
     judged = gates.check_regression(
         gated,
         min_coverage=settings.min_coverage,
         acceptance=acceptance,
         benchmarks=benchmarks,
         look=look,
+        level_share=1 - gates.SHARE if gates.takes_share(to_test) else 1.0,
     )
     judged_in_order = iter(judged)
+    tested_in_order = iter(
+        gates.check_tasks_by_rollouts(
+            to_test,
+            independent=terms.benchmark.spec.independent,
+            benchmarks=benchmarks,
+            acceptance=acceptance,
+        )
+    )
     checks: list[Check] = []
     for compared in comparisons:
         checks += _checks_of_tasks(terms, compared)
@@ -147,6 +157,8 @@ def judge_comparisons(
                 checks.append(next(judged_in_order))
             else:
                 checks.append(judgeable)
+        if compared.tasks is not None:
+            checks.append(next(tested_in_order))
     return checks
 
 

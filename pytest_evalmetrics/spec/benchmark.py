@@ -295,6 +295,13 @@ class BenchmarkSpec(Keys):
     cluster: Annotated[
         Name | None, doc("a field: tasks with equal values are dependent")
     ] = None
+    independent: Annotated[
+        bool | None,
+        doc(
+            "whether the rollouts of a task are independent: false at temperature 0 or of "
+            "one seed; default by whether they differ"
+        ),
+    ] = None
 
     expect: Annotated[gate_keys.ExpectSpec, doc("the expected tasks and rollouts")] = (
         field(default_factory=gate_keys.ExpectSpec)

@@ -342,6 +342,12 @@ class BaselineSpec(GateSpec):
         Annotated[int, Field(ge=0)] | None,
         doc("tasks that may go from all of their rollouts passing to none"),
     ] = None
+    single_tasks: Annotated[
+        bool,
+        doc(
+            "whether a task fails the benchmark that got worse beyond what its own rollouts explain"
+        ),
+    ] = True
     drift: Annotated[
         Literal["warn", "fail"], doc("whether a drift over the history warns or fails")
     ] = "warn"

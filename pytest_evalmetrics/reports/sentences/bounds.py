@@ -14,6 +14,7 @@ from pytest_evalmetrics.model.bounds import (
     MostBound,
     RuleBound,
     ShareBound,
+    SingleTasksBound,
     ThresholdBound,
     UntilBound,
 )
@@ -91,6 +92,12 @@ def until_bound(bound: UntilBound) -> str:
 def all_bound(bound: AllBound) -> str:
     """Give the number."""
     return f"== {bound.count}"
+
+
+@bound_text.register(SingleTasksBound)
+def single_tasks_bound(bound: SingleTasksBound) -> str:
+    """Give the level."""
+    return f"no task worse at p < {bound.alpha:g}"
 
 
 def rule_text(rule: RuleSettings) -> str:

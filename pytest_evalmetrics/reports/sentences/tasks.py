@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.comparison import Independence
 from pytest_evalmetrics.model.reasons import (
     BrokenTasks,
+    DependentRollouts,
     MaxBrokenTooLarge,
     MustPassFailed,
     PassCount,
     Quarantined,
+    SingleTasksUnseen,
     UncomparableTasks,
     UnknownTask,
+    WorseTask,
+    WorseTasks,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 
@@ -73,6 +79,47 @@ def must_pass_failed(reason: MustPassFailed) -> str:
     outcomes = [f"{task.task} ({_passes(task)})" for task in reason.tasks]
     names = listed(outcomes, _NAMED, reason.count)
     return f"{tasks} of must_pass failed: {names}"
+
+
+@sentence.register(WorseTasks)
+def worse_tasks(reason: WorseTasks) -> str:
+    """Name the tasks, with their rewards on both sides."""
+    tasks = of_many(reason.count, reason.of, "task")
+    names = listed([_worse(task) for task in reason.tasks], _NAMED, reason.count)
+    return f"{tasks} got worse beyond what the rollouts explain: {names}"
+
+
+def _worse(task: WorseTask) -> str:
+    p = f"p = {task.p:.2g}" if task.p > 0 else f"p = 1e{math.floor(task.log10_p)}"
+    return f"{task.task} ({task.before:.4g} to {task.now:.4g}, {p})"
+
+
+_DEPENDENT = {
+    Independence.DENIED: "the file says `independent: false`",
+    Independence.UNSHOWN: (
+        "the rollouts of too few tasks differ from each other to show it"
+    ),
+    Independence.CHURNING: (
+        "other tasks got better by more than their rollouts explain, too"
+    ),
+}
+
+
+@sentence.register(DependentRollouts)
+def dependent_rollouts(reason: DependentRollouts) -> str:
+    """Say why the finding does not fail the run."""
+    why = _DEPENDENT[reason.independence]
+    return f"a warning, because it assumes independent rollouts, and {why}"
+
+
+@sentence.register(SingleTasksUnseen)
+def single_tasks_unseen(reason: SingleTasksUnseen) -> str:
+    """Say from how many rollouts on a single task is seen."""
+    of_each = f"{many(reason.rollouts, 'rollout')} of each task"
+    return (
+        f"with {of_each} the break of a single one is not always seen: "
+        f"{reason.needed} are needed on both sides"
+    )
 
 
 def flips_text(broken: Sequence[TaskId], mended: Sequence[TaskId]) -> str:

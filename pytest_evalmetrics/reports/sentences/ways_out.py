@@ -257,6 +257,12 @@ def _shared_level(_reason: kinds.SharedLevel, check: Check) -> str:
     return f"look at the tasks; {intended}"
 
 
+@way_out.register(kinds.WorseTasks)
+def _worse_tasks(_reason: kinds.WorseTasks, check: Check) -> str:
+    accept = accepting(check.acceptance)
+    return f"fix these tasks; or, if the change is intended, {accept}"
+
+
 @way_out.register(kinds.OwnRule)
 def _own_rule(_reason: kinds.OwnRule, check: Check) -> str:
     return fixing(check) if check.verdict is Verdict.FAIL else _MORE

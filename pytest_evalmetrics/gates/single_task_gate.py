@@ -1,0 +1,137 @@
+"""The gate of single tasks: a task that got worse fails, whatever the mean does."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+
+from pytest_evalmetrics.comparison import broken_tasks, could_prove
+from pytest_evalmetrics.model.bounds import SingleTasksBound
+from pytest_evalmetrics.model.reasons import (
+    DependentRollouts,
+    Reason,
+    SingleTasksUnseen,
+    WorseTask,
+    WorseTasks,
+)
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.comparison import TaskDrop, TaskDrops
+    from pytest_evalmetrics.model.comparison import PairedMetric
+
+# the share of a benchmark's alpha that single tasks get, where they can prove anything;
+# the mean keeps the rest
+SHARE: Final = 0.2
+_NAMED = 10  # tasks that a reason names
+
+
+class TasksToTest(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's rewards on both sides."""
+
+    agent: str  # where a benchmark has several
+    reward: str
+    pair: PairedMetric
+    sign: float  # 1 where a fall is damage, -1 where a rise is
+    alpha: float  # of the benchmark: single tasks get a share of it
+    least_drop: float  # of a task's mean reward, that matters
+    line: int | None = None  # of the benchmark file
+
+
+def takes_share(agents: Sequence[TasksToTest]) -> bool:
+    """Check whether single tasks can prove anything, and take their share of alpha."""
+    return any(could_prove(agent.pair, SHARE * agent.alpha) for agent in agents)
+
+
+def check_tasks_by_rollouts(
+    agents: Sequence[TasksToTest],
+    *,
+    independent: bool | None = None,
+    benchmarks: int = 1,
+    acceptance: Acceptance = Acceptance.SNAPSHOT,
+) -> list[Check]:
+    """Judge whether any task got worse beyond what its own rollouts explain.
+
+    Parameters
+    ----------
+    agents
+        The rewards of all agents, which share the level.
+    independent
+        What the benchmark file says of rollouts of one task; None for nothing.
+    benchmarks
+        How many benchmarks of the run share the level.
+    acceptance
+        How an intended change is accepted.
+    """
+    if not agents:
+        return []
+    first = agents[0]
+    alpha = SHARE * first.alpha / benchmarks
+    drops = broken_tasks(
+        [agent.pair for agent in agents],
+        sign=first.sign,
+        alpha=alpha,
+        least_drop=first.least_drop,
+        independent=independent,
+    )
+    return [
+        _check(agent, found, alpha=alpha, acceptance=acceptance)
+        for agent, found in zip(agents, drops, strict=True)
+    ]
+
+
+def _check(
+    agent: TasksToTest, drops: TaskDrops, *, alpha: float, acceptance: Acceptance
+) -> Check:
+    verdict = Verdict.PASS
+    reasons: tuple[Reason, ...] = ()
+    if drops.broken:
+        is_sure = drops.independence.is_given
+        verdict = Verdict.FAIL if is_sure else Verdict.WARN
+        reasons = (_worse_tasks(drops, agent.reward),)
+        if not is_sure:
+            reasons = (*reasons, DependentRollouts(drops.independence))
+    elif drops.rollouts < drops.needed:
+        unseen = SingleTasksUnseen(
+            tasks=drops.tasks, rollouts=drops.rollouts, needed=drops.needed
+        )
+        reasons = (unseen,)
+    return Check(
+        gate=Gate.BASELINE,
+        name="single_tasks",
+        verdict=verdict,
+        agent=agent.agent,
+        value=len(drops.broken),
+        bound=SingleTasksBound(alpha),
+        reasons=reasons,
+        line=agent.line,
+        acceptance=acceptance,
+    )
+
+
+def _worse_tasks(drops: TaskDrops, reward: str) -> WorseTasks:
+    return WorseTasks(
+        tasks=tuple(_worse_task(drop) for drop in drops.broken[:_NAMED]),
+        count=len(drops.broken),
+        of=drops.tasks,
+        reward=reward,
+    )
+
+
+def _worse_task(drop: TaskDrop) -> WorseTask:
+    return WorseTask(
+        task=str(drop.task),
+        before=_six_digits(drop.before),
+        now=_six_digits(drop.now),
+        p=_six_digits(math.exp(drop.log_p_adjusted)),
+        log10_p=_six_digits(drop.log_p_adjusted / math.log(10)),
+    )
+
+
+def _six_digits(value: float) -> float:
+    return float(f"{value:.6g}")

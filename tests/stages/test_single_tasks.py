@@ -1,0 +1,83 @@
+"""Single tasks beside the mean: from rows to verdicts."""
+
+from stages.making import against, benchmark, given, write_rows
+
+from pytest_evalmetrics.evaluate import evaluate
+from pytest_evalmetrics.model.bounds import SingleTasksBound
+from pytest_evalmetrics.model.verdicts import Verdict
+
+
+def passes(passed, rollouts=10):
+    return [1] * passed + [0] * (rollouts - passed)
+
+
+VARIED = [passes(5), passes(6), passes(7)] * 23
+STEADY = [passes(10)] * 69
+
+
+def result_of(folder, before, now, keys="", rest=""):
+    write_rows(folder, "old.jsonl", before)
+    write_rows(folder, "new.jsonl", now)
+    asked = benchmark(
+        folder, f"metrics: [mean_reward]\n{keys}{against(rest=rest)}".strip()
+    )
+    return evaluate(given(asked)).result
+
+
+def named(result, name):
+    (check,) = [check for check in result.checks if check.name == name]
+    return check
+
+
+def test_a_task_that_breaks_under_a_good_mean_fails_the_benchmark(tmp_path):
+    result = result_of(tmp_path, [passes(10), *VARIED], [passes(0), *VARIED])
+    assert named(result, "mean_reward").verdict is Verdict.PASS
+    assert named(result, "single_tasks").verdict is Verdict.FAIL
+    assert named(result, "single_tasks").reasons[0].tasks[0].task == "t0"
+
+
+def test_where_no_task_varies_three_broken_tasks_warn(tmp_path):
+    broken = [passes(0)] * 3 + STEADY[2:]
+    result = result_of(tmp_path, [passes(10), *STEADY], broken)
+    assert named(result, "single_tasks").verdict is Verdict.WARN
+
+
+def test_where_the_file_says_independent_they_fail(tmp_path):
+    broken = [passes(0)] * 3 + STEADY[2:]
+    result = result_of(
+        tmp_path, [passes(10), *STEADY], broken, keys="independent: true\n"
+    )
+    assert named(result, "single_tasks").verdict is Verdict.FAIL
+
+
+def test_single_tasks_are_switched_off_visibly(tmp_path):
+    result = result_of(
+        tmp_path,
+        [passes(10), *VARIED],
+        [passes(0), *VARIED],
+        rest=", single_tasks: false",
+    )
+    assert result.verdict is Verdict.PASS
+    assert "single_tasks" not in [check.name for check in result.checks]
+    assert (
+        "single tasks are not gated: the file says `single_tasks: false`"
+        in result.notes
+    )
+
+
+def test_the_mean_leaves_a_fifth_of_the_level_to_single_tasks(tmp_path):
+    result = result_of(tmp_path, VARIED, VARIED)
+    assert named(result, "mean_reward").bound.settings.alpha == 0.008
+    assert named(result, "single_tasks").bound == SingleTasksBound(0.002)
+
+
+def test_the_mean_keeps_the_whole_level_where_no_task_can_prove_anything(tmp_path):
+    four = [passes(2, 4)] * 70
+    result = result_of(tmp_path, four, four)
+    assert named(result, "mean_reward").bound.settings.alpha == 0.01
+    assert named(result, "single_tasks").verdict is Verdict.PASS
+
+
+def test_a_rule_without_a_test_has_no_gate_of_single_tasks(tmp_path):
+    result = result_of(tmp_path, VARIED, VARIED, rest=", rule: absolute, max_drop: 0.1")
+    assert "single_tasks" not in [check.name for check in result.checks]

@@ -23,7 +23,8 @@ from pytest_evalmetrics.errors import (
     RowError,
     raised_words,
 )
-from pytest_evalmetrics.registry import origin, source_hash, targets
+from pytest_evalmetrics.local_code import code_hash
+from pytest_evalmetrics.registry import origin, targets
 from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
 from pytest_evalmetrics.transport import CallError, Terms, tokens_of, was_cancelled
 
@@ -246,7 +247,7 @@ def _version_of(spec: TargetSpec, files: str) -> str | None:
     """
     if spec.version is None and not files:
         return None
-    source = source_hash(targets.find(spec.function).target)
+    source = code_hash(spec.function)
     return json.dumps([spec.version, source, files])
 
 

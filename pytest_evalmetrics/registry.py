@@ -492,7 +492,7 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
         return ""
     defining: dict[str, list[ast.stmt]] = {}
     for statement in body:
-        for defined in _names_defined(statement):
+        for defined in names_defined(statement):
             defining.setdefault(defined, []).append(statement)
     used, names = set[ast.stmt](), [name]
     for each in names:  # grows by the names that are used
@@ -501,13 +501,15 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
             names += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
     if not used:
         return ""
-    dumped = "\n".join(_dumped(statement) for statement in body if statement in used)
+    dumped = "\n".join(
+        dumped_code(statement) for statement in body if statement in used
+    )
     return blake2b(
         dumped.encode("utf-8", "backslashreplace"), digest_size=6
     ).hexdigest()
 
 
-def _names_defined(node: ast.AST) -> set[str]:
+def names_defined(node: ast.AST) -> set[str]:
     """List the names that a module's statement defines, also inside ``if`` and ``try``."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return {node.name}
@@ -516,14 +518,14 @@ def _names_defined(node: ast.AST) -> set[str]:
     if isinstance(node, ast.Name):
         return {node.id} if isinstance(node.ctx, ast.Store) else set()
     return {
-        name for child in ast.iter_child_nodes(node) for name in _names_defined(child)
+        name for child in ast.iter_child_nodes(node) for name in names_defined(child)
     }
 
 
-def _dumped(node: Any) -> str:
+def dumped_code(node: Any) -> str:
     """Write a syntax tree without docstrings, identically in every version of Python."""
     if isinstance(node, list):
-        return f"[{','.join(map(_dumped, node))}]"
+        return f"[{','.join(map(dumped_code, node))}]"
     if not isinstance(node, ast.AST):
         return repr(node)
     fields = dict(ast.iter_fields(node))
@@ -533,7 +535,7 @@ def _dumped(node: Any) -> str:
         if isinstance(first, ast.Constant) and isinstance(first.value, str):
             fields["body"] = body[1:]
     parts = [
-        f"{name}={_dumped(value)}"
+        f"{name}={dumped_code(value)}"
         for name, value in fields.items()
         # an empty list is there or not, depending on the version
         if name not in ("ctx", "kind", "type_comment") and value not in (None, [])

@@ -18,7 +18,8 @@ import msgspec
 
 from pytest_evalmetrics import depends
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.registry import is_ours, scorers, source_hash, targets
+from pytest_evalmetrics.local_code import code_hash
+from pytest_evalmetrics.registry import is_ours, scorers, source_hash
 from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 
@@ -169,8 +170,7 @@ def under_test_of(benchmark: Benchmark, hide: Callable[[str], str]) -> dict[str,
         settings |= dict(_flat("", {**own.pop("inference", {}), **own}))
     if spec.target is not None:
         settings |= dict(_flat("target", spec.target))
-        target = targets.find(spec.target.function).target
-        settings[_SOURCE] = source_hash(target)
+        settings[_SOURCE] = code_hash(spec.target.function)
     if spec.depends and spec.answers is not None:
         settings["depends"] = depends.digest(spec.depends, benchmark.file.parent)
     for key in ("prompt_template", "tools", "response_format"):

@@ -340,8 +340,16 @@ class Scoring:
         return self._score(self.chosen.table, self._rows(), self.scorers, own=True)
 
     def _score_anchors(self, rows: Sequence[ScorerInput], bound: Bound) -> Board:
-        """Score the anchors: by today's judge, where it judged anything today."""
-        return self._score_others(rows, bound, anew=self._usage().requests > 0)
+        """Score the anchors: by today's judge, where it judged anything today.
+
+        They are asked anew once in a run, which may score a benchmark several times.
+        """
+        memory = self._transport().memory
+        asked = ("anchors", self._label)
+        anew = self._usage().requests > 0 and asked not in memory
+        if anew:
+            memory[asked] = True
+        return self._score_others(rows, bound, anew=anew)
 
     def _score_others(
         self, rows: Sequence[ScorerInput], bound: Bound, *, anew: bool = False

@@ -72,6 +72,61 @@ def test_a_broken_agent_with_the_version_of_a_good_one_is_not_answered_by_the_jo
     assert agent.calls == 4
 
 
+HELPED = """\
+from pathlib import Path
+
+from tools import plus_one
+
+
+def answer(row):
+    import other
+
+    with Path("called").open("a") as file:
+        file.write("x")
+    return plus_one(row["id"])
+"""
+TOOLS = """\
+import json
+import inner.sums
+
+
+def plus_one(number):
+    return json.dumps(inner.sums.add(number, 1))
+
+
+def unused():
+    return 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "calls"),
+    [
+        ("tools.py", TOOLS.replace("number, 1", "1, number"), 4),
+        ("inner/sums.py", "def add(first, second):\n    return second + first\n", 4),
+        ("other.py", "VALUE = 2\n", 4),
+        ("tools.py", TOOLS.replace("return 1", "return 2"), 2),
+        ("tools.py", f"# what they do\n{TOOLS}", 2),
+        ("unrelated.py", "VALUE = 2\n", 2),
+    ],
+)
+def test_code_of_other_modules_counts_where_the_target_uses_it(
+    agent, file, text, calls
+):
+    agent.write(HELPED)
+    agent.project.write("tools.py", TOOLS)
+    agent.project.write("inner/__init__.py", "")
+    agent.project.write(
+        "inner/sums.py", "def add(first, second):\n    return first + second\n"
+    )
+    agent.project.write("other.py", "VALUE = 1\n")
+    agent.project.write("unrelated.py", "VALUE = 1\n")
+    agent.run().assert_outcomes(passed=1)
+    agent.project.write(file, text)
+    agent.run().assert_outcomes(passed=1)
+    assert agent.calls == calls
+
+
 def test_a_comment_is_no_change_of_the_code(agent):
     agent.run()
     agent.write(f"# what it does\n{AGENT}")

@@ -1,0 +1,155 @@
+"""The fingerprint of a project's function: its source, and the project's code that it uses.
+
+Comments, formatting and docstrings don't count. Names are followed within the function's module and
+into other modules of the project, wherever they are imported; packages that are installed count by
+their name.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+import sysconfig
+from contextlib import suppress
+from functools import lru_cache
+from hashlib import blake2b
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import msgspec
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+from pytest_evalmetrics.registry import dumped_code, names_defined
+
+# where Python and installed packages are
+_INSTALLED = tuple(
+    Path(sysconfig.get_paths()[name]).resolve()
+    for name in ("stdlib", "platstdlib", "purelib", "platlib")
+)
+
+
+class _Place(msgspec.Struct, frozen=True):
+    """A name in a module; the whole module for no name."""
+
+    file: Path
+    name: str | None
+
+
+def code_hash(reference: str) -> str:
+    """Hash the code of ``package.module:attribute``, which is imported.
+
+    Empty if its source can't be read.
+    """
+    module, _, attribute = reference.partition(":")
+    file = getattr(sys.modules.get(module), "__file__", None)
+    if file is None:
+        return ""
+    waiting = [_Place(Path(file), attribute.partition(".")[0])]
+    seen: set[_Place] = set()
+    hashes: list[str] = []
+    for place in waiting:
+        if place in seen:
+            continue
+        seen.add(place)
+        used = _statements(place)
+        if used is None:
+            continue
+        hashes.append("\n".join(dumped_code(statement) for statement in used))
+        for statement in used:
+            waiting += _imported(statement, place.file)
+    if not hashes or not hashes[0]:
+        return ""
+    whole = "\0".join(hashes).encode("utf-8", "backslashreplace")
+    return blake2b(whole, digest_size=6).hexdigest()
+
+
+def _statements(place: _Place) -> list[ast.stmt] | None:
+    """List the statements of a module that a name rests on; None without a source."""
+    try:
+        stamp = place.file.stat().st_mtime_ns
+        body = _parsed(place.file, stamp)
+    except (OSError, SyntaxError, ValueError):
+        return None
+    if place.name is None:
+        return body
+    defining: dict[str, list[ast.stmt]] = {}
+    for statement in body:
+        for defined in names_defined(statement):
+            defining.setdefault(defined, []).append(statement)
+    used: set[ast.stmt] = set()
+    names = [place.name]
+    # grows by the names that are used
+    for name in names:
+        for statement in defining.pop(name, ()):
+            used.add(statement)
+            names += [
+                node.id for node in ast.walk(statement) if isinstance(node, ast.Name)
+            ]
+    return [statement for statement in body if statement in used]
+
+
+@lru_cache(maxsize=256)
+def _parsed(file: Path, _changed: int) -> list[ast.stmt]:
+    return ast.parse(file.read_bytes()).body
+
+
+# -- imports of the project's own modules ----------------------------------------------------
+
+
+def _imported(statement: ast.stmt, file: Path) -> Iterator[_Place]:
+    """Yield the project's code that a statement imports, also inside of a function."""
+    for node in ast.walk(statement):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                found = _module_file(_root_of(alias.name), alias.name)
+                if found is not None:
+                    yield _Place(found, None)
+        elif isinstance(node, ast.ImportFrom):
+            yield from _imported_names(node, file)
+
+
+def _imported_names(node: ast.ImportFrom, file: Path) -> Iterator[_Place]:
+    module = node.module or ""
+    if node.level:
+        root: Path | None = file.parents[node.level - 1]
+    else:
+        root = _root_of(module)
+    for alias in node.names:
+        submodule = _module_file(root, f"{module}.{alias.name}".lstrip("."))
+        if submodule is not None:
+            yield _Place(submodule, None)
+            continue
+        found = _module_file(root, module)
+        if found is not None:
+            yield _Place(found, None if alias.name == "*" else alias.name)
+
+
+def _root_of(module: str) -> Path | None:
+    """Return the folder that a module of the project is imported from; None for others."""
+    top = module.partition(".")[0]
+    if not top or top in sys.stdlib_module_names:
+        return None
+    spec = None
+    with suppress(ImportError, ValueError, AttributeError):
+        spec = find_spec(top)
+    if spec is None or spec.origin is None:
+        return None
+    origin = Path(spec.origin).resolve()
+    if any(origin.is_relative_to(folder) for folder in _INSTALLED):
+        return None
+    # a package's origin is its __init__.py
+    return origin.parent.parent if origin.stem == "__init__" else origin.parent
+
+
+def _module_file(root: Path | None, module: str) -> Path | None:
+    """Return the file of a module below a folder; None if it is not there."""
+    if root is None:
+        return None
+    path = root.joinpath(*module.split(".")) if module else root
+    for file in (path.with_suffix(".py"), path / "__init__.py"):
+        if file.is_file():
+            return file
+    return None

@@ -33,7 +33,14 @@ from pytest_evalmetrics.spec.metric_names import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping
+    from collections.abc import (
+        Callable,
+        Collection,
+        Iterable,
+        Iterator,
+        Mapping,
+        Sequence,
+    )
 
     from pytest_evalmetrics.model.metric_facts import MetricFacts
     from pytest_evalmetrics.spec import BenchmarkSpec
@@ -167,19 +174,30 @@ _make_ours = lru_cache(maxsize=256)(_make)
 
 
 class Plan(msgspec.Struct, frozen=True):
-    """A benchmark's metrics, looked up."""
+    """A benchmark's metrics, looked up.
 
-    spec: BenchmarkSpec  # the benchmark
-    names: Names  # its metrics by name; further ones are found on demand
-    also: tuple[
-        str, ...
-    ]  # metrics to estimate that the benchmark's own keys do not name
-    # the scores that rows must have: the reward, and those that listed metrics name
+    Attributes
+    ----------
+    spec
+        The benchmark.
+    names
+        Its metrics by name; further ones are found on demand.
+    also
+        Metrics to estimate that the benchmark's own keys do not name.
+    scores
+        The scores that rows must have: the reward, and those that listed metrics name.
+    categories
+        The fields to keep as labels: of breakdowns and clusters.
+    line_of
+        Returns the line of a key of the benchmark, for errors; None without a file.
+    """
+
+    spec: BenchmarkSpec
+    names: Names
+    also: tuple[str, ...]
     scores: tuple[str, ...]
-    categories: tuple[
-        str, ...
-    ]  # the fields to keep as labels: of breakdowns and clusters
-    line_of: LineOf | None = None  # line of a key of the benchmark, for errors
+    categories: tuple[str, ...]
+    line_of: LineOf | None = None
 
     def columns(self, texts: Iterable[str], table: RolloutTable) -> tuple[str, ...]:
         """List the columns of a table that metrics are computed from, with the fields of groups."""
@@ -187,14 +205,17 @@ class Plan(msgspec.Struct, frozen=True):
         for text in texts:
             with suppress(EvalMetricsError):
                 metric = self.names.bind(text)
-                wanted.add(metric.name.field or "")
-                if metric.reads_columns or metric.reads_rows:
-                    wanted.update(getattr(metric.target, "columns", table.scores))
-                else:
-                    score = metric.name.score or self.spec.reward
-                    wanted |= {score, *(prefix + score for prefix in STATED)}
-        there = dict.fromkeys((*table.scores, *table.categories))
-        return tuple(name for name in there if name in wanted)
+                wanted |= self._columns_of(metric, table)
+        known = dict.fromkeys((*table.scores, *table.categories))
+        return tuple(name for name in known if name in wanted)
+
+    def _columns_of(self, metric: BoundMetric, table: RolloutTable) -> set[str]:
+        field = metric.name.field or ""
+        if metric.reads_columns or metric.reads_rows:
+            return {field, *getattr(metric.target, "columns", table.scores)}
+        score = metric.name.score or self.spec.reward
+        stated = [prefix + score for prefix in STATED]
+        return {field, score, *stated}
 
     def facts_of(self, text: str) -> MetricFacts | None:
         """Return what the class of a metric states; None for a number that a hook computes."""
@@ -219,40 +240,85 @@ def plan(
 ) -> Plan:
     """Look up a benchmark's metrics."""
     options = MetricOptions(spec.pass_threshold, spec.pass_estimator, spec.reward)
-    names = Names(options, spec.defined)
-    looked_up = Plan(spec, names, tuple(also), (), (), line_of)
+    looked_up = Plan(
+        spec=spec,
+        names=Names(options, spec.defined),
+        also=tuple(also),
+        scores=(),
+        categories=(),
+        line_of=line_of,
+    )
     listed: list[BoundMetric] = []
     for at, text in enumerate(spec.metrics):
         with looked_up.located("metrics", at):
-            listed.append(names.bind(text))
-    over_rows = [metric.target for metric in listed if metric.reads_rows]
-    # a threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no such score
-    scores: list[str | None] = [metric.name.score for metric in listed]
-    gated = [*listed]
-    fields = [*spec.breakdown, spec.cluster, *(metric.name.field for metric in listed)]
-    for text in (*(spec.key_metrics or ()), *spec.thresholds, *looked_up.also):
-        with suppress(EvalMetricsError):  # raised with its line where it is estimated
-            fields.append(parse(text).field)
-            gated.append(names.bind(text))  # a hook's is no metric
-    if spec.needs_reward or any(
-        not m.reads_rows and m.name.score is None for m in gated
-    ):
-        scores.insert(0, spec.reward)
-    fields += [] if spec.sample is None else [spec.sample.by]
-    given = {name for scorer in spec.scorers for name in scorer.score_names}
-    for target in over_rows:
-        labels = getattr(target, "labels", target.columns)
-        fields += [name for name in labels if name not in given]
-        scores += [name for name in target.columns if name not in labels]
-    if spec.reference is not None:  # the reference gives these scores
-        scores = [
-            spec.reward,
-            *(s for s in scores if s not in (REFERENCE, OVER_REFERENCE)),
-        ]
+            listed.append(looked_up.names.bind(text))
+    others = (*(spec.key_metrics or ()), *spec.thresholds, *looked_up.also)
     return structs.replace(
-        looked_up, scores=_distinct(scores), categories=_distinct(fields)
+        looked_up,
+        scores=_scores_to_read(spec, listed, _known(looked_up.names, others)),
+        categories=_fields_to_read(spec, listed, others),
     )
 
 
-def _distinct(names: Iterable[str | None]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(name for name in names if name is not None))
+def _known(names: Names, texts: Iterable[str]) -> list[BoundMetric]:
+    """Look up metrics, but for the numbers of hooks; errors are raised where they are estimated."""
+    metrics: list[BoundMetric] = []
+    for text in texts:
+        with suppress(EvalMetricsError):
+            metrics.append(names.bind(text))
+    return metrics
+
+
+def _scores_to_read(
+    spec: BenchmarkSpec, listed: Sequence[BoundMetric], others: Sequence[BoundMetric]
+) -> tuple[str, ...]:
+    """Name the scores that rows must have.
+
+    A threshold on pass@1/accuracy or mean/wer may be on a hook's number: rows need no
+    such score.
+    """
+    scores: list[str] = []
+    reads_reward = any(
+        not metric.reads_rows and metric.name.score is None
+        for metric in (*listed, *others)
+    )
+    if spec.needs_reward or reads_reward:
+        scores.append(spec.reward)
+    named = [metric.name.score for metric in listed]
+    scores += [score for score in named if score is not None]
+    for metric in listed:
+        if metric.reads_rows:
+            labels = _label_columns(metric)
+            scores += [name for name in metric.target.columns if name not in labels]
+    if spec.reference is not None:  # the reference gives these scores
+        given = (REFERENCE, OVER_REFERENCE)
+        scores = [spec.reward, *(score for score in scores if score not in given)]
+    return tuple(dict.fromkeys(scores))
+
+
+def _fields_to_read(
+    spec: BenchmarkSpec, listed: Sequence[BoundMetric], others: Iterable[str]
+) -> tuple[str, ...]:
+    """Name the fields to keep as labels."""
+    fields: list[str | None] = [*spec.breakdown, spec.cluster]
+    fields += [metric.name.field for metric in listed]
+    for text in others:
+        with suppress(MetricError):  # a hook may name its numbers as it likes
+            fields.append(parse(text).field)
+    if spec.sample is not None:
+        fields.append(spec.sample.by)
+    given: set[str] = set()
+    for scorer in spec.scorers:
+        given.update(scorer.score_names)
+    for metric in listed:
+        if metric.reads_rows:
+            labels = _label_columns(metric)
+            columns = [name for name in metric.target.columns if name in labels]
+            fields += [name for name in columns if name not in given]
+    return tuple(dict.fromkeys(field for field in fields if field is not None))
+
+
+def _label_columns(metric: BoundMetric) -> Collection[str]:
+    """Return the columns of labels among those that a metric over rows reads."""
+    labels: Collection[str] = getattr(metric.target, "labels", metric.target.columns)
+    return labels

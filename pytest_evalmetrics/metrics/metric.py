@@ -17,7 +17,6 @@ from typing import (
     Protocol,
     TypeGuard,
     TypeVar,
-    cast,
 )
 
 import msgspec
@@ -194,38 +193,47 @@ class TaskParts(msgspec.Struct, frozen=True, dict=True):
         return total(self.tops) / total(self.bottoms)
 
 
-def _declared(name: str, *, default: T) -> T:
-    """Create a property that reads an optional attribute of the metric's class."""
-    kind: Any = type(default)
-    return cast(
-        "T", property(lambda metric: kind(getattr(metric.target, name, default)))
-    )
-
-
 class BoundMetric(msgspec.Struct, frozen=True, dict=True):
-    """A metric that is ready to compute."""
+    """A metric that is ready to compute.
 
-    # for ``package.module:attribute`` the class's own name, else the attribute
+    Attributes
+    ----------
+    name
+        Its name; for ``package.module:attribute`` the class's own, else the attribute.
+    target
+        The object or function that computes it, of any form.
+    """
+
     name: MetricName
-    target: Any  # the object or function that computes it, of any form
-    bounded = _declared(
-        "bounded", default=False
-    )  # whether its value is a rate in [0, 1]
-    no_interval = _declared(
-        "no_interval", default=""
-    )  # why it has no meaningful interval
-    # whether its expected value does not depend on how many rollouts a task has
-    unbiased = _declared("unbiased", default=False)
-    # rollouts that a task must have; with fewer (but one) `measure` is an error
-    samples_needed = _declared("samples_needed", default=0)
+    target: Any
 
     def __str__(self) -> str:
         return str(self.name)
 
-    @property
+    @cached_property
     def facts(self) -> MetricFacts:
         """What its class states: direction, range, rollouts."""
         return facts_of(self.target)
+
+    @cached_property
+    def bounded(self) -> bool:
+        """Whether its value is a rate in [0, 1]."""
+        return bool(getattr(self.target, "bounded", False))
+
+    @cached_property
+    def no_interval(self) -> str:
+        """Why it has no meaningful interval; empty if it has."""
+        return str(getattr(self.target, "no_interval", ""))
+
+    @cached_property
+    def unbiased(self) -> bool:
+        """Whether its expected value does not depend on how many rollouts a task has."""
+        return bool(getattr(self.target, "unbiased", False))
+
+    @cached_property
+    def samples_needed(self) -> int:
+        """The rollouts that a task must have; with fewer, but one, `measure` is an error."""
+        return int(getattr(self.target, "samples_needed", 0))
 
     @property
     def label(self) -> str:

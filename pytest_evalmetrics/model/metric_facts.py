@@ -132,9 +132,8 @@ def facts_of(target: object) -> MetricFacts:
     """Read what a metric's class, or the metric itself, states in its attributes."""
     direction = getattr(target, "direction", None)
     if direction not in (None, "higher", "lower", AS_SCORE):
-        name = getattr(target, "__qualname__", type(target).__qualname__)
         raise MetricError(
-            f"the direction of {name} is {direction!r}, "
+            f"the direction of {_name_of(target)} is {direction!r}, "
             "expected 'higher', 'lower' or 'as_score'"
         )
     needed = getattr(target, "samples_needed", 0)
@@ -154,8 +153,22 @@ def _limits_of(target: object) -> MetricLimits | None:
     limits = getattr(target, "limits", None)
     if limits is None or limits == AS_SCORE:
         return limits
-    low, high = limits
-    return float(low), float(high)
+    if isinstance(limits, tuple | list) and len(limits) == len(_UNIT):
+        low, high = limits
+        if _is_number(low) and _is_number(high) and low < high:
+            return float(low), float(high)
+    raise MetricError(
+        f"the limits of {_name_of(target)} are {limits!r:.60}, "
+        "expected two numbers, the lower first, or 'as_score'"
+    )
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _name_of(target: object) -> str:
+    return str(getattr(target, "__qualname__", type(target).__qualname__))
 
 
 def score_range(score: str, facts: ScoreFacts) -> Range:

@@ -271,7 +271,7 @@ class GateSpec(Keys):
     ] = None
     direction: Annotated[
         Literal["higher", "lower"] | None,
-        doc("the better direction; default by the metric's name"),
+        doc("which way is better; needed where nothing declares it"),
     ] = None
     alpha: Annotated[Level, doc("a p value below it fails; default 0.01")] = None
     warn_alpha: Annotated[Level, doc("a p value below it warns; default 0.05")] = None

@@ -157,6 +157,15 @@ def test_an_unknown_direction_of_a_class_is_an_error():
         facts_of(Odd)
 
 
+@pytest.mark.parametrize("wrong", [5, (1, 0), ("a", "b"), (0, 1, 2), (False, True)])
+def test_limits_that_are_none_are_an_error(wrong):
+    class Odd:
+        limits = wrong
+
+    with pytest.raises(MetricError, match="expected two numbers, the lower first"):
+        facts_of(Odd)
+
+
 def test_a_class_states_its_range():
     class Marks:
         limits = (1, 6)

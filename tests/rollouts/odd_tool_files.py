@@ -600,4 +600,49 @@ AFTER = {
         rewards={"a": [1]},
         says=("1 task has no row left, such as 'b'",),
     ),
+    "promptfoo, sums under a name with a variable": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "en",
+                    [part(1, "tone-{{ q }}"), part(0, "tone-{{ q }}")],
+                    {"tone-en": 1},
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="tone-en",
+        rewards={"en": [0.5]},
+    ),
+    "promptfoo, a judge that writes about errors": ToolFiles(
+        files={
+            "r.json": promptfoo(
+                promptfoo_row(
+                    "a",
+                    [
+                        part(
+                            0, reason="API error handling is missing", kind="llm-rubric"
+                        )
+                    ],
+                )
+            )
+        },
+        rollouts="r.json",
+        reward="success",
+        rewards={"a": [0]},
+    ),
+    "an exception beside a zero": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                [
+                    {"id": "a", "ok": 0, "exception": "ConnectionError: reset"},
+                    {"id": "b", "ok": 0, "error_message": "KeyError: 'x'"},
+                    {"id": "c", "ok": 1, "exception": None},
+                ]
+            )
+        },
+        rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
+        rewards={"a": [None], "b": [None], "c": [1]},
+        says=("ConnectionError: 1 rollout", "KeyError: 1 rollout"),
+    ),
 }

@@ -77,6 +77,22 @@ def test_a_file_of_failures_that_broke_off_is_refused(report_of):
     assert words in json.dumps(entry["checks"])
 
 
+def test_the_header_of_an_inspect_log_gives_its_own_mean(real):
+    table = real.load("intake/real/inspect_header_only.json", scores=["reward"])
+    assert table.scores["reward"].tolist() == [0.431]
+    assert table.scores["(standard error) reward"].tolist() == [0.01566794448817344]
+    assert table.scores["(samples) reward"].tolist() == [1000]
+    (note,) = table.notes
+    assert "holds aggregates without samples" in note
+
+
+@pytest.mark.parametrize("name", ["inspect_no_samples.json", "inspect_v4.json"])
+def test_a_log_that_its_loader_refuses_is_refused(real, name):
+    refused = real.refused(f"intake/real/{name}", scores=["reward"])
+    assert "this " in refused.message
+    assert "log" in refused.message
+
+
 def test_the_folder_of_nemo_gym_is_read_by_its_names(real):
     clean = real.load("intake/gym-folder/default_run/*.jsonl", scores=["reward"])
     assert clean.notes == ()

@@ -304,6 +304,20 @@ def test_recipes_of_the_documentation(folder, name):
     folder.refused(spec=benchmark.spec.rows, scores=["reward"])
 
 
+@pytest.mark.parametrize(
+    ("name", "stated"),
+    [
+        ("openai-evals", lambda lines: lines[-1]["final_report"]["accuracy"]),
+        ("simple-evals", lambda lines: lines[0]["score"]),
+    ],
+)
+def test_the_number_that_a_tool_states_in_its_file_is_ours(name, stated):
+    layout = LAYOUTS[name]
+    lines = [json.loads(line) for line in layout.data().decode().splitlines()]
+    values = [value for task in layout.rewards.values() for value in task]
+    assert sum(values) / len(values) == pytest.approx(stated(lines))
+
+
 def test_the_published_win_rate_of_alpaca_eval():
     values = [
         value

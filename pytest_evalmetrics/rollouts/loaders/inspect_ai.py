@@ -28,6 +28,7 @@ from pytest_evalmetrics.ext import (
 )
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.not_judged import exception_of, judged
+from pytest_evalmetrics.rollouts.tool_loader import aggregate
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
@@ -121,7 +122,9 @@ class InspectAi(ToolLoader):
         source: Source,
     ) -> Iterator[Rollout]:
         version = log.get("version")
-        if version not in _VERSIONS:
+        # the header alone, as other tools write it, has none
+        is_header = version is None and samples is None
+        if version not in _VERSIONS and not is_header:
             raise source.error(
                 f"this is {_WHAT} of version {version!r}; known are "
                 f"{', '.join(map(str, _VERSIONS))}",
@@ -137,6 +140,15 @@ class InspectAi(ToolLoader):
             hint = "write one benchmark for each, with paths that tell them apart"
             raise source.error(message, hint=hint)
         status = log.get("status") or "started"
+        if samples is None and status == "success":
+            whole = _whole(spec, results, source)
+            if whole is not None:
+                builder.notes.append(
+                    f"{source.shown} holds aggregates without samples: a drop is judged by Welch's "
+                    "test of their standard errors, which pairs no questions"
+                )
+                yield whole
+                return
         rollouts = [] if samples is None else self._last_attempts(samples, log, source)
         if not rollouts:
             hint = "did the run fail? else run it without --no-log-samples, and give the whole log"
@@ -225,6 +237,42 @@ class InspectAi(ToolLoader):
             content=_question(sample),
             record_id=json_values.text(sample.get("uuid")),
         )
+
+
+def _whole(
+    spec: Mapping[str, Any], results: Mapping[str, Any], source: Source
+) -> Rollout | None:
+    """Take the means of a log without samples as one rollout; None if it states none."""
+    scores: dict[str, Any] = {}
+    names: list[str] = []
+    total = json_values.number(results.get("total_samples"))
+    for score in json_values.objects(results.get("scores")):
+        metrics = json_values.mapping(score.get("metrics"))
+        mean = json_values.first(metrics, "accuracy.value", "mean.value")
+        if mean is None:
+            continue
+        name = str(score.get("name"))
+        names.append(name)
+        counted = json_values.first(score, "scored_samples")
+        counted = results.get("completed_samples") if counted is None else counted
+        scores |= aggregate(
+            name,
+            mean,
+            error=json_values.lookup(metrics, "stderr.value"),
+            samples=json_values.number(counted),
+            documents=total,
+        )
+    if not names:
+        return None
+    return Rollout(
+        record={"task": spec.get("task")},
+        name=source.shown,
+        task=str(spec.get("task")),
+        sample=0,
+        agent=spec.get("model"),
+        scores=scores,
+        rewards=names,
+    )
 
 
 def _with_attachments(value: Any, attachments: Mapping[str, Any]) -> Any:

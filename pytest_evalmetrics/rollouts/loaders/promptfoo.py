@@ -29,6 +29,7 @@ _PROMPTFOO: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)
 _ERROR: Final = 2  # of failureReason; 1 is an assertion that does not hold
 _TESTS: Final = ("success", "score")
+_variable = re.compile(r"\{\{\s*(\w+)\s*\}\}")
 # the name of a test of a CSV
 _is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match
 # How promptfoo begins the reason of an assertion whose own code or endpoint failed: it records
@@ -37,8 +38,7 @@ _is_row_number = re.compile(r"Row #\d+", re.IGNORECASE).match
 _crashed = re.compile(
     r"(Python code execution failed|Error running Python script|Python assertion error"
     r"|Ruby code execution failed|Error running Ruby script|Custom function threw error"
-    r"|Webhook error|Webhook timed out|Could not perform remote grading|Remote grading failed"
-    r"|API error|API call error)\b"
+    r"|Webhook error|Could not perform remote grading|API error|API call error)(:| in )"
 ).match
 
 
@@ -240,19 +240,26 @@ def _named_scores(
     counts = json_values.mapping(
         json_values.first(grading, "namedScoresCount") or row.get("namedScoresCount")
     )
+    variables = json_values.mapping(_variables(row))
     return {
-        name: _mean_of(total, _contributions(name, parts), counts.get(name))
+        name: _mean_of(total, _contributions(name, parts, variables), counts.get(name))
         for name, total in named.items()
     }
 
 
-def _contributions(name: str, parts: Sequence[Mapping[str, Any]]) -> list[float]:
-    """List the scores of the assertions that have a name."""
-    given = [
-        part.get("score")
-        for part in parts
-        if json_values.lookup(part, "assertion.metric") == name
-    ]
+def _contributions(
+    name: str, parts: Sequence[Mapping[str, Any]], variables: Mapping[str, Any]
+) -> list[float]:
+    """List the scores of the assertions that have a name, which may hold variables of the test."""
+
+    def filled_in(match: re.Match[str]) -> str:
+        return str(variables.get(match[1], match[0]))
+
+    given = []
+    for part in parts:
+        metric = json_values.lookup(part, "assertion.metric")
+        if isinstance(metric, str) and _variable.sub(filled_in, metric) == name:
+            given.append(part.get("score"))
     given += [json_values.mapping(part.get("namedScores")).get(name) for part in parts]
     numbers = map(json_values.number, given)
     return [number for number in numbers if number is not None]

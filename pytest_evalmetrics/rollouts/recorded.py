@@ -57,15 +57,21 @@ def rollout_files(
         data = json.dumps(spec.inline).encode()
         return [RolloutFile(base / "dataset", "dataset", data=data)]
 
+    folders: list[Path] = []  # those that are read as a file is
+
     def takes(folder: Path) -> bool:
         from pytest_evalmetrics.rollouts.loaders import harbor  # only for a folder
 
-        return spec.format == "harbor" or (
+        is_taken = spec.format == "harbor" or (
             spec.format is None and harbor.is_trials_folder(folder)
         )
+        if is_taken:
+            folders.append(folder)
+        return is_taken
 
     files = without_sidecars(find_files(spec.path, base, takes=takes, fetch=fetch))
-    if all(file.path.name != "result.json" for file in files):
+    is_harbor = any(file.path.name == "result.json" for file in files)
+    if not is_harbor and not folders:
         return files
     from pytest_evalmetrics.rollouts.loaders import harbor  # a job's result, it seems
 

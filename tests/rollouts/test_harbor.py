@@ -271,3 +271,21 @@ def test_a_job_without_trials(folder):
     (folder.path / "empty").mkdir()
     assert "is a folder, not a file" in folder.refused("empty").message
     assert "no Harbor trial here" in folder.refused("empty", format="harbor").message
+
+
+@pytest.mark.parametrize(
+    "paths",
+    [
+        ("jobs/", "jobs/a/"),
+        ("jobs/a/", "jobs/"),
+        ("jobs/*/*/result.json", "jobs/"),
+        ("jobs/latest/", "jobs/a/"),
+    ],
+)
+def test_a_folder_that_several_paths_lead_to_is_read_once(folder, paths):
+    for number in range(2):
+        trial(folder, f"t{number}", "x", {"reward": 1}, job="jobs/a")
+    (folder.path / "jobs/latest").symlink_to("a")
+    table = folder.load(*paths, scores=["reward"])
+    assert table.tasks == ("org/t0", "org/t1")
+    assert len(table) == 2

@@ -86,19 +86,21 @@ def is_trials_folder(folder: Path) -> bool:
 
 
 def jobs_as_folders(files: Iterable[RolloutFile]) -> list[RolloutFile]:
-    """Replace the result of a job by its folder, and drop the results of the trials in it."""
-    files = list(files)
-    jobs = {
-        file.path: RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
-        for file in files
-        if file.path.name == RESULT and open_source(file).keys >= HARBOR_JOB
-    }
-    folders = {path.parent for path in jobs}
+    """Replace the result of a job by its folder, and drop what lies in another folder's."""
+    sources = [_as_folder(file) for file in files]
+    places = [source.path.resolve() for source in sources]
+    folders = {place for place in places if place.is_dir()}
     return [
-        jobs.get(file.path, file)
-        for file in files
-        if file.path in jobs or folders.isdisjoint(file.path.parents)
+        source
+        for source, place in zip(sources, places, strict=True)
+        if folders.isdisjoint(place.parents)
     ]
+
+
+def _as_folder(file: RolloutFile) -> RolloutFile:
+    if file.path.name != RESULT or not open_source(file).keys >= HARBOR_JOB:
+        return file
+    return RolloutFile(file.path.parent, file.shown.removesuffix(RESULT) or ".")
 
 
 def _walk(

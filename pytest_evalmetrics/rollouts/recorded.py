@@ -20,6 +20,7 @@ from pytest_evalmetrics.rollouts.repeats import attempts_are_shown
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,
+    SourceRow,
     absolute,
     find_files,
     is_large,
@@ -88,16 +89,24 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
 
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:
     """Yield ``file:line`` and the row, for all rows, in the order in which `load` reads them."""
+    for at, source, row in _whole_rows(spec, base):
+        yield at, decode_row(row, source) if isinstance(row, SourceRow) else row
+
+
+def _whole_rows(
+    spec: FilesSpec, base: Path
+) -> Iterator[tuple[str, Source, SourceRow | dict[str, Any]]]:
+    """Yield ``file:line``, the file, and the row: its text if it is JSON."""
     # One row is held at a time; of other tools' formats those of a file.
     base = absolute(base)
     request = Request(_fields(spec), whole=True)
     for source, loader in _opened(spec, base, request, rollout_files(spec, base)):
         if isinstance(loader, RowLoader):
             for place, item in loader.rows(source):
-                yield source.at(place), item
+                yield source.at(place), source, item
         elif isinstance(loader, TextLoader):
             for row in loader.texts(source):
-                yield source.at(row.place), decode_row(row, source)
+                yield source.at(row.place), source, row
         else:
             for chunk in loader.read(source):
                 if len(chunk.records) != len(chunk.places):
@@ -105,7 +114,8 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
                     hint = "write JSON Lines, CSV or Parquet; or let the loader give whole records"
                     raise NoRecordsError(message, file=source.shown, hint=hint)
                 names = chunk.names or [source.at(int(place)) for place in chunk.places]
-                yield from zip(names, map(dict, chunk.records), strict=True)
+                for name, record in zip(names, chunk.records, strict=True):
+                    yield name, source, dict(record)
 
 
 def _opened(
@@ -159,10 +169,18 @@ def _with_attempts_shown(
     notes = attempts_are_shown(
         table,
         lambda: _records_again(spec, base),
+        lambda: _written(spec, base),
         task_key=task if isinstance(task, str) else ", ".join(task),
         nested=_is_nested(spec),
     )
     return structs.replace(table, notes=(*table.notes, *notes))
+
+
+def _written(spec: FilesSpec, base: Path) -> Iterator[bytes | dict[str, Any]]:
+    """Yield the rows as `records` does: as their text where the file holds one of each."""
+    with suppress(NoRecordsError):
+        for _, _, row in _whole_rows(spec, base):
+            yield bytes(row.text) if isinstance(row, SourceRow) else row
 
 
 def _records_again(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.rollout_table import (
     join_versions,
 )
 from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.columns import joint_id
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.not_judged import RolloutError
 from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
@@ -283,11 +284,13 @@ class ChunkBuilder:
 
     def _id(self, rollout: Rollout, what: str, kinds: tuple[type, ...]) -> Any:
         path = getattr(self._request.fields, what)
-        value = (
-            getattr(rollout, what)
-            if path is None
-            else json_values.lookup(rollout.record, path)
-        )
+        if path is None:
+            value = getattr(rollout, what)
+        elif isinstance(path, tuple):
+            parts = [json_values.lookup(rollout.record, part) for part in path]
+            value = joint_id(parts)
+        else:
+            value = json_values.lookup(rollout.record, path)
         if path is None and what == "agent" and not isinstance(value, str):
             return None
         if type(value) not in kinds or (

@@ -283,5 +283,68 @@ MORE = {
     "broken in the middle": one(
         "cut.json", json.dumps([{"id": "a", "score": 1}] * 3)[:-9], refuses("cut.json")
     ),
+    "runs with a summary each": one(
+        "runs.json",
+        {
+            f"run{k}": {
+                "acc": 0.5,
+                "results": [{"id": f"q{n}", "correct": PASSES[n]} for n in TASKS],
+            }
+            for k in range(2)
+        },
+        reads({task: [value, value] for task, value in OF_Q.items()}),
+    ),
+    "runs of objects by id": one(
+        "by_run.json",
+        {
+            f"run{k}": {"results": {f"q{n}": {"ok": PASSES[n] > 0} for n in TASKS}}
+            for k in range(2)
+        },
+        reads({task: [value, value] for task, value in OF_Q.items()}),
+    ),
+    "models in a list, each with its results": one(
+        "models.json",
+        [
+            {
+                "model": model,
+                "results": [{"id": f"q{n}", "correct": PASSES[n]} for n in TASKS],
+            }
+            for model in "ab"
+        ],
+        reads({task: [value, value] for task, value in OF_Q.items()}),
+    ),
+    "attempts with ids of their own": one(
+        "own.jsonl",
+        lines(
+            {
+                "question_id": f"q{n}",
+                "attempts": [{"id": f"{n}-{k}", "passed": k > 0} for k in range(2)],
+            }
+            for n in TASKS
+        ),
+        reads({f"q{n}": [0, 1] for n in TASKS}),
+    ),
+    "judges of the answers below a header": one(
+        "judges.json",
+        {
+            "meta": {"model": "m"},
+            "by_question": {
+                f"q{n}": [
+                    {"judge": "a", "score": n / 20},
+                    {"judge": "b", "score": n / 30},
+                ]
+                for n in TASKS
+            },
+        },
+        asks("reward: ?", "a (0..0.55)", "b (0..0.366667)"),
+    ),
+    "errors without an id": one(
+        "noid.jsonl",
+        lines(
+            {"error": "timeout"} if n == 5 else {"id": f"q{n}", "score": n / 20}
+            for n in range(20)
+        ),
+        refuses("noid.jsonl:6", "no task id"),
+    ),
     "one number": one("number.json", "42", refuses("number.json")),
 }

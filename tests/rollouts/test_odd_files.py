@@ -65,3 +65,25 @@ def test_files_that_were_held_back(name, tmp_path):
 @pytest.mark.parametrize("name", MORE)
 def test_files_that_were_found_later(name, tmp_path):
     check(MORE[name], tmp_path)
+
+
+IN_TWO_COMMANDS = [
+    "messages in rows",
+    "attempts hold the reward",
+    "one indented object a file",
+    "words in German",
+    "ticks and crosses",
+    "thousands separators",
+    "the unnamed index of pandas",
+    "questions below a header",
+    "lists by id",
+]
+
+
+@pytest.mark.parametrize("name", IN_TWO_COMMANDS)
+def test_a_persons_own_file_is_gated_in_two_commands(project, name):
+    odd = BUILT_WITH[name]
+    for file, text in odd.files.items():
+        project.write(file, text)
+    assert project.run("--evalmetrics-init", odd.path).ret == 0
+    assert project.run().ret == 0

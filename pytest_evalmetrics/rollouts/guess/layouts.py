@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
@@ -24,6 +24,7 @@ _DEPTH: Final = 4  # of the examined keys
 _LONG: Final = 5  # least entries of an object of single values that is taken for tasks
 _FEW: Final = 20  # different runs
 _MOST: Final = 0.8  # of values are alike, where some are errors
+_SHOWN: Final = 6  # names of runs
 _EXAMINED: Final = 1000  # rows
 
 
@@ -76,38 +77,66 @@ def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layo
     values = list(value.values())
     group = _kind_of_groups(values)
     if group is not GroupKind.NONE:
-        what = "runs" if group is GroupKind.RUNS else "subsets"
-        yield Layout(
-            reason=f"rows: those of the {what} {', '.join(value)}",
-            level=level,
-            rows=f"{path}.*" if path else "*",
-            keyed="id" if isinstance(values[0], dict) else None,
-            kind=group,
-        )
+        rows = f"{path}.*" if path else "*"
+        keyed = "id" if isinstance(values[0], dict) else None
+        yield _group(group, list(value), level, rows, keyed)
+        return
     kind = _kind_of_values(values)
-    if kind and group is GroupKind.NONE:
+    if kind:
+        held = {key: each for key, each in value.items() if isinstance(each, dict)}
+        prefix = f"{path}.*." if path else "*."
+        groups = list(_groups_inside(held, prefix, level + 1))
+        if groups:  # the objects are runs, and what they hold themselves is a summary
+            yield from groups
+            return
         where = f"in {path!r}" if path else "at the top"
         reason = f"rows: the {len(value)} {kind} {where}, by their keys"
         field = _free_name(values)
         yield Layout(reason=reason, level=level, rows=path or None, keyed=field)
-        held = [each for each in values if isinstance(each, dict)]
-        prefix = f"{path}.*." if path else "*."
-        yield from _inside(held, prefix, level + 1, (path or None, field))
+        outer = (path or None, field)
+        yield from _inside(list(held.values()), prefix, level + 1, outer)
+        return
     for key, inner in value.items():
-        if "." in key:
-            continue
-        below = f"{path}.{key}" if path else key
-        if _are_objects(inner):
-            reason = f"rows: the {many(len(inner), 'object')} of the list {below!r}"
-            yield Layout(reason=reason, level=level, rows=below)
-            yield from _inside(inner, f"{below}.*.", level + 1, (below, None))
-        elif (
-            isinstance(inner, list) and inner and isinstance(value.get("columns"), list)
-        ):
-            reason = f"rows: the {many(len(inner), 'line')} of the table {below!r}"
-            yield Layout(reason=reason, level=level, rows=below)
-        elif isinstance(inner, dict) and level < _DEPTH:
-            yield from _of_object(inner, below, level + 1)
+        if "." not in key:
+            yield from _of_value(
+                value, key, inner, f"{path}.{key}" if path else key, level
+            )
+
+
+def _of_value(
+    holder: Mapping[str, Any], key: str, inner: Any, path: str, level: int
+) -> Iterator[Layout]:
+    """Find rows in one value of an object."""
+    if _are_objects(inner):
+        reason = f"rows: the {many(len(inner), 'object')} of the list {path!r}"
+        yield Layout(reason=reason, level=level, rows=path)
+        yield from _inside(inner, f"{path}.*.", level + 1, (path, None))
+    elif isinstance(inner, list) and inner and isinstance(holder.get("columns"), list):
+        if key != "columns":
+            reason = f"rows: the {many(len(inner), 'line')} of the table {path!r}"
+            yield Layout(reason=reason, level=level, rows=path)
+    elif isinstance(inner, dict) and level < _DEPTH:
+        yield from _of_object(inner, path, level + 1)
+
+
+def _group(
+    kind: GroupKind, names: Sequence[str], level: int, rows: str, keyed: str | None
+) -> Layout:
+    what = "runs" if kind is GroupKind.RUNS else "subsets"
+    reason = f"rows: those of the {what} {listed(names, _SHOWN)}"
+    return Layout(reason=reason, level=level, rows=rows, keyed=keyed, kind=kind)
+
+
+def _groups_inside(
+    holders: Mapping[str, Mapping[str, Any]], prefix: str, level: int
+) -> Iterator[Layout]:
+    """Find rows in one field of each of several objects, such as the results of each run."""
+    for key in next(iter(holders.values()), {}):
+        values = [holder.get(key) for holder in holders.values()]
+        kind = _kind_of_groups(values)
+        if kind is not GroupKind.NONE and "." not in key:
+            keyed = "id" if isinstance(values[0], dict) else None
+            yield _group(kind, list(holders), level, prefix + key, keyed)
 
 
 def _inside(
@@ -160,7 +189,7 @@ def is_table_by_columns(document: Any) -> bool:
 
 def _kind_of_values(values: Sequence[Any]) -> str:
     """Name the values of an object whose keys may be ids; empty if they may not be."""
-    held = [value for value in values if not _is_error(value)]
+    held = [value for value in values if not is_error(value)]
     if len(values) < 2 or not held or len(held) < _MOST * len(values):
         return ""
     if all(isinstance(value, dict) for value in held):
@@ -198,7 +227,8 @@ def _are_verdicts(values: Sequence[Any]) -> bool:
     return len(distinct) > 1 and (are_known or 2 * len(distinct) <= len(values))
 
 
-def _is_error(value: Any) -> bool:
+def is_error(value: Any) -> bool:
+    """Check for a value that is nothing but an error, or null."""
     if value is None:
         return True
     return isinstance(value, dict) and set(value) <= {

@@ -22,6 +22,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
 from pytest_evalmetrics.rollouts.guess.layouts import (
     GroupKind,
     Layout,
+    is_error,
     is_table_by_columns,
     layouts,
 )
@@ -46,6 +47,7 @@ _PLAIN_FORMATS: Final = ("json", "jsonl", "csv", "parquet", "arrow")
 _ROWS: Final = 4000  # that are examined, of all files together
 _ROWS_OF_FILE: Final = 100  # at least
 _FILES: Final = 200  # that are examined
+_MOSTLY: Final = 0.8  # of the rows are no errors
 _NAMES: Final = 20  # different names of scores
 _RUN: Final = "_parent._key"  # of the rows of several runs
 
@@ -198,7 +200,7 @@ class _Read:
 def _candidate(
     layout: Layout, rows: Sequence[Mapping[str, Any]], named: FieldMap
 ) -> _Candidate:
-    columns = seen_columns(rows)
+    columns = seen_columns(_without_errors(rows))
     pivot = _pivot(columns)
     if pivot is not None:
         return _pivoted(layout, columns, pivot, named)
@@ -224,6 +226,12 @@ def _candidate(
         reward=choose_reward(own_rewards, {path for path in taken if path}),
         task=_with_named(task, named),
     )
+
+
+def _without_errors(rows: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Leave out rows that are nothing but an error, where most rows are none."""
+    kept = [row for row in rows if not is_error(row)]
+    return kept if len(kept) >= _MOSTLY * len(rows) else rows
 
 
 def _with_named(task: TaskChoice, named: FieldMap) -> TaskChoice:

@@ -28,6 +28,7 @@ _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
 _PARENT: Final = "_parent"
 GROUP: Final = "_parent._key"  # the key of the list or object that rows are in
+_POSITIONS: Final = ("index", "idx")  # rather a number of the row
 _POSITION: Final = "_index"  # of a CSV file of pandas: 0, 1, 2 ...
 
 
@@ -115,7 +116,7 @@ def _candidates(
     rows: _Rows, verdicts: Collection[str], agent: str | None, *, is_nested: bool
 ) -> list[str]:
     """List the fields that may be the task, the likeliest first."""
-    ranks: dict[str, tuple[bool, TaskName]] = {}
+    ranks: dict[str, tuple[bool, TaskName, bool]] = {}
     for path, column in rows.columns.items():
         if path == agent or not column.are_ids or not column.is_full:
             continue
@@ -124,8 +125,20 @@ def _candidates(
         name = _rank(column, is_verdict=path in verdicts)
         if name is not TaskName.NEVER:
             is_inner = is_nested and not path.startswith(_PARENT)
-            ranks[path] = (is_inner, name)
+            is_inner = is_inner and not _is_of_tasks(rows, column, name)
+            ranks[path] = (is_inner, name, last_part(path) in _POSITIONS)
     return sorted(ranks, key=ranks.__getitem__)
+
+
+def _is_of_tasks(rows: _Rows, column: SeenColumn, name: TaskName) -> bool:
+    """Check whether an id in nested rows is a task's, because it recurs in several lists."""
+    if name > TaskName.PLAIN_ID or column.is_unique:
+        return False
+    parents = [path for path in rows.columns if path.startswith(_PARENT)]
+    return any(
+        not rows.depends(path, [column.path]) and rows.are_apart([path, column.path])
+        for path in parents
+    )
 
 
 def _rank(column: SeenColumn, *, is_verdict: bool) -> TaskName:
@@ -152,8 +165,8 @@ def _most_telling(rows: _Rows, candidates: Sequence[str], *, is_nested: bool) ->
     best = candidates[0]
     names = {path: task_name(path) for path in candidates}
     alike = [path for path in candidates if names[path] is names[best]]
-    if is_nested:
-        alike = [path for path in alike if path.startswith(_PARENT)] or alike
+    if is_nested and best.startswith(_PARENT):
+        alike = [path for path in alike if path.startswith(_PARENT)]
     finest = max(alike, key=lambda path: rows.columns[path].distinct)
     if names[best] is TaskName.OWN:
         is_finer = rows.columns[finest].distinct > rows.columns[best].distinct

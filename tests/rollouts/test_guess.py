@@ -1,0 +1,223 @@
+"""What is taken as the rows, the reward and the task of an unknown file, and why."""
+
+import pytest
+
+from pytest_evalmetrics.rollouts.guess.field_names import (
+    RewardName,
+    TaskName,
+    reward_name,
+    task_name,
+)
+from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, layouts
+from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
+from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
+from pytest_evalmetrics.rollouts.guess.sketch import sketch
+from pytest_evalmetrics.rollouts.guess.tasks import choose_task
+from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
+
+
+def reward_of(rows):
+    return choose_reward(seen_columns(rows), ())
+
+
+def task_of(rows, **options):
+    return choose_task(seen_columns(rows), (), is_nested=False, **options)
+
+
+# -- names -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("reward", RewardName.REWARD),
+        ("reward_info.reward", RewardName.REWARD),
+        ("isCorrect", RewardName.VERDICT),
+        ("metrics.f1_macro", RewardName.VERDICT),
+        ("scores.Facts", RewardName.VERDICT),
+        ("fluency", RewardName.UNKNOWN),
+        ("num_correct", RewardName.NEVER),
+        ("score_id", RewardName.NEVER),
+        ("usage.score", RewardName.NEVER),
+        ("doc.use_logits", RewardName.NEVER),
+        ("variance", RewardName.NEVER),
+        ("status", RewardName.NEVER),
+        ("created_at", RewardName.NEVER),
+        ("completion_tokens", RewardName.NEVER),
+    ],
+)
+def test_what_a_name_says_of_a_reward(path, name):
+    assert reward_name(path) is name
+
+
+@pytest.mark.parametrize(
+    ("path", "name"),
+    [
+        ("question_id", TaskName.OWN),
+        ("user_task_id", TaskName.OWN),
+        ("frage_id", TaskName.OWN),
+        ("ticket_id", TaskName.OTHER_ID),
+        ("id", TaskName.PLAIN_ID),
+        ("inputs.question", TaskName.QUESTION),
+        ("trial_id", TaskName.NEVER),
+        ("trace_id", TaskName.NEVER),
+        ("question_response_id", TaskName.NEVER),
+        ("model_answer", TaskName.NEVER),
+    ],
+)
+def test_what_a_name_says_of_a_task(path, name):
+    assert task_name(path) is name
+
+
+@pytest.mark.parametrize(
+    ("word", "points"),
+    [
+        ("ja", 1),
+        ("Nein", 0),
+        ("✓", 1),
+        ("✗", 0),
+        ("PASS.", 1),
+        ("tie", 0.5),
+        ("n/a", None),
+    ],
+)
+def test_words_of_a_verdict(word, points):
+    known = meaning(word)
+    assert known.is_known
+    assert known.points == points
+
+
+# -- the reward --------------------------------------------------------------------------------
+
+
+def test_the_only_verdict_is_the_reward_and_its_evidence_is_shown():
+    choice = reward_of([{"correct": n < 3, "tokens": n} for n in range(4)])
+    assert choice.chosen.path == "correct"
+    assert choice.reason == "reward: correct (0/1, 75 % are 1), by its name"
+
+
+def test_two_verdicts_are_a_question():
+    choice = reward_of([{"correct": n % 2, "score": n / 8} for n in range(4)])
+    assert choice.chosen is None
+    assert choice.question == "correct (0/1, 50 % are 1) or score (0..0.375)?"
+
+
+def test_a_column_with_one_value_is_a_question():
+    choice = reward_of([{"success": True}] * 3)
+    assert choice.chosen is None
+    assert choice.question == "success (always 1)?"
+
+
+def test_of_equal_columns_the_verdict_is_taken():
+    choice = reward_of(
+        [{"score": float(n % 2), "passed": n % 2 == 1} for n in range(4)]
+    )
+    assert choice.chosen.path == "passed"
+
+
+def test_a_stated_mean_of_a_list_is_no_rival_of_the_list():
+    rows = [
+        {"verdicts": [True, n > 1], "pass@1": 0.5 + 0.5 * (n > 1)} for n in range(4)
+    ]
+    assert reward_of(rows).chosen.path == "verdicts"
+
+
+def test_an_unknown_word_of_a_verdict_is_open():
+    choice = reward_of([{"verdict": word} for word in ("pass", "fail", "unclear")])
+    assert choice.chosen.points == {"fail": 0, "pass": 1, "unclear": OPEN}
+
+
+def test_a_status_is_no_reward():
+    choice = reward_of([{"status": word} for word in ("success", "error", "success")])
+    assert choice.chosen is None
+
+
+def test_a_number_that_few_rows_have_is_a_question():
+    rows = [{"score": n / 8} if n < 2 else {"score": None} for n in range(8)]
+    assert reward_of(rows).question == "score (0..0.125, in 2 of 8 rows)?"
+
+
+# -- the task ----------------------------------------------------------------------------------
+
+
+def test_the_own_id_of_a_question_is_the_task():
+    rows = [
+        {"trace_id": f"t{n}", "question_id": n // 2, "seed": n % 2} for n in range(8)
+    ]
+    choice = task_of(rows)
+    assert choice.paths == ("question_id",)
+    assert choice.sample == "seed"
+
+
+def test_an_id_that_is_unique_within_its_subset_takes_the_subset():
+    rows = [{"lang": lang, "id": n} for lang in ("de", "fr") for n in range(3)]
+    assert task_of(rows).paths == ("lang", "id")
+
+
+def test_an_id_of_several_models_is_no_part_of_an_id():
+    rows = [{"model": model, "id": n} for model in ("a", "b") for n in range(3)]
+    choice = task_of(rows)
+    assert (choice.paths, choice.agent) == (("id",), "model")
+
+
+def test_a_question_that_recurs_beats_an_id_of_its_row():
+    rows = [{"id": n, "question": f"q{n // 2}"} for n in range(8)]
+    assert task_of(rows).paths == ("question",)
+
+
+def test_an_id_with_several_questions_is_a_question_to_the_user():
+    rows = [{"id": n % 4, "question": f"q{n}", "answer": n} for n in range(8)]
+    choice = task_of(rows)
+    assert choice.paths == ()
+    assert choice.question == "id (not unique) or question?"
+
+
+def test_random_ids_alone_are_no_task():
+    ids = [f"{n:08x}-1111-4222-8333-{n:012x}" for n in range(4)]
+    assert task_of([{"id": id_} for id_ in ids]).paths == ()
+
+
+# -- the rows ----------------------------------------------------------------------------------
+
+
+def test_the_outermost_rows_come_first():
+    rows = [{"id": n, "messages": [{"role": "user"}]} for n in range(3)]
+    found = list(layouts({"results": rows}, is_row=False))
+    assert [(layout.rows, layout.level) for layout in found] == [
+        (None, 0),
+        ("results", 1),
+        ("results.*.messages", 2),
+    ]
+
+
+def test_lists_of_the_same_tasks_are_runs_and_others_are_subsets():
+    def kind(first, second):
+        lists = {"a": [{"id": i} for i in first], "b": [{"id": i} for i in second]}
+        return next(
+            layout.kind
+            for layout in layouts(lists, is_row=False)
+            if layout.kind is not GroupKind.NONE
+        )
+
+    assert kind(["x", "y"], ["x", "y"]) is GroupKind.RUNS
+    assert kind(["x", "y"], ["v", "w"]) is GroupKind.SUBSETS
+    assert kind([0, 1], [0, 1]) is GroupKind.SUBSETS
+
+
+def test_objects_by_id_may_hold_some_errors():
+    answers = {f"q{n}": {"score": n} for n in range(9)}
+    found = list(layouts({**answers, "q9": {"error": "timeout"}}, is_row=False))
+    assert any(layout.keyed == "id" for layout in found)
+
+
+# -- messages ----------------------------------------------------------------------------------
+
+
+def test_the_first_levels_of_a_document():
+    document = {"meta": {"model": "m"}, "rows": [{"a": {"b": {"c": {"d": 1}}}}] * 3}
+    assert sketch(document) == "{meta: {model}, rows: [{a: {b: {...}}}, of 3 values]}"
+
+
+def test_many_keys_are_counted():
+    shown = sketch({f"q{n}": n for n in range(9)})
+    assert shown == "{q0, q1, q2, q3, q4, q5, and 3 more keys}"

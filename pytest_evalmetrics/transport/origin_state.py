@@ -58,9 +58,12 @@ class RetryPolicy(msgspec.Struct, frozen=True):
 _PATIENCE_S = 0.25  # between a refusal and the next try of a higher limit, at first
 _LONGEST_PATIENCE_S = 8.0
 _GAP_SHRINKS = 0.98  # of the time between two calls, after each answer
+_GAP_SHRINKS_FAST = 0.93  # the same, while none was refused for some time
+_SOON = 10  # answers after a refusal
 _GAP_GROWS = 1.05  # the same, after each refusal
 _SHORTEST_GAP_S = 0.002
-_LONGEST_GAP_S = 0.5
+_LONGEST_GAP_S = 0.25
+_SHORTEST_SPREAD_S = 0.005  # between two calls: timers are not exact
 _SEVERAL = 4  # rows that fail without an answer between them show an outage
 _REFUSALS = 16  # of one row, while others are answered: then it is the row's fault
 _numbers = count()
@@ -116,6 +119,7 @@ class OriginState:
         # when the latest of the answered calls was sent
         self._answered_sent_at = -inf
         self._answers_since_pause = 0
+        self._answers_since_refusal = 0
         # whether the pause is one that shows the rate which a busy origin bears
         self._pause_shows_rate = False
         self._is_outage_pause = False
@@ -212,7 +216,9 @@ class OriginState:
         self._failed_anew.clear()
         self._expected_by = inf
         self._grow(now)
-        self._gap_s *= _GAP_SHRINKS
+        self._answers_since_refusal += 1
+        is_far = self._answers_since_refusal > _SOON
+        self._gap_s *= _GAP_SHRINKS_FAST if is_far else _GAP_SHRINKS
         if self._gap_s < _SHORTEST_GAP_S:
             self._gap_s = 0.0
 
@@ -268,6 +274,7 @@ class OriginState:
     # -- a busy origin ---------------------------------------------------------------------------
 
     def _refused(self, call: Standing, now: float, asked_s: float | None) -> None:
+        self._answers_since_refusal = 0
         call.refusals += 1
         call.refused_since = min(call.refused_since, now)
         if self._gap_s > 0.0:
@@ -293,9 +300,10 @@ class OriginState:
 
     def _spacing_s(self) -> float:
         """Return the seconds between two calls: of a limited origin, spread over its latency."""
-        if self.limit >= self.ceiling:
+        spread_s = 0.75 * self._latency_s / self.limit
+        if self.limit >= self.ceiling or spread_s < _SHORTEST_SPREAD_S:
             return self._gap_s
-        return max(self._gap_s, 0.75 * self._latency_s / self.limit)
+        return max(self._gap_s, spread_s)
 
     def _limit_to_accepted(self, now: float) -> None:
         if self.in_flight >= int(self.limit):
@@ -362,8 +370,10 @@ class OriginState:
         if self._probe == call.number:
             waited_s = call.sent_at - self._answered_sent_at
             is_one_by_one = self._pause_shows_rate and self._answers_since_pause <= 2
-            if self._gap_s == 0.0 and is_one_by_one:
-                self._gap_s = min(waited_s, _LONGEST_GAP_S)
+            is_first = self._answered_sent_at == -inf
+            if self._gap_s == 0.0 and is_one_by_one and not is_first:
+                # its place came free between the last two tries
+                self._gap_s = min(waited_s - self._pause_s / 2, _LONGEST_GAP_S)
             self._send_at = call.sent_at + self._spacing_s()
             self._answers_since_pause = 0
             self._pause_s = 0.0

@@ -11,6 +11,7 @@ import contextlib
 import gzip
 import json
 import sys
+import time
 from urllib.parse import parse_qsl, urlsplit
 
 
@@ -20,6 +21,23 @@ class Seen:
     def __init__(self):
         self.paths = {}
         self.connections = 0
+        self.started = time.monotonic()
+        self.in_flight = 0
+        self.tokens = None
+        self.filled = 0.0
+
+    def takes_token(self, rate, burst):
+        """Take a token of a bucket that fills at a rate, if there is one."""
+        now = time.monotonic()
+        if self.tokens is None:
+            self.tokens = burst
+            self.filled = now
+        self.tokens = min(burst, self.tokens + (now - self.filled) * rate)
+        self.filled = now
+        if self.tokens < 1.0:
+            return False
+        self.tokens -= 1.0
+        return True
 
 
 def reply(status, body, **headers):
@@ -41,6 +59,33 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
         case "/ok":
             await asyncio.sleep(float(query.get("latency", 0)))
             return as_json({"score": 1.0, "n": seen.paths["/ok"]})
+        case "/bucket":
+            if not seen.takes_token(float(query["rate"]), float(query["burst"])):
+                return reply(429, b"{}")
+            await asyncio.sleep(float(query.get("latency", 0.005)))
+            return as_json({"score": 1.0})
+        case "/crowd":
+            if seen.in_flight >= int(query["capacity"]):
+                asked = (
+                    {"Retry_After": query["retry_after"]}
+                    if "retry_after" in query
+                    else {}
+                )
+                return reply(429, b"{}", **asked)
+            seen.in_flight += 1
+            try:
+                await asyncio.sleep(float(query.get("latency", 0.02)))
+            finally:
+                seen.in_flight -= 1
+            return as_json({"score": 1.0})
+        case "/down":  # from its first request on
+            if seen.paths["/down"] == 1:
+                seen.started = time.monotonic()
+            age = time.monotonic() - seen.started
+            if float(query["since"]) <= age < float(query["until"]):
+                return reply(500, b"{}")
+            await asyncio.sleep(float(query.get("latency", 0)))
+            return as_json({"score": 1.0})
         case "/echo":
             return as_json({"text": body.decode()})
         case "/cookie":

@@ -95,6 +95,18 @@ def test_a_token_bucket_costs_no_row_and_little_time(rate, burst, headers):
     assert run.seconds <= 1.3 * run.server.ideal_s(600)
 
 
+@pytest.mark.parametrize(("rate", "burst"), [(10, 10), (50, 50), (50, 10), (10, 1)])
+def test_a_token_bucket_that_others_have_emptied_costs_little_time(rate, burst):
+    class Emptied(TokenBucket):
+        def __init__(self, loop):
+            super().__init__(loop, rate, burst)
+            self.tokens = 0.0
+
+    run = run_calls(Emptied, rows=300)
+    assert run.failures == {}
+    assert run.seconds <= 1.3 * 300 / rate
+
+
 @pytest.mark.parametrize("latency_s", [0.02, 0.1, 0.5])
 @pytest.mark.parametrize("headers", [{}, {"Retry_After": "1"}])
 def test_a_limit_of_calls_in_flight_costs_no_row_and_little_time(headers, latency_s):

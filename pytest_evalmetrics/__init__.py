@@ -6,7 +6,6 @@ this package is loaded into every pytest run, with or without a benchmark in it.
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -35,7 +34,17 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name not in __all__:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "checking" if name == "EvalMetrics" else "ext"
-    return getattr(import_module(f"{__name__}.{home}"), name)
+    """Import a name at its first use."""
+    if name == "EvalMetrics":
+        from pytest_evalmetrics.checking import EvalMetrics
+
+        return EvalMetrics
+    if name in ("EvalMetricsError", "RowError"):
+        from pytest_evalmetrics import errors
+
+        return getattr(errors, name)
+    if name in __all__:
+        from pytest_evalmetrics import registry
+
+        return getattr(registry, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -21,7 +21,8 @@ from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.pipeline.preflight import all_problems, unknown_metrics
+from pytest_evalmetrics.pipeline.benchmark_check import all_problems
+from pytest_evalmetrics.pipeline.preflight import unknown_metrics
 from pytest_evalmetrics.pipeline.reducing import Hooks
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.reports.payload import payload_of

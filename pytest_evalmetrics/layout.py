@@ -39,6 +39,11 @@ def shown(value: Any, most: int = 160) -> str:
     return text if len(text) <= most else f"{text[:most]}…"
 
 
+def shortened(text: str, length: int = 40) -> str:
+    """Cut a text short on a line."""
+    return text if len(text) <= length else text[:length] + "…"
+
+
 def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
     """Write an object, closed after `indent` spaces, with each entry on one line of a diff."""
     if not entries:

@@ -181,7 +181,7 @@ class PlanRuntime:
 
 def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     """Add the answers of a journal that jobs share, and write all there; return their number."""
-    from pytest_evalmetrics.rollouts.remote import system_of  # it is asked for
+    from pytest_evalmetrics.rollouts.remote_access import system_of  # asked for
 
     journal, count = journal_path(config), 0
     try:

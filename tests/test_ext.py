@@ -1,4 +1,4 @@
-"""`pytest_evalmetrics.ext`: every name is there, typed, documented, and loaded on first use."""
+"""`pytest_evalmetrics.ext`: every name is there and documented."""
 
 import ast
 import re
@@ -19,29 +19,28 @@ def test_each_name_can_be_imported_and_is_documented():
     assert [n for n in ext.__all__ if n not in words or getattr(ext, n) is None] == []
 
 
-def test_what_is_typed_is_what_is_imported():
+def test_all_that_is_imported_is_offered():
     tree = ast.parse(Path(ext.__file__).read_text(encoding="utf-8"))
-    block = next(n for n in tree.body if isinstance(n, ast.If))
-    typed = {
-        alias.name: node.module
-        for node in block.body
-        for alias in node.names  # type: ignore[attr-defined]
+    imported = {
+        alias.name
+        for node in tree.body
+        if isinstance(node, ast.ImportFrom) and node.module != "__future__"
+        for alias in node.names
     }
-    assert sorted(typed) == sorted(ext.__all__) == sorted(ext._HOMES)
-    assert {
-        name: f"pytest_evalmetrics.{home}" for name, home in ext._HOMES.items()
-    } == typed
+    assert sorted(imported) == sorted(ext.__all__)
 
 
-def test_an_import_loads_nothing_else():
+def test_registering_a_metric_loads_the_registry_alone():
     code = (
-        "import sys; from pytest_evalmetrics import ext;"
-        "print([m for m in sys.modules if m.startswith('pytest_evalmetrics.')])"
+        "import sys; from pytest_evalmetrics import register_metric;"
+        "print(sorted(m for m in sys.modules if m.startswith('pytest_evalmetrics.')),"
+        "'numpy' in sys.modules)"
     )
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert run.stdout == "['pytest_evalmetrics.ext']\n"
+    modules = "['pytest_evalmetrics.errors', 'pytest_evalmetrics.registry']"
+    assert run.stdout == f"{modules} False\n"
 
 
 def test_an_unknown_name_is_named():

@@ -217,9 +217,9 @@ def parse_yaml(text: str, loader: type[Any] | None = None) -> ParsedYaml:
     except _RefusedError as error:
         return _unreadable(*error.args)
     except yaml.MarkedYAMLError as error:
-        from pytest_evalmetrics.config import problems  # errors only
+        from pytest_evalmetrics.config.syntax_errors import of_syntax  # errors only
 
-        return ParsedYaml(None, problems.of_syntax(error, text))
+        return ParsedYaml(None, of_syntax(error, text))
     except yaml.YAMLError as error:
         return _unreadable(1, f"this is not YAML: {error}")
     finally:

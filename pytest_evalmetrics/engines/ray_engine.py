@@ -18,14 +18,14 @@ from typing import TYPE_CHECKING, Any, Final, TypeAlias
 from msgspec import structs
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
+from pytest_evalmetrics.layout import shortened
+from pytest_evalmetrics.rollouts.formats import find_loader
 from pytest_evalmetrics.rollouts.large import Piece, ShardReader, cut, splits
-from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import (
     RolloutFile,
     Source,
     is_large,
     open_source,
-    shortened,
 )
 from pytest_evalmetrics.rollouts.table import Part, TableBuilder
 from pytest_evalmetrics.transport import needs_extra

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, ClassVar, Literal
 
 import numpy as np
 
-from pytest_evalmetrics import register_metric
-from pytest_evalmetrics.ext import MetricOptions, TaskRewards
 from pytest_evalmetrics.metrics.base_statistics import task_sums
+from pytest_evalmetrics.metrics.metric import MetricOptions
+from pytest_evalmetrics.registry import register_metric
 from pytest_evalmetrics.stats import max_at_k, pass_m_of_n
 from pytest_evalmetrics.sums import reaches, total
 
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.metric_facts import MetricDirection, MetricLimits
+    from pytest_evalmetrics.model.rollout_table import TaskRewards
 
     Floats = NDArray[np.float64]
 

@@ -10,13 +10,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import depends, errors, gates, metrics, registry
+from pytest_evalmetrics import errors, gates, metrics, registry
 from pytest_evalmetrics.config import show_path
 from pytest_evalmetrics.config.declarations import undeclared_when_loaded
 from pytest_evalmetrics.errors import Problem
 from pytest_evalmetrics.layout import of_many
-from pytest_evalmetrics.pipeline.gate_settings import plan_of
-from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec, metric_names
 
@@ -30,123 +28,14 @@ if TYPE_CHECKING:
 # names that templates of an answer may use: `Generated.sample_data`
 _OF_ANSWERS = ("output_text", "response", "reasoning", "tool_calls", "finish_reason")
 _NO_TEMPLATES = frozenset({"type", "options", "url", "api_key_secret", "description"})
-_URL = re.compile(r"[a-z][a-z0-9+.-]+://")
 _SINGLE_BRACES = re.compile(r"\{\s*(item\.)?(\w+)\s*\}")
-_PLACEHOLDER = re.compile(
-    r"<.*>|\.\.\.|(your|my)[-_ ]model([-_ ]name)?|todo|xxx+|changeme", re.IGNORECASE
-)
-
-
-def _unmatched_globs(benchmark: Benchmark) -> Iterator[Problem]:
-    """Find globs of ``depends:`` without a file; where rows are answered that is a fault anyway."""
-    spec = benchmark.spec
-    if spec.answers is None:
-        for pattern in depends.unmatched(spec.depends, benchmark.file.parent):
-            place = ("depends", spec.depends.index(pattern))
-            yield located(benchmark, place, f"no file matches {pattern!r}")
-
-
-def all_problems(
-    benchmark: Benchmark, *, hooked: bool, replays: bool
-) -> Iterator[Problem]:
-    """Find all that is wrong with a benchmark; where it `replays` no key is needed."""
-    unknown = list(unknown_metrics(benchmark, hooked=hooked, imports=True))
-    yield from unknown
-    benchmark = _without(benchmark, {problem.path for problem in unknown})
-    spec = benchmark.spec
-    yield from _unmatched_globs(benchmark)
-    if spec.runs:
-        from pytest_evalmetrics.transport import SecretError  # few benchmarks call
-
-        faults = list(_faults_of_scoring(benchmark, replays=replays))
-        yield from (_problem(benchmark, path, error) for path, error in faults)
-        for path, value in _walk({"model": spec.model, "scorers": spec.scorers}, ()):
-            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == (
-                "judges",
-            )
-            if path[-1] == "name" and of_model and _PLACEHOLDER.fullmatch(value):
-                message = f"{value!r} is a placeholder: write the name of a model that the url "
-                yield located(benchmark, path, f"{message}serves")
-        if not all(isinstance(error, SecretError) for _, error in faults):
-            return
-    if any(_URL.match(path) for path in spec.rows.path):
-        return
-    try:
-        if spec.runs:
-            from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
-
-            scoring = Scoring(benchmark, None, "")
-            benchmark = scoring.benchmark
-            plan = plan_of(benchmark)
-            scoring.choose(plan)
-            yield from scoring.problems(plan, hooked=hooked)
-            if not scoring.chosen.partial and scoring.chosen.frame is None:
-                names = tuple(
-                    name for scorer in scoring.scorers for name in scorer.scores
-                )
-                yield from _count_problems(benchmark, scoring.chosen.table, names)
-            return
-        plan = plan_of(benchmark)
-        table = rollouts_of(benchmark, plan)
-        yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
-        yield from _count_problems(benchmark, table, ())
-    except errors.EvalMetricsError as error:
-        source = "rollouts" if spec.dataset is None else "dataset"
-        key = error.key if isinstance(error, errors.ShapeError) else ()
-        yield _problem(benchmark, (source, *key), error)
-
-
-def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
-    """Take unknown metrics out of a benchmark, so that the rest of it can be checked."""
-    spec = benchmark.spec
-    bad = {
-        text
-        for path, text in _metric_texts(spec)
-        if located(benchmark, path, "").path in paths
-    }
-    if not bad:
-        return benchmark
-    listed = spec.listing(
-        "mean_reward" if text in bad else text for text in spec.metrics
-    )
-    thresholds = {text: t for text, t in spec.thresholds.items() if text not in bad}
-    return benchmark.but(
-        metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None
-    )
-
-
-def _faults_of_scoring(
-    benchmark: Benchmark, *, replays: bool
-) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
-    """Create each scorer and the generator on its own, and yield their errors."""
-    from pytest_evalmetrics import (  # few benchmarks have any
-        generators,
-        scorers,
-        transport,
-    )
-
-    spec = benchmark.spec
-    terms = transport.Terms(
-        replays=replays, judging=None if spec.model else spec.params
-    )
-    for at, scorer in enumerate(spec.scorers):
-        try:
-            scorers.make_scorers([scorer], terms, lambda *_: 0)
-        except errors.EvalMetricsError as error:
-            error.line = error.line or None
-            yield ("scorers", at), error
-    try:
-        folder = benchmark.file.parent
-        generators.make_generator(spec, terms, lambda *_: 0, folder)
-    except errors.EvalMetricsError as error:
-        error.line = error.line or None
-        yield ("model" if spec.model is not None else "target",), error
 
 
 # -- metrics ---------------------------------------------------------------------------------
 
 
-def _metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
+def metric_texts(spec: BenchmarkSpec) -> Iterator[tuple[Path, str]]:
+    """Yield the text of each metric that a benchmark names, with its place."""
     for key, texts in (
         ("metrics", spec.metrics),
         ("key_metrics", spec.key_metrics or ()),
@@ -163,7 +52,7 @@ def unknown_metrics(
     benchmark: Benchmark, *, hooked: bool, imports: bool = False
 ) -> Iterator[Problem]:
     """Look up the metrics of a benchmark; ``package.module:name`` only if it may be imported."""
-    for path, text in _metric_texts(benchmark.spec):
+    for path, text in metric_texts(benchmark.spec):
         try:
             name = metric_names.parse(text)
             keys = benchmark.spec.defined.get(name.metric)
@@ -176,7 +65,7 @@ def unknown_metrics(
                 registry.metrics.find(own)
         except (errors.MetricError, errors.RegistryError) as error:
             if not hooked or path[0] == "metrics":
-                yield _problem(benchmark, path, error)
+                yield problem_at(benchmark, path, error)
 
 
 def metric_problems(
@@ -196,7 +85,7 @@ def metric_problems(
     table = _with_zeros(table, (*given, *pinned))
     for _, part in table.by_agent():
         source = metrics.SampleSource(part, spec.reward, spec.cluster)
-        for path, text in _metric_texts(spec):
+        for path, text in metric_texts(spec):
             statistic, _, score = text.partition("/")
             if statistic in metric_names.STATISTICS and score in part.scores:
                 continue
@@ -213,15 +102,16 @@ def metric_problems(
                 ):
                     metric.value(sample.rewards, sample.tasks)
             except errors.EvalMetricsError as error:
-                problem = _problem(benchmark, path, error)
+                problem = problem_at(benchmark, path, error)
                 if problem not in seen and (not hooked or path[0] == "metrics"):
                     yield problem
                 seen.add(problem)
 
 
-def _count_problems(
+def count_problems(
     benchmark: Benchmark, table: RolloutTable, given: Sequence[str]
 ) -> Iterator[Problem]:
+    """Find tasks and rollouts that `expect:` counts and a table lacks."""
     for agent, part in _with_zeros(table, given).by_agent():
         shown = agent if len(table.agents) > 1 else ""
         checks = gates.check_completeness(
@@ -252,7 +142,7 @@ def template_problems(
 ) -> Iterator[Problem]:
     """Find the templates that fail for more rows than ``expect`` allows to have no reward."""
     keys = ("prompt_template", "tools", "response_format", "scorers")
-    written = _walk({key: getattr(benchmark.spec, key) for key in keys}, ())
+    written = texts_below({key: getattr(benchmark.spec, key) for key in keys}, ())
     texts = {path: text for path, text in written if _is_template(text)}
     rows = iter(rows)
     if (first := next(rows, None)) is not None:
@@ -295,7 +185,7 @@ def _constant_requests(spec: BenchmarkSpec) -> Iterator[tuple[Path, list[str]]]:
             spec.response_format,
         )
     for path, value in values.items():
-        texts = [text for _, text in _walk(value, ())]
+        texts = [text for _, text in texts_below(value, ())]
         if not any(map(_is_template, texts)):
             yield path, texts
 
@@ -367,7 +257,7 @@ def _failures(
     return failures, total
 
 
-def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
+def texts_below(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     """Yield the texts within a value, but those that can't be templates."""
     if isinstance(value, str):
         yield path, value
@@ -377,7 +267,7 @@ def _walk(value: Any, path: Path) -> Iterator[tuple[Path, str]]:
     elif isinstance(value, list | tuple):
         value = dict(enumerate(value))
     for key, item in value.items() if isinstance(value, dict) else ():
-        yield from _walk(item, (*path, key))
+        yield from texts_below(item, (*path, key))
 
 
 def direction_problems(
@@ -406,9 +296,10 @@ def located(benchmark: Benchmark, path: Path, message: str) -> Problem:
     )
 
 
-def _problem(
+def problem_at(
     benchmark: Benchmark, path: Path, error: errors.EvalMetricsError
 ) -> Problem:
+    """Make a problem of an error, at its key in the benchmark file."""
     message = f"{error.where}: {error.message}" if error.file else error.message
     if error.hint and "did you mean" not in message:
         message += f"; {error.hint}"

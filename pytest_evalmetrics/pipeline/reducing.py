@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.scores import ScoreSummary
     from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
-    from pytest_evalmetrics.scorers.interface import About
+    from pytest_evalmetrics.scorers.scorer import About
 
 
 class Hooks(msgspec.Struct, frozen=True):

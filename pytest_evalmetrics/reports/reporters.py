@@ -15,9 +15,8 @@ from typing import TYPE_CHECKING, Any, Protocol, cast
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics import register_reporter
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
-from pytest_evalmetrics.registry import origin, reporters
+from pytest_evalmetrics.registry import origin, register_reporter, reporters
 from pytest_evalmetrics.reports.check_wording import estimate_below
 from pytest_evalmetrics.reports.html.page import page, page_of
 from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics import EvalMetricsError
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import capped, many, visible
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording

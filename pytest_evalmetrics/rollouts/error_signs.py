@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.layout import shortened
 from pytest_evalmetrics.rollouts.loader import Failure
 from pytest_evalmetrics.rollouts.not_judged import (
     FAILURE_CLASS,
@@ -17,7 +18,6 @@ from pytest_evalmetrics.rollouts.not_judged import (
     judged,
 )
 from pytest_evalmetrics.rollouts.row_schema import NULL, Node
-from pytest_evalmetrics.rollouts.source import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence

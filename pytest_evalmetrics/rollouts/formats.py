@@ -11,14 +11,23 @@ from typing import TYPE_CHECKING, Final
 
 import msgspec
 
+from pytest_evalmetrics.registry import loaders
+from pytest_evalmetrics.rollouts.format_keys import (
+    DEEPEVAL_CASES,
+    DEEPEVAL_METRICS,
+    HARBOR_JOB,
+    HARBOR_TRIAL,
+    LM_EVAL_RESULTS,
+    PROMPTFOO_ROW,
+    sets,
+)
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from pytest_evalmetrics.rollouts.loader import LoaderFactory
     from pytest_evalmetrics.rollouts.source import Source
 
-DEEPEVAL_CASES: Final = ("testCases", "conversationalTestCases", "test_results")
-DEEPEVAL_METRICS: Final = ("metricsData", "metrics_data", "metricsMetadata")
 _NEMO_GYM: Final = (
     "_ng_task_index"  # rows with it are NeMo Gym's, although verifiers' look alike
 )
@@ -32,21 +41,6 @@ _LOG_MEMBERS: Final = (
 )
 _is_csv_name = re.compile(r".+\.[ct]sv(\.gz|\.zst)?").fullmatch
 _is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
-
-
-def _sets(*lines: str) -> tuple[frozenset[str], ...]:
-    return tuple(frozenset(line.split()) for line in lines)
-
-
-HARBOR_TRIAL, HARBOR_JOB = _sets("task_name trial_name", "n_total_trials stats")
-LM_EVAL_RESULTS: Final = _sets(
-    "results configs",
-    "results n-shot",
-    "results group_subtasks",
-    # up to version 0.3
-    "results versions config.model",
-)
-(PROMPTFOO_ROW,) = _sets("success score namedScores provider")
 
 
 class Format(msgspec.Struct, frozen=True):
@@ -77,6 +71,14 @@ class Format(msgspec.Struct, frozen=True):
 def recognise(source: Source) -> Format:
     """Detect a file's format by its content; the last format accepts anything."""
     return next(each for each in FORMATS if each.recognises(source))
+
+
+def find_loader(name: str | None, source: Source) -> LoaderFactory:
+    """Find the loader of a format; one is recognised by the file's content without a name."""
+    if name is None:
+        return recognise(source).load()
+    loader: LoaderFactory = loaders.find(name).target
+    return loader
 
 
 def csv_separator(line: str) -> str:
@@ -129,18 +131,18 @@ def _is_json_document(source: Source) -> bool:
     return source.is_array or source.is_objects
 
 
-_INSPECT_AI: Final = _sets("eval.task eval.model")
-_LM_EVAL: Final = (*_sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
+_INSPECT_AI: Final = sets("eval.task eval.model")
+_LM_EVAL: Final = (*sets("doc_id doc filtered_resps"), *LM_EVAL_RESULTS)
 _PROMPTFOO: Final = (
     PROMPTFOO_ROW,
-    *_sets("results.results", "results.version results.prompts"),
+    *sets("results.results", "results.version results.prompts"),
 )
-_TRACES: Final = _sets("traces task.key", "traces task.hash", "traces task.data")
-_VERIFIERS: Final = _sets(
+_TRACES: Final = sets("traces task.key", "traces task.hash", "traces task.data")
+_VERIFIERS: Final = sets(
     "prompt completion reward example_id",
     *(f"prompt completion reward id {key}" for key in ("task", "info", "answer")),
 )
-_DEEPEVAL: Final = _sets(
+_DEEPEVAL: Final = sets(
     *(
         f"{cases} {key}"
         for cases in DEEPEVAL_CASES
@@ -148,19 +150,19 @@ _DEEPEVAL: Final = _sets(
     ),
     *(f"{cases}.{metrics}" for cases in DEEPEVAL_CASES for metrics in DEEPEVAL_METRICS),
 )
-_PYDANTIC_EVALS: Final = _sets(
+_PYDANTIC_EVALS: Final = sets(
     "name cases cases.scores cases.assertions cases.task_duration",
     "name cases failures.error_message failures.error_stacktrace",
     "name cases failures analyses",
 )
-_SWE_BENCH: Final = _sets("resolved_ids unresolved_ids")
-_EVALPLUS: Final = _sets("eval hash date")
-_BFCL: Final = _sets("accuracy correct_count total_count")
-_HELM: Final = _sets("instance_id train_trial_index stats.name")
-_OPIK: Final = _sets("test_results.test_case test_results.score_results")
-_PHOENIX: Final = _sets("experiment_id task_runs evaluation_runs")
-_MLFLOW_TRACES: Final = _sets("info.trace_id data.spans", "info.request_id data.spans")
-_LANGFUSE: Final = _sets(
+_SWE_BENCH: Final = sets("resolved_ids unresolved_ids")
+_EVALPLUS: Final = sets("eval hash date")
+_BFCL: Final = sets("accuracy correct_count total_count")
+_HELM: Final = sets("instance_id train_trial_index stats.name")
+_OPIK: Final = sets("test_results.test_case test_results.score_results")
+_PHOENIX: Final = sets("experiment_id task_runs evaluation_runs")
+_MLFLOW_TRACES: Final = sets("info.trace_id data.spans", "info.request_id data.spans")
+_LANGFUSE: Final = sets(
     "data.traceId data.name data.dataType meta",
     "data.subject data.name data.dataType meta",
 )

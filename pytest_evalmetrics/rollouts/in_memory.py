@@ -10,9 +10,8 @@ from typing import Any
 import numpy as np
 
 from pytest_evalmetrics.errors import CheckError
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import many, shortened
 from pytest_evalmetrics.model.rollout_table import Category, RolloutTable, TaskId
-from pytest_evalmetrics.rollouts.source import shortened
 
 _FORMS = (
     "give one list of numbers per task, a dict of task to numbers, a NumPy array (tasks x "

@@ -10,7 +10,7 @@ from functools import reduce
 from operator import add
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.rollouts.source import shortened
+from pytest_evalmetrics.layout import shortened
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

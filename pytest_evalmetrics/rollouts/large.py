@@ -18,8 +18,8 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.rollouts.formats import find_loader
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
-from pytest_evalmetrics.rollouts.recorded import find_loader
 from pytest_evalmetrics.rollouts.source import (
     ENOUGH,
     Source,

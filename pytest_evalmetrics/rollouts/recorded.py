@@ -11,8 +11,8 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, NoTaskError
 from pytest_evalmetrics.gc_pause import collector_paused
-from pytest_evalmetrics.registry import loaders
-from pytest_evalmetrics.rollouts.formats import recognise
+from pytest_evalmetrics.rollouts.file_search import find_files
+from pytest_evalmetrics.rollouts.formats import find_loader
 from pytest_evalmetrics.rollouts.gym_sidecars import without_sidecars
 from pytest_evalmetrics.rollouts.json_files import decode_row
 from pytest_evalmetrics.rollouts.loader import Request, RowLoader, TextLoader
@@ -22,7 +22,6 @@ from pytest_evalmetrics.rollouts.source import (
     Source,
     SourceRow,
     absolute,
-    find_files,
     is_large,
     open_source,
 )
@@ -77,14 +76,6 @@ def rollout_files(
     from pytest_evalmetrics.rollouts.loaders import harbor  # a job's result, it seems
 
     return harbor.jobs_as_folders(files)
-
-
-def find_loader(name: str | None, source: Source) -> LoaderFactory:
-    """Find the loader of a format; one is recognised by the file's content without a name."""
-    loader: LoaderFactory = (
-        recognise(source).load() if name is None else loaders.find(name).target
-    )
-    return loader
 
 
 def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]:

@@ -18,6 +18,7 @@ from pytest_evalmetrics.errors import ShapeError, did_you_mean
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
 from pytest_evalmetrics.rollouts.derived_scores import derived_scores, value_text
+from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.json_files import (
     JsonArray,
@@ -31,7 +32,6 @@ from pytest_evalmetrics.rollouts.pages import Pages
 from pytest_evalmetrics.rollouts.source import (
     Source,
     SourceRow,
-    find_files,
     open_source,
     short,
     task_paths,

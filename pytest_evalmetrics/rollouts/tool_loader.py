@@ -11,23 +11,21 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.ext import (
-    DataError,
-    Source,
-    TaskId,
-    content_hash,
-)
+from pytest_evalmetrics.errors import DataError
+from pytest_evalmetrics.layout import shortened
 from pytest_evalmetrics.model.rollout_table import (
     STATED_COUNT,
     STATED_ERROR,
     STATED_TOTAL,
+    TaskId,
+    content_hash,
     join_versions,
 )
 from pytest_evalmetrics.rollouts import json_values
 from pytest_evalmetrics.rollouts.columns import joint_id
 from pytest_evalmetrics.rollouts.loader import Chunk, Failure, NotFinite, Request
 from pytest_evalmetrics.rollouts.not_judged import RolloutError
-from pytest_evalmetrics.rollouts.source import score_paths, shortened, shown_json
+from pytest_evalmetrics.rollouts.source import Source, score_paths, shown_json
 from pytest_evalmetrics.spec import FieldMap
 from pytest_evalmetrics.spec.metric_names import MARK
 

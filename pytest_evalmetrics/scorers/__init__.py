@@ -10,9 +10,9 @@ from pytest_evalmetrics.chat.row_calls import Calls as Calls
 from pytest_evalmetrics.chat.row_calls import Exchange as Exchange
 from pytest_evalmetrics.chat.row_calls import shown_text as shown_text
 from pytest_evalmetrics.model.rollout_table import Row as Row
-from pytest_evalmetrics.scorers.interface import About as About
 from pytest_evalmetrics.scorers.interface import BoundScorer as BoundScorer
-from pytest_evalmetrics.scorers.interface import Explained as Explained
 from pytest_evalmetrics.scorers.interface import make_scorers as make_scorers
 from pytest_evalmetrics.scorers.interface import score_row as score_row
 from pytest_evalmetrics.scorers.interface import summarise_all as summarise_all
+from pytest_evalmetrics.scorers.scorer import About as About
+from pytest_evalmetrics.scorers.scorer import Explained as Explained

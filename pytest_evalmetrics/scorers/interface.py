@@ -1,4 +1,4 @@
-"""The interface of a scorer; scorers made from a benchmark file; and summaries of their scores."""
+"""Scorers made from a benchmark file, and summaries of their scores."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ import math
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any, Literal, Protocol
+from typing import TYPE_CHECKING, Any
 
-import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -31,6 +30,7 @@ from pytest_evalmetrics.model.scores import (
 )
 from pytest_evalmetrics.registry import origin, scorers
 from pytest_evalmetrics.scorers.row_reading import as_number
+from pytest_evalmetrics.scorers.scorer import About, Explained
 from pytest_evalmetrics.spec import ScorerSpec
 from pytest_evalmetrics.spec.benchmark import rename_hint
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
@@ -43,52 +43,6 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.metric_facts import DirectionName
     from pytest_evalmetrics.scorers.judge import Judge
-
-
-@dataclass(frozen=True, slots=True)
-class Explained:
-    """Scores and their reason, which is shown in ``row_scores.jsonl``."""
-
-    scores: Mapping[str, float] | float
-    reason: str  # a judge's reasoning, or the evidence behind a number
-
-
-class Scorer(Protocol):
-    """Scores a row from the row alone."""
-
-    scores: tuple[str, ...]  # the names of its scores
-
-    def score(self, row: Row) -> Mapping[str, float] | float | Explained:
-        """Score one row: return numbers by name, or one number for the only score.
-
-        Raises
-        ------
-        RowError
-            This row can't be scored; the others go on.
-        """
-
-
-class AsyncScorer(Protocol):
-    """Scores a row by asking an endpoint.
-
-    Make the first call of a row before anything is awaited: calls are counted in the order of
-    the rows, so that a run that is started again finds its answers in the journal.
-    """
-
-    scores: tuple[str, ...]  # the names of its scores
-
-    async def score(
-        self, row: Row, calls: Calls
-    ) -> Mapping[str, float] | float | Explained:
-        """Score one row, see `Scorer`; `calls` sends requests to endpoints."""
-
-
-class About(msgspec.Struct, frozen=True):
-    """The meaning of a score, beyond its number."""
-
-    labels: tuple[tuple[str, float], ...] = ()  # of a rubric, each with its value
-    judges: tuple[str, ...] = ()  # the scores that are the several judges' own
-    level: Literal["nominal", "interval"] = "interval"  # how the judges' scores differ
 
 
 @dataclass(frozen=True, slots=True)

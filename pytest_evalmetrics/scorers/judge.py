@@ -24,8 +24,8 @@ from pytest_evalmetrics.chat.row_calls import Calls
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown, spaced, untrusted
 from pytest_evalmetrics.model.rollout_table import Row
-from pytest_evalmetrics.scorers.interface import About, Explained
 from pytest_evalmetrics.scorers.row_reading import is_number, unexpected
+from pytest_evalmetrics.scorers.scorer import About, Explained
 from pytest_evalmetrics.spec.field_types import Keys, Name, doc, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores

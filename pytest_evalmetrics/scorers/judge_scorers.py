@@ -13,12 +13,15 @@ from typing import Annotated, Any, Literal
 
 from pydantic import Field
 
-from pytest_evalmetrics.ext import Explained, Row, RowError, did_you_mean, side_by_side
+from pytest_evalmetrics.chat.asking import side_by_side
+from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.layout import shown, untrusted
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers import row_reading as reading
 from pytest_evalmetrics.scorers.judge import BOOLEAN, TEXT, AskFields, JudgeKeys, choice
 from pytest_evalmetrics.scorers.row_reading import column_of, text_in, unexpected
+from pytest_evalmetrics.scorers.scorer import Explained
 from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected, refuse
 
 _MOST_TOPICS = 100  # of one row

@@ -12,10 +12,14 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
-from pytest_evalmetrics import ext
+from pytest_evalmetrics.chat.models import chat_model
+from pytest_evalmetrics.chat.prompts import compile_prompt
+from pytest_evalmetrics.chat.replies import Reply, json_in, verdict_in
+from pytest_evalmetrics.chat.row_calls import Calls
+from pytest_evalmetrics.errors import RowError, did_you_mean
 from pytest_evalmetrics.layout import compact, shown
 from pytest_evalmetrics.model.metric_facts import ScoreFacts
-from pytest_evalmetrics.scorers import About
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers import judge as judging
 from pytest_evalmetrics.scorers.row_reading import (
     as_number,
@@ -23,9 +27,11 @@ from pytest_evalmetrics.scorers.row_reading import (
     unexpected,
     within,
 )
+from pytest_evalmetrics.scorers.scorer import About, Explained
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Keys, Name, doc, json_path, refuse
 from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
+from pytest_evalmetrics.transport import Terms
 
 _VERSION = "2"  # of the default prompt; count it up with every change
 
@@ -61,7 +67,7 @@ class JsonParserSpec(Keys):
             matches = isinstance(answer, dict) and key in answer
             value = answer[key] if matches else None
         if not matches:
-            raise ext.RowError(
+            raise RowError(
                 "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
             )
         return value
@@ -104,7 +110,7 @@ class RegexParserSpec(Keys):
         if self.group not in groups:
             raise refuse(f"the pattern has no group {self.group!r}")
 
-    def find(self, reply: ext.Reply) -> str:
+    def find(self, reply: Reply) -> str:
         """Find the score in an answer."""
         match = (re.match if self.method == "match" else re.search)(
             self.pattern, reply.text
@@ -112,7 +118,7 @@ class RegexParserSpec(Keys):
         if match is None or match[self.group] is None:
             hint = " (method: search looks anywhere)" if self.method == "match" else ""
             fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
-            raise ext.RowError("no-score", f"the judge's answer {fault}")
+            raise RowError("no-score", f"the judge's answer {fault}")
         return str(match[self.group])
 
 
@@ -174,7 +180,7 @@ class JudgeScoreSpec(Keys):
         """The way to find it in an answer."""
         return self.parser or JsonParserSpec(json_path=self.name)
 
-    def read(self, reply: ext.Reply, row: ext.Row | None = None) -> float:
+    def read(self, reply: Reply, row: Row | None = None) -> float:
         """Read it in an answer about a row: a number, or a label of the rubric."""
         parser = self.found_by
         if isinstance(parser, RegexParserSpec):
@@ -190,7 +196,7 @@ class JudgeScoreSpec(Keys):
         def claim(answer: Any) -> float:
             return self._claimed(parser.find(answer))
 
-        score = ext.verdict_in(reply, read, claim=claim)
+        score = verdict_in(reply, read, claim=claim)
         labels = {level.value: level.label for level in self.rubric or ()}
         said = labels.get(score, score)
         judging.refuse_other_words(reply, key, said, tuple(labels.values()))
@@ -219,8 +225,8 @@ class JudgeScoreSpec(Keys):
     def _of_label(self, value: Any) -> float:
         labels = {level.label: level.value for level in self.rubric or ()}
         if not isinstance(value, str) or value not in labels:
-            guess = ext.did_you_mean(str(value), labels, what="its labels")
-            raise ext.RowError(
+            guess = did_you_mean(str(value), labels, what="its labels")
+            raise RowError(
                 "no-label", f"{self._what} is {shown(value)}, no label: {guess}"
             )
         return labels[value]
@@ -333,7 +339,7 @@ class LlmJudgeSpec(judging.JudgedScores):
             names.append(next(name for name in spellings if name not in names))
         return tuple(names)
 
-    def make(self, terms: ext.Terms) -> judging.JudgingScorer:
+    def make(self, terms: Terms) -> judging.JudgingScorer:
         """Make the scorer of one judgement."""
         versions, digest, prompt = {"prompts": _VERSION}, "", None
         notes: tuple[str, ...] = ()
@@ -342,22 +348,22 @@ class LlmJudgeSpec(judging.JudgedScores):
             digest = blake2b(
                 compact(self.prompt_template).encode(), digest_size=6
             ).hexdigest()
-            prompt = ext.compile_prompt(
+            prompt = compile_prompt(
                 self.prompt_template, f"the scorer {self.type}", conversations=False
             )
             notes = _bare_note(self.prompt_template)
         spec: Any = self.model or self.judge_model
-        model = ext.chat_model(spec, terms, terms.judging)
+        model = chat_model(spec, terms, terms.judging)
         judge = judging.Judge(model, "llm-judge", versions, digest)
         in_templates, schema = _in_templates(self.scores), _schema(self)
         for each in self.scores:  # a missing package is found before anything is paid
             if each.found_by.type == "json" and each.found_by.json_path.startswith("$"):
                 compiled_path(each.found_by.json_path)
 
-        async def score(row: ext.Row, calls: ext.Calls) -> ext.Explained:
-            def read(reply: ext.Reply) -> ext.Explained:
+        async def score(row: Row, calls: Calls) -> Explained:
+            def read(reply: Reply) -> Explained:
                 scores = {each.name: each.read(reply, row) for each in self.scores}
-                return ext.Explained(scores, _why(reply))
+                return Explained(scores, _why(reply))
 
             if prompt is None:
                 question: Any = _default_prompt(self.scores, row)
@@ -386,11 +392,11 @@ def _bare_note(prompt: Any) -> tuple[str, ...]:
     return (f"{note}talk to the judge: write {{{{ {bare[0]} | untrusted }}}}",)
 
 
-def _why(reply: ext.Reply) -> str:
+def _why(reply: Reply) -> str:
     """Return a judge's reason: a key of its JSON, else its reasoning, or its whole text."""
     reason = reply.text
-    with suppress(ext.RowError):
-        if isinstance(answer := ext.json_in(reply), dict):
+    with suppress(RowError):
+        if isinstance(answer := json_in(reply), dict):
             keys = ("reasoning", "reason", "explanation", "rationale")
             reason = next(
                 (answer[key] for key in keys if isinstance(answer.get(key), str)), ""
@@ -422,7 +428,7 @@ def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
 # The default prompt.
 
 
-def _default_prompt(scores: Sequence[JudgeScoreSpec], row: ext.Row) -> str:
+def _default_prompt(scores: Sequence[JudgeScoreSpec], row: Row) -> str:
     generated = (
         None if row.sample_data is row.item else row.sample_data.get("output_text")
     )

@@ -13,7 +13,16 @@ from importlib import import_module
 from types import MappingProxyType
 from typing import Annotated, Any, Literal
 
-from pytest_evalmetrics import ext
+from pytest_evalmetrics.chat.models import chat_model
+from pytest_evalmetrics.chat.replies import Reply, verdict_in
+from pytest_evalmetrics.chat.row_calls import Calls
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    RowError,
+    did_you_mean,
+)
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.judge import (
     Judge,
     JudgeCheck,
@@ -21,9 +30,11 @@ from pytest_evalmetrics.scorers.judge import (
     JudgeRepeats,
 )
 from pytest_evalmetrics.scorers.row_reading import column_of, response_in
+from pytest_evalmetrics.scorers.scorer import Explained
 from pytest_evalmetrics.spec.field_types import Name, doc
 from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.transport import Terms, needs_extra
 
 _WORDS = re.compile(r"(?<=[a-z0-9])(?=[A-Z])|(?<=[A-Z])(?=[A-Z][a-z])")
 
@@ -50,7 +61,7 @@ class RagasSpec(JudgedScores, NamedScores):
         """The metric's name in snake case."""
         return (_WORDS.sub("_", self.metric).lower(),)
 
-    def make(self, terms: ext.Terms) -> RagasScorer:
+    def make(self, terms: Terms) -> RagasScorer:
         """Make the scorer of one judgement."""
         return RagasScorer(self, terms)
 
@@ -62,9 +73,9 @@ class RagasScorer:
     notes: tuple[str, ...] = ()
     about: Mapping[str, Any] = MappingProxyType({})
 
-    def __init__(self, spec: RagasSpec, terms: ext.Terms) -> None:
+    def __init__(self, spec: RagasSpec, terms: Terms) -> None:
         os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before it is imported
-        with ext.needs_extra("ragas", "the scorer ragas"), warnings.catch_warnings():
+        with needs_extra("ragas", "the scorer ragas"), warnings.catch_warnings():
             warnings.simplefilter("ignore")
             collections = import_module("ragas.metrics.collections")
             self._messages = import_module("ragas.messages")
@@ -80,26 +91,26 @@ class RagasScorer:
             "embeddings" in wanted
             and wanted["embeddings"].default is inspect.Parameter.empty
         ):
-            raise ext.DataError(
+            raise DataError(
                 f"{spec.metric} of RAGAS needs embeddings: only judges are asked"
             )
         if "llm" in wanted:
             if spec.judge_model is None:
-                raise ext.DataError(
+                raise DataError(
                     f"the metric {spec.metric} of RAGAS asks a judge",
                     hint="write judge_model: {url, name, api_key_secret}",
                 )
-            model = ext.chat_model(spec.judge_model, terms, terms.judging)
+            model = chat_model(spec.judge_model, terms, terms.judging)
             self.judges = (Judge(model, "ragas", {"ragas": version}),)
         try:
             metric = self._made(None, [])
         except (TypeError, ValueError) as error:
-            raise ext.DataError(
+            raise DataError(
                 f"the metric {spec.metric} of RAGAS can't be made of its arguments: {error}"
             ) from None
         self._columns = inspect.signature(metric.ascore).parameters
 
-    def _made(self, calls: Any, errors: list[ext.EvalMetricsError]) -> Any:
+    def _made(self, calls: Any, errors: list[EvalMetricsError]) -> Any:
         """Create the metric for one row; its judge is called through `calls`."""
         llm = (
             {"llm": _llm(self._base, self.judges[0], calls, errors)}
@@ -108,9 +119,9 @@ class RagasScorer:
         )
         return self._metric(**self._arguments, **llm)
 
-    async def score(self, row: ext.Row, calls: ext.Calls) -> ext.Explained:
+    async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
-        errors: list[ext.EvalMetricsError] = []
+        errors: list[EvalMetricsError] = []
         columns = {
             name: self._column(row, name)
             for name, parameter in self._columns.items()
@@ -126,10 +137,10 @@ class RagasScorer:
             raise errors[0]
         value = float(result.value)
         if not math.isfinite(value):
-            raise ext.RowError("not-finite", f"RAGAS gave {value} and no reason")
-        return ext.Explained(value, str(result.reason or ""))
+            raise RowError("not-finite", f"RAGAS gave {value} and no reason")
+        return Explained(value, str(result.reason or ""))
 
-    def _column(self, row: ext.Row, name: str) -> Any:
+    def _column(self, row: Row, name: str) -> Any:
         if name == "response":
             return response_in(row)
         value = column_of(row, name)
@@ -147,7 +158,7 @@ class RagasScorer:
         if kind == "tool":
             return self._messages.ToolMessage(content=text)
         if kind not in ("ai", "assistant"):
-            raise ext.RowError("bad-user_input", f"RAGAS knows no message of {kind!r}")
+            raise RowError("bad-user_input", f"RAGAS knows no message of {kind!r}")
         calls = [
             self._messages.ToolCall(**call) for call in message.get("tool_calls") or ()
         ]
@@ -158,14 +169,12 @@ def _metric(collections: Any, name: str) -> Any:
     metrics = {one.lower(): one for one in collections.__all__ if one != "BaseMetric"}
     match = metrics.get(name.lower().replace("_", ""))
     if match is None:
-        names = ext.did_you_mean(name, metrics.values(), what="its metrics")
-        raise ext.DataError(f"RAGAS has no metric {name!r}; {names}")
+        names = did_you_mean(name, metrics.values(), what="its metrics")
+        raise DataError(f"RAGAS has no metric {name!r}; {names}")
     return getattr(collections, match)
 
 
-def _llm(
-    base: Any, judge: Judge, calls: ext.Calls, errors: list[ext.EvalMetricsError]
-) -> Any:
+def _llm(base: Any, judge: Judge, calls: Calls, errors: list[EvalMetricsError]) -> Any:
     """Make an LLM of RAGAS that asks our judge, and keeps the errors of its answers."""
 
     async def agenerate(_self: Any, prompt: str, response_model: Any) -> Any:
@@ -177,22 +186,22 @@ def _llm(
                 return response_model.model_validate(answer)
             except ValueError as error:
                 reason = " ".join(str(error).split())[:200]
-                raise ext.RowError(
+                raise RowError(
                     "bad-answer", f"the judge's answer is none: {reason}"
                 ) from None
 
-        def verdict(reply: ext.Reply) -> Any:
-            return ext.verdict_in(reply, read)
+        def verdict(reply: Reply) -> Any:
+            return verdict_in(reply, read)
 
         try:
             schema = _strict(response_model.model_json_schema())
             return await judge.ask(calls, prompt, verdict, schema)
-        except ext.EvalMetricsError as error:
+        except EvalMetricsError as error:
             errors.append(error)
             raise
 
     def generate(*_: Any) -> Any:
-        raise ext.RowError(
+        raise RowError(
             "not-async", "this metric of RAGAS asks its judge in a way that blocks"
         )
 

@@ -9,18 +9,22 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AfterValidator, Field
 
-from pytest_evalmetrics import ext
+from pytest_evalmetrics.chat.prompts import compile_templates
+from pytest_evalmetrics.chat.row_calls import Calls
+from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.model.metric_facts import ScoreFacts
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.row_reading import as_number, compiled_path, within
 from pytest_evalmetrics.spec import field_types as types
 from pytest_evalmetrics.spec import scorer_keys as shared
 from pytest_evalmetrics.spec.field_types import Keys, doc
+from pytest_evalmetrics.transport import Endpoint, Terms
 
-_Score = Callable[[ext.Row, ext.Calls], Awaitable[Any]]
+_Score = Callable[[Row, Calls], Awaitable[Any]]
 
 
-def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: ext.Terms) -> ext.Endpoint:
+def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:
     return terms.endpoint(
         spec.url,
         secret=spec.api_key_secret,
@@ -58,7 +62,7 @@ class RemoteScoreSpec(Keys):
         _refuse_error(answer, path)
         matches, value = compiled_path(path).first(answer)
         if not matches:
-            raise ext.RowError(
+            raise RowError(
                 "no-score", f"the answer has nothing at {path}: {shown(answer)}"
             )
         number = as_number(value, f"{path} of the answer")
@@ -96,9 +100,9 @@ class RemoteScorerSpec(Keys):
                 return ScoreFacts(spec.direction, spec.minimum, spec.maximum)
         return ScoreFacts()
 
-    def make(self, terms: ext.Terms) -> _Score:
+    def make(self, terms: Terms) -> _Score:
         """Make the function that scores a row."""
-        body = ext.compile_templates(self.body, f"the scorer {self.type}", body=True)
+        body = compile_templates(self.body, f"the scorer {self.type}", body=True)
         endpoint = _endpoint(self, terms)
         for each in self.scores:  # a missing package is found before anything is paid
             compiled_path(each.parser.json_path)
@@ -106,7 +110,7 @@ class RemoteScorerSpec(Keys):
         def read(answer: Any) -> dict[str, float]:
             return {score.name: score.read(answer) for score in self.scores}
 
-        async def score(row: ext.Row, calls: ext.Calls) -> dict[str, float]:
+        async def score(row: Row, calls: Calls) -> dict[str, float]:
             return read(
                 await calls.post(
                     endpoint, body(row.context), kind="remote/1", check=read
@@ -162,11 +166,11 @@ class NatScorerSpec(shared.NamedScores):
         """The settings of the benchmark file."""
         return self.minimum, self.maximum
 
-    def make(self, terms: ext.Terms) -> _Score:
+    def make(self, terms: Terms) -> _Score:
         """Make the function that scores a row."""
         endpoint, kind = _endpoint(self, terms), "nemo-agent-toolkit-remote/1"
 
-        async def score(row: ext.Row, calls: ext.Calls) -> float:
+        async def score(row: Row, calls: Calls) -> float:
             body = {"evaluator_name": self.evaluator_name, "item": row.item}
             return self._read(
                 await calls.post(endpoint, body, kind=kind, check=self._read)
@@ -176,19 +180,17 @@ class NatScorerSpec(shared.NamedScores):
 
     def _read(self, answer: Any) -> float:
         if not isinstance(answer, dict):
-            raise ext.RowError(
-                "no-score", f"the answer is not an object: {shown(answer)}"
-            )
+            raise RowError("no-score", f"the answer is not an object: {shown(answer)}")
         if answer.get("success") is False or answer.get("error"):
             words = f"the evaluator failed: {_words(answer.get('error'))}"
-            raise ext.RowError("not-successful", words)
+            raise RowError("not-successful", words)
         result = answer.get("result")
         if not isinstance(result, dict) or "score" not in result:
             words = f"the answer has nothing at $.result.score: {shown(answer)}"
-            raise ext.RowError("no-score", words)
+            raise RowError("no-score", words)
         if result.get("error"):
             words = f"the evaluator crashed: {_words(result['error'])}"
-            raise ext.RowError("evaluator-crashed", words)
+            raise RowError("evaluator-crashed", words)
         score = as_number(result["score"], "$.result.score")
         crash = result.get("reasoning") if score == 0.0 else None
         if isinstance(crash, dict):
@@ -197,7 +199,7 @@ class NatScorerSpec(shared.NamedScores):
             crash = None
         if crash:
             words = f"the evaluator crashed and said 0.0: {_words(crash)}"
-            raise ext.RowError("evaluator-crashed", words)
+            raise RowError("evaluator-crashed", words)
         return within(self.score_names[0], score, self.minimum, self.maximum)
 
 
@@ -214,10 +216,10 @@ def _refuse_error(answer: Any, path: str) -> None:
         error = holder.get("error", holder.get("errors"))
         if "error" not in key and _is_failure(error):
             message = f"the endpoint answered with an error: {_words(error)}"
-            raise ext.RowError("error-in-answer", message)
+            raise RowError("error-in-answer", message)
         if holder.get("success") is False:
             message = f"the endpoint answered with success: false: {shown(answer)}"
-            raise ext.RowError("error-in-answer", message)
+            raise RowError("error-in-answer", message)
         holder = holder.get(key)
 
 

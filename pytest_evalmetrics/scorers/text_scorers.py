@@ -13,7 +13,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field
 
-from pytest_evalmetrics import ext
+from pytest_evalmetrics.chat.prompts import compile_templates
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers.row_reading import as_text, response_in, unexpected
 from pytest_evalmetrics.spec.field_types import (
     TemplateText,
@@ -22,10 +24,11 @@ from pytest_evalmetrics.spec.field_types import (
     refuse,
 )
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.transport import Terms, needs_extra
 
 # -- a text and its reference --------------------------------------------------------------
 
-_Score = Callable[[ext.Row], Any]
+_Score = Callable[[Row], Any]
 _REFERENCE = "{{ item.reference }}"
 _CandidateText = Annotated[
     TemplateText | None,
@@ -45,9 +48,9 @@ class PairKeys(NamedScores):
     ] = _REFERENCE
     candidate: _CandidateText = None
 
-    def make(self, _terms: ext.Terms) -> _Score:
+    def make(self, _terms: Terms) -> _Score:
         """Make the function that scores a row."""
-        reference = ext.compile_templates(self.reference, f"the scorer {self.type}")
+        reference = compile_templates(self.reference, f"the scorer {self.type}")
         candidate, compare = _candidate(self.candidate, self.type), self._comparison()
         return lambda row: compare(
             as_text(reference(row.context), "the reference"), candidate(row)
@@ -58,14 +61,14 @@ class PairKeys(NamedScores):
         raise NotImplementedError
 
 
-def _candidate(template: str | None, kind: str) -> Callable[[ext.Row], str]:
+def _candidate(template: str | None, kind: str) -> Callable[[Row], str]:
     """Compile the template of the text that is judged; None for the row's response."""
     if template is not None:
-        render = ext.compile_templates(template, f"the scorer {kind}")
+        render = compile_templates(template, f"the scorer {kind}")
         return lambda row: as_text(render(row.context), "the candidate")
     hint = 'say where the answer is: candidate: "{{ item.answer }}"'
 
-    def of_response(row: ext.Row) -> str:
+    def of_response(row: Row) -> str:
         text = row.sample_data.get("output_text")
         return as_text(
             response_in(row, hint) if text is None else text, "the candidate"
@@ -136,7 +139,7 @@ class RougeSpec(PairKeys):
     own_names = ("rouge_1_score", "rouge_2_score", "rouge_3_score", "rouge_L_score")
 
     def _comparison(self) -> Callable[[str, str], dict[str, float]]:
-        with ext.needs_extra("text", f"the scorer {self.type}"):
+        with needs_extra("text", f"the scorer {self.type}"):
             from rouge_score.rouge_scorer import RougeScorer  # 0.5 s, of an extra
         kinds = ["rouge1", "rouge2", "rouge3", "rougeL"]  # in the order of the scores
         scorer: Any = RougeScorer(kinds, use_stemmer=True)
@@ -171,22 +174,22 @@ class BleuSpec(NamedScores):
     ] = (_REFERENCE,)
     candidate: _CandidateText = None
 
-    def make(self, _terms: ext.Terms) -> _Score:
+    def make(self, _terms: Terms) -> _Score:
         """Make the function that scores a row."""
-        with ext.needs_extra("text", f"the scorer {self.type}"):
+        with needs_extra("text", f"the scorer {self.type}"):
             from sacrebleu.metrics.bleu import BLEU  # 0.2 s, and of an extra
         scorer: Any = BLEU(effective_order=True)
-        references = ext.compile_templates(self.references, f"the scorer {self.type}")
+        references = compile_templates(self.references, f"the scorer {self.type}")
         candidate = _candidate(self.candidate, self.type)
 
-        def bleu(row: ext.Row) -> float:
+        def bleu(row: Row) -> float:
             texts = [
                 as_text(text, "the reference")
                 for value in references(row.context)
                 for text in (value if isinstance(value, list) else [value])
             ]
             if not texts:
-                raise ext.RowError(
+                raise RowError(
                     "no-reference", "the row has no reference: its list is empty"
                 )
             return float(scorer.sentence_score(candidate(row), texts).score)
@@ -217,17 +220,17 @@ class SidesKeys(NamedScores):
     left_template: Annotated[TemplateText, doc("template of the left side")]
     right_template: Annotated[TemplateText, doc("template of the right side")]
 
-    def make(self, _terms: ext.Terms) -> _Score:
+    def make(self, _terms: Terms) -> _Score:
         """Make the function that scores a row."""
         spec: Any = self  # the keys of the two types below
         left, right = (
-            ext.compile_templates(template, f"the scorer {self.type}")
+            compile_templates(template, f"the scorer {self.type}")
             for template in (self.left_template, self.right_template)
         )
         epsilon = getattr(self, "epsilon", None)
         holds = _OPERATIONS.get(spec.operation) or (lambda x, y: abs(x - y) <= epsilon)
 
-        def check(row: ext.Row) -> float:
+        def check(row: Row) -> float:
             context = row.context
             value = spec.read(left(context), "the left value")
             return float(holds(value, spec.read(right(context), "the right value")))

@@ -9,7 +9,9 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
-from pytest_evalmetrics.ext import Explained, Row, RowError, Terms, compile_templates
+from pytest_evalmetrics.chat.prompts import compile_templates
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scorers import row_reading as reading
 from pytest_evalmetrics.scorers.row_reading import (
     made_calls,
@@ -17,8 +19,10 @@ from pytest_evalmetrics.scorers.row_reading import (
     response_of,
     wanted_calls,
 )
+from pytest_evalmetrics.scorers.scorer import Explained
 from pytest_evalmetrics.spec.field_types import TemplateText, doc
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
+from pytest_evalmetrics.transport import Terms
 
 _REFERENCE = "reference_tool_calls"
 

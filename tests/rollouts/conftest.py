@@ -10,9 +10,9 @@ import pytest
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request
 from pytest_evalmetrics.rollouts import load, load_dataset
+from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.large import read_large
 from pytest_evalmetrics.rollouts.recorded import records
-from pytest_evalmetrics.rollouts.source import find_files
 from pytest_evalmetrics.spec import RolloutsSpec
 
 

@@ -14,9 +14,9 @@ from rollouts.test_properties import rows_of, written
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.ext import FieldMap, Request, open_source
+from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.json_files import JsonArray, JsonLines
 from pytest_evalmetrics.rollouts.large import ShardReader, shards_of
-from pytest_evalmetrics.rollouts.source import find_files
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 REQUESTS = (

@@ -10,7 +10,7 @@ from urllib.parse import quote
 
 import msgspec
 
-from pytest_evalmetrics import EvalMetricsError
+from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.model.history import HistoryPoint
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.html.benchmark_view import (

@@ -9,10 +9,11 @@ import yaml
 
 from pytest_evalmetrics.errors import EvalMetricsError, NoTaskError
 from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.guess.proposal import Proposal, propose
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
 from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
-from pytest_evalmetrics.rollouts.source import find_files, open_source
+from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:
     from pathlib import Path

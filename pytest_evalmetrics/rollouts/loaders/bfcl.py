@@ -4,23 +4,22 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
+from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import rows_of
+from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
+from pytest_evalmetrics.rollouts.stated_totals import failures_stated
+from pytest_evalmetrics.rollouts.tool_loader import (
     ChunkBuilder,
     Rollout,
-    RolloutFile,
     ToolLoader,
-    open_source,
-    rows_of,
+    aggregate,
 )
-from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.stated_totals import failures_stated
-from pytest_evalmetrics.rollouts.tool_loader import aggregate
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _SCORE: Final = "_score.json"
 _RESULT: Final = "_result.json"

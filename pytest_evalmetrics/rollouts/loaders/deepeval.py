@@ -7,22 +7,17 @@ from typing import TYPE_CHECKING, Any, Final, Literal
 
 import msgspec
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.formats import DEEPEVAL_CASES, DEEPEVAL_METRICS
-from pytest_evalmetrics.rollouts.not_judged import is_verdict
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.format_keys import DEEPEVAL_CASES, DEEPEVAL_METRICS
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, is_verdict
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _SETTINGS: Final = (
     "threshold",

@@ -7,25 +7,19 @@ from pathlib import Path
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    DataError,
-    Document,
-    Rollout,
-    RolloutError,
-    RolloutFile,
-    Source,
-    ToolLoader,
-    open_source,
-)
+from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.formats import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.format_keys import HARBOR_JOB, HARBOR_TRIAL
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.source import RolloutFile, Source, open_source
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.ext import Request
+    from pytest_evalmetrics.rollouts.loader import Request
 
 RESULT: Final = "result.json"
 _CONFIG: Final = "config.json"

@@ -7,20 +7,15 @@ from collections import defaultdict
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Rollout,
-    RolloutFile,
-    ToolLoader,
-    open_source,
-    rows_of,
-)
 from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import rows_of
+from pytest_evalmetrics.rollouts.source import RolloutFile, open_source
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _SPLIT: Final = "test"
 _STATS: Final = "stats.json"

@@ -15,24 +15,23 @@ from typing import TYPE_CHECKING, Any, Final
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Request,
-    Rollout,
-    RolloutError,
-    Source,
-    TaskId,
-    ToolLoader,
-    question_of,
-)
+from pytest_evalmetrics.model.rollout_table import TaskId, question_of
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.not_judged import exception_of, judged
-from pytest_evalmetrics.rollouts.tool_loader import aggregate
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of, judged
+from pytest_evalmetrics.rollouts.tool_loader import (
+    ChunkBuilder,
+    Rollout,
+    ToolLoader,
+    aggregate,
+)
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.loader import Request
+    from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "an inspect_ai log"
 _VERSIONS: Final = (1, 2, 3)  # 3 was written for a while, and differs in unused fields

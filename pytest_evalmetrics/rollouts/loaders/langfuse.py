@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import ChunkBuilder, Document, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _NUMBERS: Final = ("NUMERIC", "BOOLEAN")
 

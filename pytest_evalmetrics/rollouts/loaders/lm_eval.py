@@ -6,15 +6,21 @@ import re
 from statistics import fmean
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import ChunkBuilder, Document, Rollout, ToolLoader, rows_of
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.formats import LM_EVAL_RESULTS
-from pytest_evalmetrics.rollouts.tool_loader import aggregate
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.format_keys import LM_EVAL_RESULTS
+from pytest_evalmetrics.rollouts.tool_loader import (
+    ChunkBuilder,
+    Rollout,
+    ToolLoader,
+    aggregate,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source, TaskId
+    from pytest_evalmetrics.model.rollout_table import TaskId
+    from pytest_evalmetrics.rollouts.source import Source
 
 _WHAT: Final = "the results of lm-evaluation-harness"
 _NO_FILTER: Final = ("", "none")

@@ -4,19 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-    rows_of,
-)
 from pytest_evalmetrics.rollouts import json_values
+from pytest_evalmetrics.rollouts.documents import rows_of
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 # the ratings of MLflow's judges, as its own aggregates count them
 _RATINGS: Final = {"yes": 1, "no": 0}

@@ -4,20 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.not_judged import error_in, is_verdict
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, error_in, is_verdict
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _COUNTED_FROM: Final = 0
 

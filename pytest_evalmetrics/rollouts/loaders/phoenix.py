@@ -5,20 +5,19 @@ from __future__ import annotations
 from collections import defaultdict
 from typing import TYPE_CHECKING, Any
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.not_judged import exception_of, is_verdict
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.not_judged import (
+    RolloutError,
+    exception_of,
+    is_verdict,
+)
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 
 class Phoenix(ToolLoader):

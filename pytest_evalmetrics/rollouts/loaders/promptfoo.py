@@ -8,22 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-    rows_of,
-)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.formats import PROMPTFOO_ROW
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.format_keys import PROMPTFOO_ROW
+from pytest_evalmetrics.rollouts.not_judged import RolloutError
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 _PROMPTFOO: Final = "the results of promptfoo"
 _VERSIONS: Final = (2, 3, 4)

@@ -5,21 +5,16 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    ToolLoader,
-)
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.not_judged import exception_of
+from pytest_evalmetrics.rollouts.documents import Document
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from pytest_evalmetrics.ext import Source
+    from pytest_evalmetrics.rollouts.source import Source
 
 # where a case's metrics have our usage
 _USAGE: Final = (

@@ -8,23 +8,17 @@ from typing import TYPE_CHECKING, Any, Final
 
 from msgspec import structs
 
-from pytest_evalmetrics.ext import (
-    ChunkBuilder,
-    Document,
-    Rollout,
-    RolloutError,
-    Source,
-    ToolLoader,
-    content_hash,
-    question_of,
-    rows_of,
-)
+from pytest_evalmetrics.model.rollout_table import content_hash, question_of
 from pytest_evalmetrics.rollouts import json_values
-from pytest_evalmetrics.rollouts.not_judged import exception_of, judged
+from pytest_evalmetrics.rollouts.documents import Document, rows_of
+from pytest_evalmetrics.rollouts.not_judged import RolloutError, exception_of, judged
+from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.rollouts.tool_usage import usage
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
+
+    from pytest_evalmetrics.rollouts.source import Source
 
 _NO_SCORE: Final = frozenset(
     {

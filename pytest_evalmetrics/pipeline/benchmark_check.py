@@ -1,0 +1,140 @@
+"""All that is wrong with a benchmark, as a linter reports it; nothing here makes calls."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from pytest_evalmetrics import depends, errors
+from pytest_evalmetrics.pipeline.gate_settings import plan_of
+from pytest_evalmetrics.pipeline.preflight import (
+    count_problems,
+    located,
+    metric_problems,
+    metric_texts,
+    problem_at,
+    texts_below,
+    unknown_metrics,
+)
+from pytest_evalmetrics.pipeline.recorded_columns import rollouts_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from pytest_evalmetrics.errors import Problem
+    from pytest_evalmetrics.spec import Benchmark
+
+    Path = tuple[str | int, ...]
+
+_URL = re.compile(r"[a-z][a-z0-9+.-]+://")
+_PLACEHOLDER = re.compile(
+    r"<.*>|\.\.\.|(your|my)[-_ ]model([-_ ]name)?|todo|xxx+|changeme", re.IGNORECASE
+)
+
+
+def all_problems(
+    benchmark: Benchmark, *, hooked: bool, replays: bool
+) -> Iterator[Problem]:
+    """Find all that is wrong with a benchmark; where it `replays` no key is needed."""
+    unknown = list(unknown_metrics(benchmark, hooked=hooked, imports=True))
+    yield from unknown
+    benchmark = _without(benchmark, {problem.path for problem in unknown})
+    spec = benchmark.spec
+    yield from _unmatched_globs(benchmark)
+    if spec.runs:
+        from pytest_evalmetrics.transport import SecretError  # few benchmarks call
+
+        faults = list(_faults_of_scoring(benchmark, replays=replays))
+        yield from (problem_at(benchmark, path, error) for path, error in faults)
+        for path, value in texts_below(
+            {"model": spec.model, "scorers": spec.scorers}, ()
+        ):
+            of_model = path[-2:-1] in (("model",), ("judge_model",)) or path[-3:-2] == (
+                "judges",
+            )
+            if path[-1] == "name" and of_model and _PLACEHOLDER.fullmatch(value):
+                message = f"{value!r} is a placeholder: write the name of a model that the url "
+                yield located(benchmark, path, f"{message}serves")
+        if not all(isinstance(error, SecretError) for _, error in faults):
+            return
+    if any(_URL.match(path) for path in spec.rows.path):
+        return
+    try:
+        if spec.runs:
+            from pytest_evalmetrics.pipeline.scoring import Scoring  # loads asyncio
+
+            scoring = Scoring(benchmark, None, "")
+            benchmark = scoring.benchmark
+            plan = plan_of(benchmark)
+            scoring.choose(plan)
+            yield from scoring.problems(plan, hooked=hooked)
+            if not scoring.chosen.partial and scoring.chosen.frame is None:
+                names = tuple(
+                    name for scorer in scoring.scorers for name in scorer.scores
+                )
+                yield from count_problems(benchmark, scoring.chosen.table, names)
+            return
+        plan = plan_of(benchmark)
+        table = rollouts_of(benchmark, plan)
+        yield from metric_problems(benchmark, plan, table, (), hooked=hooked)
+        yield from count_problems(benchmark, table, ())
+    except errors.EvalMetricsError as error:
+        source = "rollouts" if spec.dataset is None else "dataset"
+        key = error.key if isinstance(error, errors.ShapeError) else ()
+        yield problem_at(benchmark, (source, *key), error)
+
+
+def _unmatched_globs(benchmark: Benchmark) -> Iterator[Problem]:
+    """Find globs of ``depends:`` without a file; where rows are answered that is a fault anyway."""
+    spec = benchmark.spec
+    if spec.answers is None:
+        for pattern in depends.unmatched(spec.depends, benchmark.file.parent):
+            place = ("depends", spec.depends.index(pattern))
+            yield located(benchmark, place, f"no file matches {pattern!r}")
+
+
+def _without(benchmark: Benchmark, paths: set[str]) -> Benchmark:
+    """Take unknown metrics out of a benchmark, so that the rest of it can be checked."""
+    spec = benchmark.spec
+    bad = {
+        text
+        for path, text in metric_texts(spec)
+        if located(benchmark, path, "").path in paths
+    }
+    if not bad:
+        return benchmark
+    listed = spec.listing(
+        "mean_reward" if text in bad else text for text in spec.metrics
+    )
+    thresholds = {text: t for text, t in spec.thresholds.items() if text not in bad}
+    return benchmark.but(
+        metrics=listed, key_metrics=None, thresholds=thresholds, baseline=None
+    )
+
+
+def _faults_of_scoring(
+    benchmark: Benchmark, *, replays: bool
+) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
+    """Create each scorer and the generator on its own, and yield their errors."""
+    from pytest_evalmetrics import (  # few benchmarks have any
+        generators,
+        scorers,
+        transport,
+    )
+
+    spec = benchmark.spec
+    terms = transport.Terms(
+        replays=replays, judging=None if spec.model else spec.params
+    )
+    for at, scorer in enumerate(spec.scorers):
+        try:
+            scorers.make_scorers([scorer], terms, lambda *_: 0)
+        except errors.EvalMetricsError as error:
+            error.line = error.line or None
+            yield ("scorers", at), error
+    try:
+        folder = benchmark.file.parent
+        generators.make_generator(spec, terms, lambda *_: 0, folder)
+    except errors.EvalMetricsError as error:
+        error.line = error.line or None
+        yield ("model" if spec.model is not None else "target",), error

@@ -1,0 +1,179 @@
+"""The walls of the package: no circles, and what built-in extensions may import.
+
+Imports in functions count as imports. Imports for annotations alone (`if TYPE_CHECKING:`)
+don't: they load nothing.
+"""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import pytest_evalmetrics
+from pytest_evalmetrics import ext
+
+PACKAGE = Path(pytest_evalmetrics.__file__).parent
+
+
+def module_name(path):
+    parts = path.relative_to(PACKAGE.parent).with_suffix("").parts
+    return ".".join(parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in sorted(PACKAGE.rglob("*.py"))}
+
+
+class ImportsOfRuns(ast.NodeVisitor):
+    """Collects (module, name) of each import of the package that a run may execute."""
+
+    def __init__(self):
+        self.found = set()
+
+    def visit_If(self, node):
+        if ast.unparse(node.test) == "TYPE_CHECKING":
+            for statement in node.orelse:
+                self.visit(statement)
+        else:
+            self.generic_visit(node)
+
+    def visit_Import(self, node):
+        self.found |= {(alias.name, "") for alias in node.names}
+
+    def visit_ImportFrom(self, node):
+        self.found |= {(node.module, alias.name) for alias in node.names}
+
+
+def imports_of(path):
+    visitor = ImportsOfRuns()
+    visitor.visit(ast.parse(path.read_text(encoding="utf-8")))
+    return {
+        (module, name)
+        for module, name in visitor.found
+        if module.partition(".")[0] == "pytest_evalmetrics"
+    }
+
+
+def imported_modules(path):
+    """Return the modules that a module's imports load, packages by their own name."""
+    modules = set()
+    for module, name in imports_of(path):
+        submodule = f"{module}.{name}"
+        modules.add(submodule if submodule in MODULES else module)
+    return modules - {module_name(path)}
+
+
+def circle_in(graph):
+    """Return the modules of a circle; empty without one."""
+    left = {module: set(targets) for module, targets in graph.items()}
+    while True:
+        ends = {module for module, targets in left.items() if not targets & left.keys()}
+        if not ends:
+            return sorted(left)
+        for module in ends:
+            del left[module]
+        if not left:
+            return []
+
+
+def test_imports_go_in_no_circle():
+    graph = {module: imported_modules(path) for module, path in MODULES.items()}
+    assert circle_in(graph) == []
+
+
+def test_a_circle_of_imports_would_be_found():
+    graph = {"a": {"b"}, "b": {"c"}, "c": {"b"}, "d": set()}
+    assert circle_in(graph) == ["a", "b", "c"]
+
+
+def test_only_extensions_import_the_api_for_extensions():
+    importers = [
+        module
+        for module, path in MODULES.items()
+        if "pytest_evalmetrics.ext" in imported_modules(path)
+    ]
+    assert importers == []
+
+
+# -- built-in extensions ---------------------------------------------------------------------
+
+OFFERED = {name for _, name in imports_of(Path(ext.__file__))}
+
+# Files -> those of them that are no extensions, and the helpers that the extensions share.
+# Every other file is an extension, also one that is written tomorrow.
+RULES = {
+    "rollouts/loaders/*.py": (
+        {"__init__"},
+        {
+            "rollouts.format_keys",
+            "rollouts.json_values",
+            "rollouts.not_judged",
+            "rollouts.stated_totals",
+            "rollouts.tool_loader",
+            "rollouts.tool_usage",
+        },
+    ),
+    "scorers/*.py": (
+        {"__init__", "interface", "judge", "row_reading", "scorer"},
+        {
+            "expressions",
+            "layout",
+            "model.metric_facts",
+            "scorers.judge",
+            "scorers.row_reading",
+            "scorers.scorer",
+            "spec.field_types",
+            "spec.model_keys",
+            "spec.scorer_keys",
+        },
+    ),
+    "metrics/builtin_*.py": (
+        set(),
+        {"metrics.base_statistics", "model.metric_facts", "stats", "sums"},
+    ),
+    "reports/html/*.py": (
+        {"__init__"},
+        {
+            "layout",
+            "model",
+            "reports.check_wording",
+            "reports.html",
+            "reports.payload",
+            "reports.run_wording",
+            "reports.sentences",
+            "reports.triage",
+            "reports.wording",
+            "run_folder",
+            "stats",
+        },
+    ),
+}
+
+
+def is_allowed(module, name, helpers):
+    """Check for a name that `ext` offers, or one of a helper or its submodules."""
+    if name in OFFERED:
+        return True
+    full = f"{module}.{name}"
+    source = full if full in MODULES else module
+    path = source.removeprefix("pytest_evalmetrics.")
+    return any(path == helper or path.startswith(f"{helper}.") for helper in helpers)
+
+
+@pytest.mark.parametrize("files", RULES)
+def test_built_in_extensions_import_what_every_extension_may_and_shared_helpers(files):
+    core, helpers = RULES[files]
+    forbidden = [
+        f"{path.name}: {module}.{name}"
+        for path in sorted(PACKAGE.glob(files))
+        if path.stem not in core
+        for module, name in sorted(imports_of(path))
+        if not is_allowed(module, name, helpers)
+    ]
+    assert forbidden == []
+
+
+@pytest.mark.parametrize("files", RULES)
+def test_each_module_that_a_rule_exempts_is_there(files):
+    core, _ = RULES[files]
+    present = {path.stem for path in PACKAGE.glob(files)}
+    assert core <= present

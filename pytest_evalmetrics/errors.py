@@ -6,6 +6,7 @@
     ├── ConfigError      a benchmark file can't be used; lists every problem at once
     ├── DataError        rollouts can't be read, or hold what is not a number
     │   ├── NoTaskError      rows name no task, and nothing says which field is the task
+    │   ├── WordScoreError   a score is a word, and nothing says what it is worth
     │   └── ShapeError       rows: or map: of a benchmark file do not fit the rollouts
     ├── RegistryError    a name that is unknown, or that stands for two things
     ├── MetricError      a metric raised, or returned no finite number
@@ -111,6 +112,10 @@ class DataError(EvalMetricsError):
 
 class NoTaskError(DataError):
     """Rows name no task where NeMo Gym's do, and the benchmark file does not say where."""
+
+
+class WordScoreError(DataError):
+    """A score that ``fields:`` names holds words, and nothing says what they are worth."""
 
 
 class ShapeError(DataError):

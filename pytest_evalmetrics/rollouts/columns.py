@@ -12,7 +12,12 @@ from zlib import adler32
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.errors import DataError, NoTaskError, did_you_mean
+from pytest_evalmetrics.errors import (
+    DataError,
+    NoTaskError,
+    WordScoreError,
+    did_you_mean,
+)
 from pytest_evalmetrics.model.rollout_table import (
     TaskId,
     content_hash,
@@ -282,14 +287,19 @@ class Columns:
         if new:
             self.find_scores(record)
         for message, hint in self._problems(record):
-            kind = NoTaskError if self._lacks_task(record) else DataError
+            kind = self._kind_of_error(record)
             raise source.error(message, row, hint=hint, kind=kind)
         return record, new
 
-    def _lacks_task(self, record: Record) -> bool:
-        """Check whether a row is not NeMo Gym's, and nothing says which field is the task."""
-        is_said = self._by_position or self._fields.task is not None
-        return not is_said and not any(node in record for node in self.task)
+    def _kind_of_error(self, record: Record) -> type[DataError]:
+        """Tell the errors for which other keys of the benchmark file may be the way out."""
+        lacks_task = not any(node in record for node in self.task)
+        if lacks_task and not self._by_position:
+            return NoTaskError
+        scores = [node for nodes in self._mapped.values() for node in nodes]
+        if any(isinstance(record.get(node), str) for node in scores):
+            return WordScoreError
+        return DataError
 
     def learn_column(
         self, node: Node, values: Sequence[Any], places: NDArray[np.int64]
@@ -308,8 +318,7 @@ class Columns:
     def check(self, record: Record, source: Source, place: int) -> None:
         """Refuse a table's row whose values are invalid."""
         for message, hint in self._problems(record):
-            kind = NoTaskError if self._lacks_task(record) else DataError
-            raise source.error_at(place, message, hint, kind)
+            raise source.error_at(place, message, hint, self._kind_of_error(record))
 
     def find_scores(self, nodes: Iterable[Node]) -> None:
         """Find the scores among places that hold another kind of value than before."""

@@ -9,7 +9,12 @@ from typing import TYPE_CHECKING, Any, TypeAlias, cast
 
 from msgspec import structs
 
-from pytest_evalmetrics.errors import DataError, EvalMetricsError, NoTaskError
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    NoTaskError,
+    WordScoreError,
+)
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.formats import find_loader
@@ -144,7 +149,7 @@ def load(
     request = Request(_fields(spec), tuple(scores), tuple(categories))
     try:
         table = _load(spec, base, request, reader)
-    except NoTaskError as error:
+    except (NoTaskError, WordScoreError) as error:
         from pytest_evalmetrics.rollouts.guess.way_out import explained  # errors only
 
         raise explained(error, spec, base) from None

@@ -180,6 +180,8 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
     place = {"path": pattern, **proposal.keys} if proposal.keys else pattern
     benchmark: dict[str, Any] = {"name": _name(pattern), "rollouts": place}
     comments = {"thresholds": "as the files say"}
+    if Path(pattern).is_absolute():
+        comments["path"] = "an absolute path, which other machines do not have"
     questions: dict[str, str] = {}
     reasons = [*proposal.reasons]
     reward: str | None = "reward"

@@ -135,8 +135,27 @@ def test_words_and_what_is_not_clear_are_said(folder):
     rows = [{"id": f"q{n}", "verdict": "hyvä" if n % 2 else "huono"} for n in range(8)]
     folder.rows(rows)
     error = folder.refused(scores=["reward"])
-    assert "map: {reward: {huono: '?', hyvä: '?'}}" in str(error.hint)
+    assert "map: {reward: {huono: ?, hyvä: ?}}" in str(error.hint)
     assert "_ng_task_index" not in str(error)
+
+
+def test_words_of_a_named_reward_get_a_map(folder):
+    folder.rows([{"id": n, "verdict": "ja" if n % 2 else "nein"} for n in range(4)])
+    fields = {"task": "id", "reward": "verdict"}
+    error = folder.refused(fields=fields, scores=["reward"])
+    assert error.message.startswith("the score 'reward' is text: \"nein\"")
+    assert error.hint == (
+        "say what its words are worth, under rollouts: map: {reward: {ja: 1, nein: 0}}"
+    )
+
+
+def test_a_named_task_of_rows_that_are_elsewhere(folder):
+    rows = [{"id": f"q{n}", "score": n / 4} for n in range(4)]
+    folder.json({"model": "m", "results": rows}, "r.json")
+    error = folder.refused("r.json", fields={"task": "id"}, scores=["reward"])
+    assert error.hint == (
+        "write under rollouts: rows: results, fields: {task: id, reward: score}"
+    )
 
 
 def test_a_score_or_a_category_that_is_in_no_row(folder):

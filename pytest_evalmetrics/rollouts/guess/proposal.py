@@ -73,6 +73,10 @@ class Proposal(msgspec.Struct, frozen=True):
         task = fields.get("task")
         if isinstance(task, tuple):
             fields["task"] = list(task)
+        keys["map"] = {
+            score: {word: _plain(worth) for word, worth in points.items()}
+            for score, points in keys["map"].items()
+        }
         if "content" in fields:
             fields["content"] = list(fields["content"])
         for question in self.questions:
@@ -86,6 +90,12 @@ class Proposal(msgspec.Struct, frozen=True):
             keys["missing"] = OPEN
         names = ("rows", "keyed", "lists", "pivot", "fields", "map", "missing")
         return {name: keys[name] for name in names if keys[name]}
+
+
+def _plain(worth: Any) -> Any:
+    """Write 1 for 1.0."""
+    is_whole = isinstance(worth, float) and worth.is_integer()
+    return int(worth) if is_whole else worth
 
 
 class _Candidate(msgspec.Struct, frozen=True):

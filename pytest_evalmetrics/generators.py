@@ -128,6 +128,8 @@ class ModelGenerator:
         self.scores = tuple(
             name for name in GENERATED_SCORES if name != "cost" or priced
         )
+        # the names of its models without a price, which no budget in money can count
+        self.unpriced_names = () if priced else (model.name,)
         self._prompt = compile_prompt(spec.prompt_template)
         self._more: Mapping[str, Rendered] = {
             key: compile_templates(value, key, body=True)

@@ -317,7 +317,7 @@ def _input(
     config, spec = item.config, benchmark.spec
     runtime = budget = None
     if spec.runs:
-        from pytest_evalmetrics.pipeline.scoring import budget_of  # loads asyncio
+        from pytest_evalmetrics.pipeline.budgets import budget_of  # loads asyncio
         from pytest_evalmetrics.run_transport import ItemRuntime  # the same
 
         runtime = ItemRuntime(item, label)

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.results import AgentResult, Check
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
-    from pytest_evalmetrics.pipeline.scoring import Board
+    from pytest_evalmetrics.pipeline.board import Board
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec

@@ -20,6 +20,7 @@ from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
 from pytest_evalmetrics.comparison import run_noise
+from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
 from pytest_evalmetrics.gates import Gated
 from pytest_evalmetrics.layout import listed, many, of_many
@@ -52,10 +53,6 @@ _POWER = 0.8
 _NEAR = 3  # other runs that each run is compared with, one by one
 _NAMED = 5  # flaky tasks
 _SURE = 0.95  # of the range of runs that holds the first worse one
-_FEW, _NO_NOISE = (
-    7,
-    (0.98, 0.5),
-)  # the prior weight of no noise between few runs, and more
 _SHORT = (40, 12, 10, 8, 7)  # digits of a commit in the name of its artifacts
 _HOW = (
     "add each run of the unchanged system to the baseline (--snapshot-update "
@@ -117,7 +114,11 @@ def calibrate(
             values = tuple(float(compared.current or 0.0) for compared in facts[:m])
             of_one_run = math.sqrt(float(np.mean(np.square(errors))) / 2)
             noise = Noise(
-                values, of_one_run, today > 1 and plan.names.bind(text).unbiased
+                values,
+                of_one_run,
+                pooled=today > 1 and plan.names.bind(text).unbiased,
+                is_rate=declarations.may_be_rate(benchmark.spec, text)
+                and all(0 <= value <= 1 for value in values),
             )
             of_score = (
                 judge if text in benchmark.spec.metrics and "/" not in text else 0.0
@@ -278,6 +279,7 @@ class Noise(msgspec.Struct, frozen=True):
     pooled: bool = (
         False  # a further run is held against the mean of all runs, else against one
     )
+    is_rate: bool = False
 
     @property
     def runs(self) -> float:
@@ -295,7 +297,7 @@ class Noise(msgspec.Struct, frozen=True):
         log_p = 0.0 if drop <= 0 else -math.inf
         if se:
             log_p = normal_log_sf(drop / se)
-        runs = run_noise.Runs(self.values, self.pooled, 1.0)
+        runs = run_noise.Runs(self.values, self.pooled, 1.0, is_rate=self.is_rate)
         return run_noise.with_run_noise(
             runs, drop=drop, log_p=log_p, se=se, alpha=0.01, level=level
         )
@@ -355,7 +357,7 @@ def _proposals(
     drop = rule.max_drop
     if text in spec.gated:
         alarms = noise.alarms(rule)
-        if alarms > 1.2 * rule.alpha:
+        if alarms > 1.2 * rule.alpha and noise.runs > 0:
             drop = float(f"{noise.drop(rule.alpha):.3g}")
             key: tuple[str, ...] = ("baseline", "metrics", text, "max_drop")
             key = key if key in benchmark.lines else ("baseline", "max_drop")
@@ -473,12 +475,15 @@ def first_worse(
     )  # more is worse
     spread = np.median(np.diff(values, axis=0).var(axis=1, ddof=1)) / 2 / tasks
     scale = math.sqrt(max(float(spread), 1e-12 / tasks))
-    prior = run_noise.prior_of(_NO_NOISE[n >= _FEW])
-    variance = scale**2 * (1 + run_noise.TAU**2)
+    is_rate = bool(((values >= 0) & (values <= 1)).all())
+    prior = run_noise.prior_of(scale, is_rate=is_rate)
+    variance = scale**2 + prior.sds**2
     drops = np.array([y[at:].mean() - y[:at].mean() for at in range(1, n)])
     rest = np.array([y[:at].var() * at + y[at:].var() * (n - at) for at in range(1, n)])
     log = (
-        -(n - 2) / 2 * np.log(variance) - rest[:, None] / (2 * variance) + np.log(prior)
+        -(n - 2) / 2 * np.log(variance)
+        - rest[:, None] / (2 * variance)
+        + np.log(prior.weights)
     )
     weights = np.exp(log - log.max())  # of each place, and each noise
     by_place = np.where(drops > 0, weights.sum(axis=1), 0.0)

@@ -20,7 +20,7 @@ def write(project, name, seed, drop=0.0):
 def runs(project):
     """Six runs, of which the fourth is the first worse one."""
     for n in range(6):
-        write(project, f"r{n}.jsonl", n + 1, 0.08 * (n >= 3))
+        write(project, f"r{n}.jsonl", n + 1, 0.15 * (n >= 3))
     return [f"r{n}.jsonl" for n in range(6)]
 
 

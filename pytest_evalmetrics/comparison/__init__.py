@@ -11,6 +11,9 @@ from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs
 from pytest_evalmetrics.comparison.run_noise import runs_of as runs_of
 from pytest_evalmetrics.comparison.run_noise import with_run_noise as with_run_noise
+from pytest_evalmetrics.comparison.run_noise import (
+    with_stated_noise as with_stated_noise,
+)
 from pytest_evalmetrics.comparison.task_drops import TaskDrop as TaskDrop
 from pytest_evalmetrics.comparison.task_drops import TaskDrops as TaskDrops
 from pytest_evalmetrics.comparison.task_drops import broken_tasks as broken_tasks

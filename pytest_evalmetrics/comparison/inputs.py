@@ -36,6 +36,11 @@ class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
     sharing: int = 1
     # of a baseline with several runs: their noise is added to that of tasks
     runs: Runs | None = None
+    # the standard deviation between runs that the benchmark file states: of a rate in
+    # its unit, of other metrics as a share of the baseline's value
+    run_noise: float | None = None
+    # whether the metric is a rate, by what declares it
+    is_rate: bool = False
     # of aggregates: the drop's standard error in the metric's unit, and its degrees of
     # freedom
     stated: tuple[float, float] | None = None

@@ -12,7 +12,11 @@ from pytest_evalmetrics.comparison.detectable_drop import detectable_drop
 from pytest_evalmetrics.comparison.drop_tests import test_drop
 from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
 from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around
-from pytest_evalmetrics.comparison.run_noise import with_run_noise
+from pytest_evalmetrics.comparison.run_noise import (
+    unseen_noise,
+    with_run_noise,
+    with_stated_noise,
+)
 from pytest_evalmetrics.model.comparison import Comparison
 
 if TYPE_CHECKING:
@@ -65,15 +69,30 @@ def compare(given: ComparisonInput) -> Comparison:
         proven=test.proven,
         runs=1 if given.runs is None else len(given.runs.values),
         run_sd=math.nan if noise is None else noise.sd,
+        p_tasks=test.result.p,
+        unseen_run_sd=_unseen_run_noise(damage, test.result, noise),
         improved=_is_improved(result, damage),
         seed=gate_seed(given) if test.draws else 0,
     )
 
 
 def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
-    """Measure the noise between the baseline's runs; None for a single run."""
+    """Measure the noise between runs; None where there is one and nothing states it."""
     runs = damage.given.runs
-    if runs is None or math.isnan(result.p):
+    stated = damage.given.run_noise
+    if math.isnan(result.p):
+        return None
+    if stated is not None:
+        return with_stated_noise(
+            stated * _unit_of_noise(damage),
+            runs,
+            drop=damage.drop,
+            log_p=result.log_p,
+            se=result.se,
+            alpha=damage.alpha,
+            level=LEVEL,
+        )
+    if runs is None:
         return None
     return with_run_noise(
         runs,
@@ -83,6 +102,20 @@ def _run_noise(damage: TaskDamage, result: TestResult) -> RunNoise | None:
         alpha=damage.alpha,
         level=LEVEL,
     )
+
+
+def _unit_of_noise(damage: TaskDamage) -> float:
+    """Return the unit of stated noise: points of a rate, or the baseline's value."""
+    return 1.0 if damage.given.is_rate else abs(damage.pair.value_baseline)
+
+
+def _unseen_run_noise(
+    damage: TaskDamage, result: TestResult, noise: RunNoise | None
+) -> float:
+    """Return the unknown noise that would explain a drop; NaN if noise is known."""
+    if noise is not None or math.isnan(result.p):
+        return math.nan
+    return unseen_noise(damage.drop, result.log_p, alpha=damage.alpha)
 
 
 def _with_noise(result: TestResult, noise: RunNoise | None, drop: float) -> TestResult:

@@ -10,11 +10,10 @@ it is tested today, and a part from runs, tau^2 (1 + 1/m) with m runs in the bas
 A few runs don't show tau, so p is averaged over its posterior: the scatter S^2 of the
 runs' values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freedom, s
 the standard error of one run's value over its tasks (Gelman et al. 2013, Bayesian Data
-Analysis, section 5.4). The prior puts some weight on no such noise at all, and the rest
-on a half-Cauchy distribution of scale 4 s (Gelman 2006, Bayesian Analysis 1, 515); for
-a rate the scale is at most 5 points, and tau at most 15. The weights are those that
-give the false alarms and the power of docs/calibration.md. Two to four runs say little
-about tau: with them, the gate mostly gains rollouts.
+Analysis, section 5.4). The prior is the same for every number of runs: a half-Cauchy
+distribution whose scale is above what is expected (Gelman 2006, Bayesian Analysis 1,
+515): 3 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
+So the level holds from two runs on, and what two or three runs can't show costs power.
 """
 
 from __future__ import annotations
@@ -42,15 +41,14 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.comparison import Floats, PairedMetric
 
-# the prior weight of no noise between m runs
-_NO_NOISE = {2: 0.98, 3: 0.95, 4: 0.92, 5: 0.35, 6: 0.5, 7: 0.5, 8: 0.5, 9: 0.5}
-_NO_NOISE_OF_MANY = 0.4  # from 10 runs on
-_SCALE = 4.0  # of the half-Cauchy prior, in standard errors of one run
-# the most noise of a rate, and three times the largest scale of its prior
-_LARGEST = 0.15
+_RATE_SCALE = 0.03  # of the half-Cauchy prior of a rate
+_LARGEST_OF_RATE = 0.15
+_SCALE = 8.0  # of the prior of other metrics, in standard errors of one run
+_LARGEST = 60.0  # in standard errors of one run
+_LEAST = 0.02  # the same
+_GRID = 160
 _LOG_HALF = math.log(0.5)
 _NO_ERROR = 1e-9  # in place of a standard error of 0: all tasks moved alike
-TAU = np.concatenate(([0.0], np.geomspace(0.02, 60, 160)))  # in the unit of _SCALE
 
 
 class Runs(msgspec.Struct, frozen=True):
@@ -122,10 +120,71 @@ def with_run_noise(
         one_run = se / math.sqrt(factor - 1 + runs.more_rollouts)
     if scatter == 0:
         return RunNoise(sd=0.0, log_p=log_p, half=math.nan, wider=1.0)
-    if not one_run * TAU[-1] > math.sqrt(scatter):
+    if not one_run * _LARGEST > math.sqrt(scatter):
         return _by_runs_alone(runs, scatter, drop=drop, log_p=log_p)
-    weights = _posterior(runs, scatter=scatter, one_run=one_run)
-    variances = (TAU * one_run) ** 2 * factor
+    tau = prior_of(one_run, is_rate=runs.is_rate)
+    weights = tau.weights * _likelihood(tau.sds, runs, scatter, one_run=one_run)
+    weights /= weights.sum()
+    return _with_variances(
+        tau.sds**2 * factor,
+        weights,
+        drop=drop,
+        log_p=log_p,
+        se=se,
+        sd=math.sqrt(max(scatter - one_run**2, 0.0)),
+        alpha=alpha,
+        level=level,
+    )
+
+
+def with_stated_noise(
+    sd: float,
+    runs: Runs | None,
+    drop: float,
+    log_p: float,
+    se: float,
+    *,
+    alpha: float,
+    level: float,
+) -> RunNoise:
+    """Add noise between runs of a known standard deviation, to one run or several."""
+    factor = 2.0 if runs is None else runs.variance_factor
+    return _with_variances(
+        np.array([sd**2 * factor]),
+        np.ones(1),
+        drop=drop,
+        log_p=log_p,
+        se=se,
+        sd=sd,
+        alpha=alpha,
+        level=level,
+    )
+
+
+def unseen_noise(drop: float, log_p: float, *, alpha: float) -> float:
+    """Return the noise between runs that would make a drop from one run no surprise.
+
+    As a standard deviation, in the metric's unit; 0 for a drop that is none.
+    """
+    if not (drop > 0 and log_p < math.log(alpha)):
+        return 0.0
+    by_tasks = drop / normal_isf_of_log(log_p)
+    needed = drop / -normal_ppf(alpha)
+    return _six_digits(math.sqrt((needed**2 - by_tasks**2) / 2))
+
+
+def _with_variances(
+    variances: Floats,
+    weights: Floats,
+    *,
+    drop: float,
+    log_p: float,
+    se: float,
+    sd: float,
+    alpha: float,
+    level: float,
+) -> RunNoise:
+    """Average over variances that noise between runs adds to that of tasks."""
     if log_p < _LOG_HALF and drop > 0:  # in the half that tests a drop
         by_tasks = drop / normal_isf_of_log(log_p)
         log_p = log_tail_of(drop, np.sqrt(by_tasks**2 + variances), weights)
@@ -134,7 +193,7 @@ def with_run_noise(
     exceeded = _exceeded(alpha, sds, weights)
     wider = exceeded / (-normal_ppf(alpha) * se)
     return RunNoise(
-        sd=_six_digits(math.sqrt(max(scatter - one_run**2, 0.0))),
+        sd=_six_digits(sd),
         log_p=log_p,
         half=_six_digits(_exceeded((1 - level) / 2, sds, weights)),
         wider=_six_digits(wider),
@@ -155,26 +214,37 @@ def _by_runs_alone(
     )
 
 
-def _posterior(runs: Runs, *, scatter: float, one_run: float) -> Floats:
-    """Return the weights of `TAU`, whose unit is `one_run`, given the runs' scatter."""
-    m = len(runs.values)
-    variance = 1 + TAU**2  # of a run's value
-    log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / one_run**2 / variance)
-    most = _LARGEST / one_run if runs.is_rate else math.inf
-    none = _NO_NOISE.get(m, _NO_NOISE_OF_MANY)
-    weights = prior_of(none, scale=min(_SCALE, most / 3), most=most)
-    weights *= np.exp(log_likelihood - log_likelihood.max())
+class NoisePrior(msgspec.Struct, frozen=True):
+    """What noise between runs may be, before any run was seen; shapes (values,)."""
+
+    sds: Floats  # standard deviations, ascending from 0, in the metric's unit
+    weights: Floats  # their chances
+
+
+def prior_of(one_run: float, *, is_rate: bool) -> NoisePrior:
+    """Return the prior of noise between runs with such a standard error of one run."""
+    scale = _SCALE * one_run
+    largest = _LARGEST * one_run
+    if is_rate:
+        scale = _RATE_SCALE
+        largest = _LARGEST_OF_RATE
+    least = _LEAST * min(one_run, scale)
+    sds = np.concatenate(([0.0], np.geomspace(least, largest, _GRID)))
+    steps = np.diff(sds)
+    # the trapezoidal rule
+    widths = (np.append(steps, 0.0) + np.append(0.0, steps)) / 2
+    weights: Floats = widths / (1 + (sds / scale) ** 2)
     weights /= weights.sum()
-    return weights
+    return NoisePrior(sds=sds, weights=weights)
 
 
-def prior_of(none: float, scale: float = _SCALE, most: float = math.inf) -> Floats:
-    """Return the prior weights of `TAU` up to `most`; that of no noise is `none`."""
-    prior: Floats = np.gradient(TAU) / (1 + (TAU / scale) ** 2) * (most >= TAU)
-    prior[0] = 0.0
-    prior *= (1 - none) / prior.sum()
-    prior[0] = none
-    return prior
+def _likelihood(sds: Floats, runs: Runs, scatter: float, *, one_run: float) -> Floats:
+    """Return the likelihood of each standard deviation given the runs' scatter."""
+    m = len(runs.values)
+    variance = one_run**2 + sds**2  # of a run's value
+    log_likelihood = -(m - 1) / 2 * (np.log(variance) + scatter / variance)
+    likelihood: Floats = np.exp(log_likelihood - log_likelihood.max())
+    return likelihood
 
 
 def tail_of(drop: float, sds: Floats, weights: Floats) -> float:

@@ -15,6 +15,7 @@ from pytest_evalmetrics.errors import MetricError, RegistryError, raised_words
 from pytest_evalmetrics.model.comparison import (
     AllLost,
     Comparison,
+    FewRuns,
     RuleName,
     RuleSettings,
 )
@@ -27,6 +28,7 @@ from pytest_evalmetrics.model.reasons import (
     Reason,
     SharedLevel,
     SmallDrop,
+    UnknownRunNoise,
     Untested,
 )
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
@@ -37,6 +39,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
+_SMALL_NOISE = 0.005  # between runs: points of a rate, or a share of other values
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -185,8 +188,17 @@ def _by_significance(comparison: Comparison, p: float) -> Decision:
     if rule.rule is RuleName.PRACTICAL and comparison.drop < rule.max_drop - _SLACK:
         return _of_small_drop(rule, p)
     if p * rule.benchmarks < rule.alpha:
-        return Decision(Verdict.FAIL)
+        return Decision(Verdict.FAIL, _unknown_noise(comparison))
     return _of_unproven_drop(comparison, p)
+
+
+def _unknown_noise(comparison: Comparison) -> tuple[Reason, ...]:
+    """Remark on a drop that a small shift of all tasks of the run would explain."""
+    pair = comparison.pair
+    small = _SMALL_NOISE if pair.bounded else _SMALL_NOISE * abs(pair.value_baseline)
+    if 0 < comparison.unseen_run_sd < small:
+        return (UnknownRunNoise(sd=comparison.unseen_run_sd),)
+    return ()
 
 
 def _of_unproven_drop(comparison: Comparison, p: float) -> Decision:
@@ -198,6 +210,9 @@ def _of_unproven_drop(comparison: Comparison, p: float) -> Decision:
     if p < rule.alpha:
         return _of_many_benchmarks(comparison)
     may_be_real = p < rule.warn_alpha
+    if _is_hidden_by_runs(comparison) and _is_all_lost(comparison):
+        few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
+        return _inconclusive(BlindGate(cause=few))
     if _is_all_lost(comparison):
         verdict = Verdict.INCONCLUSIVE if may_be_real else Verdict.PASS
         return Decision(verdict, (BlindGate(cause=AllLost(alpha=rule.alpha)),))
@@ -228,12 +243,24 @@ def _of_many_benchmarks(comparison: Comparison) -> Decision:
     return Decision(verdict, (reason,))
 
 
+def _is_hidden_by_runs(comparison: Comparison) -> bool:
+    """Check whether a drop is proven over tasks, and not beyond noise between runs."""
+    return comparison.runs > 1 and comparison.p_tasks < comparison.rule.alpha
+
+
 def _is_all_lost(comparison: Comparison) -> bool:
-    """Check whether every task is at the worst end of a rate's range."""
+    """Check whether every task is at the worst end: of a rate's range, or as seen."""
     pair = comparison.pair
-    if not pair.bounded or pair.current is None:
+    if pair.current is None:
         return False
-    worst = 0.0 if comparison.rule.sign > 0 else 1.0
+    is_fall = comparison.rule.sign > 0
+    if pair.bounded:
+        worst = 0.0 if is_fall else 1.0
+    elif pair.baseline is not None and comparison.runs > 1:
+        ends = np.concatenate((pair.baseline, pair.current))
+        worst = float(ends.min() if is_fall else ends.max())
+    else:
+        return False
     return bool((pair.current == worst).all())
 
 

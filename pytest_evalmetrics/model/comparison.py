@@ -160,7 +160,14 @@ class AllLost(msgspec.Struct, frozen=True, tag="all_lost"):
     alpha: float
 
 
-Blindness = FewUnits | FewRollouts | AllLost
+class FewRuns(msgspec.Struct, frozen=True, tag="few_runs"):
+    """Everything is lost, and too few runs show how much a run may differ by chance."""
+
+    runs: int  # of the baseline
+    alpha: float
+
+
+Blindness = FewUnits | FewRollouts | AllLost | FewRuns
 
 
 class Untestable(msgspec.Struct, frozen=True):
@@ -236,6 +243,11 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     runs: int = 1  # of the baseline
     # the noise between its runs beyond that of tasks, in the metric's unit; NaN if unknown
     run_sd: float = math.nan
+    # p of tasks alone, without noise between runs; NaN if nothing can be tested
+    p_tasks: float = math.nan
+    # with one run of the baseline, whose noise between runs is unknown: the standard
+    # deviation between runs that would make the drop no surprise; 0 if it is none
+    unseen_run_sd: float = math.nan
     improved: bool = False  # a significant improvement
     seed: int = 0  # of its random numbers
 

@@ -416,6 +416,12 @@ class BlindGate(msgspec.Struct, frozen=True, tag="blind_gate"):
     cause: Blindness
 
 
+class UnknownRunNoise(msgspec.Struct, frozen=True, tag="unknown_run_noise"):
+    """A drop that little noise between runs would explain, which one run can't show."""
+
+    sd: float  # of that noise, in the metric's unit
+
+
 class SharedLevel(msgspec.Struct, frozen=True, tag="shared_level"):
     """Surprising for one benchmark, but not for one of so many."""
 
@@ -637,6 +643,7 @@ Reason = (
     | Untested
     | SmallDrop
     | BlindGate
+    | UnknownRunNoise
     | SharedLevel
     | NotShown
     | LowPower

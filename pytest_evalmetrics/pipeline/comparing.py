@@ -308,7 +308,9 @@ def comparison_input(
 ) -> ComparisonInput:
     """Pair a metric with its baseline; `pairings` has one for each run of the baseline."""
     metric = pairing.plan.names.bind(text)
-    pair, runs = pairing.pair(metric), None
+    pair = pairing.pair(metric)
+    is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
+    runs = None
     if len(pairings) > 1:
         pairs = [of_run.pair(metric) for of_run in pairings]
         if any(len(paired.tasks) != len(pair.tasks) for paired in pairs):
@@ -316,12 +318,13 @@ def comparison_input(
             raise BaselineError(
                 f"its runs hold {counts} of the {len(pair.tasks)} compared tasks"
             )
-        is_rate = pair.bounded and declarations.may_be_rate(benchmark.spec, text)
         runs = runs_of(pairs, pooled=metric.unbiased, is_rate=is_rate)
     return ComparisonInput(
         pair=pair,
         rule=rule_of(benchmark, text, bounded=pair.bounded),
         runs=runs,
+        run_noise=settings_of(benchmark).gate_of(text).run_noise,
+        is_rate=is_rate,
         gate_id=gate_id,
     )
 

@@ -285,6 +285,14 @@ class GateSpec(Keys):
     require_mde: Annotated[
         Drop, doc("fail if a drop of this size can't be detected with 80 % power")
     ] = None
+    run_noise: Annotated[
+        types.Share | None,
+        doc(
+            "how much runs of an unchanged system differ as a whole, a standard "
+            "deviation: 1% is one point of a rate, and of other metrics a share of the "
+            "baseline's value; default what several runs of the baseline show"
+        ),
+    ] = None
 
     def over(self, other: "GateSpec") -> "GateSpec":
         """Return these settings, completed by those of another."""

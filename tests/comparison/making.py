@@ -84,7 +84,17 @@ def rule(name="practical", *, direction="higher", **changed):
     )
 
 
-def compared(pair, *, clusters=None, runs=None, stated=None, sharing=1, **changed):
+def compared(
+    pair,
+    *,
+    clusters=None,
+    runs=None,
+    stated=None,
+    sharing=1,
+    run_noise=None,
+    is_rate=False,
+    **changed,
+):
     """Compare a metric by a rule that is practical but for what is changed."""
     return compare(
         ComparisonInput(
@@ -94,5 +104,7 @@ def compared(pair, *, clusters=None, runs=None, stated=None, sharing=1, **change
             runs=runs,
             stated=stated,
             sharing=sharing,
+            run_noise=run_noise,
+            is_rate=is_rate,
         )
     )

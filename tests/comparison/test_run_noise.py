@@ -4,22 +4,25 @@ import math
 
 import numpy as np
 import pytest
-from comparison.making import make_pair
+from comparison.making import compared, make_pair
 from scipy import integrate, stats
 
-from pytest_evalmetrics.comparison import Runs, runs_of, with_run_noise
+from pytest_evalmetrics.comparison import (
+    Runs,
+    runs_of,
+    with_run_noise,
+    with_stated_noise,
+)
 
-PRIOR_OF_NO_NOISE = {2: 0.98, 3: 0.95, 5: 0.35, 10: 0.4}
 LEVEL = 0.95
 
 
 def posterior_p(values, drop, se):
     """The chance of such a drop, averaged over the sd between runs, tau, by scipy."""
     m = len(values)
-    none = PRIOR_OF_NO_NOISE[m]
     one_run = se / np.sqrt(1 / m + 1)
-    scale = min(4 * one_run, 0.05)
-    most = min(60 * one_run, 0.15)
+    scale = 0.03
+    most = 0.15
     scatter = values.var(ddof=1)
 
     def weight(tau):
@@ -35,12 +38,11 @@ def posterior_p(values, drop, se):
 
         def integrand(x):
             tau = scale * np.tan(x)
-            return function(tau) * weight(tau) / end
+            return function(tau) * weight(tau)
 
         return float(integrate.quad(integrand, 0, end, limit=400)[0])
 
-    mass = none * weight(0) + (1 - none) * over_prior(lambda _: 1.0)
-    return (none * weight(0) * tail(0) + (1 - none) * over_prior(tail)) / mass
+    return over_prior(tail) / over_prior(lambda _: 1.0)
 
 
 def spread_values(m, times):
@@ -175,3 +177,90 @@ def test_the_runs_of_a_baseline_have_its_values_the_newest_last():
 def test_a_metric_without_values_by_task_has_no_error_of_one_run():
     opaque = make_pair([[1.0]] * 3, [[1.0]] * 3, baseline=None, current=None)
     assert math.isnan(runs_of([opaque, opaque], pooled=False, is_rate=False).se)
+
+
+# -- false alarms ------------------------------------------------------------------------
+
+DRAWS = 1_000
+MOST = 0.015  # of unchanged runs
+
+
+def alarms(m, tau, *, is_rate, one_run=0.0046):
+    """The share of unchanged runs that fail, by noise of tasks and of runs alone."""
+    rng = np.random.default_rng(m)
+    sd = np.hypot(one_run, tau)
+    se = one_run * math.sqrt(1 + 1 / m)
+    red = 0
+    for _ in range(DRAWS):
+        values = 0.5 + sd * rng.normal(size=m)
+        drop = float(values.mean() - 0.5 - sd * rng.normal())
+        if drop < 2 * se:  # no test of tasks would fail
+            continue
+        runs = Runs(
+            tuple(values), pooled=True, more_rollouts=1.0, se=one_run, is_rate=is_rate
+        )
+        noise = with_run_noise(
+            runs,
+            drop=drop,
+            log_p=float(stats.norm.logsf(drop / se)),
+            se=se,
+            alpha=0.01,
+            level=LEVEL,
+        )
+        red += noise.p < 0.01
+    return red / DRAWS
+
+
+def most_alarms():
+    return stats.binom(DRAWS, MOST).ppf(0.999) / DRAWS
+
+
+@pytest.mark.parametrize("m", [2, 3, 4, 10])
+@pytest.mark.parametrize("tau", [0.0, 0.02])
+def test_an_unchanged_rate_seldom_fails_however_few_runs_there_are(m, tau):
+    assert alarms(m, tau, is_rate=True) <= most_alarms()
+
+
+@pytest.mark.parametrize("m", [2, 3, 10])
+def test_unchanged_tokens_seldom_fail_however_few_runs_there_are(m):
+    assert alarms(m, 0.03, is_rate=False) <= most_alarms()
+
+
+# -- noise that the file states ----------------------------------------------------------
+
+
+@pytest.mark.parametrize("m", [1, 4])
+def test_stated_noise_is_added_to_that_of_tasks(m):
+    values = (0.7,) * m
+    runs = Runs(values, pooled=True, more_rollouts=1.0) if m > 1 else None
+    noise = with_stated_noise(
+        0.01,
+        runs,
+        drop=0.05,
+        log_p=float(stats.norm.logsf(0.05 / 0.015)),
+        se=0.015,
+        alpha=0.01,
+        level=LEVEL,
+    )
+    sd = np.sqrt(0.015**2 + 0.01**2 * (1 + 1 / m))
+    assert noise.p == pytest.approx(stats.norm.sf(0.05 / sd), rel=1e-5)
+    assert noise.half == pytest.approx(stats.norm.isf(0.025) * sd, rel=1e-5)
+
+
+def test_stated_noise_of_a_rate_is_in_points():
+    pair = make_pair([[1.0] * 4] * 100, [[1.0] * 4] * 90 + [[0.0] * 4] * 10)
+    assert compared(pair, run_noise=0.01, is_rate=True).run_sd == 0.01
+
+
+def test_stated_noise_of_tokens_is_a_share_of_the_baseline():
+    pair = make_pair([[500.0]] * 100, [[510.0]] * 100, bounded=False)
+    stated = compared(pair, run_noise=0.02, direction="lower")
+    assert stated.run_sd == pytest.approx(10.0)
+
+
+def test_one_run_says_how_much_noise_would_explain_its_drop():
+    """The drop is no surprise where all noise together is drop / 2.33."""
+    pair = make_pair([[1.0] * 4] * 100, [[1.0] * 4] * 90 + [[0.0] * 4] * 10)
+    plain = compared(pair)
+    stated = compared(pair, run_noise=plain.unseen_run_sd, is_rate=True)
+    assert stated.test.p == pytest.approx(0.01, rel=1e-4)

@@ -14,11 +14,14 @@ def checked(
     clusters=None,
     min_coverage=0.9,
     benchmarks=1,
+    runs=None,
     **gated,
 ):
     """Judge one metric; `gated` are further fields of what is gated."""
     pair = pair if clusters is None else replace(pair, clusters=clusters)
-    compared = ComparisonInput(pair=pair, rule=settings or rule(), gate_id="g")
+    compared = ComparisonInput(
+        pair=pair, rule=settings or rule(), gate_id="g", runs=runs
+    )
     (check,) = check_regression(
         [Gated(compared=compared, **gated)],
         min_coverage=min_coverage,

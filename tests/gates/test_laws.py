@@ -11,7 +11,8 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from scipy import stats as oracle
 
-from pytest_evalmetrics.model.comparison import FewRollouts, FewUnits
+from pytest_evalmetrics.comparison import Runs, runs_of
+from pytest_evalmetrics.model.comparison import FewRollouts, FewRuns, FewUnits
 from pytest_evalmetrics.model.reasons import BlindGate
 from pytest_evalmetrics.model.rollout_table import TaskRewards
 from pytest_evalmetrics.model.verdicts import Verdict
@@ -207,6 +208,37 @@ def test_a_collapse_of_each_of_many_metrics_fails(metrics):
         for group in range(metrics)
     ]
     assert {check.verdict for check in several(pairs)} == {FAIL}
+
+
+@pytest.mark.parametrize("runs", [2, 3, 4])
+@pytest.mark.parametrize("run_sd", [0.0, 0.8, 2.0])
+@pytest.mark.parametrize("worst", [0.0, 1.0])
+def test_a_collapse_against_a_few_runs_is_never_passed(runs, run_sd, worst):
+    """Grades from 0 to 5 of 20 tasks, of runs that differ as a whole; all become 0."""
+    rng = np.random.default_rng(runs)
+    skill = rng.uniform(1, 5, 20)
+    several = [
+        np.clip(skill + shift + rng.normal(0, 0.5, 20), worst, 5)
+        for shift in rng.normal(0, run_sd, runs)
+    ]
+    now = [[0.0]] * 20
+    pairs = [make_pair([[x] for x in run], now, bounded=False) for run in several]
+    pooled = make_pair([[x] for x in np.mean(several, axis=0)], now, bounded=False)
+    check = checked(
+        pooled,
+        rule(max_drop=0.0),
+        runs=runs_of(pairs, pooled=True, is_rate=False),
+    )
+    assert check.verdict in (FAIL, INCONCLUSIVE)
+
+
+def test_a_collapse_that_few_runs_hide_says_so():
+    values = (4.0, 1.0)
+    pair = make_pair([[2.5]] * 20, [[0.0]] * 20, bounded=False)
+    shifted = Runs(values, pooled=True, more_rollouts=1.0, se=0.1)
+    check = checked(pair, rule(max_drop=0.0), runs=shifted)
+    assert check.verdict is INCONCLUSIVE
+    assert check.reasons == (BlindGate(cause=FewRuns(runs=2, alpha=0.01)),)
 
 
 def test_p_is_never_0():

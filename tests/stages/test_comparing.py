@@ -246,3 +246,14 @@ def test_tasks_whose_ids_are_positions_are_noted_once_an_agent(tmp_path):
     terms, agents = compared(asked)
     (note,) = pairing_notes(terms, agents)
     assert note.startswith("tasks are paired by position alone")
+
+
+def test_stated_noise_between_runs_belongs_to_each_metric(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1], [0, 1]])
+    write_rows(tmp_path, "new.jsonl", [[1, 0], [1, 1]])
+    keys = "metrics: [mean_reward, pass@1]\n" + against(
+        rest=", run_noise: 1%, metrics: {pass@1: {run_noise: 2%}}"
+    )
+    agent = one(benchmark(tmp_path, keys))
+    stated = [gated.compared.run_noise for gated in agent.judgeable]
+    assert stated == [0.01, 0.02]

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.model.bounds import RuleBound
-from pytest_evalmetrics.model.comparison import AllLost, FewRollouts, FewUnits
+from pytest_evalmetrics.model.comparison import (
+    AllLost,
+    FewRollouts,
+    FewRuns,
+    FewUnits,
+)
 from pytest_evalmetrics.model.reasons import (
     Attributed,
     BlindGate,
@@ -23,6 +28,7 @@ from pytest_evalmetrics.model.reasons import (
     OwnRule,
     SharedLevel,
     SmallDrop,
+    UnknownRunNoise,
     Untested,
     ValueChanged,
 )
@@ -158,6 +164,16 @@ def all_lost(cause: AllLost) -> str:
     return f"all is lost, but {few} for p < {cause.alpha:g}"
 
 
+@blind_text.register(FewRuns)
+def few_runs(cause: FewRuns) -> str:
+    """Say that noise between runs is not known well enough."""
+    runs = many(cause.runs, "run")
+    return (
+        f"all is lost, but {runs} of the baseline can't show how much runs differ by "
+        f"chance: p < {cause.alpha:g} needs more of them, or a stated `run_noise:`"
+    )
+
+
 @sentence.register(BlindGate)
 def blind_gate(reason: BlindGate) -> str:
     """Say why the gate is blind."""
@@ -233,6 +249,16 @@ def small_drop(reason: SmallDrop) -> str:
     """Say that the drop is real, and too small to matter."""
     drop = f"a real drop (p = {reason.p:.2g})"
     return f"{drop}, but under max_drop {reason.max_drop:.4g}"
+
+
+@sentence.register(UnknownRunNoise)
+def unknown_run_noise(reason: UnknownRunNoise) -> str:
+    """Say how much noise between runs would explain the drop."""
+    return (
+        "with one run in the baseline the noise between runs is unknown, and a standard "
+        f"deviation of {reason.sd:.2g} would explain this drop: record more runs, or "
+        "state `run_noise:`"
+    )
 
 
 @sentence.register(SharedLevel)

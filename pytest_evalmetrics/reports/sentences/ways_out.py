@@ -251,6 +251,11 @@ def _blind_gate(_reason: kinds.BlindGate, check: Check) -> str:
     return f"look at the tasks; {surer}; {intended}"
 
 
+@way_out.register(kinds.UnknownRunNoise)
+def _unknown_run_noise(_reason: kinds.UnknownRunNoise, check: Check) -> str:
+    return fixing(check)
+
+
 @way_out.register(kinds.SharedLevel)
 def _shared_level(_reason: kinds.SharedLevel, check: Check) -> str:
     intended = f"if the change is intended, {accepting(check.acceptance)}"

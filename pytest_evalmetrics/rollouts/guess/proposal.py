@@ -12,6 +12,7 @@ from msgspec import structs
 from pytest_evalmetrics.errors import DataError, EvalMetricsError
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.direction_hint import should_be_low
+from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents
 from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.formats import recognise
 from pytest_evalmetrics.rollouts.guess.field_names import (
@@ -34,7 +35,7 @@ from pytest_evalmetrics.rollouts.guess.rewards import (
 )
 from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn, seen_columns
 from pytest_evalmetrics.rollouts.guess.tasks import TaskChoice, choose_task
-from pytest_evalmetrics.rollouts.shape import PlacedRow, documents, find_rows
+from pytest_evalmetrics.rollouts.shaped_rows import find_rows
 from pytest_evalmetrics.rollouts.source import open_source
 from pytest_evalmetrics.spec.sources import FieldMap, PivotSpec, RolloutsSpec
 

@@ -14,11 +14,11 @@ from pytest_evalmetrics.errors import (
     WordScoreError,
 )
 from pytest_evalmetrics.layout import listed
+from pytest_evalmetrics.rollouts.file_documents import PlacedRow, documents
 from pytest_evalmetrics.rollouts.file_search import find_files
 from pytest_evalmetrics.rollouts.guess.proposal import Proposal, propose
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
-from pytest_evalmetrics.rollouts.shape import PlacedRow, documents
 from pytest_evalmetrics.rollouts.source import open_source
 
 if TYPE_CHECKING:

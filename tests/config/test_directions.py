@@ -3,7 +3,8 @@
 import pytest
 
 from pytest_evalmetrics.errors import MetricError
-from pytest_evalmetrics.model.metric_facts import Range, facts_of
+from pytest_evalmetrics.metrics.builtin_metrics import USAGE_COLUMNS
+from pytest_evalmetrics.model.metric_facts import USAGE_SCORES, Range, facts_of
 
 ASKED = "nothing says which way is better for "
 
@@ -147,6 +148,16 @@ def test_check_asks_as_a_run_does(project):
     result = project.run("--evalmetrics-check")
     assert result.ret == 1
     result.stdout.fnmatch_lines([f"*math.bench.yaml:5*{ASKED}mean/jailbreak_blocked*"])
+
+
+def test_each_column_that_a_metric_of_usage_reads_is_usage():
+    of_metrics = {
+        name
+        for alternatives in USAGE_COLUMNS.values()
+        for names in alternatives
+        for name in names
+    }
+    assert of_metrics <= USAGE_SCORES
 
 
 def test_an_unknown_direction_of_a_class_is_an_error():

@@ -165,6 +165,29 @@ def test_a_score_of_which_the_files_say_that_less_is_better(project, files):
     )
 
 
+@pytest.mark.parametrize(
+    ("higher_is_better", "verdict"), [(True, "PASS"), (False, "FAIL")]
+)
+def test_a_metric_goes_the_way_that_its_files_declare(
+    project, higher_is_better, verdict
+):
+    for name, score in (("old", 0.25), ("new", 0.75)):
+        rows = [row(n, acc=1, score=score) for n in range(20)]
+        project.write(
+            f"{name}/samples_toy_{DATE}.jsonl", "\n".join(map(json.dumps, rows))
+        )
+        results = {"results": {"toy": {"score,none": score}}, "configs": {}}
+        results["higher_is_better"] = {"toy": {"score": higher_is_better}}
+        project.write(f"{name}/results_{DATE}.json", json.dumps(results))
+    project.write(
+        "x.bench.yaml",
+        "benchmark: {name: x, rollouts: new/samples*, reward: acc, "
+        "metrics: [mean/score], baseline: {rollouts: old/samples*}}\n",
+    )
+    project.run()
+    assert project.checks()["mean/score"]["verdict"] == verdict
+
+
 def test_rows_that_are_refused(folder):
     twice = "the document 0 with the filter 'none' occurs here and in"
     for wrong, message in ((row(0, acc=0), twice), (row(None), "doc_id is None")):

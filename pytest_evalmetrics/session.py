@@ -26,13 +26,15 @@ if TYPE_CHECKING:
     from collections.abc import Generator, Iterable, Sequence
 
     from pytest_evalmetrics import registry
+    from pytest_evalmetrics.errors import RegistryError
     from pytest_evalmetrics.publishing import RunResults
     from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
 PAYLOADS = pytest.StashKey["list[Payload]"]()  # the results of an item's benchmarks
 _FOLDER = pytest.StashKey[Path]()
-_REGISTERED = pytest.StashKey[bool]()
+# the error of a call in the hook that registers names, None without one
+_REGISTRATION = pytest.StashKey["RegistryError | None"]()
 _WORKERS_FOLDER = "evalmetrics_folder"
 _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
@@ -405,7 +407,7 @@ class EvaluationSession:
     def _publish(self, session: pytest.Session) -> None:
         skipped = {i: why for i, why in self._skipped.items() if i in self._collected}
         deselected = sorted(self._present - self._collected)
-        with let_register(self._config) as names:
+        with run_scope(self._config) as names:
             lines, complete = self._all_results().publish(
                 self._started_folder(), names, self._lost, skipped, deselected
             )
@@ -570,25 +572,38 @@ def _is_ours(item: pytest.Item) -> bool:
 
 def let_register(config: pytest.Config) -> registry.Scope:
     """Call the hook that registers names, once; return the scope of the run as a whole."""
+    if _REGISTRATION not in config.stash:
+        config.stash[_REGISTRATION] = _failed_registration(config)
+    failure = config.stash[_REGISTRATION]
+    if failure is not None:  # whoever asks first may have ignored it
+        raise failure
+    return run_scope(config)
+
+
+def run_scope(config: pytest.Config) -> registry.Scope:
+    """Return the scope of the run as a whole, with what has been registered so far."""
     from pytest_evalmetrics import registry
 
-    if not config.stash.get(_REGISTERED, False):
-        config.stash[_REGISTERED] = True
-        try:
-            config.hook.pytest_evalmetrics_register.call_historic(
-                kwargs={"registry": registry}
-            )
-        except Exception as error:  # noqa: BLE001 - a user's code
-            from pytest_evalmetrics.errors import RegistryError
-
-            failure = RegistryError(
-                hook_failure(error, config) or f"{_HOOK} failed: {error}"
-            )
-            failure.shown = str(failure)
-            raise failure from None
     plugins = config.pluginmanager.get_plugins()
     modules = [plugin for plugin in plugins if isinstance(plugin, ModuleType)]
     return registry.Scope(config.rootpath, modules=modules)
+
+
+def _failed_registration(config: pytest.Config) -> RegistryError | None:
+    """Call the hook that registers names; return the error of a call in it."""
+    from pytest_evalmetrics import registry
+    from pytest_evalmetrics.errors import RegistryError
+
+    try:
+        config.hook.pytest_evalmetrics_register.call_historic(
+            kwargs={"registry": registry}
+        )
+    except Exception as error:  # noqa: BLE001 - a user's code
+        message = hook_failure(error, config) or f"{_HOOK} failed: {error}"
+        failure = RegistryError(message)
+        failure.shown = str(failure)
+        return failure
+    return None
 
 
 def hook_failure(error: BaseException, config: pytest.Config) -> str:

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 FAILURE_CLASS: Final = "_ng_failure_class"  # of a row in NeMo Gym's file of failures
 _SCORING_FAILED: Final = "scoring_failed"
 # where rows of any origin keep an error; the last one is tau-bench's
-_ERRORS: Final = ("error", "error_message", "exception", "info.error")
+_ERRORS: Final = ("error", "info.error")
 #: The paths in a row that `error_in` looks at.
 SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS)
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match

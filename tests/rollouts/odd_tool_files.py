@@ -631,18 +631,20 @@ AFTER = {
         reward="success",
         rewards={"a": [0]},
     ),
-    "an exception beside a zero": ToolFiles(
+    "the remark of a grader beside its zero": ToolFiles(
         files={
             "r.jsonl": lines(
                 [
-                    {"id": "a", "ok": 0, "exception": "ConnectionError: reset"},
-                    {"id": "b", "ok": 0, "error_message": "KeyError: 'x'"},
-                    {"id": "c", "ok": 1, "exception": None},
+                    {
+                        "id": "a",
+                        "ok": 0,
+                        "error_message": "ExpatError: not well-formed",
+                    },
+                    {"id": "b", "ok": 1, "error_message": None},
                 ]
             )
         },
         rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
-        rewards={"a": [None], "b": [None], "c": [1]},
-        says=("ConnectionError: 1 rollout", "KeyError: 1 rollout"),
+        rewards={"a": [0], "b": [1]},
     ),
 }

@@ -8,6 +8,7 @@ holds either, the rows are read again to tell.
 from __future__ import annotations
 
 import math
+from itertools import combinations
 from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
@@ -40,6 +41,7 @@ _ATTEMPT_IDS: Final = (
     "trace_id",
 )
 _ROW_IDS: Final = ("id", "_id", "uuid")
+_AGENT_KEYS: Final = ("agent", "model", "model_name")  # whose rows are another agent's
 _QUESTIONS: Final = (
     "question",
     "prompt",
@@ -315,11 +317,12 @@ def _agreeing(
         "nothing in the rows shows that they are attempts at one task: they have no sample number, "
         "and no text that agrees"
     )
-    subset = _subset_key(rows)
+    subset = _subset_keys(compared)
     ways = ["`fields: {sample: KEY}` for attempts", "`fields: {content: KEY}`"]
-    if subset is not None:
-        joined = f"`fields: {{task: [{subset}, {task_key}]}}`"
-        ways.insert(0, f"{joined} if {subset!r} tells data sets apart")
+    if subset:
+        joined = f"`fields: {{task: [{', '.join((*subset, task_key))}]}}`"
+        tell = f"{subset[0]!r} tells" if len(subset) == 1 else "these fields tell"
+        ways.insert(0, f"{joined} if {tell} data sets apart")
     raise DataError(message, hint=f"say under rollouts which it is: {', '.join(ways)}")
 
 
@@ -349,13 +352,27 @@ def _content_text(value: Any) -> bytes | None:
     return msgspec.json.encode(value, order="sorted")
 
 
-def _subset_key(rows: Sequence[PlacedRecord]) -> str | None:
-    """Find a key with one value in each file, and another one in each."""
-    for key in rows[0].record:
-        values: dict[int, set[str]] = {}
-        for row in rows:
-            values.setdefault(row.file, set()).add(repr(row.record.get(key)))
-        single = {next(iter(held)) for held in values.values() if len(held) == 1}
-        if len(single) == len(values) > 1:
-            return key
-    return None
+def _subset_keys(groups: Sequence[Sequence[PlacedRecord]]) -> tuple[str, ...]:
+    """Find one or two keys whose labels differ between all rows of one task id."""
+    keys = [
+        key
+        for key in groups[0][0].record
+        if key not in _AGENT_KEYS
+        and all(_is_label(row.record.get(key)) for rows in groups for row in rows)
+    ]
+    for subset in (*combinations(keys, 1), *combinations(keys, 2)):
+        if all(_all_differ(rows, subset) for rows in groups):
+            return subset
+    return ()
+
+
+def _is_label(value: Any) -> bool:
+    """Check for a short text, a whole number or null, as the name of a subset is."""
+    if isinstance(value, bool | float | dict | list):
+        return False
+    return _is_short(value)
+
+
+def _all_differ(rows: Sequence[PlacedRecord], keys: Sequence[str]) -> bool:
+    labels = {tuple(row.record.get(key) for key in keys) for row in rows}
+    return len(labels) == len(rows)

@@ -647,4 +647,19 @@ AFTER = {
         rollouts="{path: r.jsonl, fields: {task: id, reward: ok}}",
         rewards={"a": [0], "b": [1]},
     ),
+    "tasks of suites, one file each": ToolFiles(
+        files={
+            f"{suite}/{task}/{injection}.json": {
+                "suite": suite,
+                "task": task,
+                "injection": injection,
+                "utility": True,
+            }
+            for suite in ("slack", "travel")
+            for task in ("u0", "u1")
+            for injection in ("i0", "i1")
+        },
+        rollouts="{path: '**/*.json', fields: {task: task, reward: utility}}",
+        refused="`fields: {task: [suite, injection, task]}` if these fields tell data sets",
+    ),
 }

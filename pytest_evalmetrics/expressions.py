@@ -213,6 +213,8 @@ class _Text:
                     raise TemplateSyntaxError(fault, node.lineno)
             expression = _lone_expression(parsed)
             self._is_lone = expression is not None
+            # of a text that is nothing but words and paths: said: {{ item.answer }}
+            self._parts = () if self._is_lone else _plain_parts(parsed)
             if expression is not None:
                 if (
                     body
@@ -237,6 +239,10 @@ class _Text:
                     value = value.get(key) if type(value) is dict else None
                 if type(value) in _PLAIN:
                     return value
+            if self._parts:  # the same
+                plain = _joined(self._parts, context)
+                if plain is not None:
+                    return plain
             # shared: else the row and Jinja's own names would be copied for each text of the body
             names = {**_ENVIRONMENT.globals, **context}
             scope = self._template.new_context(names, shared=True)
@@ -285,6 +291,41 @@ def _lone_expression(parsed: nodes.Template) -> nodes.Expr | None:
         if len(inner) == 1 and not isinstance(inner[0], nodes.TemplateData)
         else None
     )
+
+
+def _plain_parts(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
+    """Return the words and the paths of a text; empty if it holds anything else."""
+    parts: list[str | tuple[str, ...]] = []
+    for output in parsed.body:
+        if not isinstance(output, nodes.Output):
+            return ()
+        for node in output.nodes:
+            if isinstance(node, nodes.TemplateData):
+                parts.append(node.data)
+                continue
+            path = _path_of(node)
+            if not path:
+                return ()
+            parts.append(path)
+    return tuple(parts)
+
+
+def _joined(
+    parts: tuple[str | tuple[str, ...], ...], context: Mapping[str, Any]
+) -> str | None:
+    """Fill in the paths of a text; None where Jinja has to do it, or to say why not."""
+    texts: list[str] = []
+    for part in parts:
+        if isinstance(part, str):
+            texts.append(part)
+            continue
+        value: Any = context
+        for key in part:
+            value = value.get(key) if type(value) is dict else None
+        if type(value) not in _PLAIN:
+            return None
+        texts.append(str(value))
+    return "".join(texts)
 
 
 def _path_of(expression: nodes.Expr) -> tuple[str, ...]:

@@ -231,19 +231,20 @@ def _failures(
     for row in rows:
         if row.item is last:  # another sample
             continue
-        last, total = row.item, total + 1
-        item = {**row.item, "response": later}
-        generated = (
-            {**item, "item": item, "sample": sample} if spec.answers else row.context
-        )
+        last = row.item
+        total += 1
+        asked = row.context
+        generated = asked
+        if spec.answers:
+            item = {**row.item, "response": later}
+            generated = {**item, "item": item, "sample": sample}
         for path, render in rendered.items():
             of_scorer = path[0] == "scorers"
+            context = generated if of_scorer else asked
+            if of_scorer and "scores" in texts[path]:
+                context = {"scores": scores[path[1]], **generated}
             try:
-                render(
-                    {"scores": scores[path[1]], **generated}
-                    if of_scorer
-                    else row.context
-                )
+                render(context)
             except errors.RowError as error:
                 cause = error.__context__
                 named = isinstance(cause, UndefinedError) and "'?'" not in str(cause)

@@ -86,9 +86,13 @@ class Claims:
         self._held.clear()
 
     def _write_slot(self, key: bytes) -> None:
+        slot = _SLOT.pack(os.getpid(), self._wall())
         with suppress(OSError):
-            os.lseek(self._file, _slot_of(key), os.SEEK_SET)
-            os.write(self._file, _SLOT.pack(os.getpid(), self._wall()))
+            if hasattr(os, "pwrite"):
+                os.pwrite(self._file, slot, _slot_of(key))
+            else:  # Windows
+                os.lseek(self._file, _slot_of(key), os.SEEK_SET)
+                os.write(self._file, slot)
 
     def _read_slot(self, key: bytes) -> Holder | None:
         with suppress(OSError, struct.error):

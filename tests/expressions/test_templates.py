@@ -179,3 +179,28 @@ def test_faults_have_their_places():
     assert all("invalid template" in message for message in faults.values())
     with pytest.raises(ValueError, match="invalid template"):
         compile_value(value)
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [
+        ("a text", "said: a text!"),
+        (3, "said: 3!"),
+        (0.5, "said: 0.5!"),
+        (True, "said: True!"),
+        (["a", 1], "said: ['a', 1]!"),
+        ({"a": None}, "said: {'a': None}!"),
+        ("{{ item.b }}", "said: {{ item.b }}!"),
+    ],
+)
+def test_words_and_a_path_read_as_jinja_writes_them(value, text):
+    path = compile_value("said: {{ item.a }}!")
+    as_expression = compile_value("said: {{ item.a if true }}!")
+    context = {"item": {"a": value}}
+    assert path(context) == as_expression(context) == text
+
+
+@pytest.mark.parametrize("item", [{"a": None}, {}])
+def test_words_and_a_path_without_a_value_are_refused(item):
+    with pytest.raises(RowError):
+        compile_value("said: {{ item.a }}!")({"item": item})

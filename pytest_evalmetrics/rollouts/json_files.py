@@ -268,7 +268,9 @@ def parse(row: SourceRow, source: Source) -> dict[str, Any]:
     except RecursionError as error:
         raise source.error("this row is nested too deeply to be read", row) from error
     if not isinstance(value, dict):
-        hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
+        hint = 'each row is an object such as {"task": "q1", "reward": 1.0}'
+        if source.is_nemo_gym:
+            hint = 'each row is an object such as {"_ng_task_index": 0, "reward": 1.0}'
         raise source.error(
             f"this row is not a JSON object: found {short(text)}", row, hint=hint
         )

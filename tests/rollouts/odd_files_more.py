@@ -346,5 +346,33 @@ MORE = {
         ),
         refuses("noid.jsonl:6", "no task id"),
     ),
+    "lists of words by id": one(
+        "ja.json",
+        {f"q{n}": ["ja" if PASSES[n] else "nein", "nein"] for n in TASKS},
+        reads({task: [value, 0] for task, value in OF_Q.items()}),
+    ),
+    "groups of completions": one(
+        "groups.jsonl",
+        lines(
+            {
+                "prompt_id": n,
+                "group": [{"completion": "c", "reward": float(k)} for k in range(2)],
+            }
+            for n in TASKS
+        ),
+        reads({n: [0, 1] for n in TASKS}),
+    ),
+    "a verdict beside the assessments that it sums up": one(
+        "overall.jsonl",
+        lines(
+            {
+                "id": f"q{n}",
+                "assessments": [{"name": "a", "passed": True}],
+                "overall": {"passed": bool(PASSES[n])},
+            }
+            for n in TASKS
+        ),
+        reads(OF_Q),
+    ),
     "one number": one("number.json", "42", refuses("number.json")),
 }

@@ -108,6 +108,13 @@ def test_a_row_of_nemo_gym_without_its_index(folder):
     assert "{task: KEY}" in str(error.hint)
 
 
+def test_the_example_of_a_row_is_nemo_gyms_only_in_its_files(folder):
+    folder.write('{"task": "a", "reward": 1}\n[1]\n')
+    assert "_ng_task_index" not in str(folder.refused(fields={"task": "task"}))
+    folder.write(ROW + "[1]\n")
+    assert "_ng_task_index" in str(folder.refused())
+
+
 def test_rows_of_others_get_keys_that_are_filled_in(folder):
     folder.rows([{"task": f"q{n}", "sample": 0, "reward": n % 2} for n in range(4)])
     error = folder.refused(scores=["reward"])

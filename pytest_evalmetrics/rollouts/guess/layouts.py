@@ -202,6 +202,7 @@ def _kind_of_values(values: Sequence[Any]) -> str:
         ("numbers", all(_is_number(value) for value in held)),
         ("lists of numbers", all(_are_numbers(value) for value in held)),
         ("words", _are_verdicts(held)),
+        ("lists of words", _are_lists_of_verdicts(held)),
     )
     return next((kind for kind, fits in kinds if fits), "")
 
@@ -225,6 +226,12 @@ def _are_verdicts(values: Sequence[Any]) -> bool:
     distinct = set(values)
     are_known = all(meaning(word).is_known for word in distinct)
     return len(distinct) > 1 and (are_known or 2 * len(distinct) <= len(values))
+
+
+def _are_lists_of_verdicts(values: Sequence[Any]) -> bool:
+    if not all(isinstance(value, list) for value in values):
+        return False
+    return _are_verdicts([word for value in values for word in value])
 
 
 def is_error(value: Any) -> bool:

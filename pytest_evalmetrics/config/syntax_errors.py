@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from yaml.error import MarkedYAMLError
 
 _open_line = re.compile(
-    r"\s*(?:- )?(?P<key>[^#:]+):\s+\?\s*(?:#\s*(?P<choices>.*))?"
+    r"\s*(?:- )?(?P<key>'(?:[^']|'')*'|\"[^\"]*\"|[^#:]+):\s+\?\s*(?:#\s*(?P<choices>.*))?"
 ).fullmatch
 _BREAK = re.compile(
     r"\r\n|[\n\r\x85\u2028\u2029]"

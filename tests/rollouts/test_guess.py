@@ -2,6 +2,8 @@
 
 import pytest
 
+from pytest_evalmetrics.config.yaml_reader import parse_yaml
+from pytest_evalmetrics.rollouts.guess.draft import draft_lines
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
@@ -221,3 +223,20 @@ def test_the_first_levels_of_a_document():
 def test_many_keys_are_counted():
     shown = sketch({f"q{n}": n for n in range(9)})
     assert shown == "{q0, q1, q2, q3, q4, q5, and 3 more keys}"
+
+
+# -- the file ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("word", ["unclear", "a: ?", "#", "it's", 'say "no"'])
+def test_an_open_word_is_an_open_line_whatever_it_is(word):
+    content = {"map": {"reward": {word: OPEN, "pass": 1}}}
+    lines = draft_lines(content, {}, {word: "its worth"})
+    problems = parse_yaml("\n".join(lines)).problems
+    assert [problem.line for problem in problems] == [3]
+    assert "this is left open" in problems[0].message
+
+
+def test_numbers_that_no_float_holds_count_as_missing():
+    rows = [{"score": value} for value in (10**400, float("nan"), 0.5, 1.0)]
+    assert seen_columns(rows)["score"].values == [None, None, 0.5, 1.0]

@@ -64,14 +64,24 @@ def draft_lines(
     ).strip()
     lines = [f"# {line}" for line in top]
     for line in text.splitlines():
-        key = line.strip(" -").partition(":")[0].strip("'\"")
+        key = _key(line)
         if line.endswith(f": {open_text}"):
             start = line.removesuffix(open_text)
-            lines.append(f"{start}{OPEN}  # {questions.get(key, '')}".rstrip())
+            choices = questions.get(key, "a value")
+            lines.append(f"{start}{OPEN}  # {choices}")
             continue
         comment = comments.get(key)
         lines.append(line if comment is None else f"{line}  # {comment}")
     return lines
+
+
+def _key(line: str) -> str:
+    """Return the key of a line, without its quotes."""
+    text = line.strip(" -")
+    quote = text[:1]
+    if quote in ("'", '"'):
+        return text[1:].partition(f"{quote}:")[0]
+    return text.partition(":")[0]
 
 
 def _with_open_values(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from functools import cached_property
@@ -109,6 +110,16 @@ def seen_columns(rows: Sequence[Mapping[str, Any]]) -> dict[str, SeenColumn]:
     }
 
 
+def _finite(value: Any) -> Any:
+    """Take NaN, infinity and numbers that no float64 holds as missing, as they count later."""
+    if not isinstance(value, int | float):
+        return value
+    try:
+        return value if math.isfinite(value) else None
+    except OverflowError:
+        return None
+
+
 def _flattened(
     row: Mapping[str, Any], above: str, depth: int
 ) -> Iterator[tuple[str, Any]]:
@@ -119,8 +130,8 @@ def _flattened(
             inner.append((f"{path}.", value))
         elif isinstance(value, list):
             if value and not any(isinstance(part, dict | list) for part in value):
-                yield path, value
+                yield path, [_finite(part) for part in value]
         else:
-            yield path, value
+            yield path, _finite(value)
     for path, holder in inner if depth < _DEPTH else ():
         yield from _flattened(holder, path, depth + 1)

@@ -37,26 +37,51 @@ _RESERVED = re.compile(r"[/\[\]]")
 
 
 class Found(msgspec.Struct, frozen=True):
-    """The result of looking up a name."""
+    """The result of looking up a name.
 
-    name: str  # as registered: pass@{k} for pass@3
-    target: Any
-    numbers: dict[str, int] = msgspec.field(
-        default_factory=dict
-    )  # of a family's name: {"k": 3}
-    reference: bool = False  # named as package.module:attribute
-
-
-class _Entry(msgspec.Struct, frozen=True):
-    """A registration."""
+    Attributes
+    ----------
+    name
+        The name as it is registered: ``pass@{k}`` for ``pass@3``.
+    target
+        The thing.
+    numbers
+        The numbers in a family's name: ``{"k": 3}``.
+    reference
+        Whether it was named as ``package.module:attribute``.
+    """
 
     name: str
     target: Any
-    level: int  # 0 built-in, 1 valid everywhere, more the deeper its conftest.py
-    file: str = ""  # of the registration
+    numbers: dict[str, int] = msgspec.field(default_factory=dict)
+    reference: bool = False
+
+
+class _Entry(msgspec.Struct, frozen=True):
+    """A registration.
+
+    Attributes
+    ----------
+    name, target
+        The name, and what is registered under it.
+    level
+        0 for a built-in one, 1 for one that is valid everywhere, more the deeper its
+        conftest.py.
+    file, line
+        The place of the registration.
+    folder
+        The folder below which it is valid; empty for everywhere.
+    module
+        The globals of the module that registered it.
+    """
+
+    name: str
+    target: Any
+    level: int
+    file: str = ""
     line: int = 0
-    folder: str = ""  # valid below; empty for everywhere
-    module: Any = None  # the globals of the module that registered it
+    folder: str = ""
+    module: Any = None
 
     @property
     def origin(self) -> str:

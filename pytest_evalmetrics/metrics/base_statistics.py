@@ -26,12 +26,10 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
-_SAFE = (
-    1e140  # no sum of squares of as many numbers as fit into memory overflows below it
-)
-_BLOCK: Final = (
-    512  # tasks whose entries are built at a time, about a CPU cache's worth
-)
+# no sum of squares of as many numbers as fit into memory overflows below it
+_SAFE: Final = 1e140
+# tasks whose entries are built at a time, about a CPU cache's worth
+_BLOCK: Final = 512
 _TAIL = (
     "sample",
     "num_rollouts",
@@ -96,40 +94,58 @@ def pooled_statistics(table: RolloutTable) -> dict[str, float]:
 
 
 def _of_rows(block: Floats) -> tuple[Floats, ...]:
-    """Compute mean, max, min, median and std (0 if n is 1) of each row of a block, shape (m, n)."""
-    # n is above 0; a row without values has NaN
-    absent, width = np.isnan(block), block.shape[1]
+    """Compute mean, max, min, median and std (0 if n is 1) of each row of a block, shape (m, n).
+
+    n is above 0; a row without values has NaN.
+    """
+    absent = np.isnan(block)
     gaps = bool(absent.any())
-    n: Any = width - absent.sum(axis=1) if gaps else np.full(len(block), width)
-    filled = np.where(absent, 0.0, block) if gaps else block
+    width = block.shape[1]
+    counts: NDArray[np.int64] = np.full(len(block), width)
+    if gaps:
+        counts = width - absent.sum(axis=1)
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
-        mean = row_totals(filled) / n
-        squares = (mean[:, None] - filled) ** 2
-        if gaps:
-            squares[absent] = 0.0
-        std = np.sqrt(row_totals(squares) / (n - 1))
-        std[n == 0] = np.nan
-        if width == 1:
-            std[n == 1] = 0.0
-        if (
-            len(block) == 1 and n[0]
-        ):  # partitioned for one place: for two it is many times slower
-            upper, half = block[~absent] if gaps else block[0].copy(), n[0] // 2
-            upper.partition(half)
-            middle = upper[half] if n[0] % 2 else (upper[:half].max() + upper[half]) / 2
-            return (
-                mean,
-                upper.max(keepdims=True),
-                upper.min(keepdims=True),
-                middle[None],
-                std,
-            )
-        ordered = np.sort(
-            block, axis=1
-        )  # NaN last, which is then at place -1 of an empty row
+        mean, std = _mean_and_std(block, absent, counts, gaps=gaps)
+        if len(block) == 1 and counts[0]:
+            values = block[~absent] if gaps else block[0].copy()
+            return mean, *_order_statistics_of_one(values), std
+        # NaN last, which is then at place -1 of an empty row
+        ordered = np.sort(block, axis=1)
         rows = np.arange(len(block))
-        median = (ordered[rows, (n - 1) // 2] + ordered[rows, n // 2]) / 2
-    return mean, ordered[rows, n - 1], ordered[:, 0], median, std
+        low_middle = ordered[rows, (counts - 1) // 2]
+        high_middle = ordered[rows, counts // 2]
+        median = (low_middle + high_middle) / 2
+    return mean, ordered[rows, counts - 1], ordered[:, 0], median, std
+
+
+def _mean_and_std(
+    block: Floats,
+    absent: NDArray[np.bool_],
+    counts: NDArray[np.int64],
+    *,
+    gaps: bool,
+) -> tuple[Floats, Floats]:
+    filled = np.where(absent, 0.0, block) if gaps else block
+    mean: Floats = row_totals(filled) / counts
+    squares = (mean[:, None] - filled) ** 2
+    if gaps:
+        squares[absent] = 0.0
+    std: Floats = np.sqrt(row_totals(squares) / (counts - 1))
+    std[counts == 0] = np.nan
+    if block.shape[1] == 1:
+        std[counts == 1] = 0.0
+    return mean, std
+
+
+def _order_statistics_of_one(values: Floats) -> tuple[Floats, Floats, Floats]:
+    """Compute max, min and median of one row, which is reordered, shapes (1,)."""
+    half = len(values) // 2
+    # partitioned for one place: for two it is many times slower
+    values.partition(half)
+    middle = values[half]
+    if len(values) % 2 == 0:
+        middle = (values[:half].max() + values[half]) / 2
+    return values.max(keepdims=True), values.min(keepdims=True), np.array([middle])
 
 
 def _by_task(column: Floats, offsets: NDArray[np.int64]) -> tuple[Floats, ...]:
@@ -148,16 +164,25 @@ class _Statistics:
     """The base statistics of each column that has a value, in NeMo Gym's order."""
 
     def __init__(self, table: RolloutTable) -> None:
-        columns = {name: c for name, c in table.scores.items() if not np.isnan(c).all()}
-        self.columns = tuple(columns.values())
-        self.names = tuple(f"{s}/{column}" for s in STATISTICS for column in columns)
+        columns = {
+            name: column
+            for name, column in table.scores.items()
+            if not np.isnan(column).all()
+        }
         # max and min are written as whole numbers only where every column is whole
-        whole = all(
-            n in table.integers and not np.isnan(c).any() for n, c in columns.items()
+        all_whole = all(
+            name in table.integers and not np.isnan(column).any()
+            for name, column in columns.items()
         )
-        self.whole = tuple(
-            whole and s in ("max", "min") for s in STATISTICS for _ in columns
-        )
+        names: list[str] = []
+        whole: list[bool] = []
+        for statistic in STATISTICS:
+            names += [f"{statistic}/{name}" for name in columns]
+            is_whole = all_whole and statistic in ("max", "min")
+            whole += [is_whole] * len(columns)
+        self.columns = tuple(columns.values())
+        self.names = tuple(names)
+        self.whole = tuple(whole)
 
     def of(self, bounds: NDArray[np.int64]) -> list[Floats]:
         """Compute the statistics of the tasks between two bounds of rows, NaN if none."""

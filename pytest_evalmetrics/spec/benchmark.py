@@ -396,16 +396,28 @@ def _below(value: Any, part: str | int) -> Any:
 
 
 class Benchmark(msgspec.Struct, frozen=True):
-    """A benchmark and where it is written."""
+    """A benchmark and where it is written.
+
+    Attributes
+    ----------
+    spec
+        Its keys.
+    file
+        The benchmark file, or the test's file.
+    lines
+        The line of each key, from 1: ``("thresholds", "pass@1") -> 12``; that of ``()`` is
+        the benchmark's own.
+    in_python
+        Whether it is a call in a test, with keys as keyword arguments.
+    path
+        Its path within the file: ``("benchmarks", 2)``.
+    """
 
     spec: BenchmarkSpec
     file: Path
-    # of each key, from 1: ``("thresholds", "pass@1") -> 12``; ``()`` is the benchmark itself
     lines: Mapping[tuple[str | int, ...], int]
-    in_python: bool = (
-        False  # whether it is a call in a test, with keys as keyword arguments
-    )
-    path: tuple[str | int, ...] = ()  # within its file: ``("benchmarks", 2)``
+    in_python: bool = False
+    path: tuple[str | int, ...] = ()
 
     def but(self, **changes: Any) -> Self:
         """Return the benchmark with other values of some keys."""
@@ -428,7 +440,6 @@ class Benchmark(msgspec.Struct, frozen=True):
             if path and path[-1] in ("url", "api_key_secret"):
                 value = reduce(_below, path, self.spec)
                 if isinstance(value, str) and value in message:
-                    named.append(
-                        (len(value), -line)
-                    )  # the longest: a URL may begin as another
+                    # the longest: a URL may begin as another
+                    named.append((len(value), -line))
         return -max(named)[1] if named else otherwise or self.line_of()

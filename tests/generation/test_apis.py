@@ -217,7 +217,7 @@ def test_the_journal_answers_for_litellm(by_litellm, model):
 def test_a_refused_key_stops_a_litellm_benchmark(by_litellm, model):
     result, _ = by_litellm("mode=401")
     (check,) = result.result.checks
-    assert "no such key" in check.reason
+    assert "no such key" in check.reasons[0].words
     assert model.posts == 1
 
 

@@ -127,6 +127,26 @@ def test_code_of_other_modules_counts_where_the_target_uses_it(
     assert agent.calls == calls
 
 
+INSTANCE = """\
+class Agent:
+    def __init__(self, bias):
+        self.bias = bias
+
+    def __call__(self, row):
+        return str(row["id"] + self.bias)
+
+
+answer = Agent(bias=1)
+"""
+
+
+def test_the_arguments_of_an_agent_that_is_an_object_are_its_code(agent):
+    agent.write(INSTANCE)
+    agent.run().assert_outcomes(passed=1)
+    agent.write(INSTANCE.replace("bias=1", "bias=50"))
+    agent.run().assert_outcomes(failed=1)
+
+
 def test_a_comment_is_no_change_of_the_code(agent):
     agent.run()
     agent.write(f"# what it does\n{AGENT}")

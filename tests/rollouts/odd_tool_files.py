@@ -1,4 +1,4 @@
-"""Odd files of tools, and the outcome of each: written before the loaders that they are for."""
+"""Odd files of tools, and the outcome of each."""
 
 import math
 
@@ -17,7 +17,7 @@ _NO_MODULE = (
     "Python code execution failed: ModuleNotFoundError: No module named 'rapidfuzz'"
 )
 
-BEFORE = {
+_FIRST = {
     # -- graders that failed
     "promptfoo, a Python assertion that crashed": ToolFiles(
         files={
@@ -332,7 +332,7 @@ BEFORE = {
 }
 
 
-# -- written after the loaders, from the same kinds ---------------------------------------------
+# -- more of the same kinds ---------------------------------------------------------------------
 
 _ANSWERS = [
     {"id": f"q{n}", "output": f"the answer {n}", "correct": n % 3 > 0} for n in range(6)
@@ -353,7 +353,7 @@ def _subset(name, wins):
     ]
 
 
-AFTER = {
+_MORE = {
     "a file appended to itself": ToolFiles(
         files={"r.jsonl": lines(_ANSWERS * 2)},
         rollouts="{path: r.jsonl, fields: {task: id, reward: correct}}",
@@ -663,3 +663,5 @@ AFTER = {
         refused="`fields: {task: [suite, injection, task]}` if these fields tell data sets",
     ),
 }
+
+ODD_FILES = {**_FIRST, **_MORE}

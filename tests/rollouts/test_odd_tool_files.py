@@ -3,7 +3,7 @@
 import math
 
 import pytest
-from rollouts.odd_tool_files import AFTER, BEFORE
+from rollouts.odd_tool_files import ODD_FILES
 from rollouts.test_shape import spec_of
 from rollouts.tool_files import text_of
 
@@ -21,9 +21,9 @@ def rewards_of(table, name):
     return rewards
 
 
-@pytest.mark.parametrize("name", [*BEFORE, *AFTER])
+@pytest.mark.parametrize("name", ODD_FILES)
 def test_odd_files_are_read_right_or_refused(folder, name):
-    given = {**BEFORE, **AFTER}[name]
+    given = ODD_FILES[name]
     for file, content in given.files.items():
         folder.write(text_of(content), file)
     spec = spec_of(folder, given.rollouts)

@@ -5,7 +5,11 @@ from pytest_evalmetrics.comparison.drop_tests import few_units as few_units
 from pytest_evalmetrics.comparison.facts import comparison_facts as comparison_facts
 from pytest_evalmetrics.comparison.facts import rounded as rounded
 from pytest_evalmetrics.comparison.inputs import ComparisonInput as ComparisonInput
+from pytest_evalmetrics.comparison.inputs import gate_seed as gate_seed
+from pytest_evalmetrics.comparison.inputs import means_of as means_of
 from pytest_evalmetrics.comparison.joint_adjustment import adjusted_p as adjusted_p
+from pytest_evalmetrics.comparison.lost_rollouts import LossTest as LossTest
+from pytest_evalmetrics.comparison.lost_rollouts import loss_test as loss_test
 from pytest_evalmetrics.comparison.metric_comparison import compare as compare
 from pytest_evalmetrics.comparison.run_noise import RunNoise as RunNoise
 from pytest_evalmetrics.comparison.run_noise import Runs as Runs

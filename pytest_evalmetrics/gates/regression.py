@@ -17,6 +17,8 @@ from pytest_evalmetrics.comparison import (
     adjusted_p,
     compare,
     comparison_facts,
+    gate_seed,
+    loss_test,
     rounded,
 )
 from pytest_evalmetrics.gates.rules import Decision, GateRule, decide
@@ -26,11 +28,13 @@ from pytest_evalmetrics.model.comparison import (
     Comparison,
     ComparisonFacts,
     LookFacts,
+    LostRollouts,
     PairedMetric,
     WorstCase,
 )
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
+    LostWhereItFails,
     LowCoverage,
     ManyMissing,
     MissingDecide,
@@ -44,11 +48,13 @@ from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from pytest_evalmetrics.comparison import LossTest
     from pytest_evalmetrics.gates.sequential import Look, StopBounds
     from pytest_evalmetrics.model.estimates import Estimate
     from pytest_evalmetrics.model.rollout_table import TaskId
 
 _MAX_MISSING = 0.05  # the share of missing rewards above which no verdict is given
+_MAX_ALLOWED = 0.5  # the same, where the benchmark file says that some may be missing
 _SLACK = 1e-9
 _NAMED = 10  # tasks that a reason names
 
@@ -63,6 +69,10 @@ class Gated(msgspec.Struct, frozen=True, kw_only=True):
     # the metric on both sides with missing rewards at their worst
     worst: PairedMetric | None = None
     missing: float = 0.0  # the larger share of missing rewards of both sides
+    # what each task lost; None if nothing is lost
+    lost: LostRollouts | None = None
+    # whether the benchmark file says that some may be missing
+    may_lose: bool = False
     own: GateRule | None = None  # a rule that is not built in
 
 
@@ -217,7 +227,7 @@ def _check(
         decision = decide(comparison, judged.p, metric.own)
         at_worst = _decide_at_worst(judged)
         worst_case = _worst_case(judged, at_worst)
-        decision = _unless_missing_decide(decision, at_worst, judged.worst)
+        decision = _with_loss(judged, decision, at_worst)
     return Check(
         gate=Gate.BASELINE,
         name=comparison.pair.name,
@@ -254,7 +264,7 @@ def _unfit(comparison: Comparison, metric: Gated, min_coverage: float) -> Reason
             left_out=_first_names(left_out),
             left_out_count=len(left_out),
         )
-    if metric.missing > _MAX_MISSING:
+    if metric.missing > (_MAX_ALLOWED if metric.may_lose else _MAX_MISSING):
         return ManyMissing(metric=pair.name, share=metric.missing)
     return None
 
@@ -270,20 +280,46 @@ def _decide_at_worst(judged: _Judged) -> Decision | None:
     return decide(judged.worst, judged.p_at_worst, judged.metric.own)
 
 
-def _unless_missing_decide(
-    decision: Decision, at_worst: Decision | None, worst: Comparison | None
+def _with_loss(
+    judged: _Judged, decision: Decision, at_worst: Decision | None
 ) -> Decision:
-    """Give no verdict that the missing rewards could turn."""
+    """Judge what is missing, where it could turn the verdict.
+
+    A loss that the benchmark file allows warns where the run loses more than its
+    baseline, and fails where it also loses it in tasks that did otherwise than the
+    rest. Any other is INCONCLUSIVE.
+    """
+    worst = judged.worst
     if at_worst is None or worst is None:
         return decision
     if decision.verdict.fails or not at_worst.verdict.fails:
         return decision
-    reason = MissingDecide(
+    metric = judged.metric
+    before = worst.pair.value_baseline
+    now = worst.pair.value_current
+    decides = MissingDecide(metric=worst.pair.name, baseline=before, current=now)
+    if not metric.may_lose:
+        return Decision(Verdict.INCONCLUSIVE, (decides,))
+    alpha = worst.rule.alpha
+    test = _loss_test(metric)
+    if test is None or test.p_side >= alpha:
+        return decision
+    if test.p_outcome >= alpha:
+        return Decision(Verdict.WARN, (decides, *decision.reasons))
+    hidden = LostWhereItFails(
         metric=worst.pair.name,
-        baseline=worst.pair.value_baseline,
-        current=worst.pair.value_current,
+        baseline=before,
+        current=now,
+        p_side=test.p_side,
+        p_outcome=test.p_outcome,
     )
-    return Decision(Verdict.INCONCLUSIVE, (reason,))
+    return Decision(Verdict.FAIL, (hidden,))
+
+
+def _loss_test(metric: Gated) -> LossTest | None:
+    if metric.lost is None:
+        return None
+    return loss_test(metric.lost, seed=gate_seed(metric.compared))
 
 
 # -- what a report keeps -----------------------------------------------------------------

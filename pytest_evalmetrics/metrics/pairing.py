@@ -11,8 +11,16 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
+from pytest_evalmetrics.comparison import means_of
 from pytest_evalmetrics.errors import MetricError
 from pytest_evalmetrics.metrics.alignment import are_all, positions
+from pytest_evalmetrics.metrics.losses import (
+    lost_rollouts,
+    most_of_all,
+    shares_of,
+    short_of_usual,
+    with_tasks,
+)
 from pytest_evalmetrics.metrics.metric import BoundMetric, TaskParts, offers
 from pytest_evalmetrics.metrics.samples import (
     Sample,
@@ -35,6 +43,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.metrics.lookup import Plan
+    from pytest_evalmetrics.model.comparison import LostRollouts
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskId, TaskRewards
 
     Floats = NDArray[np.float64]
@@ -52,12 +61,19 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         The rollouts of both sides. Fields of rows that the baseline lacks are the run's.
     expected
         The rollouts that each task of the run should have, shape (tasks,).
+    any_number
+        Whether a task may have any number of rollouts: what it is short of is then
+        known by the task with the most of them.
+    lost
+        The ids of the baseline's tasks that are gone.
     """
 
     plan: Plan
     current: RolloutTable
     baseline: RolloutTable
     expected: NDArray[np.int64]
+    any_number: bool = False
+    lost: frozenset[str] = frozenset()
 
     def pair(self, metric: BoundMetric) -> PairedMetric:
         """Pair a metric over the tasks of both sides; with no task left the values are NaN.
@@ -83,11 +99,14 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         allows where all lie in it. Of a metric of unknown shape the worst of all such ways
         is taken.
         """
-        if not self.missing(metric):
-            return None
         current, baseline = self._samples(metric)
         gaps_now = self._wanted_now(metric) - current.rewards.counts
         gaps_then = self._wanted_then(metric) - baseline.rewards.counts
+        if self.any_number:
+            gaps_now = short_of_usual(current, baseline)
+        lost_tasks = () if metric.reads_rows else self._lost_tasks
+        if not lost_tasks and not (gaps_now > 0).any() and not (gaps_then > 0).any():
+            return None
         low, high = _fill_range(metric, current.rewards, baseline.rewards)
         worst = (low, high) if higher_is_better else (high, low)
         fills = [worst]
@@ -97,7 +116,7 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         pairs = [
             self._pair(
                 metric,
-                _filled(current, gaps_now, fill_now),
+                with_tasks(_filled(current, gaps_now, fill_now), lost_tasks, fill_now),
                 _filled(baseline, gaps_then, fill_then),
             )
             for fill_now, fill_then in fills
@@ -105,6 +124,30 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         return max(
             pairs, key=lambda pair: sign * (pair.value_baseline - pair.value_current)
         )
+
+    def lost_rollouts(self, metric: BoundMetric) -> LostRollouts | None:
+        """Count what each task of the baseline lost; None if the run lost nothing."""
+        current, baseline = self._samples(metric)
+        wanted_now = self._wanted_now(metric)
+        wanted_then = self._wanted_then(metric)
+        if self.any_number:
+            wanted_now = most_of_all(current)
+            wanted_then = most_of_all(baseline)
+        return lost_rollouts(
+            shares_of(current, wanted_now),
+            shares_of(baseline, wanted_then),
+            at=positions(current.tasks, baseline.tasks),
+            values=means_of(baseline.rewards),
+            gone=[
+                place
+                for place, task in enumerate(baseline.tasks)
+                if str(task) in self.lost
+            ],
+        )
+
+    @cached_property
+    def _lost_tasks(self) -> tuple[TaskId, ...]:
+        return tuple(task for task in self.baseline.tasks if str(task) in self.lost)
 
     def stated_error(self, metric: BoundMetric) -> tuple[float, float] | None:
         """Return the standard error of a drop of aggregates, and its degrees of freedom.
@@ -215,7 +258,8 @@ class Pairing(msgspec.Struct, frozen=True, dict=True):
         self, metric: BoundMetric, current: Sample, baseline: Sample
     ) -> PairedMetric:
         at = self.at
-        if metric.name.field is not None:  # the tasks of a breakdown are some of them
+        # the tasks of a breakdown are some of them, and at worst there are more
+        if metric.name.field is not None or len(current.tasks) != len(at):
             at = positions(current.tasks, baseline.tasks)
         shared = np.flatnonzero(at >= 0)
         common = _Common(

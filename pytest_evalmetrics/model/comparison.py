@@ -119,6 +119,14 @@ class PairedMetric(msgspec.Struct, frozen=True):
     bounded: bool = False  # a rate in [0, 1]
 
 
+class LostRollouts(msgspec.Struct, frozen=True):
+    """What each task of the baseline lost on both sides; arrays of shape (tasks,)."""
+
+    before: Floats  # the share of its rollouts without a number, in the baseline
+    now: Floats  # the same in the run; 1 for a task that is gone
+    values: Floats  # its mean reward in the baseline
+
+
 # -- what the comparison shows ---------------------------------------------------------------
 
 

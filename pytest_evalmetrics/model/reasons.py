@@ -379,6 +379,16 @@ class MissingDecide(msgspec.Struct, frozen=True, tag="missing_decide"):
     current: float
 
 
+class LostWhereItFails(msgspec.Struct, frozen=True, tag="lost_where_it_fails"):
+    """More is missing than in the baseline, not at random, and it decides the verdict."""
+
+    metric: str
+    baseline: float  # with what is missing at its worst
+    current: float
+    p_side: float  # of a loss that does not depend on the side
+    p_outcome: float  # and of one that does not depend on the tasks' rewards
+
+
 class Untested(msgspec.Struct, frozen=True, tag="untested"):
     """The drop can't be tested.
 
@@ -640,6 +650,7 @@ Reason = (
     | LowCoverage
     | ManyMissing
     | MissingDecide
+    | LostWhereItFails
     | Untested
     | SmallDrop
     | BlindGate

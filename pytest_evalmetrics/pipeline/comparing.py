@@ -108,7 +108,15 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         return AgentComparison(run=run, unknown=_unknown_agent(terms, run))
     recorded = reference.tables[counterpart]
     baseline, drift = metrics.align(run.table, _gated_tasks(terms, recorded, run))
-    pairing = metrics.Pairing(terms.plan, run.table, baseline, run.expected)
+    spec = terms.benchmark.spec
+    pairing = metrics.Pairing(
+        terms.plan,
+        run.table,
+        baseline,
+        run.expected,
+        any_number=spec.expect.rollouts == "any",
+        lost=frozenset(map(str, drift.lost)),
+    )
     pairings = _pairings_of_runs(terms, run, pairing, reference.runs[counterpart])
     # a hook's number over all tasks is not comparable with one over a sample
     is_whole = not terms.frames or len(baseline.tasks) == len(recorded.tasks)
@@ -295,7 +303,16 @@ def _paired(
         estimate=run.result.estimates[text],
         worst=pairing.pair_at_worst(metric, higher_is_better=is_higher),
         missing=pairing.missing(metric),
+        lost=pairing.lost_rollouts(metric),
+        may_lose=_may_lose(benchmark),
     )
+
+
+def _may_lose(benchmark: Benchmark) -> bool:
+    """Check whether the benchmark file says that rollouts or tasks may be missing."""
+    _, share = gates.missing_policy(benchmark.spec.expect)
+    is_any = benchmark.spec.expect.rollouts == "any"
+    return share > 0 or is_any or settings_of(benchmark).min_coverage < 1
 
 
 def comparison_input(

@@ -1,5 +1,6 @@
 """Judge: the checks of all gates, from what the stages before computed."""
 
+import numpy as np
 from stages.making import against, benchmark, given, load, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
@@ -14,6 +15,8 @@ from pytest_evalmetrics.model.reasons import (
     BrokenTasks,
     FailedRows,
     LostAgent,
+    LostWhereItFails,
+    MissingDecide,
     MissingRewards,
     MustPassFailed,
     OutOfBounds,
@@ -229,3 +232,75 @@ def test_a_task_list_is_told_in_a_run_that_records_too(tmp_path):
     check = named(checks_of(benchmark(tmp_path, against()), updates=True), "tasks")
     assert check.verdict is Verdict.PASS
     assert isinstance(reason_in(check), TaskListChanged)
+
+
+# -- what is lost ----------------------------------------------------------------------------
+
+
+def half_of_tasks_vary(rng, tasks=120, rollouts=4):
+    chance = rng.beta(0.4, 0.4, (tasks, 1))
+    return chance, (rng.random((tasks, rollouts)) < chance).astype(float)
+
+
+def kept(rewards, lost, *, as_missing):
+    """Rows of rewards, without the lost ones or with None in their place."""
+    rows = []
+    for task, gone in zip(rewards.tolist(), lost.tolist(), strict=True):
+        pairs = list(zip(task, gone, strict=True))
+        if as_missing:
+            rows.append([None if is_lost else reward for reward, is_lost in pairs])
+        else:
+            rows.append([reward for reward, is_lost in pairs if not is_lost])
+    return rows
+
+
+def test_rewards_missing_at_random_never_fail_where_the_file_excludes_them(tmp_path):
+    rng = np.random.default_rng(5)
+    chance, before = half_of_tasks_vary(rng)
+    now = (rng.random(before.shape) < chance).astype(float)
+    lost = rng.random(now.shape) < 0.15
+    write_rows(tmp_path, "old.jsonl", before.tolist())
+    write_rows(tmp_path, "new.jsonl", kept(now, lost, as_missing=True))
+    allowed = "expect: {missing_reward: exclude, max_missing: 20%}"
+    keys = f"{allowed}\nmetrics: [mean_reward]\n{against()}"
+    check = named(checks_of(benchmark(tmp_path, keys)), "mean_reward")
+    assert check.verdict in (Verdict.PASS, Verdict.WARN)
+    assert check.comparison.worst_case.verdict == "FAIL"
+
+
+def test_failing_rollouts_that_vanish_fail_where_any_number_is_allowed(tmp_path):
+    rng = np.random.default_rng(6)
+    chance, before = half_of_tasks_vary(rng)
+    now = (rng.random(before.shape) < 0.8 * chance).astype(float)
+    lost = (now == 0) & (rng.random(now.shape) < 0.5)
+    lost[:, 0] = False
+    write_rows(tmp_path, "old.jsonl", before.tolist())
+    write_rows(tmp_path, "new.jsonl", kept(now, lost, as_missing=False))
+    keys = f"expect: {{rollouts: any}}\nmetrics: [mean_reward]\n{against()}"
+    check = named(checks_of(benchmark(tmp_path, keys)), "mean_reward")
+    assert check.verdict is Verdict.FAIL
+    assert isinstance(reason_in(check), LostWhereItFails)
+
+
+def test_broken_tasks_that_are_lost_fail_whatever_the_coverage(tmp_path):
+    before = [[1, 1, 1, 1]] * 60 + [[0, 0, 0, 0]] * 60
+    write_rows(tmp_path, "old.jsonl", before)
+    write_rows(tmp_path, "new.jsonl", [[]] * 20 + before[20:])
+    asked = benchmark(
+        tmp_path, f"metrics: [mean_reward]\n{against(rest=', min_coverage: 80%')}"
+    )
+    check = named(checks_of(asked), "mean_reward")
+    assert check.verdict is Verdict.FAIL
+    assert isinstance(reason_in(check), LostWhereItFails)
+
+
+def test_tasks_lost_at_random_warn_whatever_the_coverage(tmp_path):
+    before = [[1, 1, 1, 1], [0, 0, 0, 0]] * 60
+    write_rows(tmp_path, "old.jsonl", before)
+    write_rows(tmp_path, "new.jsonl", [[]] * 20 + before[20:])
+    asked = benchmark(
+        tmp_path, f"metrics: [mean_reward]\n{against(rest=', min_coverage: 80%')}"
+    )
+    check = named(checks_of(asked), "mean_reward")
+    assert check.verdict is Verdict.WARN
+    assert isinstance(reason_in(check), MissingDecide)

@@ -17,6 +17,7 @@ from pytest_evalmetrics.model.comparison import (
 from pytest_evalmetrics.model.reasons import (
     Attributed,
     BlindGate,
+    LostWhereItFails,
     LowCoverage,
     LowPower,
     ManyMissing,
@@ -220,6 +221,17 @@ def missing_decide(reason: MissingDecide) -> str:
     worst = f"at their worst {reason.metric} would be"
     values = f"{reason.current:.4g} against {reason.baseline:.4g}"
     return f"missing rewards decide the verdict: {worst} {values}"
+
+
+@sentence.register(LostWhereItFails)
+def lost_where_it_fails(reason: LostWhereItFails) -> str:
+    """Say why a loss is not at random, and what it hides."""
+    worst = f"at their worst {reason.metric} would be"
+    return (
+        f"more is missing than in the baseline (p = {reason.p_side:.2g}), in tasks that "
+        f"did otherwise than the rest (p = {reason.p_outcome:.2g}): {worst} "
+        f"{reason.current:.4g} against {reason.baseline:.4g}"
+    )
 
 
 # -- how a rule decided ----------------------------------------------------------------------

@@ -87,6 +87,9 @@ _FIXED: dict[type, str] = {
     kinds.NoInterval: "drop `bound:`, or gate a metric that has an interval",
     kinds.ManyMissing: "complete the run: score what has no reward",
     kinds.MissingDecide: "complete the run: score what has no reward",
+    kinds.LostWhereItFails: (
+        "complete the run: find out why these rollouts or tasks are missing"
+    ),
     kinds.NotShown: _MORE,
     kinds.LowPower: _MORE,
     kinds.BrokenTasks: (

@@ -1,0 +1,50 @@
+"""Whether a loss depends on the side and on the tasks' rewards, against scipy."""
+
+import numpy as np
+import pytest
+from scipy import stats as oracle
+
+from pytest_evalmetrics.comparison import loss_test
+from pytest_evalmetrics.model.comparison import LostRollouts
+
+
+def losses(before, now, values):
+    return LostRollouts(
+        before=np.array(before, dtype=float),
+        now=np.array(now, dtype=float),
+        values=np.array(values, dtype=float),
+    )
+
+
+def test_the_side_is_tested_by_the_tasks_that_lost_more_on_one():
+    lost = losses([0.5] * 2 + [0.0] * 10, [0.0] * 2 + [0.5] * 8 + [0.0] * 2, [1] * 12)
+    expected = oracle.binomtest(8, 10, alternative="greater").pvalue
+    assert loss_test(lost, seed=0).p_side == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("tasks", [100, 5_000])
+@pytest.mark.parametrize("is_better", [True, False])
+def test_a_loss_in_better_or_in_worse_tasks_is_not_at_random(tasks, is_better):
+    values = np.linspace(0, 1, tasks)
+    now = values > 0.8 if is_better else values < 0.2
+    assert loss_test(losses(np.zeros(tasks), now, values), seed=0).p_outcome < 0.001
+
+
+@pytest.mark.parametrize("tasks", [100, 5_000])
+def test_the_outcome_is_tested_by_dealing_losses_to_tasks(tasks):
+    rng = np.random.default_rng(3)
+    values = rng.random(tasks)
+    now = (rng.random(tasks) < 0.2 + 0.1 * values).astype(float)
+
+    def product(dealt):
+        return float(dealt @ values)
+
+    expected = oracle.permutation_test(
+        (now,), product, permutation_type="pairings", n_resamples=4_000, rng=0
+    ).pvalue
+    found = loss_test(losses(np.zeros(tasks), now, values), seed=0).p_outcome
+    assert found == pytest.approx(expected, abs=0.05)
+
+
+def test_tasks_of_equal_rewards_show_nothing_of_the_outcome():
+    assert loss_test(losses([0, 0], [1, 0], [0.5, 0.5]), seed=0).p_outcome == 1

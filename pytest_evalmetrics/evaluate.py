@@ -571,6 +571,12 @@ def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
             yield from comparing.reference_notes(compared.terms, stages.reduced.gated)
     if stages.reduced.error is not None:
         return
+    if _records(stages):
+        unfailable = judging.unfailable(
+            benchmark, stages.loaded.plan, stages.reduced.gated
+        )
+        if unfailable is not None:
+            yield sentences.text_of(unfailable, None)
     yield from gates.blind_thresholds(benchmark.spec, benchmark.line_of)
     if not stages.gates["thresholds"] and not benchmark.spec.baseline:
         yield _nothing_gated(benchmark)

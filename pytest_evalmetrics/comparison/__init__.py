@@ -1,6 +1,9 @@
 """Two runs of one metric -> a comparison: tests, power, noise between runs."""
 
 from pytest_evalmetrics.comparison.detectable_drop import thinned_drop as thinned_drop
+from pytest_evalmetrics.comparison.drop_tests import (
+    could_be_proven as could_be_proven,
+)
 from pytest_evalmetrics.comparison.drop_tests import few_units as few_units
 from pytest_evalmetrics.comparison.facts import comparison_facts as comparison_facts
 from pytest_evalmetrics.comparison.facts import rounded as rounded

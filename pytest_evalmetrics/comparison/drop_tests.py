@@ -11,7 +11,8 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
-from pytest_evalmetrics.comparison.inputs import gate_seed
+from pytest_evalmetrics.comparison.independence import independence_of
+from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
 from pytest_evalmetrics.comparison.intervals import LEVEL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
 from pytest_evalmetrics.comparison.single_tasks import single_task_test
@@ -22,6 +23,7 @@ from pytest_evalmetrics.model.comparison import (
     FewRollouts,
     FewUnits,
     Floats,
+    Independence,
     TestResult,
     Untestable,
 )
@@ -32,7 +34,10 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.inputs import ComparisonInput, TaskDamage
     from pytest_evalmetrics.model.rollout_table import TaskId
 
-_NO_ROOM = 1e-12  # from the end of a rate's range
+# the share of what there was to lose from which on everything is lost
+_ALL = 0.9
+_FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
+_EQUAL = 1e-9  # relative: all units lost the same
 _MOST_ROLLOUTS = 64  # of a task that are asked for
 
 
@@ -61,6 +66,9 @@ class DropTest(msgspec.Struct, frozen=True, kw_only=True):
     # of a swapped metric: how many tasks it rests on, the unequal as fewer
     carriers: float = 0.0
     untested: Untestable | None = None
+    lost_all: bool = False
+    # whether rollouts are independent, where the verdict rests on it
+    independence: Independence | None = None
 
 
 def test_drop(damage: TaskDamage) -> DropTest:
@@ -134,6 +142,8 @@ def _test_one_task(damage: TaskDamage) -> DropTest:
         p_rollouts=test.p,
         by_rollouts=True,
         proven=test.worst,
+        independence=_independence(damage),
+        lost_all=is_all_lost(damage),
         blind=_few_rollouts(damage.alpha) if test.least >= damage.alpha else None,
     )
 
@@ -198,36 +208,85 @@ def _with_blindness(damage: TaskDamage, test: DropTest) -> DropTest:
 
 def _with_rollouts(damage: TaskDamage, test: DropTest) -> DropTest:
     """Test rollouts too, where sides are unequal, or if there are too few units."""
-    is_few = _is_few(damage, test)
+    is_few = 0.5**damage.units_with_room >= damage.alpha
     is_unequal = _is_unequal(damage)
-    if not (is_unequal or is_few) or damage.drop <= 0:
+    lost_all = is_all_lost(damage)
+    test = structs.replace(test, lost_all=lost_all)
+    level = damage.alpha / damage.given.rule.benchmarks
+    is_unproven = lost_all and test.result.p >= level
+    if not (is_unequal or is_few or is_unproven) or damage.drop <= 0:
         return test
     try:
         relabelled = relabel_test(damage, test.influence, seed=gate_seed(damage.given))
     except (stats.StatsError, EvalMetricsError) as error:
         return structs.replace(test, untested=_untestable(error))
-    return _combined(test, relabelled, is_few=is_few, is_unequal=is_unequal)
-
-
-def _combined(
-    test: DropTest, relabelled: RelabelTest, *, is_few: bool, is_unequal: bool
-) -> DropTest:
-    """Choose between the p of tasks and that of rollouts."""
-    # the full p if it decides alone: with few rollouts mid-p would be much lower
-    p = relabelled.p if is_few else relabelled.mid_p
-    is_blind = test.blind is not None
-    by_rollouts = is_few and (is_blind or is_unequal or p < test.result.p)
-    test = structs.replace(test, p_rollouts=p, by_rollouts=by_rollouts)
-    if not (by_rollouts or (is_unequal and p > test.result.p)):
+    if lost_all:
+        test = structs.replace(test, independence=_independence(damage))
+    if is_few:
+        return _by_few_units(damage, test, relabelled)
+    p = relabelled.mid_p if is_unequal else relabelled.p
+    test = structs.replace(test, p_rollouts=p)
+    if not (is_unequal and p > test.result.p):
         return test
-    result = structs.replace(
+    return structs.replace(test, result=_relabelled_result(test, relabelled, p))
+
+
+def _by_few_units(
+    damage: TaskDamage, test: DropTest, relabelled: RelabelTest
+) -> DropTest:
+    """Judge a few tasks, or clusters, by their rollouts, where all units agree.
+
+    The larger p of relabelled rollouts and of Student's t over the units that could get
+    worse: rollouts that repeat each other make the first too small, and not the second.
+    A lone task has no t, and rests on independent rollouts; a lone cluster shows nothing.
+    """
+    # the full p, for it decides alone: with few rollouts mid-p would be much lower
+    p = relabelled.p
+    is_alone = damage.units_with_room < 2
+    test = structs.replace(test, p_rollouts=p)
+    if is_alone:
+        test = structs.replace(test, independence=_independence(damage))
+    else:
+        p = max(p, _p_of_t(damage))
+    if damage.clusters is not None and is_alone:
+        return test
+    # blind to single tasks, or of unequal sides, a test over units is of no use
+    is_useless = _is_unequal(damage) or (
+        test.blind is not None and damage.clusters is None
+    )
+    if not is_useless and p >= test.result.p:
+        return test
+    return structs.replace(
+        test, by_rollouts=True, result=_relabelled_result(test, relabelled, p)
+    )
+
+
+def _relabelled_result(test: DropTest, relabelled: RelabelTest, p: float) -> TestResult:
+    log_tail = relabelled.log_tail if p == relabelled.p else math.nan
+    return structs.replace(
         test.result,
         p=p,
         name="relabelled rollouts",
         mid_p=math.nan,
-        log_tail=relabelled.log_tail,
+        log_tail=log_tail,
     )
-    return structs.replace(test, result=result)
+
+
+def _p_of_t(damage: TaskDamage) -> float:
+    """Return Student's one-sided p over the tasks, or clusters, that could get worse."""
+    values = damage.values[damage.has_room]
+    if damage.clusters is not None:
+        _, codes = np.unique(damage.clusters[damage.has_room], return_inverse=True)
+        values = np.bincount(codes, values) / np.bincount(codes)
+    mean = float(values.mean())
+    se = float(values.std(ddof=1)) / math.sqrt(len(values))
+    if se <= _EQUAL * abs(mean):
+        return 0.0 if mean > 0 else 1.0
+    return stats.t_sf(mean / se, len(values) - 1)
+
+
+def _independence(damage: TaskDamage) -> Independence:
+    return independence_of(damage.pair, damage.sign, declared=damage.given.independent)
 
 
 def _is_unequal(damage: TaskDamage) -> bool:
@@ -236,15 +295,42 @@ def _is_unequal(damage: TaskDamage) -> bool:
     return bool(unequal.any())
 
 
-def _is_few(damage: TaskDamage, test: DropTest) -> bool:
-    """Check whether too few tasks can get worse for a test over tasks."""
-    pair = damage.pair
-    if damage.clusters is not None:
-        return False
-    if test.blind is not None:
+def could_be_proven(given: ComparisonInput) -> bool:
+    """Check whether a loss of everything could be proven, given rewards of both sides.
+
+    Asked of a baseline beside itself, before anything is compared with it. A loss of all
+    that there can be, and a baseline that has nothing to lose, are not its subject.
+    """
+    damage = measure_damage(given)
+    if damage.room is None or damage.was_best:
         return True
-    if not pair.bounded or pair.baseline is None:
+    with_room = damage.units_with_room
+    if not with_room or 0.5**with_room < damage.alpha:
+        return True
+    return _log_p_of_collapse(damage) < math.log(damage.alpha)
+
+
+def _log_p_of_collapse(damage: TaskDamage) -> float:
+    """Return log p of relabelled rollouts where each task keeps no good rollout."""
+    rewards = damage.pair.rewards_baseline
+    numbers = damage.sign * rewards.numbers
+    is_good = numbers > numbers.min(initial=math.inf)
+    good = np.add.reduceat(is_good, rewards.offsets[:-1], dtype=np.int64)
+    total = 0.0
+    for rollouts, kept in zip(rewards.counts.tolist(), good.tolist(), strict=True):
+        ways = math.comb(rollouts, kept) / math.comb(2 * rollouts, kept)
+        total += math.log(ways)
+    return total
+
+
+def is_all_lost(damage: TaskDamage) -> bool:
+    """Check whether a tenth or less is left of what there was to lose."""
+    if damage.room is None or not damage.drop > 0:
         return False
-    # does the baseline leave enough tasks room to fall?
-    room = pair.baseline if damage.sign > 0 else 1 - pair.baseline
-    return 0.5 ** int(np.count_nonzero(room > _NO_ROOM)) >= damage.alpha
+    if damage.pair.bounded:
+        return bool(damage.values.sum() >= _ALL * damage.room.sum())
+    # without a range the end is known by three tasks that fell to it, and no other value
+    current = damage.pair.current
+    if current is None or float(np.ptp(current)) > 0:
+        return False
+    return int(np.count_nonzero(damage.values > 0)) >= _FELL_TO_THE_END

@@ -14,6 +14,8 @@ from pytest_evalmetrics.model.comparison import Untestable
 from pytest_evalmetrics.sums import mean_of
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.comparison.run_noise import Runs
     from pytest_evalmetrics.model.comparison import (
         Floats,
@@ -22,6 +24,9 @@ if TYPE_CHECKING:
         RuleSettings,
     )
     from pytest_evalmetrics.model.rollout_table import TaskRewards
+
+
+_NO_ROOM = 1e-12  # of the largest change: from the worst value but for rounding
 
 
 class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,6 +49,8 @@ class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
     # of aggregates: the drop's standard error in the metric's unit, and its degrees of
     # freedom
     stated: tuple[float, float] | None = None
+    # what the benchmark file says of rollouts of one task; None for nothing
+    independent: bool | None = None
 
 
 class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
@@ -59,6 +66,9 @@ class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
     span: float  # the largest change of a task: 1 for rates, else as seen
     drop: float  # in the metric's unit; NaN without tasks
     unusable: Untestable | None  # why there is no damage to test
+    # by how much each task could get worse, shape (tasks,): to the end of a rate's
+    # range, else to the worst value of any task; None where tasks have no values
+    room: Floats | None
 
     @property
     def pair(self) -> PairedMetric:
@@ -74,6 +84,29 @@ class TaskDamage(msgspec.Struct, frozen=True, kw_only=True):
     def alpha(self) -> float:
         """The level at which p will be judged."""
         return self.given.rule.alpha
+
+    @property
+    def has_room(self) -> NDArray[np.bool_]:
+        """Find the tasks that could get worse, or did, shape (tasks,)."""
+        if self.room is None:
+            return np.ones(len(self.values), dtype=bool)
+        could_fall = self.room > _NO_ROOM * self.span
+        return np.asarray(could_fall | (self.values != 0))
+
+    @property
+    def was_best(self) -> bool:
+        """Whether no task of the baseline could have been better."""
+        if self.room is None or not len(self.room):
+            return False
+        best = self.span if self.pair.bounded else float(self.room.max())
+        return bool(self.room.min() >= best * (1 - _NO_ROOM))
+
+    @property
+    def units_with_room(self) -> int:
+        """Count the tasks, or clusters, that could get worse."""
+        if self.clusters is None:
+            return int(np.count_nonzero(self.has_room))
+        return len(np.unique(self.clusters[self.has_room]))
 
     @property
     def share(self) -> float:
@@ -102,7 +135,22 @@ def measure_damage(given: ComparisonInput) -> TaskDamage:
         span=_span(pair),
         drop=math.nan if unusable else _drop(given, values),
         unusable=unusable,
+        room=_room(given),
     )
+
+
+def _room(given: ComparisonInput) -> Floats | None:
+    """Return by how much each task could get worse."""
+    pair = given.pair
+    sign = given.rule.sign
+    if pair.baseline is None or pair.current is None:
+        return None
+    if pair.bounded:
+        return pair.baseline if sign > 0 else 1 - pair.baseline
+    both = np.concatenate((pair.baseline, pair.current))
+    if not both.size:
+        return None
+    return np.asarray(sign * pair.baseline - float((sign * both).min()))
 
 
 def means_of(rewards: TaskRewards) -> Floats:

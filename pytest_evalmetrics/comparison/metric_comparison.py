@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import stats
@@ -38,7 +39,7 @@ def compare(given: ComparisonInput) -> Comparison:
     no mean over tasks                  swapped sides, see `swapped_sides.swap_test`
     of one task alone                   see `single_tasks.single_task_test`
     unequal numbers of rollouts         the larger of it and of relabelled rollouts
-    too few tasks for any of these      relabelled rollouts
+    too few tasks for any of these      the larger of relabelled rollouts and t
     aggregates with standard errors     Welch's t (Welch 1947)
     ==================================  ================================================
     """
@@ -62,6 +63,10 @@ def compare(given: ComparisonInput) -> Comparison:
         p_rollouts=test.p_rollouts,
         blind=test.blind,
         by_rollouts=test.by_rollouts,
+        independence=test.independence,
+        lost_all=test.lost_all,
+        was_best=damage.was_best,
+        tasks_with_room=int(np.count_nonzero(damage.has_room)),
         detectable=_within_range(detectable, damage),
         unseen=_unseen(damage, test.result),
         draws=test.draws,

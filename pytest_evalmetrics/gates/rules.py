@@ -21,6 +21,7 @@ from pytest_evalmetrics.model.comparison import (
 )
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
+    DependentRollouts,
     Failed,
     LowPower,
     NotShown,
@@ -40,6 +41,7 @@ if TYPE_CHECKING:
 
 _FEW = 20  # tasks that differ, up to which Student's t does not bound a drop
 _SMALL_NOISE = 0.005  # between runs: points of a rate, or a share of other values
+_MANY_LOST = 3  # tasks that lost everything
 _SLACK = 1e-9  # a drop of 0.72 to 0.7 is not always 0.02 to the last bit
 
 
@@ -185,11 +187,21 @@ def _by_significance(comparison: Comparison, p: float) -> Decision:
     rule = comparison.rule
     if _is_no_drop(comparison):
         return Decision(Verdict.PASS)
+    if comparison.lost_all:
+        return _of_collapse(comparison, p)
     if rule.rule is RuleName.PRACTICAL and comparison.drop < rule.max_drop - _SLACK:
         return _of_small_drop(rule, p)
     if p * rule.benchmarks < rule.alpha:
-        return Decision(Verdict.FAIL, _unknown_noise(comparison))
+        return _of_proven_drop(comparison)
     return _of_unproven_drop(comparison, p)
+
+
+def _of_proven_drop(comparison: Comparison) -> Decision:
+    """Fail, unless the proof rests on rollouts that may repeat each other."""
+    independence = comparison.independence
+    if independence is None or independence.is_given:
+        return Decision(Verdict.FAIL, _unknown_noise(comparison))
+    return Decision(Verdict.WARN, (DependentRollouts(independence),))
 
 
 def _unknown_noise(comparison: Comparison) -> tuple[Reason, ...]:
@@ -203,20 +215,57 @@ def _unknown_noise(comparison: Comparison) -> tuple[Reason, ...]:
 
 def _of_unproven_drop(comparison: Comparison, p: float) -> Decision:
     rule = comparison.rule
-    if comparison.blind is not None:
-        return _inconclusive(BlindGate(cause=comparison.blind))
     if math.isnan(p):
         return _inconclusive(_untested(comparison, "few_units"))
     if p < rule.alpha:
         return _of_many_benchmarks(comparison)
-    may_be_real = p < rule.warn_alpha
-    if _is_hidden_by_runs(comparison) and _is_all_lost(comparison):
+    if _is_hidden_by_runs(comparison) and _is_at_worst(comparison):
         few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
         return _inconclusive(BlindGate(cause=few))
-    if _is_all_lost(comparison):
-        verdict = Verdict.INCONCLUSIVE if may_be_real else Verdict.PASS
-        return Decision(verdict, (BlindGate(cause=AllLost(alpha=rule.alpha)),))
-    return Decision(Verdict.WARN if may_be_real else Verdict.PASS)
+    return Decision(Verdict.WARN if p < rule.warn_alpha else Verdict.PASS)
+
+
+def _of_collapse(comparison: Comparison, p: float) -> Decision:
+    """Judge the loss of everything, whatever `max_drop` says.
+
+    It fails where tasks or rollouts prove it. A loss of all that there could be, such as
+    of three tasks that passed, is no pass even if nothing can prove it.
+    """
+    rule = comparison.rule
+    least = p
+    # where nothing is left, rollouts may prove what a few tasks can't; of runs they
+    # know nothing
+    if comparison.runs == 1 and comparison.p_rollouts < p:
+        least = comparison.p_rollouts
+    is_proven = least * rule.benchmarks < rule.alpha
+    if is_proven and _may_prove(comparison):
+        return Decision(Verdict.FAIL)
+    if is_proven and comparison.independence is not None:
+        return Decision(Verdict.WARN, (DependentRollouts(comparison.independence),))
+    if _is_hidden_by_runs(comparison) and not is_proven:
+        few = FewRuns(runs=comparison.runs, alpha=rule.alpha)
+        return _inconclusive(BlindGate(cause=few))
+    if least < rule.alpha:
+        shared = SharedLevel(
+            alpha=rule.alpha, benchmarks=rule.benchmarks, is_surest=True
+        )
+        return _inconclusive(shared)
+    reason = BlindGate(cause=comparison.blind or AllLost(alpha=rule.alpha))
+    if comparison.was_best or least < rule.warn_alpha:
+        return _inconclusive(reason)
+    return Decision(Verdict.PASS, (reason,))
+
+
+def _may_prove(comparison: Comparison) -> bool:
+    """Check whether a loss of everything may be proven by rollouts.
+
+    Three tasks that lost all they had are no chance, even if each has but one
+    independent rollout.
+    """
+    independence = comparison.independence
+    is_independent = independence is None or independence.is_given
+    is_many = comparison.tasks_with_room >= _MANY_LOST
+    return is_independent or is_many or comparison.was_best
 
 
 def _is_no_drop(comparison: Comparison) -> bool:
@@ -248,7 +297,7 @@ def _is_hidden_by_runs(comparison: Comparison) -> bool:
     return comparison.runs > 1 and comparison.p_tasks < comparison.rule.alpha
 
 
-def _is_all_lost(comparison: Comparison) -> bool:
+def _is_at_worst(comparison: Comparison) -> bool:
     """Check whether every task is at the worst end: of a rate's range, or as seen."""
     pair = comparison.pair
     if pair.current is None:

@@ -237,8 +237,13 @@ class Comparison(msgspec.Struct, frozen=True, kw_only=True):
     # p of no change in any task, by relabelling rollouts within tasks; NaN if not needed
     p_rollouts: float = math.nan
     blind: Blindness | None = None  # why no drop of any size could be significant
-    # judged by rollouts alone: too few units for anything else
+    # judged by rollouts: too few units for anything else
     by_rollouts: bool = False
+    # whether rollouts are independent, where the verdict rests on it
+    independence: Independence | None = None
+    lost_all: bool = False  # next to nothing is left of what there was to lose
+    tasks_with_room: int = 0  # that could get worse
+    was_best: bool = False  # no task of the baseline could have been better
     # the smallest drop that the test sees with 80 % power; NaN where unknown
     detectable: float = math.nan
     # where all tasks moved alike, so that the standard error is 0: the upper bound on

@@ -440,6 +440,15 @@ class SharedLevel(msgspec.Struct, frozen=True, tag="shared_level"):
     is_surest: bool  # so few tasks can't be surer
 
 
+class NothingCanFail(msgspec.Struct, frozen=True):
+    """A new baseline from which no loss could be proven by any of the gates."""
+
+    metric: str
+    tasks: int  # of the baseline
+    rollouts: int  # of each task, at most
+    alpha: float
+
+
 class NotShown(msgspec.Struct, frozen=True, tag="not_shown"):
     """The drop is not shown to be small enough."""
 

@@ -338,11 +338,14 @@ def comparison_input(
         runs = runs_of(pairs, pooled=metric.unbiased, is_rate=is_rate)
     return ComparisonInput(
         pair=pair,
-        rule=rule_of(benchmark, text, bounded=pair.bounded),
+        rule=rule_of(
+            benchmark, text, bounded=pair.bounded, baseline=pair.value_baseline
+        ),
         runs=runs,
         run_noise=settings_of(benchmark).gate_of(text).run_noise,
         is_rate=is_rate,
         gate_id=gate_id,
+        independent=benchmark.spec.independent,
     )
 
 

@@ -19,6 +19,8 @@ _DEFAULT_RULE = RuleName.PRACTICAL
 _DEFAULT_ALPHA = 0.01
 _DEFAULT_WARN_ALPHA = 0.05
 _DEFAULT_MAX_DROP = 0.01  # of a rate
+# the share of what there is to lose that the default is at most: 1 point of a rate of .1
+_DEFAULT_SHARE = 0.1
 
 
 def plan_of(benchmark: Benchmark) -> metrics.Plan:
@@ -48,13 +50,28 @@ def acceptance_of(benchmark: Benchmark) -> Acceptance:
     return Acceptance.SNAPSHOT if settings.committed else Acceptance.OTHER_RUN
 
 
-def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> RuleSettings:
-    """Return how a metric is judged; `bounded` says that it is a rate in [0, 1]."""
+def rule_of(
+    benchmark: Benchmark, name: str, *, bounded: bool, baseline: float | None = None
+) -> RuleSettings:
+    """Return how a metric is judged.
+
+    Parameters
+    ----------
+    benchmark
+        The benchmark that gates it.
+    name
+        The metric, as the file writes it.
+    bounded
+        Whether it is a rate in [0, 1].
+    baseline
+        Its value there: the default of `max_drop` is smaller where less can be lost.
+    """
     keys = settings_of(benchmark).gate_of(name)
+    direction = judged_direction(benchmark, name)
     max_drop = keys.max_drop
     if max_drop is None:
         is_rate = bounded and declarations.may_be_rate(benchmark.spec, name)
-        max_drop = _DEFAULT_MAX_DROP if is_rate else 0.0
+        max_drop = _default_max_drop(direction, baseline) if is_rate else 0.0
     own = own_rule_of(benchmark, name)
     rule = RuleName.OWN
     if own is None:
@@ -64,12 +81,22 @@ def rule_of(benchmark: Benchmark, name: str, *, bounded: bool) -> RuleSettings:
         own_name="" if own is None else str(keys.rule),
         own_bound="" if own is None else getattr(own, "bound", ""),
         own_tests=False if own is None else getattr(own, "tests", False),
-        direction=judged_direction(benchmark, name),
+        direction=direction,
         alpha=keys.alpha or _DEFAULT_ALPHA,
         warn_alpha=keys.warn_alpha or _DEFAULT_WARN_ALPHA,
         max_drop=max_drop,
         require_mde=keys.require_mde,
     )
+
+
+def _default_max_drop(direction: Direction, baseline: float | None) -> float:
+    """Return a point of a rate, or a tenth of what there is to lose if that is less."""
+    if baseline is None:
+        return _DEFAULT_MAX_DROP
+    to_lose = baseline if direction is Direction.HIGHER else 1 - baseline
+    if not to_lose > 0:
+        return _DEFAULT_MAX_DROP
+    return min(_DEFAULT_MAX_DROP, float(f"{_DEFAULT_SHARE * to_lose:.4g}"))
 
 
 def judged_direction(benchmark: Benchmark, name: str) -> Direction:

@@ -8,10 +8,12 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import gates
+from pytest_evalmetrics.comparison import could_be_proven
 from pytest_evalmetrics.gates import Gated, SingleTasks
 from pytest_evalmetrics.model.reasons import (
     FailedRows,
     LostAgent,
+    NothingCanFail,
     Unpassable,
 )
 from pytest_evalmetrics.model.results import Check
@@ -236,6 +238,36 @@ def unpassable(
             yield structs.replace(
                 check, verdict=Verdict.WARN, reasons=(reason, *check.reasons)
             )
+
+
+def unfailable(
+    benchmark: Benchmark, plan: Plan, runs: Sequence[AgentRun]
+) -> NothingCanFail | None:
+    """Describe a baseline that nothing could ever fail against; None for any other."""
+    spec = benchmark.spec
+    is_gated_otherwise = spec.thresholds or spec.must_pass
+    if is_gated_otherwise or settings_of(benchmark).max_broken is not None:
+        return None
+    reference = Reference(runs={run.result.agent: [run.table] for run in runs})
+    terms = ComparisonTerms(benchmark=benchmark, plan=plan, reference=reference)
+    asked = []
+    for compared in compare_agents(terms, runs):
+        for judgeable in compared.judgeable:
+            if not isinstance(judgeable, Gated):
+                return None
+            rule = judgeable.compared.rule
+            if not rule.tests or could_be_proven(judgeable.compared):
+                return None
+            asked.append(judgeable.compared)
+    if not asked:
+        return None
+    first = asked[0]
+    return NothingCanFail(
+        metric=first.pair.name,
+        tasks=len(first.pair.tasks),
+        rollouts=int(first.pair.rewards_baseline.counts.max(initial=0)),
+        alpha=first.rule.alpha,
+    )
 
 
 def _lacking_tasks(check: Check, run: AgentRun) -> list[str]:

@@ -279,7 +279,8 @@ class GateSpec(Keys):
         Drop,
         doc(
             "the drop that matters, in the metric's unit, or for the rule relative "
-            "a share of the baseline; default 0.01 for rates, else 0"
+            "a share of the baseline; default 0.01 for rates, or a tenth of what there is to "
+            "lose if that is less, else 0"
         ),
     ] = None
     require_mde: Annotated[

@@ -12,12 +12,18 @@ from msgspec.structs import replace
 from scipy import stats as oracle
 
 from pytest_evalmetrics.comparison import Runs, runs_of
-from pytest_evalmetrics.model.comparison import FewRollouts, FewRuns, FewUnits
-from pytest_evalmetrics.model.reasons import BlindGate
+from pytest_evalmetrics.model.comparison import (
+    FewRollouts,
+    FewRuns,
+    FewUnits,
+    Independence,
+)
+from pytest_evalmetrics.model.reasons import BlindGate, DependentRollouts
 from pytest_evalmetrics.model.rollout_table import TaskRewards
 from pytest_evalmetrics.model.verdicts import Verdict
 
 PASS = Verdict.PASS
+WARN = Verdict.WARN
 FAIL = Verdict.FAIL
 INCONCLUSIVE = Verdict.INCONCLUSIVE
 SEVERITY = list(Verdict)
@@ -117,12 +123,103 @@ def test_a_collapse_that_cannot_be_proven_says_how_many_tasks_are_needed():
 
 @pytest.mark.parametrize("clusters", [2, 4, 6])
 @pytest.mark.parametrize("after", [0.0, 0.4])
-def test_few_clusters_are_never_sure_and_never_silent(clusters, after):
+def test_few_clusters_that_all_lost_as_much_are_judged_by_their_rollouts(
+    clusters, after
+):
     pair = make_pair([[0.9]] * 100, [[after]] * 100)
     check = checked(pair, clusters=np.arange(100) % clusters)
-    few = FewUnits(unit="cluster", units=clusters, needed=7, alpha=0.01)
-    assert check.verdict is INCONCLUSIVE
-    assert check.reasons == (BlindGate(cause=few),)
+    assert check.verdict is FAIL
+    assert check.comparison.blind.unit == "cluster"
+
+
+def test_a_lone_cluster_proves_nothing_but_a_collapse():
+    clusters = np.zeros(100, dtype=np.int64)
+    drop = make_pair([[0.9]] * 100, [[0.4]] * 100)
+    collapse = make_pair([[0.9]] * 100, [[0.0]] * 100)
+    assert checked(drop, clusters=clusters).verdict is PASS
+    assert checked(collapse, clusters=clusters).verdict is FAIL
+
+
+def test_few_clusters_with_anything_to_lose_that_lose_it_fail():
+    # 12 repositories of 20 tasks; three pass, and one rollout of these is left
+    repositories = np.repeat(np.arange(12), 20)
+    before = [[1.0] * 4] * 60 + [[0.0] * 4] * 180
+    after = [[1.0, 0.0, 0.0, 0.0]] + [[0.0] * 4] * 239
+    assert checked(make_pair(before, after), clusters=repositories).verdict is FAIL
+
+
+@pytest.mark.parametrize("solved", [3, 5])
+def test_a_score_without_a_range_that_collapses_fails_as_a_rate_does(solved):
+    before = [[5.0] * 8] * solved + [[0.0] * 8] * (100 - solved)
+    pair = make_pair(before, [[0.0] * 8] * 100, bounded=False)
+    assert checked(pair, rule(max_drop=0.0)).verdict is FAIL
+
+
+def test_a_collapse_fails_whatever_max_drop_says():
+    few = make_pair([[1.0]] * 9 + [[0.0]] * 991, [[0.0]] * 1_000)
+    low = make_pair([[0.009]] * 40, [[0.0]] * 40)
+    assert checked(few, rule(max_drop=0.01)).verdict is FAIL
+    assert checked(low, rule(max_drop=0.01)).verdict is FAIL
+
+
+def test_eight_tasks_that_lose_all_their_rollouts_fail_among_a_thousand_benchmarks():
+    pair = make_pair([[1.0] * 8] * 8, [[0.0] * 8] * 8)
+    assert checked(pair, benchmarks=1_000).verdict is FAIL
+
+
+# -- nothing changed, and few tasks or copies --------------------------------------------
+
+
+def red_share(draw, runs=300):
+    """The share of unchanged runs that are red."""
+    red = 0
+    for _ in range(runs):
+        before, after = draw()
+        red += checked(make_pair(before.tolist(), after.tolist())).verdict.fails
+    return red / runs
+
+
+# of 300 runs at 1.5 %
+MOST_RED = oracle.binom(300, 0.015).ppf(0.999) / 300
+
+
+@pytest.mark.parametrize("tasks", [3, 4, 5, 6])
+@pytest.mark.parametrize("rollouts", [1, 8])
+def test_an_unchanged_run_of_few_tasks_is_seldom_red(tasks, rollouts):
+    rng = np.random.default_rng(1)
+
+    def draw():
+        chance = rng.beta(0.4, 0.4, (tasks, 1))
+        return [(rng.random((tasks, rollouts)) < chance) * 1.0 for _ in range(2)]
+
+    assert red_share(draw) <= MOST_RED
+
+
+@pytest.mark.parametrize(("tasks", "solvable"), [(3, 3), (5, 5), (100, 5)])
+def test_copies_of_one_rollout_are_seldom_red(tasks, solvable):
+    rng = np.random.default_rng(2)
+
+    def draw():
+        chance = np.zeros((tasks, 1))
+        chance[:solvable] = rng.uniform(0.1, 0.9, (solvable, 1))
+        return [
+            np.repeat((rng.random((tasks, 1)) < chance) * 1.0, 8, axis=1)
+            for _ in range(2)
+        ]
+
+    assert red_share(draw) <= MOST_RED
+
+
+def test_a_burst_that_shifts_the_rollouts_of_a_task_is_seldom_red():
+    rng = np.random.default_rng(3)
+
+    def draw():
+        return [
+            0.5 + 0.05 * (rng.normal(size=(5, 1)) + rng.normal(size=(5, 8)))
+            for _ in range(2)
+        ]
+
+    assert red_share(draw) <= MOST_RED
 
 
 def test_a_drop_under_max_drop_passes_however_few_tasks():
@@ -250,14 +347,21 @@ def test_p_is_never_0():
 
 
 def test_a_broken_task_fails_the_worst_task_where_its_rollouts_prove_it():
-    check = checked(worst_task([[1.0] * 8] * 50, [[1.0] * 8] * 49 + [[0.0] * 8]))
+    rest = [[1.0] * 6 + [0.0] * 2] * 49
+    check = checked(worst_task([[1.0] * 8, *rest], [[0.0] * 8, *rest]))
     assert check.verdict is FAIL
+
+
+def test_a_broken_task_warns_where_no_rollouts_differ():
+    check = checked(worst_task([[1.0] * 8] * 50, [[1.0] * 8] * 49 + [[0.0] * 8]))
+    assert check.verdict is WARN
+    assert check.reasons == (DependentRollouts(Independence.UNSHOWN),)
 
 
 def test_of_one_rollout_nothing_is_proven_of_a_task_and_that_is_said():
     check = checked(worst_task([[1.0]] * 50, [[1.0]] * 49 + [[0.0]]))
-    assert check.verdict is INCONCLUSIVE
-    assert check.reasons == (BlindGate(cause=FewRollouts(needed=5, alpha=0.01)),)
+    assert check.verdict is PASS
+    assert check.comparison.blind == FewRollouts(needed=5, alpha=0.01)
 
 
 @pytest.mark.parametrize(

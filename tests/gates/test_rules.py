@@ -22,12 +22,14 @@ from pytest_evalmetrics.gates.rules import (
 from pytest_evalmetrics.model.comparison import (
     AllLost,
     FewUnits,
+    Independence,
     RuleName,
     TestResult,
     Untestable,
 )
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
+    DependentRollouts,
     Failed,
     LowPower,
     NotShown,
@@ -225,10 +227,22 @@ def test_a_metric_that_is_undefined_on_resampled_tasks_is_told_in_its_words():
     assert untested.words == "too few for it"
 
 
-def test_a_blind_gate_gives_no_verdict_on_a_drop():
+@pytest.mark.parametrize(("p", "verdict"), [(0.125, PASS), (0.04, WARN)])
+def test_a_blind_gate_is_not_red_by_a_drop_that_nothing_proves(p, verdict):
     blind = FewUnits(unit="task", units=3, needed=7, alpha=0.01)
-    decision = decide(comparison(rule(), 0.1, blind=blind), 0.125)
-    assert decision == Decision(INCONCLUSIVE, (BlindGate(cause=blind),))
+    decision = decide(comparison(rule(), 0.1, blind=blind), p)
+    assert decision == Decision(verdict)
+
+
+def test_a_proof_by_rollouts_that_may_repeat_each_other_warns():
+    drop = comparison(rule(), 0.1, independence=Independence.UNSHOWN)
+    decision = decide(drop, 0.001)
+    assert decision == Decision(WARN, (DependentRollouts(Independence.UNSHOWN),))
+
+
+def test_a_proof_by_independent_rollouts_fails():
+    drop = comparison(rule(), 0.1, independence=Independence.SHOWN)
+    assert decide(drop, 0.001) == Decision(FAIL)
 
 
 def test_a_blind_gate_passes_where_there_is_no_drop():

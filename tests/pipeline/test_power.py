@@ -48,7 +48,7 @@ def test_a_plan_notes_what_no_gate_can_detect(project):
     plan(project).fnmatch_lines(
         [
             "note: math*: worst_task: it is not a mean over tasks",
-            "note: math*: pass@1: 6 tasks: no drop of any size can reach p < 0.01; 7 are needed",
+            "note: math*: pass@1: 6 tasks: no drop of any size can reach p < 0.01; 7 are needed, or more rollouts of each, `rule: absolute` or `must_pass`",
             "note: one*: pass@1: *one rollout of each task doesn't show*",
         ]
     )

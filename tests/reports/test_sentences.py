@@ -647,7 +647,7 @@ ACCEPT = "if the change is intended, accept it with --snapshot-update"
 DECISIONS = [
     (
         kinds.BlindGate(FEW),
-        "3 tasks: no drop of any size can reach p < 0.01; 7 are needed",
+        "3 tasks: no drop of any size can reach p < 0.01; 7 are needed, or more rollouts of each, `rule: absolute` or `must_pass`",
         (
             "look at the tasks; to be sure add tasks, or record more rollouts of each on both "
             f"sides; {ACCEPT}"
@@ -858,7 +858,7 @@ def test_a_pass_names_an_improvement_and_the_tasks_that_are_not_compared():
 def test_a_pass_says_that_its_gate_is_blind():
     blind = facts(blind=FEW, detectable_drop=None)
     assert reason_of(compared(facts=blind, verdict=Verdict.PASS)) == (
-        "this gate is blind: 3 tasks: no drop of any size can reach p < 0.01; 7 are needed"
+        "this gate is blind: 3 tasks: no drop of any size can reach p < 0.01; 7 are needed, or more rollouts of each, `rule: absolute` or `must_pass`"
     )
 
 

@@ -81,3 +81,33 @@ def test_the_mean_keeps_the_whole_level_where_no_task_can_prove_anything(tmp_pat
 def test_a_rule_without_a_test_has_no_gate_of_single_tasks(tmp_path):
     result = result_of(tmp_path, VARIED, VARIED, rest=", rule: absolute, max_drop: 0.1")
     assert "single_tasks" not in [check.name for check in result.checks]
+
+
+# -- the mean of few tasks ---------------------------------------------------------------
+
+
+def test_the_default_max_drop_is_a_share_of_a_small_baseline(tmp_path):
+    before = [[1]] * 9 + [[0]] * 991
+    result = result_of(tmp_path, before, [[0]] * 1_000)
+    check = named(result, "mean_reward")
+    assert check.bound.settings.max_drop == 0.0009
+    assert check.verdict is Verdict.FAIL
+
+
+def test_the_default_max_drop_of_a_larger_baseline_is_a_point(tmp_path):
+    result = result_of(tmp_path, [[1], [0]] * 20, [[1], [0]] * 20)
+    assert named(result, "mean_reward").bound.settings.max_drop == 0.01
+
+
+def test_independence_reaches_the_test_of_a_metric(tmp_path):
+    before = [passes(8, 8)] * 2 + [passes(0, 8)] * 98
+    now = [passes(0, 8)] * 100
+    warned = result_of(tmp_path, before, now)
+    assert named(warned, "mean_reward").verdict is Verdict.WARN
+
+
+def test_where_the_file_says_independent_two_tasks_that_lose_all_fail(tmp_path):
+    before = [passes(8, 8)] * 2 + [passes(0, 8)] * 98
+    now = [passes(0, 8)] * 100
+    failed = result_of(tmp_path, before, now, keys="independent: true\n")
+    assert named(failed, "mean_reward").verdict is Verdict.FAIL

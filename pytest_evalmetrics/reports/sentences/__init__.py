@@ -27,7 +27,7 @@ from pytest_evalmetrics.reports.sentences.comparisons import (
     is_compared,
     remarks,
 )
-from pytest_evalmetrics.reports.sentences.dispatch import text_of
+from pytest_evalmetrics.reports.sentences.dispatch import text_of as text_of
 from pytest_evalmetrics.reports.sentences.failures import (
     drift_sentence as drift_sentence,
 )

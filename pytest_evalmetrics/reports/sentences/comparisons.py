@@ -23,6 +23,7 @@ from pytest_evalmetrics.model.reasons import (
     ManyMissing,
     MissingDecide,
     MovedBy,
+    NothingCanFail,
     NothingInCommon,
     NotShown,
     NoValue,
@@ -147,7 +148,9 @@ def blind_text(cause: Blindness) -> str:
 def few_units(cause: FewUnits) -> str:
     """Say how many tasks, or clusters, are needed."""
     none = f"no drop of any size can reach p < {cause.alpha:g}"
-    return f"{many(cause.units, cause.unit)}: {none}; {cause.needed} are needed"
+    needed = f"{cause.needed} are needed"
+    others = "more rollouts of each, `rule: absolute` or `must_pass`"
+    return f"{many(cause.units, cause.unit)}: {none}; {needed}, or {others}"
 
 
 @blind_text.register(FewRollouts)
@@ -279,6 +282,17 @@ def shared_level(reason: SharedLevel) -> str:
     one = f"one of {reason.benchmarks} benchmarks may be by chance"
     text = f"p < {reason.alpha:g}, but {one}"
     return f"{text}, and it can't be surer than that" if reason.is_surest else text
+
+
+@sentence.register(NothingCanFail)
+def nothing_can_fail(reason: NothingCanFail) -> str:
+    """Say that the baseline would gate nothing."""
+    tasks = many(reason.tasks, "task")
+    sizes = f"{tasks} with {many(reason.rollouts, 'rollout')} of each"
+    none = f"no loss of {reason.metric} could be proven at p < {reason.alpha:g}"
+    ways = "add tasks, or record more rollouts of each; or gate it without a test"
+    keys = "`baseline: {rule: absolute, max_drop: ...}`, `must_pass` or `thresholds`"
+    return f"{none} from {sizes}, so nothing could ever fail: {ways}: {keys}"
 
 
 @sentence.register(NotShown)

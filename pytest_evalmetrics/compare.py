@@ -19,7 +19,7 @@ from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
 from pytest_evalmetrics.layout import visible, visible_lines
-from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound
+from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
 from pytest_evalmetrics.model.reasons import InvalidKey
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
@@ -372,7 +372,9 @@ def _differences(
             raise EvalMetricsError(
                 sentences.reason_of(check), hint=f"{sentences.hint_of(check)}; {fields}"
             )
-        is_silent = isinstance(check.bound, SingleTasksBound) and not check.value
+        is_silent = (
+            isinstance(check.bound, SingleTasksBound | SlicesBound) and not check.value
+        )
         if not is_silent and (check.gate is Gate.BASELINE or check.verdict.fails):
             yield _difference(name, check, given.margin)
 

@@ -21,6 +21,7 @@ from pytest_evalmetrics.model.bounds import (
     MostBound,
     RuleBound,
     SingleTasksBound,
+    SlicesBound,
 )
 from pytest_evalmetrics.model.reasons import (
     BlindGate,
@@ -208,7 +209,8 @@ def _state_of(check: Check) -> _State:
         return _State.FAILS
     by_rule = isinstance(check.bound, RuleBound)
     if check.verdict is Verdict.FAIL:
-        may_recover = by_rule or isinstance(check.bound, MostBound | SingleTasksBound)
+        of_parts = MostBound | SingleTasksBound | SlicesBound
+        may_recover = by_rule or isinstance(check.bound, of_parts)
         return _State.OPEN if may_recover else _State.FAILS
     # fewer rollouts pass all and none more easily; a number without a test may change
     may_fail = by_rule or isinstance(check.bound, AllBound)

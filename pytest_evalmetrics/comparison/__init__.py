@@ -21,6 +21,10 @@ from pytest_evalmetrics.comparison.run_noise import with_run_noise as with_run_n
 from pytest_evalmetrics.comparison.run_noise import (
     with_stated_noise as with_stated_noise,
 )
+from pytest_evalmetrics.comparison.slices import Slice as Slice
+from pytest_evalmetrics.comparison.slices import SliceTest as SliceTest
+from pytest_evalmetrics.comparison.slices import check_each as check_each
+from pytest_evalmetrics.comparison.slices import slices_of as slices_of
 from pytest_evalmetrics.comparison.task_drops import TaskDrop as TaskDrop
 from pytest_evalmetrics.comparison.task_drops import TaskDrops as TaskDrops
 from pytest_evalmetrics.comparison.task_drops import broken_tasks as broken_tasks

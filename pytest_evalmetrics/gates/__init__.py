@@ -22,6 +22,9 @@ from pytest_evalmetrics.gates.single_task_gate import (
     check_tasks_by_rollouts as check_tasks_by_rollouts,
 )
 from pytest_evalmetrics.gates.single_task_gate import takes_share as takes_share
+from pytest_evalmetrics.gates.slice_gate import SLICES_SHARE as SLICES_SHARE
+from pytest_evalmetrics.gates.slice_gate import SlicesToTest as SlicesToTest
+from pytest_evalmetrics.gates.slice_gate import check_slices as check_slices
 from pytest_evalmetrics.gates.task_gates import Flips as Flips
 from pytest_evalmetrics.gates.task_gates import SingleTasks as SingleTasks
 from pytest_evalmetrics.gates.task_gates import check_broken as check_broken

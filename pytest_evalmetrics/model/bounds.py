@@ -69,6 +69,12 @@ class SingleTasksBound(msgspec.Struct, frozen=True, tag="single_tasks"):
     alpha: float  # the chance to name any task where none changed
 
 
+class SlicesBound(msgspec.Struct, frozen=True, tag="slices"):
+    """No slice worse beyond what its tasks explain."""
+
+    alpha: float  # the chance to name any slice where none changed
+
+
 Bound = (
     CountBound
     | ShareBound
@@ -79,4 +85,5 @@ Bound = (
     | UntilBound
     | AllBound
     | SingleTasksBound
+    | SlicesBound
 )

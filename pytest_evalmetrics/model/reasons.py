@@ -566,6 +566,26 @@ class WorseTasks(msgspec.Struct, frozen=True, kw_only=True, tag="worse_tasks"):
     reward: str
 
 
+class WorseSlice(msgspec.Struct, frozen=True, kw_only=True):
+    """A slice that got worse: the tasks of one value of a field."""
+
+    name: str  # of the metric, with the slice: mean_reward[lang=de]
+    before: float
+    now: float
+    p: float  # adjusted for the other slices
+    tasks: int  # of the slice
+    worse: int  # of them
+    worst: tuple[str, ...]  # the first ten of these, the largest drop first
+
+
+class WorseSlices(msgspec.Struct, frozen=True, kw_only=True, tag="worse_slices"):
+    """Slices that got worse by more than their tasks explain."""
+
+    slices: tuple[WorseSlice, ...]  # the first ten, the surest first
+    count: int
+    of: int  # slices that are tested
+
+
 class DependentRollouts(msgspec.Struct, frozen=True, tag="dependent_rollouts"):
     """A finding that rests on rollouts of which nothing shows that they are independent."""
 
@@ -678,6 +698,7 @@ Reason = (
     | Quarantined
     | MustPassFailed
     | WorseTasks
+    | WorseSlices
     | DependentRollouts
     | SingleTasksUnseen
     | Failed

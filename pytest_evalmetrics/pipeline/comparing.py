@@ -13,10 +13,10 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics import gates, metrics
-from pytest_evalmetrics.comparison import ComparisonInput, runs_of
+from pytest_evalmetrics.comparison import ComparisonInput, Slice, runs_of, slices_of
 from pytest_evalmetrics.config import declarations
 from pytest_evalmetrics.errors import BaselineError, EvalMetricsError, RegistryError
-from pytest_evalmetrics.gates import Flips, Gated, TasksToTest
+from pytest_evalmetrics.gates import Flips, Gated, SlicesToTest, TasksToTest
 from pytest_evalmetrics.model.bounds import RuleBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, RuleName
 from pytest_evalmetrics.model.metric_facts import Range
@@ -86,6 +86,8 @@ class AgentComparison(msgspec.Struct, frozen=True, kw_only=True):
     judgeable: tuple[Judgeable, ...] = ()  # its gated metrics, in their order
     # its tasks, to be tested one by one; None if they are not
     tasks: TasksToTest | None = None
+    # the values of `breakdown:`, tested beside the whole; None without any
+    slices: SlicesToTest | None = None
     # rollouts of each task, at most: in the reference, and in the run
     rollouts: tuple[int, int] = (0, 0)
 
@@ -139,6 +141,7 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
         flips=_flips(terms, pairing),
         judgeable=judgeable,
         tasks=_tasks_to_test(terms, run, pairing, judgeable),
+        slices=_slices_to_test(terms, run, judgeable),
         rollouts=(
             int(pairings[-1].baseline.counts.max(initial=0)),
             int(run.table.counts.max(initial=0)),
@@ -228,6 +231,45 @@ def _tasks_to_test(
             line=terms.benchmark.line_of("baseline"),
         )
     return None
+
+
+def _slices_to_test(
+    terms: ComparisonTerms, run: AgentRun, judgeable: Sequence[Judgeable]
+) -> SlicesToTest | None:
+    """Cut the first metric that is a tested mean over tasks into slices."""
+    for gated in judgeable:
+        if not isinstance(gated, Gated) or not gated.compared.rule.tests:
+            continue
+        is_part = metric_names.parse(gated.compared.pair.name).field is not None
+        if is_part or gated.estimate is None:
+            continue
+        slices = tuple(_slices(terms.benchmark, run, gated.compared))
+        if slices:
+            return SlicesToTest(
+                agent=run.shown,
+                slices=slices,
+                alpha=gated.compared.rule.alpha,
+                line=terms.benchmark.line_of("breakdown"),
+            )
+    return None
+
+
+def _slices(
+    benchmark: Benchmark, run: AgentRun, whole: ComparisonInput
+) -> Iterator[Slice]:
+    """Cut a metric into the tasks of each value of each field of `breakdown:`."""
+    table = run.table
+    place = {task: at for at, task in enumerate(table.tasks)}
+    rows = np.array([place.get(task, -1) for task in whole.pair.tasks], dtype=np.int64)
+    for field in benchmark.spec.breakdown:
+        category = table.categories.get(field)
+        if category is None or (rows < 0).any():
+            continue
+        first = category.codes[table.offsets[:-1]].astype(np.int64)
+        last = category.codes[table.offsets[1:] - 1]
+        # a task whose rollouts have several labels belongs to no slice
+        codes = np.where(first == last, first, -1)[rows]
+        yield from slices_of(whole, field, category.labels, codes)
 
 
 def _has_repeats(pair: PairedMetric) -> bool:

@@ -134,13 +134,21 @@ def judge_comparisons(
         if isinstance(judgeable, Gated)
     ]
     to_test = [compared.tasks for compared in comparisons if compared.tasks is not None]
+    sliced = [
+        compared.slices for compared in comparisons if compared.slices is not None
+    ]
+    level_share = 1.0
+    if gates.takes_share(to_test):
+        level_share -= gates.SHARE
+    if sliced:
+        level_share -= gates.SLICES_SHARE
     judged = gates.check_regression(
         gated,
         min_coverage=settings.min_coverage,
         acceptance=acceptance,
         benchmarks=benchmarks,
         look=look,
-        level_share=1 - gates.SHARE if gates.takes_share(to_test) else 1.0,
+        level_share=level_share,
     )
     judged_in_order = iter(judged)
     tested_in_order = iter(
@@ -151,6 +159,9 @@ def judge_comparisons(
             acceptance=acceptance,
         )
     )
+    sliced_in_order = iter(
+        gates.check_slices(sliced, benchmarks=benchmarks, acceptance=acceptance)
+    )
     checks: list[Check] = []
     for compared in comparisons:
         checks += _checks_of_tasks(terms, compared)
@@ -159,6 +170,8 @@ def judge_comparisons(
                 checks.append(next(judged_in_order))
             else:
                 checks.append(judgeable)
+        if compared.slices is not None:
+            checks.append(next(sliced_in_order))
         if compared.tasks is not None:
             checks.append(next(tested_in_order))
     return checks

@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
     Floats = NDArray[np.float64]
 
+GUARDS = ("single_tasks", "slices")  # checks beside those of metrics
 MOST_FAILS = 1.5  # per cent of runs in which nothing changed
 POWER = 80.0, 5.0  # per cent at the stated drop, and how far off it may be
 # power of the plain t test at .01 for a drop of 5 points
@@ -137,7 +138,19 @@ def gate(
     run: RolloutTable,
     look: Look | None = None,
 ) -> list[Check]:
-    """Hold what was computed of a table against those of its baseline."""
+    """Hold what was computed of a table against its baseline's; the checks of metrics."""
+    checks = whole_gate(asked, before, result, run, look)
+    return [check for check in checks if check.name not in GUARDS]
+
+
+def whole_gate(
+    asked: Benchmark,
+    before: Sequence[RolloutTable],
+    result: Any,
+    run: RolloutTable,
+    look: Look | None = None,
+) -> list[Check]:
+    """The same with the checks of single tasks and of slices."""
     reference = Reference(runs={"agent": tuple(before)})
     terms = ComparisonTerms(benchmark=asked, plan=plan(asked.spec), reference=reference)
     agents = compare_agents(terms, [AgentRun(result, run, run.counts)])
@@ -696,7 +709,118 @@ def drift() -> Iterator[Cell]:
         yield Cell("drift", row, "a false alarm until then", run, 2_000, (0.0, most))
 
 
+def labelled(rewards: Floats, groups: int) -> RolloutTable:
+    """Rollouts of one agent whose tasks belong to so many groups in turn."""
+    n, k = rewards.shape
+    codes = np.repeat(np.arange(n) % groups, k).astype(np.int32)
+    names = tuple(f"g{group}" for group in range(groups))
+    return table_of(
+        {"reward": rewards.ravel()}, k, categories={"lang": Category(codes, names)}
+    )
+
+
+def is_red(asked: Benchmark, before: Floats, after: Floats, groups: int = 0) -> float:
+    """Whether any check fails, or can't be judged: what a user sees."""
+    if groups:
+        one, other = labelled(before, groups), labelled(after, groups)
+    else:
+        one, other = table(before), table(after)
+    result = reduce_agent(plan(asked.spec), "agent", other)
+    checks = whole_gate(asked, [one], result, other)
+    return any(check.verdict.fails for check in checks)
+
+
+def unchanged(rng: np.random.Generator, *, n: int, k: int, groups: int = 0) -> float:
+    """Whether an unchanged run is red, with both guards on."""
+    chance = rng.beta(0.4, 0.4, n)
+    asked = benchmark(breakdown=("lang",)) if groups else benchmark()
+    return is_red(asked, passes(rng, chance, k), passes(rng, chance, k), groups)
+
+
+def copied(rng: np.random.Generator, *, n: int, solvable: int, metric: str) -> float:
+    """Whether an unchanged run of which all rollouts of a task are copies is red."""
+    chance = np.zeros(n)
+    chance[:solvable] = rng.uniform(0.1, 0.9, solvable)
+    sides = [np.repeat(passes(rng, chance, 1), 8, axis=1) for _ in range(2)]
+    return is_red(benchmark(metric), *sides)
+
+
+def burst(rng: np.random.Generator, *, n: int) -> float:
+    """Whether bursts that shift all rollouts of a task of a run turn it red."""
+    sides = [
+        0.5 + 0.05 * (rng.normal(size=(n, 1)) + rng.normal(size=(n, 8)))
+        for _ in range(2)
+    ]
+    return is_red(benchmark(), *sides)
+
+
+def with_break(rng: np.random.Generator, *, left: int) -> float:
+    """Whether one of 70 tasks that vary fails the run as it breaks."""
+    chance = rng.uniform(0.1, 0.9, 70)
+    before, after = passes(rng, chance, 10), passes(rng, chance, 10)
+    before[0] = 1
+    after[0] = np.arange(10) < left
+    return is_red(benchmark(), before, after)
+
+
+def with_drop(rng: np.random.Generator, *, groups: int) -> float:
+    """Whether a drop of 5 points over 200 tasks x 4 is found with both guards on."""
+    one, other = steady(rng, 200, 0.05)
+    asked = benchmark(breakdown=("lang",)) if groups else benchmark()
+    return is_red(asked, passes(rng, one, 4), passes(rng, other, 4), groups)
+
+
+def guards() -> Iterator[Cell]:
+    """Single tasks, slices and few tasks: red without a cause, and what is found."""
+    none = (0.0, MOST_FAILS)
+    cells: dict[tuple[str, str], tuple[Any, tuple[float, float]]] = {
+        ("70 tasks x 10", "no change"): (partial(unchanged, n=70, k=10), none),
+        ("200 tasks x 4, 5 slices", "no change"): (
+            partial(unchanged, n=200, k=4, groups=5),
+            none,
+        ),
+        ("200 tasks x 8, 20 slices", "no change"): (
+            partial(unchanged, n=200, k=8, groups=20),
+            none,
+        ),
+        ("3 tasks x 1", "no change"): (partial(unchanged, n=3, k=1), none),
+        ("5 tasks x 8", "no change"): (partial(unchanged, n=5, k=8), none),
+        ("3 tasks x 8, copies", "no change"): (
+            partial(copied, n=3, solvable=3, metric="mean_reward"),
+            none,
+        ),
+        ("5 of 100 tasks x 8, copies", "no change"): (
+            partial(copied, n=100, solvable=5, metric="mean_reward"),
+            none,
+        ),
+        ("50 tasks x 8, worst_task, copies", "no change"): (
+            partial(copied, n=50, solvable=50, metric="worst_task"),
+            none,
+        ),
+        ("5 tasks x 8, bursts", "no change"): (partial(burst, n=5), none),
+        ("70 tasks x 10", "one task 10 -> 0"): (
+            partial(with_break, left=0),
+            (90.0, 100.0),
+        ),
+        ("70 tasks x 10", "one task 10 -> 1"): (
+            partial(with_break, left=1),
+            (90.0, 100.0),
+        ),
+        ("200 tasks x 4", "a drop of 5 points"): (
+            partial(with_drop, groups=0),
+            (67.0, 100.0),
+        ),
+        ("200 tasks x 4, 5 slices", "a drop of 5 points"): (
+            partial(with_drop, groups=5),
+            (66.0, 100.0),
+        ),
+    }
+    for (row, column), (run, limits) in cells.items():
+        yield Cell("guards", row, column, run, 600, limits)
+
+
 TABLES = (
+    guards,
     unequal,
     equal,
     metrics,

@@ -15,6 +15,7 @@ from pytest_evalmetrics.model.bounds import (
     RuleBound,
     ShareBound,
     SingleTasksBound,
+    SlicesBound,
     ThresholdBound,
     UntilBound,
 )
@@ -98,6 +99,12 @@ def all_bound(bound: AllBound) -> str:
 def single_tasks_bound(bound: SingleTasksBound) -> str:
     """Give the level."""
     return f"no task worse at p < {bound.alpha:g}"
+
+
+@bound_text.register(SlicesBound)
+def slices_bound(bound: SlicesBound) -> str:
+    """Give the level."""
+    return f"no slice worse at p < {bound.alpha:g}"
 
 
 def rule_text(rule: RuleSettings) -> str:

@@ -17,6 +17,8 @@ from pytest_evalmetrics.model.reasons import (
     SingleTasksUnseen,
     UncomparableTasks,
     UnknownTask,
+    WorseSlice,
+    WorseSlices,
     WorseTask,
     WorseTasks,
 )
@@ -92,6 +94,20 @@ def worse_tasks(reason: WorseTasks) -> str:
 def _worse(task: WorseTask) -> str:
     p = f"p = {task.p:.2g}" if task.p > 0 else f"p = 1e{math.floor(task.log10_p)}"
     return f"{task.task} ({task.before:.4g} to {task.now:.4g}, {p})"
+
+
+@sentence.register(WorseSlices)
+def worse_slices(reason: WorseSlices) -> str:
+    """Name the slices, with their numbers and their tasks."""
+    slices = of_many(reason.count, reason.of, "slice")
+    texts = [_worse_slice(one) for one in reason.slices]
+    return f"{slices} got worse: {listed(texts, _NAMED, reason.count)}"
+
+
+def _worse_slice(one: WorseSlice) -> str:
+    values = f"{one.before:.4g} to {one.now:.4g}, p = {one.p:.2g}"
+    tasks = listed(one.worst, _NAMED, one.worse)
+    return f"{one.name} ({values}; {one.worse} of its {one.tasks} tasks: {tasks})"
 
 
 _DEPENDENT = {

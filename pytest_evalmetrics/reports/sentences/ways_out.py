@@ -265,6 +265,12 @@ def _shared_level(_reason: kinds.SharedLevel, check: Check) -> str:
     return f"look at the tasks; {intended}"
 
 
+@way_out.register(kinds.WorseSlices)
+def _worse_slices(_reason: kinds.WorseSlices, check: Check) -> str:
+    accept = accepting(check.acceptance)
+    return f"fix these slices; or, if the change is intended, {accept}"
+
+
 @way_out.register(kinds.WorseTasks)
 def _worse_tasks(_reason: kinds.WorseTasks, check: Check) -> str:
     accept = accepting(check.acceptance)

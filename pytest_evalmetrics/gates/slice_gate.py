@@ -1,0 +1,143 @@
+"""The gate of slices: the tasks of one value of ``breakdown:`` that got worse fail."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+
+from pytest_evalmetrics.comparison import Slice, SliceTest, check_each
+from pytest_evalmetrics.model.bounds import SlicesBound
+from pytest_evalmetrics.model.comparison import RuleName
+from pytest_evalmetrics.model.reasons import (
+    DependentRollouts,
+    Reason,
+    WorseSlice,
+    WorseSlices,
+)
+from pytest_evalmetrics.model.results import Check
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict, worst
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.model.comparison import Comparison, Independence
+
+# the share of a benchmark's alpha that slices get, where there are any: the whole loses
+# less than two points of power
+SLICES_SHARE: Final = 0.12
+_NAMED = 10  # slices, and tasks of each, that a reason names
+_MANY = 5  # tasks that lost all they had, from which on that is no chance
+_SLACK = 1e-9
+
+
+class SlicesToTest(msgspec.Struct, frozen=True, kw_only=True):
+    """One agent's slices of its gated metric."""
+
+    agent: str  # where a benchmark has several
+    slices: tuple[Slice, ...]
+    alpha: float  # of the benchmark: slices get a share of it
+    line: int | None = None  # of the benchmark file
+
+
+def check_slices(
+    agents: Sequence[SlicesToTest],
+    *,
+    benchmarks: int = 1,
+    acceptance: Acceptance = Acceptance.SNAPSHOT,
+) -> list[Check]:
+    """Judge whether any slice got worse, one check an agent.
+
+    Parameters
+    ----------
+    agents
+        The slices of all agents, which share the level.
+    benchmarks
+        How many benchmarks of the run share the level.
+    acceptance
+        How an intended change is accepted.
+    """
+    if not agents:
+        return []
+    alpha = float(f"{SLICES_SHARE * agents[0].alpha:.12g}") / benchmarks
+    every = [one for agent in agents for one in agent.slices]
+    tests = check_each(every, alpha)
+    checks = []
+    for agent in agents:
+        own = set(map(id, agent.slices))
+        of_agent = [test for test in tests if id(test.slice) in own]
+        checks.append(_check(agent, of_agent, alpha=alpha, acceptance=acceptance))
+    return checks
+
+
+def _check(
+    agent: SlicesToTest,
+    tests: Sequence[SliceTest],
+    *,
+    alpha: float,
+    acceptance: Acceptance,
+) -> Check:
+    worse = [test for test in tests if test.p < alpha and _matters(test.comparison)]
+    doubts = [_doubt(test.comparison) for test in worse]
+    verdicts = [Verdict.FAIL if doubt is None else Verdict.WARN for doubt in doubts]
+    verdict = worst(verdicts)
+    reasons: tuple[Reason, ...] = ()
+    if worse:
+        named = tuple(_worse_slice(test) for test in worse[:_NAMED])
+        reasons = (WorseSlices(slices=named, count=len(worse), of=len(tests)),)
+    if verdict is Verdict.WARN:
+        first = next(doubt for doubt in doubts if doubt is not None)
+        reasons = (*reasons, DependentRollouts(first))
+    return Check(
+        gate=Gate.BASELINE,
+        name="slices",
+        verdict=verdict,
+        agent=agent.agent,
+        value=len(worse),
+        bound=SlicesBound(alpha),
+        reasons=reasons,
+        line=agent.line,
+        acceptance=acceptance,
+    )
+
+
+def _matters(comparison: Comparison) -> bool:
+    """Check whether the drop is one that the rule of the whole is about."""
+    rule = comparison.rule
+    if not comparison.drop > 0:
+        return False
+    is_limited = rule.rule is RuleName.PRACTICAL and not comparison.lost_all
+    return not is_limited or comparison.drop >= rule.max_drop - _SLACK
+
+
+def _doubt(comparison: Comparison) -> Independence | None:
+    """Return what keeps a proof by rollouts from being one; None for nothing."""
+    independence = comparison.independence
+    if independence is None or independence.is_given:
+        return None
+    return None if comparison.tasks_with_room >= _MANY else independence
+
+
+def _worse_slice(test: SliceTest) -> WorseSlice:
+    comparison = test.comparison
+    pair = comparison.pair
+    fell = np.argsort(-comparison.damage, kind="stable")[:_NAMED]
+    tasks = [
+        str(pair.tasks[place])
+        for place in fell.tolist()
+        if comparison.damage[place] > 0
+    ]
+    return WorseSlice(
+        name=pair.name,
+        before=_six_digits(pair.value_baseline),
+        now=_six_digits(pair.value_current),
+        p=_six_digits(test.p),
+        tasks=len(pair.tasks),
+        worse=comparison.worse,
+        worst=tuple(tasks),
+    )
+
+
+def _six_digits(value: float) -> float:
+    return float(f"{value:.6g}")

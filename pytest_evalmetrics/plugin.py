@@ -202,7 +202,7 @@ def _answer(config: pytest.Config, **options: Any) -> tuple[str, int | None]:
     if options["init"] is not None:
         return _first_benchmark(config, options["init"])
     if inspected is not None:
-        from pytest_evalmetrics.rollouts.parquet import to_parquet
+        from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
         from pytest_evalmetrics.rollouts.survey import survey
 
         target, labels = map(
@@ -294,6 +294,9 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
     if unused is not None:
         from pytest_evalmetrics.baselines.unused import handle_unused
+        from pytest_evalmetrics.session import let_register
+
+        let_register(config)
 
         title, (lines, good) = (
             "baselines",

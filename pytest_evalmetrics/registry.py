@@ -145,19 +145,21 @@ def _chain(folder: str) -> frozenset[str]:
 class Registry:
     """The registered names of one kind, such as ``metric``.
 
-    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. `builtins` is
-    the module whose import registers the built-in ones, or a function that returns that of a name,
-    or all; `reserved` are built-in names without a registration, which can't be replaced.
+    Packages add to them by entry points of the group ``pytest_evalmetrics.metrics``. The room that
+    has the built-in ones registers them, or offers a function that returns those of a name, when it
+    is imported; `reserved` are built-in names without a registration, which can't be replaced.
     """
 
     def __init__(
         self,
         kind: str,
-        builtins: str | Callable[[str | None], Mapping[str, Any]] = "",
+        *,
+        has_builtins: bool = True,
         reserved: Sequence[str] = (),
     ) -> None:
         self.kind = kind
-        self._builtins = builtins
+        self._has_builtins = has_builtins
+        self._offered: Callable[[str | None], Mapping[str, Any]] | None = None
         self._reserved = reserved
         self._entries: list[_Entry] = []
 
@@ -186,6 +188,10 @@ class Registry:
             return target
 
         return decorate
+
+    def offer(self, builtins: Callable[[str | None], Mapping[str, Any]]) -> None:
+        """Set the function that returns the built-in ones of a name, or all for None."""
+        self._offered = builtins
 
     def put(self, name: str, target: Any) -> None:
         """Replace a registration, in a process of one benchmark."""
@@ -249,11 +255,11 @@ class Registry:
         return None if entry is None or entry.level == 0 else entry.target
 
     def _here(self, name: str | None = None) -> list[_Entry]:
-        if callable(self._builtins):
-            for builtin, target in self._builtins(name).items():
+        if self._offered is not None:
+            for builtin, target in self._offered(name).items():
                 self._add(_Entry(builtin, target, 0))
-        elif self._builtins:
-            importlib.import_module(self._builtins)
+        elif self._has_builtins and not any(e.level == 0 for e in self._entries):
+            raise RuntimeError(f"the built-in {self.kind}s are not imported")
         scope = Scope.active
         return (
             self._entries
@@ -398,33 +404,21 @@ def numbers_in(pattern: str, name: str) -> dict[str, int] | None:
 
 # -- the kinds of names --------------------------------------------------------------------
 
-metrics = Registry("metric", "pytest_evalmetrics.metrics.builtin_metrics")
+metrics = Registry("metric")
 register_metric = metrics.register
 
-
-def _loaders_of_formats(name: str | None) -> Mapping[str, Any]:
-    formats = importlib.import_module("pytest_evalmetrics.rollouts.formats").FORMATS
-    return {each.name: each.load() for each in formats if name in (None, each.name)}
-
-
-loaders = Registry("loader", _loaders_of_formats)
+loaders = Registry("loader")
 register_loader = loaders.register
 
-
-def _types_of_scorers(name: str | None) -> Mapping[str, Any]:
-    from pytest_evalmetrics.spec.scorer_keys import builtin_types  # few need it
-
-    return builtin_types(name)
-
-
-scorers = Registry("scorer", _types_of_scorers)
+scorers = Registry("scorer")
 register_scorer = scorers.register
 
-reporters = Registry("reporter", "pytest_evalmetrics.reports.reporters")
+reporters = Registry("reporter")
 register_reporter = reporters.register
 
 gate_rules = Registry(
     "gate rule",
+    has_builtins=False,
     reserved=(
         "exact",
         "absolute",
@@ -436,7 +430,7 @@ gate_rules = Registry(
 )
 register_gate_rule = gate_rules.register
 
-targets = Registry("target", "pytest_evalmetrics.generators")
+targets = Registry("target", has_builtins=False)
 
 
 # -- where a thing is defined --------------------------------------------------------------

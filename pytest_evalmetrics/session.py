@@ -144,10 +144,10 @@ class EvaluationSession:
     def _reporter_files(self) -> list[str]:
         """List the files of the reporters that are registered by now."""
         from pytest_evalmetrics.errors import EvalMetricsError
-        from pytest_evalmetrics.registry import reporters
+        from pytest_evalmetrics.reports.reporters import chosen_reporters
 
         with suppress(EvalMetricsError), let_register(self._config):
-            return reporters.names()
+            return chosen_reporters(None)
         return []
 
     @property
@@ -573,6 +573,9 @@ def _is_ours(item: pytest.Item) -> bool:
 def let_register(config: pytest.Config) -> registry.Scope:
     """Call the hook that registers names, once; return the scope of the run as a whole."""
     if _REGISTRATION not in config.stash:
+        from pytest_evalmetrics.scorer_types import offer_scorers
+
+        offer_scorers()
         config.stash[_REGISTRATION] = _failed_registration(config)
     failure = config.stash[_REGISTRATION]
     if failure is not None:  # whoever asks first may have ignored it

@@ -17,6 +17,7 @@ import pytest
 from forked import Run, can_fork
 
 import pytest_evalmetrics
+from pytest_evalmetrics.scorer_types import offer_scorers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -36,6 +37,9 @@ ThreadingHTTPServer.request_queue_size = 128
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
+
+# Benchmarks may have built-in scorers, as in a run.
+offer_scorers()
 
 # No test depends on the clock, or on chance.
 hypothesis.settings.register_profile(

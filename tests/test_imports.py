@@ -94,6 +94,31 @@ def test_only_extensions_import_the_api_for_extensions():
     assert importers == []
 
 
+def literal_modules(path):
+    """Return what `import_module` is called with, where the name stands in the code."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Call) and "import_module" in ast.unparse(node.func):
+            names.add(ast.unparse(node.args[0]))
+    return names
+
+
+def test_nothing_imports_a_room_by_a_string():
+    strings = {
+        (module, name)
+        for module, path in MODULES.items()
+        for name in literal_modules(path)
+        if "pytest_evalmetrics" in name
+    }
+    # within the room: classes of keys that stand further down
+    assert strings == {
+        (
+            "pytest_evalmetrics.spec.field_types",
+            "f'pytest_evalmetrics.spec.{module}'",
+        )
+    }
+
+
 # -- built-in extensions ---------------------------------------------------------------------
 
 OFFERED = {name for _, name in imports_of(Path(ext.__file__))}

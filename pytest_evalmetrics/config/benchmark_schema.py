@@ -1,13 +1,11 @@
 """The JSON Schema of a benchmark file, from the types that validate it.
 
-``python -m pytest_evalmetrics.config.benchmark_schema [PATH]`` writes it, by default to where the
+``python -m pytest_evalmetrics.write_schema [PATH]`` writes it, by default to where the
 package ships it.
 """
 
 from __future__ import annotations
 
-import json
-import sys
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
@@ -217,9 +215,3 @@ def _types(schema: Any, defs: Mapping[str, Any]) -> tuple[str, list[Mapping[str,
     return " or ".join(
         name for name in dict.fromkeys(names) if name != "null"
     ) or "null", mappings
-
-
-if __name__ == "__main__":
-    text = json.dumps(schema_of_file(), indent=2, ensure_ascii=False) + "\n"
-    path = Path(sys.argv[1]) if sys.argv[1:] else SHIPPED
-    path.write_text(text, encoding="utf-8")

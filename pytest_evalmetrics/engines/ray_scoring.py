@@ -24,6 +24,7 @@ from pytest_evalmetrics.engines.local import Workload, score_here
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
 from pytest_evalmetrics.generators import TargetGenerator
 from pytest_evalmetrics.registry import scorers, targets
+from pytest_evalmetrics.scorer_types import offer_scorers
 from pytest_evalmetrics.scorers import Calls, Explained, Row, make_scorers
 from pytest_evalmetrics.spec.scorer_keys import CustomScorerSpec, PythonScorerSpec
 
@@ -290,6 +291,7 @@ class Worker:
                 versions = f"{_PACKAGE} {here}, this run {needs['version']}"
                 hint = "install the same version on every node"
                 return EngineError(f"a worker of the cluster has {versions}", hint=hint)
+            offer_scorers()
             for name, scorer in needs["registered"].items():
                 scorers.put(name, scorer)
             self._functions: dict[

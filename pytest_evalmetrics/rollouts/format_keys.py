@@ -1,4 +1,4 @@
-"""Keys by which files of other tools are recognised, and which their loaders read."""
+"""What files of other tools look like, for recognising them and for their loaders."""
 
 from __future__ import annotations
 
@@ -21,3 +21,8 @@ LM_EVAL_RESULTS: Final = sets(
     "results versions config.model",
 )
 (PROMPTFOO_ROW,) = sets("success score namedScores provider")
+
+
+def csv_separator(line: str) -> str:
+    """Choose the separator of a CSV file's cells by its first line."""
+    return max(",\t;", key=line.count)

@@ -6,7 +6,6 @@ A format's loader is imported only where a file is of that format.
 from __future__ import annotations
 
 import re
-from importlib import import_module
 from typing import TYPE_CHECKING, Final
 
 import msgspec
@@ -19,6 +18,7 @@ from pytest_evalmetrics.rollouts.format_keys import (
     HARBOR_TRIAL,
     LM_EVAL_RESULTS,
     PROMPTFOO_ROW,
+    csv_separator,
     sets,
 )
 
@@ -44,10 +44,10 @@ _is_column_name = re.compile(r'"?[\w .:/%@#()*+-]+"?').fullmatch
 
 
 class Format(msgspec.Struct, frozen=True):
-    """One format: its name, its loader as ``module:class``, and how its files look."""
+    """One format: its name, what imports its loader, and how its files look."""
 
     name: str
-    loader: str
+    load: Callable[[], LoaderFactory]
     keys: tuple[frozenset[str], ...] = ()  # a file has all the keys of one of these,
     shown_by: Callable[[Source], bool] | None = None  # or this is true of it
 
@@ -59,13 +59,6 @@ class Format(msgspec.Struct, frozen=True):
         ):
             return True
         return self.shown_by is not None and self.shown_by(source)
-
-    def load(self) -> LoaderFactory:
-        """Import the loader."""
-        module, _, name = self.loader.partition(":")
-        loader: LoaderFactory
-        loader = getattr(import_module(f"pytest_evalmetrics.rollouts.{module}"), name)
-        return loader
 
 
 def recognise(source: Source) -> Format:
@@ -79,11 +72,6 @@ def find_loader(name: str | None, source: Source) -> LoaderFactory:
         return recognise(source).load()
     loader: LoaderFactory = loaders.find(name).target
     return loader
-
-
-def csv_separator(line: str) -> str:
-    """Choose the separator of a CSV file's cells by its first line."""
-    return max(",\t;", key=line.count)
 
 
 def _is_log_archive(source: Source) -> bool:
@@ -166,33 +154,163 @@ _LANGFUSE: Final = sets(
     "data.traceId data.name data.dataType meta",
     "data.subject data.name data.dataType meta",
 )
+# -- the loaders, each imported where a file is of its format ---------------------------------
+
+
+def _inspect_ai() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.inspect_ai import InspectAi
+
+    return InspectAi
+
+
+def _harbor() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.harbor import Harbor
+
+    return Harbor
+
+
+def _lm_eval() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.lm_eval import LmEval
+
+    return LmEval
+
+
+def _promptfoo() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.promptfoo import Promptfoo
+
+    return Promptfoo
+
+
+def _verifiers_traces() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.verifiers import VerifiersTraces
+
+    return VerifiersTraces
+
+
+def _verifiers() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.verifiers import Verifiers
+
+    return Verifiers
+
+
+def _deep_eval() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.deepeval import DeepEval
+
+    return DeepEval
+
+
+def _pydantic_evals() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.pydantic_evals import PydanticEvals
+
+    return PydanticEvals
+
+
+def _swe_bench() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.swebench import SweBench
+
+    return SweBench
+
+
+def _eval_plus() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.evalplus import EvalPlus
+
+    return EvalPlus
+
+
+def _bfcl() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.bfcl import Bfcl
+
+    return Bfcl
+
+
+def _helm() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.helm import Helm
+
+    return Helm
+
+
+def _opik() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.opik import Opik
+
+    return Opik
+
+
+def _phoenix() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.phoenix import Phoenix
+
+    return Phoenix
+
+
+def _mlflow_traces() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.mlflow import MlflowTraces
+
+    return MlflowTraces
+
+
+def _langfuse() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.loaders.langfuse import Langfuse
+
+    return Langfuse
+
+
+def _parquet() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.parquet import Parquet
+
+    return Parquet
+
+
+def _arrow() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.parquet import Arrow
+
+    return Arrow
+
+
+def _csv() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.tabular import Csv
+
+    return Csv
+
+
+def _json_array() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.json_files import JsonArray
+
+    return JsonArray
+
+
+def _json_lines() -> LoaderFactory:
+    from pytest_evalmetrics.rollouts.json_files import JsonLines
+
+    return JsonLines
+
+
 # tried in this order; the last one reports what is wrong with an unrecognised file
 FORMATS: Final = (
-    Format("inspect_ai", "loaders.inspect_ai:InspectAi", _INSPECT_AI, _is_log_archive),
-    Format(
-        "harbor", "loaders.harbor:Harbor", (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder
-    ),
-    Format("lm_eval", "loaders.lm_eval:LmEval", _LM_EVAL),
-    Format("promptfoo", "loaders.promptfoo:Promptfoo", _PROMPTFOO),
-    Format("verifiers_traces", "loaders.verifiers:VerifiersTraces", _TRACES),
-    Format("verifiers", "loaders.verifiers:Verifiers", _VERIFIERS),
-    Format("deepeval", "loaders.deepeval:DeepEval", _DEEPEVAL),
-    Format("pydantic_evals", "loaders.pydantic_evals:PydanticEvals", _PYDANTIC_EVALS),
-    Format("swe_bench", "loaders.swebench:SweBench", _SWE_BENCH),
-    Format("evalplus", "loaders.evalplus:EvalPlus", _EVALPLUS),
-    Format("bfcl", "loaders.bfcl:Bfcl", _BFCL),
-    Format("helm", "loaders.helm:Helm", _HELM),
-    Format("opik", "loaders.opik:Opik", _OPIK),
-    Format("phoenix", "loaders.phoenix:Phoenix", _PHOENIX),
-    Format("mlflow_traces", "loaders.mlflow:MlflowTraces", _MLFLOW_TRACES),
-    Format("langfuse", "loaders.langfuse:Langfuse", _LANGFUSE),
-    Format(
-        "parquet", "parquet:Parquet", (), lambda source: source.head.startswith(b"PAR1")
-    ),
-    Format(
-        "arrow", "parquet:Arrow", (), lambda source: source.head.startswith(b"ARROW1")
-    ),
-    Format("csv", "tabular:Csv", (), _is_csv),
-    Format("json", "json_files:JsonArray", (), _is_json_document),
-    Format("jsonl", "json_files:JsonLines", (), lambda _: True),
+    Format("inspect_ai", _inspect_ai, _INSPECT_AI, _is_log_archive),
+    Format("harbor", _harbor, (HARBOR_TRIAL, HARBOR_JOB), _is_trials_folder),
+    Format("lm_eval", _lm_eval, _LM_EVAL),
+    Format("promptfoo", _promptfoo, _PROMPTFOO),
+    Format("verifiers_traces", _verifiers_traces, _TRACES),
+    Format("verifiers", _verifiers, _VERIFIERS),
+    Format("deepeval", _deep_eval, _DEEPEVAL),
+    Format("pydantic_evals", _pydantic_evals, _PYDANTIC_EVALS),
+    Format("swe_bench", _swe_bench, _SWE_BENCH),
+    Format("evalplus", _eval_plus, _EVALPLUS),
+    Format("bfcl", _bfcl, _BFCL),
+    Format("helm", _helm, _HELM),
+    Format("opik", _opik, _OPIK),
+    Format("phoenix", _phoenix, _PHOENIX),
+    Format("mlflow_traces", _mlflow_traces, _MLFLOW_TRACES),
+    Format("langfuse", _langfuse, _LANGFUSE),
+    Format("parquet", _parquet, (), lambda source: source.head.startswith(b"PAR1")),
+    Format("arrow", _arrow, (), lambda source: source.head.startswith(b"ARROW1")),
+    Format("csv", _csv, (), _is_csv),
+    Format("json", _json_array, (), _is_json_document),
+    Format("jsonl", _json_lines, (), lambda _: True),
 )
+
+
+def _builtin_loaders(name: str | None) -> dict[str, LoaderFactory]:
+    return {each.name: each.load() for each in FORMATS if name in (None, each.name)}
+
+
+loaders.offer(_builtin_loaders)

@@ -14,7 +14,7 @@ import numpy as np
 
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.rollouts.columns import Columns, Values
-from pytest_evalmetrics.rollouts.formats import csv_separator
+from pytest_evalmetrics.rollouts.format_keys import csv_separator
 from pytest_evalmetrics.rollouts.source import (
     Source,
     max_row_bytes,

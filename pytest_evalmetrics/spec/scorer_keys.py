@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib import import_module
 from typing import (
     Annotated,
     Any,
@@ -24,27 +23,27 @@ from pytest_evalmetrics.spec.field_types import (
     doc,
     refuse,
 )
+from pytest_evalmetrics.spec.offered_scorers import keys_of_type
 
-# The module of `scorers` and the class that hold the keys of a type: it is imported when a file
-# has such a scorer. A type may be written with - or with _ between its words.
-BUILTIN: Final = {
-    "remote": "remote_scorers:RemoteScorerSpec",
-    "nemo-agent-toolkit-remote": "remote_scorers:NatScorerSpec",
-    "tool_call_accuracy": "tool_call_scorers:ToolCallAccuracySpec",
-    "tool-calling": "tool_call_scorers:ToolCallingSpec",
-    "exact-match": "text_scorers:ExactMatchSpec",
-    "string-check": "text_scorers:StringCheckSpec",
-    "number-check": "text_scorers:NumberCheckSpec",
-    "f1": "text_scorers:F1Spec",
-    "bleu": "text_scorers:BleuSpec",
-    "rouge": "text_scorers:RougeSpec",
-    "topic_adherence": "judge_scorers:TopicAdherenceSpec",
-    "agent_goal_accuracy": "judge_scorers:AgentGoalAccuracySpec",
-    "answer_accuracy": "judge_scorers:AnswerAccuracySpec",
-    "trajectory_evaluation": "judge_scorers:TrajectoryEvaluationSpec",
-    "llm-judge": "llm_judge:LlmJudgeSpec",
-    "ragas": "ragas:RagasSpec",
-}
+# A type may be written with - or with _ between its words.
+BUILTIN: Final = (
+    "remote",
+    "nemo-agent-toolkit-remote",
+    "tool_call_accuracy",
+    "tool-calling",
+    "exact-match",
+    "string-check",
+    "number-check",
+    "f1",
+    "bleu",
+    "rouge",
+    "topic_adherence",
+    "agent_goal_accuracy",
+    "answer_accuracy",
+    "trajectory_evaluation",
+    "llm-judge",
+    "ragas",
+)
 ALIASES: Final = {
     "system/trajectory-evaluation": "trajectory-evaluation"
 }  # of NeMo's jobs
@@ -138,12 +137,8 @@ class NamedScores(Keys):
 
 # -- the user's own scorers ----------------------------------------------------------------
 
-# the class of each type, by every way to write it
-_CLASSES: Final = {
-    name: f"scorers.{place}"
-    for kind, place in BUILTIN.items()
-    for name in spellings(kind)
-} | {"python": "spec.scorer_keys:PythonScorerSpec"}
+# every way to write a type -> the type
+_TYPES: Final = {name: kind for kind in BUILTIN for name in spellings(kind)}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -210,21 +205,18 @@ def _python_form() -> Any:
 _CustomForm = types.open_mapping(
     "type",
     description="the name of a scorer of your own, or package.module:name",
-    **{"not": {"enum": [*_CLASSES, *ALIASES]}},
+    **{"not": {"enum": [*_TYPES, "python", *ALIASES]}},
 )
 
 
 # -- one entry of scorers: by its type -----------------------------------------------------
 
 
-def _class_of(kind: str) -> Any:
-    module, _, name = _CLASSES[kind].partition(":")
-    return getattr(import_module(f"pytest_evalmetrics.{module}"), name)
-
-
-def builtin_types(name: str | None) -> dict[str, Any]:
-    """Return the keys of each built-in type, or of that with a name, by every spelling of it."""
-    return {kind: _class_of(kind) for kind in _CLASSES if name in (None, kind)}
+def keys_of(kind: str) -> Any:
+    """Return the class of the keys of a built-in type, in any spelling."""
+    if kind == "python":
+        return PythonScorerSpec
+    return keys_of_type(_TYPES[kind])
 
 
 def _validate_scorer(value: Any) -> Any:
@@ -242,14 +234,14 @@ def _validate_scorer(value: Any) -> Any:
         options = {key: item for key, item in value.items() if key not in own}
         kept = {key: item for key, item in value.items() if key in own}
         return types.validated(PythonScorerSpec, {**kept, "options": options})
-    if kind not in _CLASSES:
+    if kind not in _TYPES:
         options = {key: item for key, item in value.items() if key != "type"}
         return CustomScorerSpec(type=kind, options=options)
-    return types.validated(_class_of(kind), {**value, "type": kind})
+    return types.validated(keys_of(kind), {**value, "type": kind})
 
 
 def _any_form() -> Any:
-    builtin = [Annotated[_class_of(kind), Tag(kind)] for kind in BUILTIN]
+    builtin = [Annotated[keys_of(kind), Tag(kind)] for kind in BUILTIN]
     own = [Annotated[_python_form(), Tag("python")], Annotated[_CustomForm, Tag("")]]
     return Annotated[Union[*builtin, *own], Discriminator(lambda value: value["type"])]
 

@@ -12,7 +12,7 @@ from pytest_evalmetrics.config.benchmark_schema import SHIPPED
 def test_the_module_writes_what_is_shipped_a_schema_of_the_draft_that_it_names(
     schema, tmp_path
 ):
-    module = "pytest_evalmetrics.config.benchmark_schema"
+    module = "pytest_evalmetrics.write_schema"
     written = tmp_path / "made.json"
     subprocess.run(
         [sys.executable, "-W", "error", "-m", module, str(written)], check=True

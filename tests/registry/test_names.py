@@ -10,7 +10,7 @@ from pytest_evalmetrics.registry import Registry
 @pytest.fixture
 def things():
     """Make a registry with nothing in it."""
-    return Registry("thing", "string")
+    return Registry("thing", has_builtins=False)
 
 
 @pytest.fixture
@@ -31,7 +31,7 @@ def installed(tmp_path, monkeypatch):
         for name, text in sources.items():
             (tmp_path / f"{name}.py").write_text(text)
             modules.append(name)
-        return Registry("thing", "string")
+        return Registry("thing", has_builtins=False)
 
     yield install
     for name in modules:

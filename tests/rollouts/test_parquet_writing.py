@@ -7,7 +7,7 @@ import pytest
 from rollouts.same import bits
 
 from pytest_evalmetrics.errors import DataError
-from pytest_evalmetrics.rollouts.parquet import to_parquet
+from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
 
 pq = pytest.importorskip("pyarrow.parquet")
 

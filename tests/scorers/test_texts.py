@@ -114,7 +114,8 @@ def test_a_package_that_is_missing_is_named_with_the_command(
 
 def test_knowing_the_scorers_imports_nothing_of_an_extra():
     code = "import sys; from pytest_evalmetrics.registry import scorers; "
-    code += "scorers.names(); print(sorted(sys.modules))"
+    code += "from pytest_evalmetrics.scorer_types import offer_scorers; "
+    code += "offer_scorers(); scorers.names(); print(sorted(sys.modules))"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )

@@ -22,6 +22,11 @@ from pytest_evalmetrics.errors import (
     did_you_mean,
 )
 from pytest_evalmetrics.items import failure_of, names_for, run_benchmark
+from pytest_evalmetrics.reports.failure import (
+    below_the_call,
+    failure_of_words,
+    joined,
+)
 from pytest_evalmetrics.rollouts import table_in_memory
 from pytest_evalmetrics.session import PAYLOADS, let_register, session_of
 
@@ -189,8 +194,9 @@ pass_estimator, breakdown, cluster, independent, description
             worst = next(
                 (f for f in failures if not isinstance(f, GateFailed)), failures[0]
             )
-            joined = type(worst)("\n\n".join(map(str, failures)))
-            raise _shown_at(frame, joined, self._file)
+            together = type(worst)("\n\n".join(map(str, failures)))
+            together.failure = joined([f.failure for f in failures if f.failure])
+            raise _shown_at(frame, together, self._file)
         return results if name is None else results[name]
 
     def _claim(self, name: Any) -> str:
@@ -225,5 +231,6 @@ def _shown_at(frame: FrameType, error: EvalMetricsError, file: str) -> EvalMetri
         for n in range(first, last + 1)
     ]
     at = f"{file}:{frame.f_lineno}: in {code.co_name}"
-    error.shown = "\n".join([at, *call, "", str(error)])
+    failure = error.failure or failure_of_words(str(error))
+    error.failure = below_the_call([at, *call], failure)
     return error

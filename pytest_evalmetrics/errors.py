@@ -36,6 +36,8 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
+    from pytest_evalmetrics.model.failure import Failure
+
 
 class EvalMetricsError(Exception):
     """The root: whatever goes wrong for a reason that the user can fix.
@@ -44,8 +46,8 @@ class EvalMetricsError(Exception):
     way out: what to write or to run.
     """
 
-    shown: str | None = (
-        None  # the text that pytest shows, where it adds a test's own line
+    failure: Failure | None = (
+        None  # what pytest shows, where that is not the text alone
     )
 
     def __init__(

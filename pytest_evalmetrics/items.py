@@ -25,10 +25,21 @@ from pytest_evalmetrics.pipeline.benchmark_check import all_problems
 from pytest_evalmetrics.pipeline.preflight import unknown_metrics
 from pytest_evalmetrics.pipeline.reducing import Hooks
 from pytest_evalmetrics.reports import sentences
+from pytest_evalmetrics.reports.failure import (
+    failure_of_result,
+    failure_of_words,
+    text_of,
+)
 from pytest_evalmetrics.reports.payload import payload_of
-from pytest_evalmetrics.reports.terminal import FailureText, failure_text, power_table
+from pytest_evalmetrics.reports.terminal import power_table
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
-from pytest_evalmetrics.session import PAYLOADS, let_register, session_of, shared_folder
+from pytest_evalmetrics.session import (
+    PAYLOADS,
+    failure_text,
+    let_register,
+    session_of,
+    shared_folder,
+)
 from pytest_evalmetrics.spec.sources import Rounds
 
 if TYPE_CHECKING:
@@ -145,8 +156,9 @@ class BenchmarkItem(pytest.Item):
     ) -> Any:
         """Show our own errors without a traceback."""
         if isinstance(excinfo.value, errors.EvalMetricsError):
-            text = visible_lines(str(excinfo.value))
-            return FailureText(text, self.config.getoption("tbstyle", "auto"))
+            words = visible_lines(str(excinfo.value))
+            shown = excinfo.value.failure or failure_of_words(words)
+            return failure_text(shown, self.config)
         excinfo.traceback = excinfo.traceback.cut(
             path=__file__
         )  # without pytest's own frames
@@ -392,7 +404,11 @@ def failure_of(result: BenchmarkResult) -> errors.EvalMetricsError | None:
     if result.passed:
         return None
     unjudged = any(check.gate is Gate.DATA for check in result.checks)
-    return (errors.DataError if unjudged else errors.GateFailed)(failure_text(result))
+    failure = failure_of_result(result)
+    kind = errors.DataError if unjudged else errors.GateFailed
+    error = kind(text_of(failure))
+    error.failure = failure
+    return error
 
 
 def _store(item: pytest.Item, spec: BenchmarkSpec, in_test: bool) -> Store | None:

@@ -27,7 +27,9 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.errors import RegistryError
+    from pytest_evalmetrics.model.failure import Failure
     from pytest_evalmetrics.publishing import RunResults
+    from pytest_evalmetrics.reports.failure import FailureText
     from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
@@ -41,6 +43,7 @@ _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # shown
+_FAILURE = "evalmetrics_failure"  # of a worker, on a report
 _OUR_WARNING = " RegressionWarning: "
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
@@ -301,8 +304,7 @@ class EvaluationSession:
         # failed for another reason than a gate, so that further checks are unknown
         if report.failed and report.when != "teardown" and not results.fails(item):
             self._outcomes[item] = False
-        if report.failed and isinstance(report.longrepr, str):  # came through xdist
-            _show(report, report.longrepr, self._config)
+        _show_again(report, self._config)
 
     def _all_results(self) -> RunResults:
         if self._results is None:
@@ -457,11 +459,16 @@ class EvaluationSession:
         if not self._lines:
             return
         from pytest_evalmetrics.layout import visible_lines
+        from pytest_evalmetrics.reports.failure import broken
 
+        writer = terminalreporter._tw  # noqa: SLF001 - pytest's own plugins read it so
+        width = writer.fullwidth - 1 if writer.hasmarkup else None
         terminalreporter.write_sep("=", "benchmarks")
         for line, colour in self._lines:
-            shown = visible_lines(line)
-            terminalreporter.write_line(shown, **({colour: True} if colour else {}))
+            markup = {colour: True} if colour else {}
+            for part in visible_lines(line).split("\n"):
+                for text in broken(part, width):
+                    terminalreporter.write_line(text, **markup)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
@@ -511,11 +518,10 @@ def _attach(
     if payloads or not is_benchmark(item):
         vars(report)["evalmetrics"] = [*payloads]  # kept across processes
         payloads.clear()
+    if report.failed and call.excinfo is not None:
+        _show(report, call.excinfo.value, item.config)
     if is_benchmark(item):
         return
-    shown = call.excinfo and getattr(call.excinfo.value, "shown", None)
-    if report.failed and shown:
-        _show(report, shown, item.config)
     if report.passed and report.when == "call":
         from pytest_evalmetrics.baselines.declared import Declared
         from pytest_evalmetrics.baselines.files import name_of_test
@@ -523,11 +529,40 @@ def _attach(
         Declared.of(item.config).ended(item.path, name_of_test(item))
 
 
-def _show(report: pytest.TestReport, text: str, config: pytest.Config) -> None:
-    from pytest_evalmetrics.reports.terminal import FailureText
+def failure_text(failure: Failure, config: pytest.Config) -> FailureText:
+    """Make of a failure what pytest asks for, in the style and detail of this run."""
+    from pytest_evalmetrics.reports.failure import FailureText
 
     style = config.getoption("tbstyle", "auto")  # not there with -p no:terminal
-    report.longrepr = FailureText(text, style)  # type: ignore[assignment]
+    return FailureText(failure, style, everything=config.getoption("verbose", 0) > 0)
+
+
+def _show(
+    report: pytest.TestReport, error: BaseException, config: pytest.Config
+) -> None:
+    """Show a failure of ours by its parts, here and in the process that prints."""
+    failure = getattr(report.longrepr, "failure", None)
+    if failure is None:
+        failure = getattr(error, "failure", None)
+        if failure is None:
+            return
+        report.longrepr = failure_text(failure, config)  # type: ignore[assignment]
+    if hasattr(config, "workerinput"):  # xdist carries plain values alone
+        import msgspec
+
+        vars(report)[_FAILURE] = msgspec.to_builtins(failure)
+
+
+def _show_again(report: pytest.TestReport, config: pytest.Config) -> None:
+    """Show what a worker showed, which xdist carried as text."""
+    carried = getattr(report, _FAILURE, None)
+    if carried is not None:
+        import msgspec
+
+        from pytest_evalmetrics.model.failure import Failure
+
+        failure = msgspec.convert(carried, Failure)
+        report.longrepr = failure_text(failure, config)  # type: ignore[assignment]
 
 
 def _passes_wrongly(report: pytest.TestReport) -> bool:
@@ -596,6 +631,7 @@ def _failed_registration(config: pytest.Config) -> RegistryError | None:
     """Call the hook that registers names; return the error of a call in it."""
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.errors import RegistryError
+    from pytest_evalmetrics.reports.failure import failure_of_words
 
     try:
         config.hook.pytest_evalmetrics_register.call_historic(
@@ -604,7 +640,7 @@ def _failed_registration(config: pytest.Config) -> RegistryError | None:
     except Exception as error:  # noqa: BLE001 - a user's code
         message = hook_failure(error, config) or f"{_HOOK} failed: {error}"
         failure = RegistryError(message)
-        failure.shown = str(failure)
+        failure.failure = failure_of_words(message)
         return failure
     return None
 

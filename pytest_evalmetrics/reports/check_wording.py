@@ -13,9 +13,9 @@ from pytest_evalmetrics.model.reasons import (
     TaskListChanged,
     UnequalSums,
 )
-from pytest_evalmetrics.model.verdicts import Direction
+from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports.sentences import bound_of
-from pytest_evalmetrics.reports.wording import number
+from pytest_evalmetrics.reports.wording import number, signed
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
@@ -132,6 +132,34 @@ def p_value(check: Check) -> float | None:
     return None if check.comparison is None else check.comparison.p_adjusted
 
 
+def is_unproven_drop(check: Check) -> bool:
+    """Whether a check passes over a drop that would matter if it were real."""
+    facts, rule = check.comparison, rule_of(check)
+    if facts is None or rule is None or not rule.tests or facts.drop is None:
+        return False
+    matters = facts.drop > 0 and facts.drop >= rule.max_drop
+    return check.verdict is Verdict.PASS and not check.accepted and matters
+
+
+def before_and_now(check: Check) -> Iterator[str]:
+    """Say what a metric was, how it changed, how likely by chance, and what would be seen."""
+    facts = check.comparison
+    if facts is None or facts.baseline is None:
+        return
+    change, _, _ = change_of(check)
+    p = p_value(check)
+    parts = [f"was {number(facts.baseline)}"]
+    if change:
+        parts.append(signed(change))
+    if change and p is not None:
+        parts.append(f"p {p:.2g}")
+    if is_unproven_drop(check):
+        parts.append("not proven")
+    yield ", ".join(parts)
+    if check.verdict is Verdict.PASS and facts.detectable_drop:
+        yield f"sees losses from {number(facts.detectable_drop)} on"
+
+
 def task_counts(check: Check) -> tuple[int, int, int] | None:
     """Return the numbers of paired, worse and better tasks; None without any pairing."""
     facts = check.comparison
@@ -168,7 +196,7 @@ def comparison_details(check: Check) -> Iterator[str]:
     if facts is None:
         return
     if facts.worst_tasks:
-        flips = [_flip(task) for task in facts.worst_tasks]
+        flips = [flip_text(task) for task in facts.worst_tasks]
         yield f"worse: task {listed(flips, len(flips), facts.worse)}"
     if facts.test:
         yield _basis(facts)
@@ -189,7 +217,8 @@ def comparison_details(check: Check) -> Iterator[str]:
         yield f"without a value on one side, and left out: task {names}"
 
 
-def _flip(task: TaskChange) -> str:
+def flip_text(task: TaskChange) -> str:
+    """Write a task with the rewards of its rollouts, before and now."""
     return f"{task.task} ({_rewards(task.baseline)} -> {_rewards(task.current)})"
 
 

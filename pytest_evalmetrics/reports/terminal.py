@@ -1,22 +1,18 @@
-"""The terminal: a failing benchmark, one line per benchmark at a run's end, the plan's table."""
+"""The terminal: one line per benchmark at a run's end, and the plan's table."""
 
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
-from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
+from pytest_evalmetrics.reports.failure import COLOURS
 from pytest_evalmetrics.reports.sentences import (
     blind_text,
     bound_of,
-    hint_of,
     reason_of,
 )
 
@@ -26,206 +22,14 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import (
         AgentResult,
         BenchmarkResult,
-        Check,
         Power,
         RunReport,
     )
 
     Lines = Iterator[tuple[str, str | None]]  # with a colour
 
-# -- a benchmark that fails ------------------------------------------------------------------
-
-_NOTES = 3  # of a kind
-_VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
-_COMPARED = (
-    "verdict",
-    "agent",
-    "metric",
-    "baseline",
-    "now",
-    "change",
-    "95% interval",
-    "p",
-    "tasks",
-    "worse",
-    "better",
-    "direction",
-    "expected",
-)
-
-
-def failure_text(result: BenchmarkResult) -> str:
-    """Explain a benchmark that failed, for the reader of a CI log."""
-    outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
-    lines = [visible(f"{result.name} {outcome}")]
-    if result.failed_rows:  # the reason for missing rewards below
-        lines += ["", *wording.failed_row_groups(result.failed_rows)]
-    lines += _tables(result.checks)
-    lines += _reasons(result)
-    if result.changes:
-        lines += ["", *(f"changed: {visible(text)}" for text in result.changes)]
-    notes = _notes(result)
-    if notes:
-        lines += ["", *(f"note: {visible(note)}" for note in notes)]
-    return "\n".join(lines)
-
-
-def _reasons(result: BenchmarkResult) -> Iterator[str]:
-    """Write why each check does not hold, and the way out where it is not the next one's."""
-    failing = [
-        check
-        for check in result.checks
-        if check.verdict is not Verdict.PASS and reason_of(check)
-    ]
-    hints = [hint_of(check) for check in failing]
-    for check, hint, following in zip(failing, hints, [*hints[1:], ""], strict=True):
-        where = f"{result.file}:{check.line}: " if check.line else ""
-        reason = f"{check_wording.of_agent(check)}{reason_of(check)}"
-        yield ""
-        yield visible(f"{check.verdict}  {where}{reason}")
-        for line in check_wording.comparison_details(check):
-            yield f"    {visible(line)}"
-        if hint and hint != following:
-            yield f"  -> {hint}"
-
-
-def _notes(result: BenchmarkResult) -> list[str]:
-    """List the notes that no reason holds; of a note about every agent the first ones."""
-    explained = set(wording.failed_row_notes(result.failed_rows))
-    kinds: dict[str, list[str]] = {}
-    for note in result.notes:
-        if note not in explained:
-            kinds.setdefault(note.partition(":")[0], []).append(note)
-    notes: list[str] = []
-    for several in kinds.values():
-        more = many(len(several) - _NOTES, "more such note")
-        notes += capped(several, _NOTES, f"and {more}, in report.json")
-    return notes
-
-
-def _tables(checks: Sequence[Check]) -> Iterator[str]:
-    """Write a table of values with thresholds, and one of comparisons with a baseline."""
-    values = []
-    compared = []
-    for check in checks:
-        if check_wording.is_set_against_reference(check):
-            compared.append(_compared_row(check))
-        elif check.bound is not None and check.gate is not Gate.DATA:
-            values.append(_value_row(check))
-    if values:
-        yield from ("", *wording.table(_VALUES, values))
-    if compared:
-        yield from ("", *wording.table(_COMPARED, compared))
-
-
-def _value_row(check: Check) -> tuple[str, ...]:
-    value, interval = check_wording.measured(check, check.estimate)
-    tasks = "" if check.estimate is None else str(check.estimate.tasks)
-    head = (str(check.verdict), check.agent, check.name)
-    return (*head, value, interval, tasks, bound_of(check))
-
-
-def _compared_row(check: Check) -> tuple[str, ...]:
-    baseline, now = check_wording.sides_of(check)
-    change, low, high = check_wording.change_of(check)
-    interval = ""
-    if low is not None and high is not None:
-        interval = f"[{wording.signed(low)}, {wording.signed(high)}]"
-    p = check_wording.p_value(check)
-    counts = check_wording.task_counts(check)
-    return (
-        str(check.verdict),
-        check.agent,
-        check.name,
-        wording.number(baseline),
-        wording.number(now),
-        wording.signed(change),
-        interval,
-        "" if p is None else f"{p:.2g}",
-        *(("", "", "") if counts is None else map(str, counts)),
-        check_wording.better_way(check),
-        bound_of(check),
-    )
-
-
-_REASON = re.compile(r"(?P<verdict>FAIL|INCONCLUSIVE)  (?:\S+:\d+: )?(?P<reason>\S.*)")
-_LONG = (
-    "verdict ",
-    "changed:",
-    "note:",
-)  # lines that --tb=short leaves to the artifacts
-
-
-class _Writer(Protocol):
-    """What of pytest's writer is used."""
-
-    def line(self, line: str = "", **markup: bool) -> None:
-        """Write a line, in colour."""
-
-
-class _Crash(msgspec.Struct, frozen=True):
-    """The location and message that pytest's short summary and JUnit read."""
-
-    message: str
-    path: str = ""
-    lineno: int = 0
-
-    def __str__(self) -> str:  # --tb=line
-        return self.message
-
-
-class FailureText(msgspec.Struct, frozen=True):
-    """A failure as pytest shows it: the text, and its first reason as the summary."""
-
-    text: str
-    style: str = "long"  # of --tb
-
-    @property
-    def reprcrash(self) -> _Crash:
-        """The line for the short test summary."""
-        for before, line in pairwise(self.text.splitlines()):
-            # a row of a table looks the same, but follows no empty line
-            if not before and (match := _REASON.fullmatch(line)):
-                prefix = "" if match["verdict"] == "FAIL" else f"{match['verdict']}: "
-                return _Crash(prefix + match["reason"])
-        call, _, rest = self.text.partition("\n\n")  # of a test: its line comes first
-        return _Crash((rest if "\n> " in call else call).partition("\n")[0])
-
-    def toterminal(self, tw: _Writer) -> None:
-        """Write the text, verdicts in colour."""
-        lines = self.text.splitlines()
-        if self.style == "line":  # pytest writes the crash line
-            return
-        if self.style == "short":
-            parts = [
-                part for part in self.text.split("\n\n") if not part.startswith(_LONG)
-            ]
-            lines = [
-                line
-                for line in "\n".join(parts).splitlines()
-                if not line.startswith("    ")
-            ]
-        for line in lines:
-            red = line.startswith(("FAIL", "INCONCLUSIVE"))
-            tw.line(
-                line,
-                red=red,
-                yellow=line.startswith("WARN"),
-                green=line.startswith("PASS"),
-            )
-
-    def __str__(self) -> str:
-        return self.text
-
-
 # -- the end of a run ------------------------------------------------------------------------
 
-_COLOURS = {
-    Verdict.PASS: "green",
-    Verdict.WARN: "yellow",
-    Verdict.INCONCLUSIVE: "red",
-    Verdict.FAIL: "red",
-}
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
@@ -251,7 +55,7 @@ def _lines(report: RunReport, written: Sequence[str], verbosity: int) -> Lines:
     if verbosity < 0:
         total = many(len(results), "benchmark")
         counts = run_wording.verdict_counts(report)
-        yield f"{total}: {counts}", _COLOURS[report.verdict]
+        yield f"{total}: {counts}", COLOURS[report.verdict]
         yield from _plain(wording.recorded_count(results))
     elif verbosity == 0 and len(red) > triage.FOLDED:
         yield from _strongest(results, red, written)
@@ -294,7 +98,7 @@ def _each(results: Sequence[BenchmarkResult], *, everything: bool) -> Lines:
     for result in results:
         if result.id in hidden:
             continue
-        yield _line(result), "yellow" if result.xfail else _COLOURS[result.verdict]
+        yield _line(result), _colour(result)
         details = list(_details(result) if everything else _task_lists(result))
         details += [f"changed: {text}" for text in result.changes]
         details += wording.recorded_lines(result.recorded)
@@ -302,6 +106,14 @@ def _each(results: Sequence[BenchmarkResult], *, everything: bool) -> Lines:
         yield from _plain(f"    {text}" for text in details)
     if hidden:
         yield f"... and {len(hidden)} more that pass (-v shows them)", "green"
+
+
+def _colour(result: BenchmarkResult) -> str:
+    """Let a benchmark stand out that fails as expected, or may have got worse unproven."""
+    unproven = any(map(check_wording.is_unproven_drop, result.checks))
+    if result.xfail or (unproven and result.verdict is Verdict.PASS):
+        return "yellow"
+    return COLOURS[result.verdict]
 
 
 def _passes_as_before(result: BenchmarkResult) -> bool:
@@ -317,7 +129,7 @@ def _strongest(
 ) -> Lines:
     """Write the benchmarks with the strongest evidence, and count the others."""
     for result in red[: triage.FOLDED]:
-        yield _line(result), _COLOURS[result.verdict]
+        yield _line(result), COLOURS[result.verdict]
     named = [path for path in written if path.endswith(("summary.md", "report.html"))]
     where = f"{named[0]}, or -v shows them" if named else "-v shows them"
     yield f"... and {len(red) - triage.FOLDED} more that fail: {where}", "red"
@@ -351,13 +163,28 @@ def _line(result: BenchmarkResult) -> str:
 def _agent(result: BenchmarkResult, agent: AgentResult) -> str:
     gated = run_wording.gated_names(result)
     headline = run_wording.headline_metrics(gated, agent.key_metrics)
-    metrics = [f"{name} {wording.number(value)}" for name, value in headline.items()]
-    parts = metrics[:_METRICS_NAMED]
+    parts = [
+        f"{name} {wording.number(value)}{_held_against(result, agent.agent, name)}"
+        for name, value in list(headline.items())[:_METRICS_NAMED]
+    ]
     parts += [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
     if agent.missing:
         parts.append(f"{agent.missing} missing")
     name = f"{agent.agent}: " if len(result.agents) > 1 else ""
     return name + ", ".join(parts)
+
+
+def _held_against(result: BenchmarkResult, agent: str, metric: str) -> str:
+    """Say what a value was held against; empty where nothing was."""
+    parts: list[str] = []
+    for check in result.checks:
+        if check.name != metric or check_wording.checked_agent(result, check) != agent:
+            continue
+        if check.gate is Gate.THRESHOLD and check.bound is not None:
+            parts.append(bound_of(check))
+        elif check.gate is Gate.BASELINE:
+            parts += check_wording.before_and_now(check)
+    return f" ({'; '.join(parts)})" if parts else ""
 
 
 def _worst_reasons(result: BenchmarkResult) -> list[str]:

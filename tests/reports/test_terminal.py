@@ -19,11 +19,8 @@ def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(
         [
             "math failed",
             "",
-            "verdict  metric    value   95% interval      tasks  expected",
-            "PASS     tasks     4                                == 4",
-            "PASS     rollouts  1                                == 1",
-            "PASS     missing   0                                <= 0",
-            "FAIL     pass@1    0.5000  [[]0.1500, 0.8500[]]  4      >= 0.7",
+            "verdict  metric  value   95% interval      tasks  expected",
+            "FAIL     pass@1  0.5000  [[]0.1500, 0.8500[]]  4      >= 0.7",
             "",
             "FAIL  math.bench.yaml:6: pass@1 is 0.5, below 0.7",
         ],
@@ -34,7 +31,7 @@ def test_a_failure_is_a_table_its_reason_its_place_and_the_way_out(
     )
     result.stdout.fnmatch_lines(
         [
-            "FAIL          math.bench.yaml::math  pass@1 0.5000, 4 tasks, 4 rollouts",
+            "FAIL          math.bench.yaml::math  pass@1 0.5000 (>= 0.7), 4 tasks, 4 rollouts",
             "artifacts: evalmetrics/aggregate_metrics.json, *",
             "no/where.md: the job summary can't be written: *",
             "FAILED math.bench.yaml::math - pass@1 is 0.5, below 0.7",
@@ -65,9 +62,9 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
         for line in lines
         if line.startswith("FAIL          math.bench.yaml::math  ")
     ]
-    assert f"{shown} 0, 1 task, 1 rollout" in line
-    assert "worst: mean_reward 0, 1 task, 1 rollout" in line
-    assert line.endswith("mean_reward 1, 1 task, 1 rollout  and 6 more agents")
+    assert f"{shown} 0 (>= 0.7), 1 task, 1 rollout" in line
+    assert "worst: mean_reward 0 (>= 0.7), 1 task, 1 rollout" in line
+    assert line.endswith("mean_reward 1 (>= 0.7), 1 task, 1 rollout  and 6 more agents")
     assert "\x1b" not in "".join(lines)
     annotations = [line for line in lines if line.startswith("::")]
     file = f"{project.path.name}/math.bench.yaml"
@@ -127,3 +124,80 @@ def test_of_many_missing_results_the_first_are_reported(many):
         ],
         consecutive=True,
     )
+
+
+# -- a failing benchmark, and one that passes over a loss -------------------------------------
+
+
+def compared(project, now):
+    """Write a benchmark that compares rows with those of `runs.jsonl`."""
+    project.rollouts([[1.0, 1.0]] * len(now))
+    rows = (
+        {"_ng_task_index": task, "_ng_rollout_index": sample, "reward": reward}
+        for task, rewards in enumerate(now)
+        for sample, reward in enumerate(rewards)
+    )
+    project.rows("now.jsonl", rows)
+    project.write(
+        "math.bench.yaml",
+        "benchmark:\n"
+        "  name: math\n"
+        "  rollouts: now.jsonl\n"
+        "  metrics: [mean_reward]\n"
+        "  baseline: {rollouts: runs.jsonl}\n",
+    )
+
+
+LOST = [[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28
+
+
+def test_checks_that_hold_are_in_the_table_of_a_failure_with_v_alone(project):
+    compared(project, LOST)
+    short, long = project.run().stdout.lines, project.run("-v").stdout.lines
+    assert not any(line.startswith("PASS     missing") for line in short)
+    assert any(line.startswith("PASS     missing") for line in long)
+
+
+def test_the_basis_of_a_test_is_shown_with_v_alone(project):
+    compared(project, LOST)
+    short, long = project.run().stdout.lines, project.run("-v").stdout.lines
+    assert not any("40 tasks, 80 rollouts before and 80 now" in line for line in short)
+    assert any("40 tasks, 80 rollouts before and 80 now" in line for line in long)
+
+
+def test_three_tasks_that_got_worse_are_shown_below_the_first_reason(project):
+    compared(project, LOST)
+    lines = project.run().stdout.lines
+    flips = [line for line in lines if line.startswith("    task ")]
+    assert len(flips) == 3
+    assert all("1 1 -> 0 0" in line for line in flips)
+
+
+def test_a_failure_is_the_same_where_a_worker_of_xdist_ran_it(project):
+    compared(project, LOST)
+    alone, apart = project.run().stdout.lines, project.run("-n", "1").stdout.lines
+    begins = "math failed"
+    ends = next(
+        line for line in alone if line.startswith("= ") or "benchmarks =" in line
+    )
+    assert begins in alone
+    first, last = alone.index(begins), alone.index(ends, alone.index(begins))
+    there = apart.index(begins)
+    assert apart[there : there + last - first] == alone[first:last]
+    assert alone[-2] == apart[-2]  # the short summary
+
+
+def test_a_benchmark_that_passes_over_a_loss_says_what_it_knows(project):
+    now = [[0.0, 0.0]] + [[1.0, 1.0]] * 29
+    compared(project, now)
+    lines = project.run().stdout.lines
+    (line,) = [line for line in lines if "math.bench.yaml::math  " in line]
+    assert "mean_reward 0.9667 (was 1, -0.0333, p " in line
+
+
+def test_an_unchanged_metric_says_no_p_value(project):
+    compared(project, [[1.0, 1.0]] * 30)
+    lines = project.run().stdout.lines
+    (line,) = [line for line in lines if line.startswith("PASS          math")]
+    assert "mean_reward 1 (was 1" in line
+    assert ", p " not in line

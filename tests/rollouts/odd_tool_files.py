@@ -153,6 +153,18 @@ _FIRST = {
         rewards={"a": [1], "b": [None], "c": [0.5], "d": [0]},
         says=("TimeoutError: 1 rollout without a score", "no answer"),
     ),
+    "a zero that NeMo Gym counts, with the reason why the answer can't be parsed": ToolFiles(
+        files={
+            "r.jsonl": lines(
+                [
+                    {"_ng_task_index": 0, "reward": 1, "error_message": None},
+                    {"_ng_task_index": 1, "reward": 0, "error_message": "no XML"},
+                ]
+            )
+        },
+        rollouts="r.jsonl",
+        rewards={0: [1], 1: [0]},
+    ),
     "a score of an instance with an error": ToolFiles(
         files={
             "r.jsonl": lines(

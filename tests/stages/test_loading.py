@@ -117,3 +117,50 @@ def test_a_threshold_on_rollouts_of_aggregates_is_an_error_at_its_line(tmp_path)
         load(aggregate_benchmark(tmp_path, keys))
     assert "pass@1 is of rollouts" in caught.value.message
     assert caught.value.line == 6
+
+
+def test_the_way_out_of_a_gated_metric_of_rollouts_is_said(tmp_path):
+    lm_eval_aggregates(tmp_path)
+    keys = "metrics: [pass@1]\n  key_metrics: [pass@1]"
+    with pytest.raises(DataError) as caught:
+        load(aggregate_benchmark(tmp_path, keys))
+    assert caught.value.line == 5
+    assert caught.value.hint == (
+        "gate mean_reward, or keep samples (--log_samples) and name their files"
+    )
+
+
+def test_the_mean_of_a_named_score_of_aggregates_is_kept(tmp_path):
+    lm_eval_aggregates(tmp_path)
+    asked = aggregate_benchmark(tmp_path, "metrics: [mean/acc, pass@1, pass@2]")
+    _, loaded = load(asked)
+    assert loaded.benchmark.spec.metrics == ("mean/acc",)
+    assert loaded.notes == ("left out, because there are no rollouts: pass@1, pass@2",)
+
+
+def test_the_way_out_of_a_sample_of_an_incomplete_run_is_said(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 9)
+    asked = benchmark(tmp_path, "expect: {tasks: 10}\nsample: {tasks: 4, seed: 1}")
+    with pytest.raises(DataError) as caught:
+        load(asked)
+    assert caught.value.hint == (
+        "complete the rows; or, if the change is intended, say so in expect: tasks"
+    )
+
+
+def test_a_sample_is_told(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 10)
+    _, loaded = load(benchmark(tmp_path, "sample: {tasks: 4, seed: 1}"))
+    (note,) = loaded.notes
+    assert "4 of 10 tasks" in note
+
+
+def test_recorded_rollouts_of_the_reference_are_added_to_each_task(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    write_rows(tmp_path, "pinned.jsonl", [[1], [1]])
+    fields = "{task: task, sample: sample, agent: agent}"
+    keys = f"reference: {{rollouts: {{path: pinned.jsonl, fields: {fields}}}}}"
+    keys += "\nmetrics: [mean/over_reference]"
+    _, loaded = load(benchmark(tmp_path, keys))
+    assert loaded.table.scores["reference"].tolist() == [1, 1]
+    assert loaded.table.scores["over_reference"].tolist() == [0, -1]

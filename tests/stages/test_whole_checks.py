@@ -16,6 +16,7 @@ from pytest_evalmetrics.model.reasons import (
     MeasurementChanged,
     NoBaseline,
     UnknownAgent,
+    UnknownDirection,
     ValueChanged,
 )
 from pytest_evalmetrics.model.results import Check
@@ -295,3 +296,60 @@ def test_a_rollout_that_a_task_should_have_is_counted_as_absent(tmp_path):
     outcome = evaluate(given(benchmark(tmp_path, "num_samples: 2")))
     (missing,) = [c for c in outcome.result.checks if c.name == "missing"]
     assert missing.reasons[0].absent == 1
+
+
+# -- numbers of hooks
+
+
+def held_against_history(tmp_path, keys):
+    """Hold a number of a hook, 4 now and 3 before, against a history."""
+    write_rows(tmp_path, "new.jsonl", [[1], [0]])
+    rows, loaded = load(benchmark(tmp_path, keys))
+    hooks = Hooks(
+        compute_metrics=lambda agent, tasks: [{"turns": 4.0}]  # noqa: ARG005 - the hook's
+    )
+    reduced = reduce_agents(
+        loaded, rows, hooks, quarantined=frozenset(), names_tasks=False
+    )
+    assert reduced.error is None
+    point = HistoryPoint(value=3.0, tasks=2, rollouts=2)
+    run = history_run(0.5, agents={"agent": {"turns": point}})
+    reference = Reference(
+        acceptance=Acceptance.HISTORY,
+        anchors=Anchors("best", [run], "history.jsonl", 1.0),
+    )
+    terms = ComparisonTerms(
+        benchmark=loaded.benchmark, plan=loaded.plan, reference=reference
+    )
+    (agent,) = compare_agents(terms, reduced.gated)
+    return named(agent.judgeable, "turns")
+
+
+def test_a_hooks_number_of_unknown_direction_is_not_judged(tmp_path):
+    keys = "key_metrics: [turns]\nbaseline: {against: best, rule: exact}"
+    check = held_against_history(tmp_path, keys)
+    assert check == Check(
+        gate=Gate.BASELINE,
+        name="turns",
+        verdict=Verdict.INCONCLUSIVE,
+        value=4.0,
+        reasons=(UnknownDirection("turns", score="", by_hook=True),),
+        estimate=check.estimate,
+        line=5,
+        acceptance=Acceptance.HISTORY,
+    )
+
+
+def test_a_hooks_number_of_declared_direction_is_judged_at_its_own_line(tmp_path):
+    keys = (
+        "key_metrics: [turns]\n"
+        "baseline:\n"
+        "  against: best\n"
+        "  rule: exact\n"
+        "  metrics:\n"
+        "    turns: {direction: lower}"
+    )
+    check = held_against_history(tmp_path, keys)
+    assert check.verdict is Verdict.FAIL
+    assert check.line == 9
+    assert check.comparison.baseline == 3.0

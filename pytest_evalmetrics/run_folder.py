@@ -79,7 +79,8 @@ class RunFolder:
     evaluates
         Whether this run evaluates benchmarks.
     reporters
-        The names of the files that reporters write, which tell a verdict too.
+        The names of reporters: a file of theirs, which tells a verdict too, is called as
+        they are, with any ending.
     """
 
     def __init__(
@@ -90,10 +91,13 @@ class RunFolder:
         self._previous = Path(f"{prefix}previous")
         self._evaluates = evaluates
         self._exit: Callable[[int], Any] | None = None
-        stem = self._file.name.removesuffix("run.json")
+        self._stem = stem = self._file.name.removesuffix("run.json")
+        self._reporters = frozenset(reporters)
         # not the rows: this run may read them
         names = {
-            name for name in (*_VERDICTS, *reporters) if not name.endswith(".jsonl")
+            name
+            for name in (*_VERDICTS, *self._reporters)
+            if not name.endswith(".jsonl")
         }
         self._known = [f"{stem}{name}" for name in sorted(names)]
         self._state = RunState(
@@ -190,19 +194,31 @@ class RunFolder:
         unknown = [
             name
             for name in earlier.artifacts
-            if name not in self._known and not name.endswith(".jsonl")
+            if name not in self._known
+            and not self._is_of_reporter(name)
+            and not name.endswith(".jsonl")
         ]
         return [
             f"note: {self._file} names {name!r}, which is no artifact of a run: it is left alone"
             for name in unknown
         ]
 
+    def _is_of_reporter(self, name: str) -> bool:
+        """Whether a file beside run.json is called as a reporter is, with an ending."""
+        is_beside = Path(name).name == name and name.startswith(self._stem)
+        return is_beside and Path(name[len(self._stem) :]).stem in self._reporters
+
     def _put_aside(self, earlier: RunState | None) -> bool:
         """Move files with a verdict to ``previous/``; rows stay, because a run may read them."""
         folder = self._file.parent
-        files = [folder / name for name in self._known]
+        names = [*self._known]
         if earlier is not None and earlier.artifacts:
-            files = [path for path in files if path.name in earlier.artifacts]
+            names = [
+                name
+                for name in earlier.artifacts
+                if name in self._known or self._is_of_reporter(name)
+            ]
+        files = [folder / name for name in names]
         files = [path for path in files if path.is_file()]
         if not files:
             return False

@@ -631,13 +631,14 @@ def _failed_registration(config: pytest.Config) -> RegistryError | None:
     """Call the hook that registers names; return the error of a call in it."""
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.errors import RegistryError
-    from pytest_evalmetrics.reports.failure import failure_of_words
 
     try:
         config.hook.pytest_evalmetrics_register.call_historic(
             kwargs={"registry": registry}
         )
     except Exception as error:  # noqa: BLE001 - a user's code
+        from pytest_evalmetrics.reports.failure import failure_of_words
+
         message = hook_failure(error, config) or f"{_HOOK} failed: {error}"
         failure = RegistryError(message)
         failure.failure = failure_of_words(message)

@@ -30,9 +30,7 @@ def test_a_regression_names_the_metric_the_size_the_confidence_and_the_tasks(rec
             "verdict * metric * baseline * now * change * 95% interval * p * worse * better *",
             "FAIL * pass@1 * no drop >= 0.01 at p < 0.01 (practical)",
             "FAIL  math.bench.yaml:*: pass@1 fell from * to *: a loss of * [[]*[]], p = *",
-            "    worse: task * (1 1 1 1 -> 0 0 0 0)*",
-            "    paired t over 120 tasks, 480 rollouts before and 480 now",
-            "    80 % power to see a loss of * or more",
+            "    task * (1 1 1 1 -> 0 0 0 0)",
             "  -> fix the regression; or, if the change is intended, accept it with *",
         ]
     )

@@ -13,7 +13,7 @@ from msgspec import structs
 from pytest_evalmetrics import stats
 from pytest_evalmetrics.comparison.independence import independence_of
 from pytest_evalmetrics.comparison.inputs import gate_seed, measure_damage
-from pytest_evalmetrics.comparison.intervals import LEVEL, around, result_of
+from pytest_evalmetrics.comparison.intervals import LEVEL, TAIL, around, result_of
 from pytest_evalmetrics.comparison.relabelling import RelabelTest, relabel_test
 from pytest_evalmetrics.comparison.single_tasks import single_task_test
 from pytest_evalmetrics.comparison.swapped_sides import swap_test
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.comparison.inputs import ComparisonInput, TaskDamage
     from pytest_evalmetrics.model.rollout_table import TaskId
 
+_SAME_P = 1 - 1e-9  # relative: no smaller but for rounding
 # the share of what there was to lose from which on everything is lost
 _ALL = 0.9
 _FELL_TO_THE_END = 3  # tasks that show where the range of a metric ends
@@ -156,8 +157,26 @@ def _few_rollouts(alpha: float) -> FewRollouts:
 
 
 def _test_mean(damage: TaskDamage) -> DropTest:
-    result = stats.mean_test(damage.values, damage.clusters, LEVEL)
-    return DropTest(result=result_of(result), influence=damage.values)
+    result = result_of(stats.mean_test(damage.values, damage.clusters, LEVEL))
+    is_t = math.isnan(result.mid_p) and result.se > 0
+    if is_t and damage.drop > 0 and result.p >= damage.share:
+        result = _without_outliers(result, damage)
+    return DropTest(result=result, influence=damage.values)
+
+
+def _without_outliers(result: TestResult, damage: TaskDamage) -> TestResult:
+    """Let no extreme damage hide that of the other tasks, see `stats.winsorised_t`."""
+    milder = stats.winsorised_t(damage.values, damage.clusters)
+    if milder.p >= result.p * _SAME_P:
+        return result
+    clipped = structs.replace(
+        result, p=milder.p, name=milder.name, log_tail=milder.log_tail
+    )
+    if result.low > 0 or milder.p >= TAIL:
+        return clipped
+    # the interval of p: that of t holds 0
+    half = damage.drop * stats.normal_ppf(TAIL) / stats.normal_ppf(milder.p)
+    return around(clipped, damage.drop, half)
 
 
 def _test_unchanged(damage: TaskDamage) -> DropTest:

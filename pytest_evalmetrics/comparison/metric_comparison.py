@@ -33,7 +33,8 @@ def compare(given: ComparisonInput) -> Comparison:
     the metric and its tasks            p is
     ==================================  ================================================
     a mean, fewer than 20 differ        exact sign flips, mid-p (Fisher 1935)
-    a mean, 20 or more differ           the paired t test (Miller 2024, arXiv 2411.00640)
+    a mean, 20 or more differ           the paired t test (Miller 2024, arXiv 2411.00640),
+                                        or of damage that is clipped from above
     clusters, fewer than 25 differ      exact sign flips of clusters
     clusters, 25 or more differ         t with CR2 errors (Imbens and Kolesar 2016)
     no mean over tasks                  swapped sides, see `swapped_sides.swap_test`

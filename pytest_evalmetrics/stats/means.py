@@ -301,6 +301,69 @@ def _at_most_of_signs(result: StatResult, units: int) -> StatResult:
     return structs.replace(result, p=LEAST_P, log_tail=log_tail)
 
 
+def winsorised_t(d: ArrayLike, clusters: Ints | None = None) -> StatResult:
+    """Test one-sided for a mean above 0 by the largest t of all milder differences.
+
+    A larger difference never makes p larger: t is that of min(d, c) with the c that
+    makes it largest, so one extreme difference can't hide the others in its variance.
+    Clipping only the side that counts as evidence costs that side alone: of unchanged
+    tasks, normal to lognormal(2) and t(1.5), 0.3 to 1.3 % have p < .01 (20 to 1,000
+    tasks). Winsorising: Tukey and McLaughlin 1963, Sankhya A 25. Of clusters only the
+    ends at Fibonacci's ranks are tried. `d` has 20 values or more.
+    """
+    values = vector(d)
+    if clusters is not None:
+        return _winsorised_clusters(values, clusters)
+    t = float(_largest_t(np.sort(values)))
+    return _of_t(t, values.size - 1, values.size)
+
+
+def _largest_t(ordered: Floats) -> float:
+    """Return the largest t of min(d, c) over c, with its maximum between two values."""
+    n = len(ordered)
+    clipped = np.arange(n)  # the values above c, as many as there may be
+    sums = np.cumsum(ordered)[::-1]
+    squares_below = np.cumsum(ordered**2)[::-1]
+    ends = ordered[::-1]
+    # between two values, t is largest where c = sum of squares / sum of those below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        best = np.where(sums > 0, squares_below / sums, ends)
+    above = np.append(np.inf, ends[:-1])
+    is_between = (best >= ends) & (best <= above) & (clipped > 0)
+    ends = np.where(is_between, best, ends)
+    means = (sums + clipped * ends) / n
+    spread = squares_below + clipped * ends**2 - n * means**2
+    is_spread = spread > _ROUNDING * squares_below
+    se = np.sqrt(np.where(is_spread, spread, 1.0) / (n - 1) / n)
+    return float(np.where(is_spread, means / se, -math.inf).max())
+
+
+def _winsorised_clusters(values: Floats, clusters: Ints) -> StatResult:
+    ordered = np.sort(values)[::-1]
+    plain = mean_se(values, clusters)
+    best = _of_t(plain.mean / plain.se, plain.df, plain.units)
+    rank, step = 1, 1
+    while rank < len(ordered) // 2:
+        clipped = mean_se(np.minimum(values, ordered[rank]), clusters)
+        if clipped.se > 0:
+            tested = _of_t(clipped.mean / clipped.se, clipped.df, clipped.units)
+            best = min(best, tested, key=lambda result: result.p)
+        rank, step = rank + step, rank
+    return best
+
+
+def _of_t(t: float, df: float, units: int) -> StatResult:
+    p = t_sf(t, df)
+    return StatResult(
+        "winsorised paired t",
+        max(p, LEAST_P),
+        statistic=t,
+        df=df,
+        units=units,
+        log_tail=t_log_sf(t, df) if p < LEAST_P else math.nan,
+    )
+
+
 def ppi_mean(
     predicted: ArrayLike, labels: ArrayLike, clusters: ArrayLike
 ) -> tuple[MeanSE, float]:

@@ -93,6 +93,66 @@ def test_a_collapse_of_passes_is_never_judged_more_mildly(drawn):
     assert severity_of(rewards, collapse) >= severity_of(rewards, less)
 
 
+# -- a worse rollout ---------------------------------------------------------------------
+
+KINDS = {
+    "rate": lambda rng, shape: (rng.random(shape) < rng.random((shape[0], 1))) * 1.0,
+    "share": lambda rng, shape: rng.random(shape),
+    "grade": lambda rng, shape: rng.integers(0, 6, shape).astype(float),
+    "normal": lambda rng, shape: rng.normal(0, 1, shape),
+    "latency": lambda rng, shape: rng.lognormal(0, rng.uniform(0.1, 2), shape),
+    "cost": lambda rng, shape: rng.pareto(1.2, shape),
+}
+
+
+@st.composite
+def worse_runs(draw):
+    """A baseline, a run, and the same run with some rollouts that are worse."""
+    kind = draw(st.sampled_from(sorted(KINDS)))
+    tasks = draw(st.integers(7, 60))
+    samples = draw(st.integers(1, 4))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32)))
+    before = KINDS[kind](rng, (tasks, samples))
+    spread = float(before.std()) or 1.0
+    loss = draw(st.sampled_from([0.0, 0.1, 0.3, 1.0])) * spread
+    after = KINDS[kind](rng, (tasks, samples))
+    if draw(st.booleans()):
+        after = before + rng.normal(0, 0.3 * spread, before.shape)
+    after = after - loss
+    worse = after.copy()
+    hit = rng.random(after.shape) < draw(st.sampled_from([0.02, 0.2, 1.0]))
+    worse[hit] -= draw(st.sampled_from([0.1, 1.0, 600.0])) * spread
+    if kind in ("rate", "share"):
+        after = np.clip(after, 0, 1)
+        worse = np.clip(worse, 0, 1)
+    return before, after, worse, kind in ("rate", "share")
+
+
+@settings(max_examples=150, deadline=None)
+@given(worse_runs())
+def test_a_worse_rollout_never_makes_the_verdict_milder(drawn):
+    before, after, worse, bounded = drawn
+    severities = [
+        SEVERITY.index(
+            checked(
+                make_pair(before.tolist(), run.tolist(), bounded=bounded),
+                rule(max_drop=0.01 if bounded else 0.0),
+            ).verdict
+        )
+        for run in (after, worse)
+    ]
+    assert severities[1] >= severities[0]
+
+
+def test_one_hang_does_not_hide_that_every_task_is_slower():
+    rng = np.random.default_rng(0)
+    before = rng.lognormal(1, 0.5, (200, 4))
+    after = before * rng.lognormal(0.26, 0.2, (200, 4))
+    after[0, 0] = 600.0
+    pair = make_pair(before.tolist(), after.tolist(), bounded=False)
+    assert checked(pair, rule(direction="lower", max_drop=0.0)).verdict is FAIL
+
+
 # -- a total collapse --------------------------------------------------------------------
 
 

@@ -12,7 +12,13 @@ from stats import textbook
 from statsmodels.regression.linear_model import OLS, WLS
 
 from pytest_evalmetrics import stats as means
-from pytest_evalmetrics.stats import mde_factor, paired_differences, paired_t
+from pytest_evalmetrics.stats import (
+    mde_factor,
+    mean_test,
+    paired_differences,
+    paired_t,
+    winsorised_t,
+)
 
 RNG = np.random.default_rng(20)
 X = RNG.normal(0.4, 0.3, 60)
@@ -193,3 +199,53 @@ def test_the_detectable_difference_is_detected(df, alpha):
         0.8, abs=0.02
     )
     assert math.isnan(mde_factor(0, alpha))
+
+
+# -- without outliers --------------------------------------------------------------------
+
+
+def largest_t_of_any_end(values):
+    """The largest t of min(d, c), over a fine grid of c."""
+    ends = np.linspace(np.quantile(values, 0.1), values.max(), 20_001)
+    clipped = np.minimum(values, ends[:, None])
+    errors = clipped.std(axis=1, ddof=1) / np.sqrt(len(values))
+    return (clipped.mean(axis=1) / errors).max()
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_the_winsorised_t_is_the_largest_of_all_milder_differences(seed):
+    rng = np.random.default_rng(seed)
+    values = rng.lognormal(0.3, 1, 40) - rng.lognormal(-1, 1, 40)
+    t = winsorised_t(values).statistic
+    assert t == pytest.approx(largest_t_of_any_end(values), rel=1e-3)
+
+
+@pytest.mark.parametrize("clustered", [False, True])
+def test_one_extreme_difference_does_not_hide_the_others(clustered):
+    rng = np.random.default_rng(0)
+    values = rng.normal(0.3, 0.5, 200)
+    clusters = np.arange(200) // 2 if clustered else None
+    with_hang = values.copy()
+    with_hang[0] = 600.0
+    assert mean_test(with_hang, clusters, 0.95).p > 0.1
+    assert winsorised_t(with_hang, clusters).p < 1e-10
+
+
+@given(
+    st.lists(st.floats(-10, 10), min_size=20, max_size=40),
+    st.integers(0, 19),
+    st.floats(0, 1e6),
+)
+def test_a_larger_difference_never_makes_p_larger(values, at, more):
+    before = winsorised_t(values)
+    after = winsorised_t([*values[:at], values[at] + more, *values[at + 1 :]])
+    if before.p < 0.5:
+        assert after.p <= before.p * (1 + 1e-6)
+
+
+@pytest.mark.parametrize("sd", [0.5, 2.0])
+def test_unchanged_lognormal_differences_seldom_have_a_small_p(sd):
+    rng = np.random.default_rng(1)
+    sides = rng.lognormal(0, sd, (2, 2_000, 30))
+    red = sum(winsorised_t(d).p < 0.01 for d in sides[0] - sides[1])
+    assert red <= oracle.binom(2_000, 0.013).ppf(0.999)

@@ -47,6 +47,7 @@ _ANSWERS = (
 )
 _HEAD = ("verdict", "run", "benchmark", "agent", "metric")  # of a difference
 _WORST = 5  # tasks that a line names
+_ROUNDING = 1e-9  # of a mean of passes
 
 
 class Difference(msgspec.Struct, frozen=True):
@@ -229,12 +230,16 @@ def _culprit(given: Namespace) -> tuple[list[str], bool]:
     lines, is_worse = [], False
     benchmark = _benchmark(given, "(runs)", {})
     plan = metrics.plan(benchmark.spec)
-    for name, runs in _series(paths, given).items():
+    series = _series(paths, given)
+    # all of them together have the level of one
+    tests = len(series) * len(benchmark.spec.metrics)
+    for name, runs in series.items():
         here = [names[at] for at in runs]
         directions = next(iter(runs.values())).directions
         benchmark = _with_directions(benchmark, plan, directions)
         for metric in benchmark.spec.metrics:
             rule = rule_of(benchmark, metric, bounded=True)
+            rule = structs.replace(rule, alpha=rule.alpha / tests)
             words, p = first_worse(plan, metric, [*runs.values()], here, rule)
             lines.append(f"{' '.join(filter(None, (name, metric)))}: {words}")
             is_worse |= p < rule.alpha
@@ -327,7 +332,8 @@ def _of_rollouts(
 def _of_reports(
     name: str, first: Path, path: Path, given: Namespace
 ) -> Iterator[Difference]:
-    for benchmark, file in _benchmarks(first).items():
+    files = _benchmarks(first)
+    for benchmark, file in files.items():
         try:
             tables = _tables_of(path, benchmark, file, name)
         except EvalMetricsError as error:
@@ -340,7 +346,9 @@ def _of_reports(
         compared = structs.replace(compared, spec=spec)
         for agent, table in tables.items():
             whose = agent if len(tables) > 1 else ""
-            for difference in _differences(name, compared, table, given):
+            for difference in _differences(
+                name, compared, table, given, benchmarks=len(files)
+            ):
                 if (
                     difference.metric != "agent"
                 ):  # the others are compared by themselves
@@ -348,9 +356,14 @@ def _of_reports(
 
 
 def _differences(
-    name: str, benchmark: Benchmark, table: RolloutTable | None, given: Namespace
+    name: str,
+    benchmark: Benchmark,
+    table: RolloutTable | None,
+    given: Namespace,
+    *,
+    benchmarks: int = 1,
 ) -> Iterator[Difference]:
-    """Evaluate a benchmark, and yield the result of each metric."""
+    """Evaluate one of several benchmarks, and yield the result of each metric."""
     from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
     from pytest_evalmetrics.reports import sentences
 
@@ -360,7 +373,7 @@ def _differences(
             item_id="compare",
             table=table,
             detailed=False,
-            benchmarks=len(given.runs) - 1,
+            benchmarks=(len(given.runs) - 1) * benchmarks,
         )
     )
     for check in evaluated.result.checks:
@@ -424,11 +437,29 @@ def _equivalence(facts: ComparisonFacts, margin: float | None) -> float | None:
     drop, se, units = facts.drop, facts.se, facts.units
     if margin is None or drop is None or se is None or units < 2:  # no spread
         return None
+    by_score = _equivalence_of_passes(facts, margin)
     if se == 0:
-        return float(abs(drop) >= margin)
+        # all moved alike: the chance that none of so many shows a share of `margin`
+        room = min(max(margin - abs(drop), 0.0), 1.0)
+        return max((1 - room) ** units, by_score)
     above = t_sf((margin - drop) / se, units - 1)
     below = t_sf((margin + drop) / se, units - 1)
-    return max(above, below)
+    return max(above, below, by_score)
+
+
+def _equivalence_of_passes(facts: ComparisonFacts, margin: float) -> float:
+    """Test single passes of each task by the score of paired proportions; else 0."""
+    from pytest_evalmetrics.stats import paired_score_p
+
+    is_single = facts.samples_baseline == facts.samples_current == (1, 1)
+    change = (facts.worse - facts.better) / max(facts.tasks, 1)
+    is_of_passes = facts.drop is not None and abs(facts.drop - change) < _ROUNDING
+    if not (is_single and is_of_passes):
+        return 0.0
+    return max(
+        paired_score_p(facts.worse, facts.better, facts.tasks, margin),
+        paired_score_p(facts.better, facts.worse, facts.tasks, margin),
+    )
 
 
 # -- how many answers are others -------------------------------------------------------------

@@ -109,7 +109,8 @@ def test_equivalence_is_that_of_statsmodels(compared, margin):
 
 
 def test_a_score_of_which_less_is_better(runs, capsys):
-    for name, rewards in (("old", 1 - BEFORE), ("new", 1 - AFTER)):
+    # two runs show nothing but a collapse: noise between runs is unknown
+    for name, rewards in (("old", 1 - BEFORE), ("new", 1.0 + 0 * AFTER)):
         text = (
             save(runs / f"{name}.jsonl", rewards),
             (runs / f"{name}.jsonl").read_text(),
@@ -298,3 +299,22 @@ def test_a_field_that_is_named_keeps_what_the_first_run_suggests(runs, capsys):
     out, err = capsys.readouterr()
     assert "reward: wer" in err
     assert "+0.1" in out
+
+
+def test_identical_single_passes_of_a_few_tasks_are_not_shown_to_be_equivalent(
+    runs, compared
+):
+    ones = np.ones((5, 1))
+    save(runs / "five.jsonl", ones)
+    save(runs / "again.jsonl", ones)
+    asked = ("five.jsonl", "again.jsonl", *ASKED, "--margin")
+    (difference,) = compared(*asked, "0.001")
+    assert difference.p_equivalent > 0.9
+
+
+def test_single_passes_of_many_tasks_are_shown_to_be_equivalent(runs, compared):
+    ones = np.ones((400, 1))
+    save(runs / "many.jsonl", ones)
+    save(runs / "again.jsonl", ones)
+    (difference,) = compared("many.jsonl", "again.jsonl", *ASKED, "--margin", "0.02")
+    assert difference.p_equivalent < 0.05

@@ -233,7 +233,8 @@ def _with_rollouts(damage: TaskDamage, test: DropTest) -> DropTest:
     test = structs.replace(test, lost_all=lost_all)
     level = damage.alpha / damage.given.rule.benchmarks
     is_unproven = lost_all and test.result.p >= level
-    if not (is_unequal or is_few or is_unproven) or damage.drop <= 0:
+    is_needed = is_unequal or is_few or is_unproven
+    if not is_needed or damage.given.shares_error or damage.drop <= 0:
         return test
     try:
         relabelled = relabel_test(damage, test.influence, seed=gate_seed(damage.given))

@@ -46,6 +46,9 @@ class ComparisonInput(msgspec.Struct, frozen=True, kw_only=True):
     run_noise: float | None = None
     # whether the metric is a rate, by what declares it
     is_rate: bool = False
+    # whether a task's rollouts share a number that is measured with an error, such as the
+    # level of a reference: they are then no evidence by themselves
+    shares_error: bool = False
     # of aggregates: the drop's standard error in the metric's unit, and its degrees of
     # freedom
     stated: tuple[float, float] | None = None

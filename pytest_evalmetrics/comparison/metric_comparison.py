@@ -47,7 +47,7 @@ def compare(given: ComparisonInput) -> Comparison:
     damage = measure_damage(given)
     test = test_drop(damage)
     noise = _run_noise(damage, test.result)
-    result = _with_noise(test.result, noise, damage.drop)
+    result = _on_its_range(_with_noise(test.result, noise, damage.drop), damage)
     detectable = detectable_drop(damage, test)
     if noise is not None:
         detectable *= noise.wider
@@ -134,6 +134,15 @@ def _with_noise(result: TestResult, noise: RunNoise | None, drop: float) -> Test
         return result
     wider = structs.replace(result, mid_p=math.nan, se=result.se * noise.wider)
     return around(wider, drop, noise.half)
+
+
+def _on_its_range(result: TestResult, damage: TaskDamage) -> TestResult:
+    """Cut the interval of a difference of rates to [-1, 1]."""
+    if not damage.pair.bounded or math.isnan(result.low):
+        return result
+    return structs.replace(
+        result, low=max(result.low, -1.0), high=min(result.high, 1.0)
+    )
 
 
 def _within_range(detectable: float, damage: TaskDamage) -> float:

@@ -343,7 +343,38 @@ def _upper_bound(comparison: Comparison) -> float:
     if not result.se > 0:
         return math.nan
     t = stats.t_ppf(1 - comparison.rule.alpha, max(result.df, 1))
-    return max(comparison.drop + t * result.se, _bound_of_few_losses(comparison))
+    return max(
+        comparison.drop + t * result.se,
+        _bound_of_few_losses(comparison),
+        _bound_of_rates(comparison),
+    )
+
+
+def _bound_of_rates(comparison: Comparison) -> float:
+    """Bound a drop of passes, of unequal numbers of rollouts; else -infinity.
+
+    Rare passes, or failures, of unequal numbers skew the differences of tasks.
+    """
+    pair = comparison.pair
+    sides = (pair.rewards_baseline, pair.rewards_current)
+    is_unequal = bool((sides[0].counts != sides[1].counts).any())
+    if not is_unequal or not pair.bounded or pair.difference is not None:
+        return -math.inf
+    values = [side.values for side in sides]
+    if not all(((side == 0) | (side == 1)).all() for side in values):
+        return -math.inf
+    # each task weighs the same, however many rollouts it has
+    rates = (pair.value_baseline, pair.value_current)
+    before, now = (
+        (rate * len(side), float(len(side)))
+        for rate, side in zip(rates, values, strict=True)
+    )
+    level = 1 - 2 * comparison.rule.alpha
+    if comparison.rule.sign > 0:
+        return stats.newcombe_upper(before, now, level)
+    return stats.newcombe_upper(
+        (before[1] - before[0], before[1]), (now[1] - now[0], now[1]), level
+    )
 
 
 def _bound_of_few_losses(comparison: Comparison) -> float:

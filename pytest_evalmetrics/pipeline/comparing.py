@@ -385,6 +385,7 @@ def comparison_input(
         ),
         runs=runs,
         run_noise=settings_of(benchmark).gate_of(text).run_noise,
+        shares_error=metric.name.score == metric_names.OVER_REFERENCE,
         is_rate=is_rate,
         gate_id=gate_id,
         independent=benchmark.spec.independent,

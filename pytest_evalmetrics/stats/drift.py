@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _FEWEST, _LEAST = 8, 3  # runs, and those on each side of a shift
 _UNSURE = 6.0  # twice the log likelihood that a split may lack to be one where the shift began
+_UPPER = 1.28  # standard errors of the autocorrelation
+_MOST_ALIKE = 0.95
 _EQUAL = 1e-12  # relative: equal but for rounding
 
 
@@ -59,8 +61,11 @@ def levels(values: Sequence[float], metrics: int = 1) -> list[int]:
             continue
         rest = _rest(part)
         whole = float(((part - part.mean()) ** 2).sum())
-        if (whole / rest.min() - 1) * (len(part) - 2) > limit(len(part), metrics) ** 2:
-            starts.append(starts[-1] + _LEAST + int(rest.argmin()))
+        cut = _LEAST + int(rest.argmin())
+        square = (whole / float(rest.min()) - 1) * (len(part) - 2)
+        most = limit(len(part), metrics) ** 2
+        if square > most and square > most * _inflation(part, cut):
+            starts.append(starts[-1] + cut)
     return starts
 
 
@@ -78,6 +83,24 @@ def last_shift(values: Sequence[float], metrics: int = 1) -> Shift | None:
         before + _LEAST + int(place) for place in (near[0], rest.argmin(), near[-1])
     )
     return Shift(before, first, at, last)
+
+
+def _inflation(part: NDArray[np.float64], cut: int) -> float:
+    """Return how much autocorrelation inflates the squared t of a split into two levels.
+
+    (1 + r) / (1 - r) of a first-order autoregression. r is that of what the two levels
+    leave, less its bias in short series (Kendall 1954), at its upper 90 % limit: a shift
+    has to be more than runs that resemble each other can make.
+    """
+    n = len(part)
+    first = part[:cut] - part[:cut].mean()
+    second = part[cut:] - part[cut:].mean()
+    rest = np.concatenate((first, second))
+    r = float(rest[1:] @ rest[:-1]) / float(rest @ rest) if rest.any() else 0.0
+    r += 2 * (1 + 3 * r) / n
+    r += _UPPER * math.sqrt(max(1 - r * r, 0.0) / n)
+    r = min(max(r, 0.0), _MOST_ALIKE)
+    return (1 + r) / (1 - r)
 
 
 def _rest(part: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -15,6 +15,7 @@ from pytest_evalmetrics.stats.distributions import (
     binom_sf,
     bisected,
     normal_ppf,
+    normal_sf,
 )
 from pytest_evalmetrics.sums import row_totals
 
@@ -53,6 +54,37 @@ def zero_flip_bound(n: int, alpha: float = 0.05, flips: float = 0.0) -> float:
     return bisected(
         lambda x: beta_parts(x, 1 - x, flips + 1, n - flips)[1], alpha, 0.0, 1.0
     )
+
+
+def paired_score_p(losses: float, gains: float, n: int, margin: float) -> float:
+    """Return p of a drop of `margin` or more, of n pairs of which some lost or gained.
+
+    The score test of two paired proportions, which holds near 0 and 1 and with no loss at
+    all: Tango 1998, Statistics in Medicine 17, 891. One-sided, against a smaller drop.
+    """
+    if not 0 < margin < 1:
+        return float(margin <= 0)
+    a = 2.0 * n
+    b = (2 * n - losses + gains) * margin - losses - gains
+    c = -gains * margin * (1 - margin)
+    # the chance of a gain that is likeliest if the drop is the margin
+    gain = (math.sqrt(b * b - 4 * a * c) - b) / (2 * a)
+    variance = n * (2 * gain + margin * (1 - margin))
+    return normal_sf((n * margin - losses + gains) / math.sqrt(variance))
+
+
+def newcombe_upper(
+    before: tuple[float, float], now: tuple[float, float], level: float
+) -> float:
+    """Return the upper end of a drop between two shares, each a count and its n.
+
+    Newcombe 1998, Statistics in Medicine 17, 873, method 10, of Wilson's intervals.
+    """
+    first = before[0] / before[1]
+    second = now[0] / now[1]
+    most = wilson(*before, level)[1] - first
+    least = second - wilson(*now, level)[0]
+    return first - second + math.hypot(most, least)
 
 
 def pass_m_of_n(n: ArrayLike, c: ArrayLike, m: int, k: int) -> Any:

@@ -93,6 +93,7 @@ def compared(
     sharing=1,
     run_noise=None,
     is_rate=False,
+    shares_error=False,
     **changed,
 ):
     """Compare a metric by a rule that is practical but for what is changed."""
@@ -106,5 +107,6 @@ def compared(
             sharing=sharing,
             run_noise=run_noise,
             is_rate=is_rate,
+            shares_error=shares_error,
         )
     )

@@ -252,3 +252,18 @@ def test_the_same_rollouts_on_both_sides_are_no_change():
     assert comparison.test.p == 1
     assert comparison.drop == 0
     assert comparison.draws == 0
+
+
+def test_rollouts_that_share_the_error_of_a_reference_prove_nothing_of_few_tasks():
+    pair = make_pair([[1.0] * 8] * 5, [[0.0] * 8] * 5)
+    assert compared(pair).by_rollouts
+    with_reference = compared(pair, shares_error=True)
+    assert not with_reference.by_rollouts
+    assert with_reference.blind == few_units(5, "task", 0.01)
+
+
+def test_the_interval_of_a_difference_of_rates_stays_within_1():
+    pair = make_pair([[1.0], [1.0], [0.0]], [[0.0], [0.0], [1.0]])
+    result = compared(pair).test
+    assert result.low == -1
+    assert result.high == 1

@@ -11,7 +11,14 @@ from hypothesis import strategies as st
 from scipy import stats as oracle
 from stats.textbook import clopper_pearson
 
-from pytest_evalmetrics.stats import max_at_k, pass_m_of_n, wilson, zero_flip_bound
+from pytest_evalmetrics.stats import (
+    max_at_k,
+    newcombe_upper,
+    paired_score_p,
+    pass_m_of_n,
+    wilson,
+    zero_flip_bound,
+)
 
 SHARES = [
     (0, 1),
@@ -116,3 +123,42 @@ def test_max_at_k_over_tasks_and_fewer_than_k():
     assert max_at_k(rewards, 2) == pytest.approx([2, 4, math.nan], nan_ok=True)
     assert np.isnan(max_at_k(rewards, 3)).all()
     assert np.isnan([pass_at_k(2, 2, 3), pass_hat_k(0, 0, 1)]).all()
+
+
+# -- differences of proportions ----------------------------------------------------------
+
+
+def test_the_score_interval_of_paired_proportions_is_tangos_example():
+    """Tango 1998, table IV: 44 pairs, b = 0 and c = 1, the 95 % limits of (b - c) / n."""
+    z = 1.959964
+    wanted = oracle.norm.sf(z)
+    upper = next(
+        margin
+        for margin in np.arange(0.0005, 1, 0.0005)
+        if paired_score_p(0, 1, 44, margin) < wanted
+    )
+    assert upper == pytest.approx(0.0608, abs=0.002)
+
+
+def test_newcombes_limit_is_that_of_method_10():
+    """Newcombe 1998, table II: 56/70 - 48/80, the 95 % interval is 0.0524 to 0.3339."""
+    upper = newcombe_upper((56, 70), (48, 80), 0.95)
+    assert upper == pytest.approx(0.3339, abs=1e-4)
+
+
+@pytest.mark.parametrize(("tasks", "margin"), [(20, 0.05), (50, 0.02), (200, 0.01)])
+def test_single_passes_are_seldom_equivalent_at_a_true_change_of_the_margin(
+    tasks, margin
+):
+    rng = np.random.default_rng(0)
+    chance = [0.05 + margin, 0.05, 0.9 - margin]
+    worse, better, _ = rng.multinomial(tasks, chance, size=2_000).T
+    found = sum(
+        max(
+            paired_score_p(losses, gains, tasks, margin),
+            paired_score_p(gains, losses, tasks, margin),
+        )
+        < 0.05
+        for losses, gains in zip(worse.tolist(), better.tolist(), strict=True)
+    )
+    assert found / 2_000 <= 0.065

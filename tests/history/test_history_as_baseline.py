@@ -86,7 +86,10 @@ def test_an_accepted_change_starts_anew_with_its_reason(project):
     project.bench(FILE.replace("60", "50"))
     result = project.run(*KEEP)
     result.stdout.fnmatch_lines(
-        ["*10 of the baseline's 60 tasks*", "*accept it with `pytest --snapshot-update*"]
+        [
+            "*10 of the baseline's 60 tasks*",
+            "*accept it with `pytest --snapshot-update*",
+        ]
     )
     assert project.run(*UPDATE).ret == 0
     assert project.run(*KEEP).ret == 0

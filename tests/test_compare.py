@@ -318,3 +318,22 @@ def test_single_passes_of_many_tasks_are_shown_to_be_equivalent(runs, compared):
     save(runs / "again.jsonl", ones)
     (difference,) = compared("many.jsonl", "again.jsonl", *ASKED, "--margin", "0.02")
     assert difference.p_equivalent < 0.05
+
+
+def test_the_benchmarks_of_two_reports_share_the_level_of_a_false_alarm(
+    project, compared
+):
+    fields = "{task: id, sample: try, reward: ok}"
+    rollouts = f"{{path: runs.jsonl, fields: {fields}}}"
+    names = [f"math{number}" for number in range(41)]
+    entries = [f"- {{name: {name}, rollouts: {rollouts}}}" for name in names]
+    project.write("math.bench.yaml", "benchmarks:\n" + "\n".join(entries))
+    less = BEFORE.copy()
+    less[:10] = less[:10] * 0.6
+    for name, rewards in (("main", BEFORE), ("branch", less)):
+        save(project.path / "runs.jsonl", rewards)
+        assert project.run("--evalmetrics-output", f"{name}/").ret == 0
+    differences = compared("main", "branch/report.json", "--max-drop", "0.001")
+    assert len(differences) == 41
+    assert 0.01 / 41 < differences[0].p < 0.01
+    assert {difference.verdict for difference in differences} == {"WARN"}

@@ -12,7 +12,7 @@ runs' values has (m - 1) S^2 / (s^2 + tau^2) ~ chi^2 with m - 1 degrees of freed
 the standard error of one run's value over its tasks (Gelman et al. 2013, Bayesian Data
 Analysis, section 5.4). The prior is the same for every number of runs: a half-Cauchy
 distribution whose scale is above what is expected (Gelman 2006, Bayesian Analysis 1,
-515): 3 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
+515): 5 points for a rate, 8 s for any other metric. A rate has at most 15 points of it.
 So the level holds from two runs on, and what two or three runs can't show costs power.
 """
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.comparison import Floats, PairedMetric
 
-_RATE_SCALE = 0.03  # of the half-Cauchy prior of a rate
+_RATE_SCALE = 0.05  # of the half-Cauchy prior of a rate
 _LARGEST_OF_RATE = 0.15
 _SCALE = 8.0  # of the prior of other metrics, in standard errors of one run
 _LARGEST = 60.0  # in standard errors of one run

@@ -21,7 +21,7 @@ def posterior_p(values, drop, se):
     """The chance of such a drop, averaged over the sd between runs, tau, by scipy."""
     m = len(values)
     one_run = se / np.sqrt(1 / m + 1)
-    scale = 0.03
+    scale = 0.05
     most = 0.15
     scatter = values.var(ddof=1)
 

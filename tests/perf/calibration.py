@@ -475,7 +475,7 @@ def runs() -> Iterator[Cell]:
             most = 100.0 if m == 1 else MOST_FAILS
             yield Cell("runs", row, f"no change, {kind}", none, 1_000, (0.0, most))
         if size == (200, 4):
-            least = {1: 67.0, 5: 35.0, 8: 65.0, 10: 75.0}.get(m, 0.0)
+            least = {1: 67.0, 5: 25.0, 8: 60.0, 10: 70.0}.get(m, 0.0)
             run = partial(of_runs, size=size, m=m, sd=0.0, drop=0.05)
             yield Cell("runs", row, "5 points", run, 1_000, (least, 100.0))
 

@@ -1,8 +1,9 @@
 """Compare: each agent's rollouts paired with those of its reference."""
 
-from stages.making import against, benchmark, load, write_rows
+from stages.making import FIELDS, against, benchmark, load, write_rows
 
 from pytest_evalmetrics.gates import Gated
+from pytest_evalmetrics.metrics import Pairing
 from pytest_evalmetrics.model.reasons import (
     CannotFail,
     MeasuredBy,
@@ -16,6 +17,7 @@ from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Verdict
 from pytest_evalmetrics.pipeline.comparing import (
     ComparisonTerms,
     compare_agents,
+    comparison_input,
     pairing_notes,
 )
 from pytest_evalmetrics.pipeline.reducing import Hooks, reduce_agents
@@ -257,3 +259,19 @@ def test_stated_noise_between_runs_belongs_to_each_metric(tmp_path):
     agent = one(benchmark(tmp_path, keys))
     stated = [gated.compared.run_noise for gated in agent.judgeable]
     assert stated == [0.01, 0.02]
+
+
+def test_rollouts_over_a_reference_share_its_error(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 0], [1, 1]])
+    write_rows(tmp_path, "pinned.jsonl", [[1], [0]])
+    keys = (
+        f"reference: {{rollouts: {{path: pinned.jsonl, fields: {FIELDS}}}}}\n"
+        "metrics: [mean_reward, mean_reward/over_reference]"
+    )
+    _, loaded = load(benchmark(tmp_path, keys))
+    table = loaded.table
+    itself = Pairing(loaded.plan, table, table, table.counts)
+    plain = comparison_input(loaded.benchmark, "mean_reward", itself)
+    over = comparison_input(loaded.benchmark, "mean_reward/over_reference", itself)
+    assert not plain.shares_error
+    assert over.shares_error

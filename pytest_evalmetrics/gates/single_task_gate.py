@@ -98,7 +98,10 @@ def _check(
             reasons = (*reasons, DependentRollouts(drops.independence))
     elif drops.rollouts < drops.needed:
         unseen = SingleTasksUnseen(
-            tasks=drops.tasks, rollouts=drops.rollouts, needed=drops.needed
+            tasks=drops.tasks,
+            sees_some=could_prove(agent.pair, alpha),
+            rollouts=drops.rollouts,
+            needed=drops.needed,
         )
         reasons = (unseen,)
     return Check(

@@ -593,9 +593,10 @@ class DependentRollouts(msgspec.Struct, frozen=True, tag="dependent_rollouts"):
 
 
 class SingleTasksUnseen(msgspec.Struct, frozen=True, tag="single_tasks_unseen"):
-    """Too few rollouts of each task to see the break of a single one."""
+    """Too few rollouts of each task to see the break of any single one."""
 
     tasks: int
+    sees_some: bool  # whether a break of some of them could be proven
     rollouts: int  # of each task, on the side with fewer
     needed: int  # of each task, on both sides
 

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from pytest_evalmetrics.metrics.metric import TaskParts
     from pytest_evalmetrics.model.comparison import RuleSettings
     from pytest_evalmetrics.spec import Benchmark
 
@@ -141,11 +142,14 @@ def _metric_power(
     rewards = metrics.SampleSource(table, plan.spec.reward).sample(metric).rewards
     values, n = rewards.numbers, len(rewards)
     on_unit = len(values) > 0 and values.min() >= 0 and values.max() <= 1
-    rule = rule_of(benchmark, power.metric, bounded=metric.bounded or bool(on_unit))
-    power, parts = (
-        structs.replace(power, tasks=n, max_drop=rule.max_drop),
-        metric.parts(rewards),
+    parts = metric.parts(rewards)
+    rule = rule_of(
+        benchmark,
+        power.metric,
+        bounded=metric.bounded or bool(on_unit),
+        baseline=_mean_over_tasks(parts),
     )
+    power = structs.replace(power, tasks=n, max_drop=rule.max_drop)
     resampled = (parts is None or parts.combine is not None) and not metric.weighs
     if resampled or metric.extreme:
         return structs.replace(power, reason="it is not a mean over tasks")
@@ -173,6 +177,14 @@ def _metric_power(
         mde = factor * (_redrawn(metric, rewards, k) or math.nan)
         needed = rollouts_for(mde**2 * k, rule.max_drop**2)
     return structs.replace(power, mde=mde, needed=needed)
+
+
+def _mean_over_tasks(parts: TaskParts | None) -> float | None:
+    """Return a metric that is a mean over tasks; None for any other."""
+    if parts is None or parts.combine is not None:
+        return None
+    known = parts.values[~np.isnan(parts.values)]
+    return float(known.mean()) if len(known) else None
 
 
 def _visible(

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.model.bounds import SingleTasksBound, SlicesBound
+from pytest_evalmetrics.model.reasons import SingleTasksUnseen
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.check_wording import is_tested, rule_of
 
@@ -52,7 +54,7 @@ def false_alarms(results: Sequence[BenchmarkResult]) -> str:
     for result in results:
         own = list(_levels(result))
         if own:
-            levels.append(max(own))
+            levels.append(max(own) + sum(_levels_beside(result)))
     if not levels:
         return ""
     red = -math.expm1(sum(math.log1p(-level) for level in levels))
@@ -70,6 +72,20 @@ def _levels(result: BenchmarkResult) -> Iterator[float]:
         has_p = check.comparison is not None and check.comparison.p is not None
         if rule is not None and has_p and is_tested(check):
             yield rule.alpha / rule.benchmarks
+
+
+def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
+    """Yield the levels that single tasks and slices take from the metrics."""
+    bounds: dict[type, float] = {}
+    for check in result.checks:
+        if isinstance(check.bound, SingleTasksBound | SlicesBound):
+            unseen = any(
+                isinstance(reason, SingleTasksUnseen) and not reason.sees_some
+                for reason in check.reasons
+            )
+            if not unseen:
+                bounds[type(check.bound)] = check.bound.alpha
+    yield from bounds.values()
 
 
 def lost_ones(report: RunReport) -> list[tuple[str, str]]:

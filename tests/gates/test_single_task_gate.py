@@ -66,7 +66,15 @@ def test_four_rollouts_pass_and_say_how_many_are_needed():
     rest = [passes(2, 4)] * 69
     check = checked([passes(4, 4), *rest], [passes(0, 4), *rest])
     assert check.verdict is Verdict.PASS
-    assert check.reasons == (SingleTasksUnseen(tasks=70, rollouts=4, needed=9),)
+    unseen = SingleTasksUnseen(tasks=70, sees_some=False, rollouts=4, needed=9)
+    assert check.reasons == (unseen,)
+
+
+def test_eight_rollouts_show_the_break_of_some_of_seventy_tasks():
+    rest = [passes(4, 8)] * 69
+    check = checked([passes(8, 8), *rest], [passes(8, 8), *rest])
+    unseen = SingleTasksUnseen(tasks=70, sees_some=True, rollouts=8, needed=9)
+    assert check.reasons == (unseen,)
 
 
 def test_many_benchmarks_share_the_level():

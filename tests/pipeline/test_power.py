@@ -70,3 +70,10 @@ def test_the_committed_baseline_comes_first(project):
     assert project.run("--snapshot-update").ret == 0
     (project.path / "runs.jsonl").unlink()
     plan(project).fnmatch_lines(["*mean_reward *4 *2 * baseline"])
+
+
+def test_the_plan_says_the_max_drop_that_fits_a_small_baseline(project):
+    project.bench("metrics: [pass@1]\nbaseline: true")
+    project.rollouts([[1.0, 0.0]] * 2 + [[0.0, 0.0]] * 98)
+    result = project.run("--evalmetrics-plan")
+    result.stdout.fnmatch_lines(["*0.001*"])

@@ -132,8 +132,9 @@ def dependent_rollouts(reason: DependentRollouts) -> str:
 def single_tasks_unseen(reason: SingleTasksUnseen) -> str:
     """Say from how many rollouts on a single task is seen."""
     of_each = f"{many(reason.rollouts, 'rollout')} of each task"
+    seen = "not always" if reason.sees_some else "never"
     return (
-        f"with {of_each} the break of a single one is not always seen: "
+        f"with {of_each} the break of a single one is {seen} seen: "
         f"{reason.needed} are needed on both sides"
     )
 

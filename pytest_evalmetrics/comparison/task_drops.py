@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from pytest_evalmetrics.model.comparison import Floats, Ints, PairedMetric
-    from pytest_evalmetrics.model.rollout_table import TaskId
+    from pytest_evalmetrics.model.rollout_table import TaskId, TaskRewards
 
 _TIE = 1e-9  # relative: equal but for rounding
 _SUSPECT = 2.0  # standard errors from which on an exact p is computed
@@ -50,7 +50,7 @@ class TaskDrops(msgspec.Struct, frozen=True, kw_only=True):
     """What the rollouts of single tasks show."""
 
     broken: tuple[TaskDrop, ...]  # the surest first
-    independence: Independence
+    independence: Independence | None  # of the rollouts; None if no task is broken
     tasks: int  # compared
     rollouts: int  # of each task on the side with fewer, at most
     # of each task on both sides, from which on a task that breaks is certain to be seen
@@ -80,14 +80,16 @@ def broken_tasks(
     independent
         What the benchmark file says of rollouts of one task.
     """
-    tested = [_TaskTests.of(pair, sign) for pair in pairs]
+    tested = [_tests_of(pair, sign, alpha) for pair in pairs]
     total = sum(len(pair.tasks) for pair in pairs)
     needed = rollouts_needed(total, alpha)
     drops = []
     for pair, own in zip(pairs, tested, strict=True):
         broken = _broken(own, tested, alpha=alpha, least_drop=least_drop)
-        independence = independence_of(pair, sign, declared=independent)
-        if broken and independence is Independence.SHOWN and _has_mended(pair, sign):
+        independence = None
+        if broken:
+            independence = independence_of(pair, sign, declared=independent)
+        if independence is Independence.SHOWN and _has_mended(pair, sign):
             independence = Independence.CHURNING
         drops.append(
             TaskDrops(
@@ -103,13 +105,8 @@ def broken_tasks(
 
 def could_prove(pair: PairedMetric, alpha: float) -> bool:
     """Check whether the rollouts of any task are enough to prove a break of it alone."""
-    fewest = np.minimum(pair.rewards_baseline.counts, pair.rewards_current.counts)
-    most = np.maximum(pair.rewards_baseline.counts, pair.rewards_current.counts)
-    kinds = np.unique(np.stack((fewest, most)), axis=1)
-    return any(
-        -_log_choose(few + many, few) < math.log(alpha)
-        for few, many in kinds.T.tolist()
-    )
+    least = _log_least(pair.rewards_baseline.counts, pair.rewards_current.counts)
+    return bool((least < math.log(alpha)).any())
 
 
 def rollouts_needed(tasks: int, alpha: float) -> int:
@@ -142,40 +139,32 @@ class _TaskTests(msgspec.Struct, frozen=True):
     @classmethod
     def of(cls, pair: PairedMetric, sign: float) -> _TaskTests:
         """Test each task of a pair."""
-        before, now = pair.rewards_baseline, pair.rewards_current
+        before = pair.rewards_baseline
+        now = pair.rewards_current
         n = before.counts
         m = now.counts
-        ranked = _ranked(pair, sign)
-        means = [
-            np.add.reduceat(side.numbers, side.offsets[:-1]) / side.counts
-            for side in (before, now)
-        ]
+        ranked = _counted(pair, sign) or _ranked(pair, sign)
+        mean_before = _sums(before) / n
+        mean_now = _sums(now) / m
         is_binary = ranked.distinct == 2
         log_p = np.zeros(len(n))
-        suspects = np.flatnonzero(ranked.z > _SUSPECT)
-        for task in suspects[is_binary[suspects]].tolist():
-            tail = _hypergeometric(int(n[task]), int(m[task]), int(ranked.good[task]))
-            log_p[task] = tail[
-                int(ranked.kept[task]) - max(0, int(ranked.good[task] - m[task]))
-            ]
-        for task in suspects[~is_binary[suspects]].tolist():
-            log_p[task] = ranked.exact_log_p(task)
-        kinds = _kinds(n[is_binary], m[is_binary], ranked.good[is_binary])
-        others = np.flatnonzero(ranked.distinct > 2)
-        least = np.array(
-            [
-                -_log_choose(int(n[task] + m[task]), int(n[task]))
-                for task in others.tolist()
-            ]
-        )
+        for task in np.flatnonzero(ranked.z > _SUSPECT).tolist():
+            if not is_binary[task]:
+                log_p[task] = ranked.exact_log_p(task)
+                continue
+            good = int(ranked.good[task])
+            fewest = max(0, good - int(m[task]))
+            tails = _hypergeometric(int(n[task]), int(m[task]), good)
+            log_p[task] = tails[int(ranked.kept[task]) - fewest]
+        is_other = ranked.distinct > 2
         return cls(
             tasks=pair.tasks,
-            before=np.asarray(means[0]),
-            now=np.asarray(means[1]),
-            drops=np.asarray(sign * (means[0] - means[1])),
+            before=mean_before,
+            now=mean_now,
+            drops=sign * (mean_before - mean_now),
             log_p=log_p,
-            kinds=kinds,
-            least=np.sort(least),
+            kinds=_kinds(n[is_binary], m[is_binary], ranked.good[is_binary]),
+            least=np.sort(_log_least(n[is_other], m[is_other])),
         )
 
     def chance_of(self, log_p: float) -> float:
@@ -189,6 +178,26 @@ class _TaskTests(msgspec.Struct, frozen=True):
             if reached:
                 expected += count * math.exp(float(levels[reached - 1]))
         return expected
+
+
+def _tests_of(pair: PairedMetric, sign: float, alpha: float) -> _TaskTests:
+    """Test each task, or none where the rollouts of none can prove anything."""
+    if could_prove(pair, alpha):
+        return _TaskTests.of(pair, sign)
+    none = np.zeros(len(pair.tasks))
+    return _TaskTests(
+        tasks=pair.tasks,
+        before=none,
+        now=none,
+        drops=none,
+        log_p=none,
+        kinds=(),
+        least=np.zeros(0),
+    )
+
+
+def _sums(rewards: TaskRewards) -> Floats:
+    return np.asarray(np.add.reduceat(rewards.numbers, rewards.offsets[:-1]))
 
 
 def _broken(
@@ -255,6 +264,40 @@ class _Ranked(msgspec.Struct, frozen=True):
         )
 
 
+def _counted(pair: PairedMetric, sign: float) -> _Ranked | None:
+    """Count the good rewards where all rewards have one of two values; else None."""
+    sides = (pair.rewards_baseline, pair.rewards_current)
+    numbers = [sign * side.numbers for side in sides]
+    low = min(float(values.min()) for values in numbers)
+    high = max(float(values.max()) for values in numbers)
+    if not all(((v == low) | (v == high)).all() for v in numbers):
+        return None
+    n = sides[0].counts
+    m = sides[1].counts
+    total = n + m
+    kept = _count(numbers[0] == high, sides[0])
+    good = kept + _count(numbers[1] == high, sides[1])
+    varies = (good > 0) & (good < total)
+    share = good / total
+    variance = n * m * share * (1 - share) / np.maximum(total - 1, 1)
+    z = np.where(varies, (kept - n * share) / np.sqrt(np.maximum(variance, 1e-9)), 0.0)
+    none = np.zeros(0, dtype=np.int64)
+    return _Ranked(
+        ranks=none,
+        is_before=none.astype(bool),
+        offsets=none,
+        distinct=np.where(varies, 2, 1),
+        good=good,
+        kept=kept,
+        z=z,
+    )
+
+
+def _count(chosen: NDArray[np.bool_], rewards: TaskRewards) -> Ints:
+    """Count the chosen rewards of each task, shape (tasks,)."""
+    return np.asarray(np.add.reduceat(chosen, rewards.offsets[:-1], dtype=np.int64))
+
+
 def _ranked(pair: PairedMetric, sign: float) -> _Ranked:
     before, now = pair.rewards_baseline, pair.rewards_current
     values = sign * np.concatenate((before.numbers, now.numbers))
@@ -301,15 +344,25 @@ def _ranked(pair: PairedMetric, sign: float) -> _Ranked:
 
 def _kinds(n: Ints, m: Ints, good: Ints) -> tuple[tuple[int, Floats], ...]:
     """Count the tasks of each kind, with the p that they can have."""
-    if not len(n):
-        return ()
-    shapes, counts = np.unique(np.stack((n, m, good)), axis=1, return_counts=True)
-    return tuple(
-        (count, np.sort(_hypergeometric(before, now, passed)))
-        for (before, now, passed), count in zip(
-            shapes.T.tolist(), counts.tolist(), strict=True
-        )
-    )
+    size = int(max(n.max(initial=0) + m.max(initial=0), 0)) + 1
+    codes, counts = np.unique((n * size + m) * size + good, return_counts=True)
+    kinds = []
+    for code, count in zip(codes.tolist(), counts.tolist(), strict=True):
+        before = code // size**2
+        now = code // size % size
+        levels = np.sort(_hypergeometric(before, now, code % size))
+        kinds.append((count, levels))
+    return tuple(kinds)
+
+
+def _log_least(n: Ints, m: Ints) -> Floats:
+    """Return log 1 / C(n + m, n) for each task's numbers of rollouts, shape (tasks,)."""
+    size = int(m.max(initial=0)) + 1
+    codes, inverse = np.unique(n * size + m, return_inverse=True)
+    of_kinds = [
+        -_log_choose(code // size + code % size, code % size) for code in codes.tolist()
+    ]
+    return np.array(of_kinds, dtype=np.float64)[inverse]
 
 
 @lru_cache(maxsize=4096)

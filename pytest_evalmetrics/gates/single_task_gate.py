@@ -90,7 +90,7 @@ def _check(
 ) -> Check:
     verdict = Verdict.PASS
     reasons: tuple[Reason, ...] = ()
-    if drops.broken:
+    if drops.independence is not None:
         is_sure = drops.independence.is_given
         verdict = Verdict.FAIL if is_sure else Verdict.WARN
         reasons = (_worse_tasks(drops, agent.reward),)

@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from pytest_evalmetrics.model.failure import Failure
+    from pytest_evalmetrics.failure_lines import Failure
 
 
 class EvalMetricsError(Exception):

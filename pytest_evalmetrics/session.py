@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics import registry
     from pytest_evalmetrics.errors import RegistryError
-    from pytest_evalmetrics.model.failure import Failure
+    from pytest_evalmetrics.failure_lines import Failure
     from pytest_evalmetrics.publishing import RunResults
     from pytest_evalmetrics.reports.failure import FailureText
     from pytest_evalmetrics.reports.payload import Payload
@@ -559,7 +559,7 @@ def _show_again(report: pytest.TestReport, config: pytest.Config) -> None:
     if carried is not None:
         import msgspec
 
-        from pytest_evalmetrics.model.failure import Failure
+        from pytest_evalmetrics.failure_lines import Failure
 
         failure = msgspec.convert(carried, Failure)
         report.longrepr = failure_text(failure, config)  # type: ignore[assignment]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
+from pytest_evalmetrics.failure_lines import Failure, Line, LineKind, Row, Table
 from pytest_evalmetrics.layout import capped, many, visible
-from pytest_evalmetrics.model.failure import Failure, Line, LineKind, Row, Table
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, wording
 from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
@@ -274,7 +274,7 @@ def _is_shown(line: Line, shown: Shown) -> bool:
 def _table_lines(table: Table, shown: Shown) -> Iterator[Line]:
     rows = table.rows
     if not shown.passing:
-        rows = [row for row in rows if row.verdict is not Verdict.PASS]
+        rows = [row for row in rows if row.verdict != Verdict.PASS]
     if not rows:
         return
     header, *lines = _fitted(table, [row.cells for row in rows], shown.width)
@@ -363,7 +363,7 @@ class FailureText(msgspec.Struct, frozen=True):
         width = tw.fullwidth - 1 if tw.hasmarkup else None
         shown = Shown(self.everything, self.style == "short", width)
         for line in lines_of(self.failure, shown):
-            colour = {} if line.verdict is None else {COLOURS[line.verdict]: True}
+            colour = {COLOURS[Verdict(line.verdict)]: True} if line.verdict else {}
             tw.line(line.text, **colour)
 
     def __str__(self) -> str:

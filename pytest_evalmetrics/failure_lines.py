@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence  # noqa: TC003 - msgspec reads the types
 from enum import StrEnum
 
 import msgspec
-
-from pytest_evalmetrics.model.verdicts import Verdict
 
 
 class LineKind(StrEnum):
@@ -26,14 +24,14 @@ class Line(msgspec.Struct, frozen=True, tag="line"):
 
     text: str = ""
     kind: LineKind = LineKind.PLAIN
-    verdict: Verdict | None = None  # of the check that it is about
+    verdict: str = ""  # of the check that it is about
 
 
 class Row(msgspec.Struct, frozen=True):
     """One check in a table; `cells` has one text for each name in the header."""
 
     cells: Sequence[str]
-    verdict: Verdict
+    verdict: str
 
 
 class Table(msgspec.Struct, frozen=True, tag="table"):

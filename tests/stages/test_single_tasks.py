@@ -5,6 +5,7 @@ from stages.making import against, benchmark, given, write_rows
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.bounds import SingleTasksBound
 from pytest_evalmetrics.model.verdicts import Verdict
+from pytest_evalmetrics.reports import run_wording
 
 
 def passes(passed, rollouts=10):
@@ -111,3 +112,39 @@ def test_where_the_file_says_independent_two_tasks_that_lose_all_fail(tmp_path):
     now = [passes(0, 8)] * 100
     failed = result_of(tmp_path, before, now, keys="independent: true\n")
     assert named(failed, "mean_reward").verdict is Verdict.FAIL
+
+
+def recorded(folder, rewards):
+    """Record a baseline of these rewards."""
+    write_rows(folder, "new.jsonl", rewards)
+    asked = benchmark(folder, "metrics: [mean_reward]\nbaseline: true")
+    return evaluate(given(asked, updates=True)).result
+
+
+def notes_of_failing(result):
+    return [note for note in result.notes if "nothing could ever fail" in note]
+
+
+def test_recording_says_that_nothing_could_ever_fail(tmp_path):
+    (note,) = notes_of_failing(recorded(tmp_path, [[1], [0], [1]]))
+    assert note.startswith(
+        "no loss of mean_reward could be proven at p < 0.01 from 3 tasks with "
+        "1 rollout of each"
+    )
+    assert "`baseline: {rule: absolute, max_drop: ...}`, `must_pass`" in note
+
+
+def test_recording_says_nothing_where_rollouts_could_prove_a_loss(tmp_path):
+    assert notes_of_failing(recorded(tmp_path, [passes(6), passes(7)])) == []
+
+
+def test_the_level_of_a_benchmark_is_that_of_its_mean_and_its_tasks(tmp_path):
+    result = result_of(tmp_path, VARIED, VARIED)
+    text = run_wording.false_alarms([result])
+    assert "up to 0.01 would fail by chance" in text
+
+
+def test_the_level_of_tasks_that_prove_nothing_is_not_counted(tmp_path):
+    four = [passes(2, 4)] * 70
+    text = run_wording.false_alarms([result_of(tmp_path, four, four)])
+    assert "up to 0.01 would fail by chance" in text

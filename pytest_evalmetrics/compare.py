@@ -628,6 +628,14 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 # -- the command -----------------------------------------------------------------------------
 
 
+def _offer_what_is_built_in() -> None:
+    """Make the built-in metrics, loaders and gate rules known, as a run of pytest does."""
+    from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
+    from pytest_evalmetrics.scorer_types import offer_scorers
+
+    offer_scorers()
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return 0 if nothing got worse, 1 if that isn't sure, 2 on an error."""
     given = _parsed(argv)
@@ -641,6 +649,7 @@ def main(argv: Sequence[str] | None = None) -> int:
             )
             sys.stdout.write(f"{visible(str(index))}\n")
             return 0
+        _offer_what_is_built_in()
         if given.command == "culprit":
             lines, is_worse = _culprit(given)
             sys.stdout.writelines(f"{visible(line)}\n" for line in lines)

@@ -28,6 +28,7 @@ import numpy as np
 from measuring import table as table_of
 from msgspec import structs
 from pydantic import TypeAdapter
+from scipy.stats import binom
 
 from pytest_evalmetrics import register_metric
 from pytest_evalmetrics.ext import BenchmarkSpec, Verdict
@@ -866,21 +867,27 @@ def written(cells: Sequence[Cell]) -> Iterator[str]:
         yield f"| {row} | " + " | ".join(values) + " |"
 
 
+_CHANCE = 0.00135  # one-sided, as beyond three standard errors
+
+
 def broken(cell: Cell) -> str:
-    """Say which limit does not hold; three standard errors are allowed for few runs."""
+    """Say which limit does not hold, allowing for few runs by the binomial distribution."""
     low, high = cell.limits
     if math.isnan(cell.percent):  # nothing was stated
         return ""
-    for limit, sign in ((low, -1), (high, 1)):
-        share = min(max(limit / 100, 0.002), 0.998)
-        slack = (
-            300 * math.sqrt(share * (1 - share) / cell.runs)
-            if cell.runs < 5_000
-            else 0.0
-        )
-        if sign * (cell.percent - limit) > slack:
-            return f"{cell.table}: {cell.row}, {cell.column}: {cell.percent:.2f} %, limit {limit} %"
-    return ""
+    found = round(cell.percent * cell.runs / 100)
+    is_exact = cell.runs >= 5_000
+    too_high = cell.percent > high and (
+        is_exact or binom.sf(found - 1, cell.runs, max(high / 100, 0.002)) < _CHANCE
+    )
+    too_low = cell.percent < low and (
+        is_exact or binom.cdf(found, cell.runs, min(low / 100, 0.998)) < _CHANCE
+    )
+    if not too_high and not too_low:
+        return ""
+    limit = high if too_high else low
+    found_text = f"{cell.percent:.2f} %, limit {limit} %"
+    return f"{cell.table}: {cell.row}, {cell.column}: {found_text}"
 
 
 def main() -> int:

@@ -108,11 +108,17 @@ def picture(
 
 
 def less_is_better(benchmark: Benchmark, score: str) -> bool:
-    """Whether less of a score is better, by the direction of a metric of it."""
+    """Whether less of a score is better, by the direction or the bound of a metric of it.
+
+    A threshold that has a `max:` alone says that less is better.
+    """
     name = f"mean/{score}"
     if score == benchmark.spec.reward:  # the score of metrics that name none
         of_reward = [text for text in benchmark.spec.gated if "/" not in text]
         name = of_reward[0] if of_reward else name
+    threshold = benchmark.spec.thresholds.get(name)
+    if threshold is not None and threshold.max is not None:
+        return threshold.min is None
     return judged_direction(benchmark, name) is Direction.LOWER
 
 

@@ -268,8 +268,11 @@ def pytest_collect_file(
     """Collect the benchmark files."""
     if not settings.is_benchmark_file(file_path.name, parent.config):
         return None
-    from pytest_evalmetrics.items import BenchmarkFile
-    from pytest_evalmetrics.session import session_of
+    from pytest_evalmetrics.gc_pause import imported_for_good
+
+    with imported_for_good():
+        from pytest_evalmetrics.items import BenchmarkFile
+        from pytest_evalmetrics.session import session_of
 
     session_of(parent.config)  # sees that --lf passes over a file
     return BenchmarkFile.from_parent(parent, path=file_path)

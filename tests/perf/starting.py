@@ -8,7 +8,6 @@ It prints ratios and milliseconds, and fails for nothing.
 from __future__ import annotations
 
 import collections
-import compileall
 import os
 import re
 import shutil
@@ -23,7 +22,6 @@ sys.path.insert(0, str(ROOT / "tests"))
 
 from golden.fake import Fake  # noqa: E402 - of the tests
 
-PACKAGE = ROOT / "pytest_evalmetrics"
 PEERS = {
     "pytest",
     "_pytest",
@@ -49,6 +47,13 @@ benchmark:
     - {type: answer_accuracy, judge_model: {url: "URL/start/v1", name: judge}}
   thresholds: {mean_reward: ">= 1"}
 """
+# what an offline run loads of others: their modules, and with what pydantic loads when it
+# is first used
+IMPORTED = {
+    "imported": "import pytest, numpy, pydantic, yaml, syrupy",
+    "imported and used": "import pytest, numpy, pydantic, yaml, syrupy;"
+    "pydantic.TypeAdapter, pydantic.Field, pydantic.AfterValidator, pytest.main",
+}
 OWN = re.compile(r"import time: +(\d+) \| +\d+ \| +(\S+)")
 
 
@@ -74,7 +79,12 @@ def run_bare(folder: Path, arguments: list[str], env: dict[str, str]) -> str:
 
 def cpu_seconds(folder: Path, arguments: tuple[str, ...], env: dict[str, str]) -> float:
     """Measure the CPU time of one run of pytest, which has to succeed."""
-    command = [sys.executable, "-m", "pytest", *BARE, *arguments]
+    return cpu_of(["-m", "pytest", *BARE, *arguments], folder, env)
+
+
+def cpu_of(arguments: list[str], folder: Path, env: dict[str, str]) -> float:
+    """Measure the CPU time of one run of Python, which has to succeed."""
+    command = [sys.executable, *arguments]
     with subprocess.Popen(
         command, cwd=folder, env=clean_environment(env), stdout=subprocess.DEVNULL
     ) as process:
@@ -111,6 +121,17 @@ def make_projects(folder: Path) -> dict[str, Path]:
     (digits / "pytest.ini").touch()
     projects["digits"] = digits
     return projects
+
+
+def over_peers(
+    folder: Path, imported: str, env: dict[str, str], turns: int = 9
+) -> float:
+    """Return the CPU time of an offline run over that of importing its peers alone."""
+    ours, theirs = [], []
+    for _ in range(turns + 1):
+        ours.append(cpu_seconds(folder, ("--evalmetrics-output=",), env))
+        theirs.append(cpu_of(["-c", imported], folder, env))
+    return statistics.median(ours[1:]) / statistics.median(theirs[1:])
 
 
 def import_share(folder: Path, env: dict[str, str]) -> float:
@@ -166,15 +187,23 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         projects = make_projects(folder)
-        compileall.compile_dir(PACKAGE, quiet=1)
         environments = {
-            "no byte code": {"PYTHONDONTWRITEBYTECODE": "1"},
+            # a folder that stays empty: everything is compiled at each start
+            "no byte code": {
+                "PYTHONDONTWRITEBYTECODE": "1",
+                "PYTHONPYCACHEPREFIX": str(folder / "empty"),
+            },
             "byte code": {"PYTHONPYCACHEPREFIX": str(folder / "byte-code")},
         }
         print(
             f"modules imported by an offline run: {imported_modules(projects['offline'])}"
         )
         for label, env in environments.items():
+            for state, imported in IMPORTED.items():
+                ratio = over_peers(projects["offline"], imported, env)
+                print(
+                    f"CPU of an offline run over its peers {state}, {label}: {ratio:.2f}"
+                )
             share = import_share(projects["offline"], env)
             print(f"self time of our imports over the peers', {label}: {share:.2f}")
             output = (f"--evalmetrics-output={folder}/out/",)

@@ -199,15 +199,21 @@ def raised_in_hook(hook: str, error: BaseException) -> tuple[str, str]:
     return what, "fix it in the conftest.py or the plugin that defines it"
 
 
-def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:
-    """Suggest the name that was meant: ``did you mean 'x'? known: a, b``; `what` replaces known."""
+def closest(name: str, choices: Iterable[str]) -> str | None:
+    """Return the choice that was probably meant; case and separators are the usual slips."""
     from difflib import get_close_matches  # only where something is wrong
 
-    names = sorted(str(k) for k in choices)
-    # case and separators are the usual slips
-    folded = {n.lower().replace("-", "_"): n for n in reversed(names)}
+    names = sorted(choices, reverse=True)
+    folded = {choice.lower().replace("-", "_"): choice for choice in names}
     close = get_close_matches(name.lower().replace("-", "_"), folded, n=1, cutoff=0.6)
-    guess = f"did you mean {folded[close[0]]!r}? " if close else ""
+    return folded[close[0]] if close else None
+
+
+def did_you_mean(name: str, choices: Iterable[object], *, what: str = "known") -> str:
+    """Suggest the name that was meant: ``did you mean 'x'? known: a, b``; `what` replaces known."""
+    names = sorted(str(choice) for choice in choices)
+    meant = closest(name, names)
+    guess = "" if meant is None else f"did you mean {meant!r}? "
     shown = ", ".join(names[:40]) + (
         f" and {len(names) - 40} more" if len(names) > 40 else ""
     )

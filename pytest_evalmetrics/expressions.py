@@ -65,13 +65,13 @@ class JsonPath:
 # -- values that hold templates ------------------------------------------------------------
 
 Rendered: TypeAlias = Callable[
-    [Mapping[str, Any]], Any
+    [Mapping[str, object]], Any
 ]  # the names of a row -> the value
 
 _MARKS = ("{{", "{%", "{#")
 
 
-def compile_value(value: Any, *, body: bool = False) -> Rendered:
+def compile_value(value: object, *, body: bool = False) -> Rendered:
     """Compile the templates in a value."""
     # A text that is one template alone becomes the template's value; a text as a whole body may be
     # JSON; a lone ``{{ x | tojson }}`` within a body is x itself.
@@ -80,7 +80,7 @@ def compile_value(value: Any, *, body: bool = False) -> Rendered:
     )
 
 
-def _compiled(value: Any, body: bool) -> Rendered:
+def _compiled(value: object, body: bool) -> Rendered:
     if isinstance(value, str) and any(mark in value for mark in _MARKS):
         return _Text(value, body)
     if isinstance(value, dict):
@@ -93,7 +93,7 @@ def _compiled(value: Any, body: bool) -> Rendered:
 
 
 def faults_of(
-    value: Any, at: tuple[str | int, ...] = (), *, body: bool = False
+    value: object, at: tuple[str | int, ...] = (), *, body: bool = False
 ) -> Iterator[tuple[tuple[str | int, ...], str]]:
     """Find the invalid templates in a value: where, and why."""
     if isinstance(value, dict | list | tuple):
@@ -137,7 +137,7 @@ def _templates_as_texts(match: re.Match[str]) -> str:
     return json.dumps(part)
 
 
-def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_plain_keys(pairs: list[tuple[str, Any]]) -> dict[str, object]:
     if any("{{" in key for key, _ in pairs):
         raise ValueError("a key can't be a template")
     return dict(pairs)
@@ -163,27 +163,27 @@ class _Sandbox(ImmutableSandboxedEnvironment):
         return super().getattr(obj, attribute)
 
 
-def _printable(value: Any) -> Any:
+def _printable(value: object) -> object:
     """Refuse what has no text: ``{{ item.keys }}`` without a column of that name."""
     if callable(value) and not isinstance(value, Undefined):
         raise TypeError("this is a method, not a value")
     return value
 
 
-def _within_text(value: Any) -> Any:
+def _within_text(value: object) -> object:
     """Refuse null within a text, which would read None."""
     if value is None:
         raise ValueError(_IS_NULL)
     return _printable(value)
 
 
-def _or_default(value: Any, default: Any = "", boolean: bool = False) -> Any:
+def _or_default(value: object, default: Any = "", boolean: bool = False) -> object:
     """Replace a column that is missing or null; with `boolean` whatever is false."""
     is_absent = value is None or isinstance(value, Undefined)
     return default if is_absent or (boolean and not value) else value
 
 
-def _as_string(value: Any) -> str:
+def _as_string(value: object) -> str:
     return str(_within_text(value))
 
 
@@ -231,10 +231,10 @@ class _Text:
         except JinjaError as error:
             raise ValueError(f"invalid template: {error.message or error}") from None
 
-    def __call__(self, context: Mapping[str, Any]) -> Any:
+    def __call__(self, context: Mapping[str, object]) -> Any:
         try:
             if self._keys:  # the usual ones, ten times as fast
-                value: Any = context
+                value: object = context
                 for key in self._keys:
                     value = value.get(key) if type(value) is dict else None
                 if type(value) in _PLAIN:
@@ -253,7 +253,7 @@ class _Text:
         except Exception as error:  # noqa: BLE001 - an expression of the user's may raise anything
             raise RowError("template", self._reason(error, context)) from None
 
-    def _reason(self, error: Exception, context: Mapping[str, Any]) -> str:
+    def _reason(self, error: Exception, context: Mapping[str, object]) -> str:
         shown = (
             self._source if len(self._source) <= _SHOWN else self._source[:_SHOWN] + "…"
         )
@@ -267,7 +267,7 @@ class _Text:
         return reason
 
 
-def _native(value: Any) -> Any:
+def _native(value: object) -> object:
     if isinstance(value, Undefined):
         str(value)  # raises with its own words
     if isinstance(value, Markup):
@@ -311,7 +311,7 @@ def _plain_parts(parsed: nodes.Template) -> tuple[str | tuple[str, ...], ...]:
 
 
 def _joined(
-    parts: tuple[str | tuple[str, ...], ...], context: Mapping[str, Any]
+    parts: tuple[str | tuple[str, ...], ...], context: Mapping[str, object]
 ) -> str | None:
     """Fill in the paths of a text; None where Jinja has to do it, or to say why not."""
     texts: list[str] = []
@@ -319,7 +319,7 @@ def _joined(
         if isinstance(part, str):
             texts.append(part)
             continue
-        value: Any = context
+        value: object = context
         for key in part:
             value = value.get(key) if type(value) is dict else None
         if type(value) not in _PLAIN:
@@ -346,7 +346,7 @@ def _path_of(expression: nodes.Expr) -> tuple[str, ...]:
 _ENCODED = ("untrusted", "tojson", "length", "count", "int", "float", "round")
 
 
-def bare_values(value: Any, trusted: tuple[str, ...] = ()) -> list[str]:
+def bare_values(value: object, trusted: tuple[str, ...] = ()) -> list[str]:
     """List the paths that a prompt writes as they are: ``item.answer``, but for `trusted` names."""
     if isinstance(value, dict | list):
         parts = value.values() if isinstance(value, dict) else value

@@ -14,8 +14,10 @@ if TYPE_CHECKING:
 
 
 def pytest_evalmetrics_compute_metrics(
-    benchmark: BenchmarkSpec, agent: str, tasks: Sequence[Sequence[Mapping[str, Any]]]
-) -> Mapping[str, Any] | None:
+    benchmark: BenchmarkSpec,
+    agent: str,
+    tasks: Sequence[Sequence[Mapping[str, object]]],
+) -> Mapping[str, object] | None:
     """Compute further aggregate metrics of an agent: NeMo Gym's ``compute_metrics``.
 
     Parameters
@@ -35,7 +37,7 @@ def pytest_evalmetrics_compute_metrics(
 
 @pytest.hookspec(firstresult=True)
 def pytest_evalmetrics_key_metrics(
-    benchmark: BenchmarkSpec, agent: str, agent_metrics: Mapping[str, Any]
+    benchmark: BenchmarkSpec, agent: str, agent_metrics: Mapping[str, object]
 ) -> Mapping[str, float] | Sequence[str] | None:
     """Choose the headline metrics of an agent: NeMo Gym's ``get_key_metrics``.
 
@@ -58,5 +60,5 @@ def pytest_evalmetrics_benchmark_finished(result: BenchmarkResult) -> None:
     """Receive a benchmark's result, in the process that evaluated it."""
 
 
-def pytest_evalmetrics_report(report: Mapping[str, Any]) -> None:
+def pytest_evalmetrics_report(report: Mapping[str, object]) -> None:
     """Receive the content of ``report.json`` before it is written; not in xdist's workers."""

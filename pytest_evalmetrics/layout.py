@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -15,12 +15,12 @@ _SPACED = json.JSONEncoder(
 )  # json.dumps makes one each time
 
 
-def spaced(value: Any) -> str:
+def spaced(value: object) -> str:
     """Write builtins for reading: ``[1, 0]``."""
     return _SPACED.encode(value)
 
 
-def untrusted(value: Any) -> str:
+def untrusted(value: object) -> str:
     """Write data as JSON on one line, which no text in it can end, without invisible characters."""
     text = _SPACED.encode(value)
     if text.isprintable():
@@ -28,12 +28,12 @@ def untrusted(value: Any) -> str:
     return "".join(c if c.isprintable() else json.dumps(c)[1:-1] for c in text)
 
 
-def compact(value: Any) -> str:
+def compact(value: object) -> str:
     """Write builtins for machines: ``[1,0]``, ten times as fast."""
     return msgspec.json.encode(value).decode()
 
 
-def shown(value: Any, most: int = 160) -> str:
+def shown(value: object, most: int = 160) -> str:
     """Write a value as JSON for a message, cut short."""
     text = json.dumps(value, ensure_ascii=False, default=str)
     return text if len(text) <= most else f"{text[:most]}…"
@@ -44,7 +44,7 @@ def shortened(text: str, length: int = 40) -> str:
     return text if len(text) <= length else text[:length] + "…"
 
 
-def one_per_line(entries: Mapping[str, Any], indent: int) -> str:
+def one_per_line(entries: Mapping[str, object], indent: int) -> str:
     """Write an object, closed after `indent` spaces, with each entry on one line of a diff."""
     if not entries:
         return "{}"

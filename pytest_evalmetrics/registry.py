@@ -159,7 +159,7 @@ class Registry:
     ) -> None:
         self.kind = kind
         self._has_builtins = has_builtins
-        self._offered: Callable[[str | None], Mapping[str, Any]] | None = None
+        self._offered: Callable[[str | None], Mapping[str, object]] | None = None
         self._reserved = reserved
         self._entries: list[_Entry] = []
 
@@ -189,7 +189,7 @@ class Registry:
 
         return decorate
 
-    def offer(self, builtins: Callable[[str | None], Mapping[str, Any]]) -> None:
+    def offer(self, builtins: Callable[[str | None], Mapping[str, object]]) -> None:
         """Set the function that returns the built-in ones of a name, or all for None."""
         self._offered = builtins
 

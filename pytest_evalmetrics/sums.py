@@ -10,7 +10,7 @@ In any order, a sum of 0.1 ten times is not 1 to the last bit: `reaches` compare
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, overload
 
 import numpy as np
 
@@ -21,12 +21,22 @@ _STRETCH = 8192
 TOLERANCE = 1e-9  # of a bar, and at least this much
 
 
-def reaches(value: Any, bar: float) -> Any:
+@overload
+def reaches(value: float, bar: float) -> bool: ...
+@overload
+def reaches(value: NDArray[np.float64], bar: float) -> NDArray[np.bool_]: ...
+def reaches(value: float | NDArray[np.float64], bar: float) -> bool | NDArray[np.bool_]:
     """Check that a number, or each of an array, is at least `bar`, but for rounding errors."""
     return value >= bar - _slack(bar)
 
 
-def stays_within(value: Any, bar: float) -> Any:
+@overload
+def stays_within(value: float, bar: float) -> bool: ...
+@overload
+def stays_within(value: NDArray[np.float64], bar: float) -> NDArray[np.bool_]: ...
+def stays_within(
+    value: float | NDArray[np.float64], bar: float
+) -> bool | NDArray[np.bool_]:
     """Check that a number, or each of an array, is at most `bar`, but for rounding errors."""
     return value <= bar + _slack(bar)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from msgspec import structs
 from pydantic import ValidationError
@@ -12,7 +12,7 @@ from pydantic import ValidationError
 from pytest_evalmetrics.config.contradictions import contradictions
 from pytest_evalmetrics.config.declarations import undeclared_when_read
 from pytest_evalmetrics.config.yaml_reader import NodePath, YamlNode, read_yaml
-from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError
+from pytest_evalmetrics.errors import ConfigError, Problem, RegistryError, closest
 from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 from pytest_evalmetrics.spec.field_types import validated
 from pytest_evalmetrics.spec.gate_keys import RULES
@@ -20,6 +20,8 @@ from pytest_evalmetrics.spec.gate_keys import RULES
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
     from pathlib import Path
+
+    from pydantic_core import ErrorDetails
 
 _ONE, _MANY, _DEFAULTS = "benchmark", "benchmarks", "defaults"
 
@@ -42,13 +44,6 @@ def load_benchmarks(
         in_order = sorted(dict.fromkeys(problems), key=lambda problem: problem.line)
         raise ConfigError(shown, tuple(in_order))
     return tuple(benchmarks)
-
-
-def _words() -> Any:
-    """Import the wording of errors, which most runs don't need."""
-    from pytest_evalmetrics.config import problems
-
-    return problems
 
 
 # -- the outermost keys --------------------------------------------------------------------
@@ -91,15 +86,21 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
 
 def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
     one, many = root.get(_ONE), root.get(_MANY)
-    hinted = False
-    for key, node in root.value.items():
-        if key in (_ONE, _MANY, _DEFAULTS):
+    outer = (_ONE, _MANY, _DEFAULTS)
+    keys = root.value if isinstance(root.value, dict) else {}
+    hinted = False  # whether a message names benchmark: already
+    for key, node in keys.items():
+        if key in outer:
             continue
         if key in {field.name for field in fields(BenchmarkSpec)}:
             message = f"{key!r} belongs under benchmark: and is indented there"
+            hinted = True
         else:
-            message = _words().unknown_key(key, (_ONE, _MANY, _DEFAULTS))
-        hinted |= "under benchmark:" in message or f"did you mean '{_ONE}" in message
+            # the wording of errors, which most runs don't need
+            from pytest_evalmetrics.config.problems import unknown_key
+
+            message = unknown_key(key, outer)
+            hinted |= closest(key, outer) in (_ONE, _MANY)
         problems.append(Problem(node.line, "", message))
     if one and many:
         first, second = sorted((one.line, many.line))
@@ -125,12 +126,16 @@ def _defaults_of(root: YamlNode, problems: list[Problem]) -> YamlNode | None:
     # checked on their own, because a benchmark may replace invalid keys of the defaults
     _, errors = _try(defaults.plain())
     if errors:
-        problems += _words().problems_of(errors, defaults, complete=False)
+        from pytest_evalmetrics.config.problems import problems_of  # as above
+
+        problems += problems_of(errors, defaults, complete=False)
     return defaults
 
 
 def _mismatch(node: YamlNode, expected: str) -> Problem:
-    return node.problem(_words().mismatch(expected, node.value))
+    from pytest_evalmetrics.config.problems import mismatch  # as above
+
+    return node.problem(mismatch(expected, node.value))
 
 
 def _unknown_names(top: YamlNode) -> Iterator[Problem]:
@@ -167,7 +172,7 @@ def _unknown_names(top: YamlNode) -> Iterator[Problem]:
 # -- one benchmark -------------------------------------------------------------------------
 
 # replace invalid keys, so that keys which depend on them are not reported too
-_STAND_INS: dict[str, Any] = {
+_STAND_INS: dict[str, object] = {
     "model": {
         "url": "http://localhost/v1",
         "name": "unknown",
@@ -179,7 +184,7 @@ _STAND_INS: dict[str, Any] = {
 }
 
 
-def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
+def _try(values: object) -> tuple[BenchmarkSpec | None, list[ErrorDetails]]:
     try:
         return validated(BenchmarkSpec, values), []
     except ValidationError as error:
@@ -188,14 +193,16 @@ def _try(values: dict[str, Any]) -> tuple[BenchmarkSpec | None, list[Any]]:
 
 def _validated(node: YamlNode, problems: list[Problem]) -> BenchmarkSpec | None:
     """Validate one benchmark, and add its problems to `problems`."""
-    values = node.plain()
+    values = node.plain_keys()
     spec, errors = _try(values)
-    wrong: set[Any] = set()
+    wrong: set[str] = set()
     checked = spec
     if spec is None:
-        problems += _words().problems_of(errors, node)
+        from pytest_evalmetrics.config.problems import problems_of  # as above
+
+        problems += problems_of(errors, node)
         # check the valid keys now, so that the user sees all problems at once
-        wrong = {error["loc"][0] for error in errors if error["loc"]}
+        wrong = {str(error["loc"][0]) for error in errors if error["loc"]}
         rest = {key: value for key, value in values.items() if key not in wrong}
         source = (
             {} if wrong.isdisjoint({"rollouts", "dataset"}) else {"rollouts": "unknown"}
@@ -224,7 +231,7 @@ def _nearest(node: YamlNode, path: NodePath) -> YamlNode:
 
 
 def benchmark_in_python(
-    settings: Mapping[str, Any],
+    settings: Mapping[str, object],
     *,
     name: str,
     file: Path,
@@ -243,7 +250,9 @@ def benchmark_in_python(
     return Benchmark(replace(spec, name=name), file, {(): line}, in_python=True)
 
 
-def _node(value: Any, line: int, path: NodePath, problems: list[Problem]) -> YamlNode:
+def _node(
+    value: object, line: int, path: NodePath, problems: list[Problem]
+) -> YamlNode:
     if hasattr(value, "tolist"):  # NumPy's
         value = value.tolist()
     if isinstance(value, os.PathLike):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from copy import deepcopy
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from pydantic.json_schema import GenerateJsonSchema
 
@@ -17,10 +17,13 @@ from pytest_evalmetrics.spec import BenchmarkSpec
 from pytest_evalmetrics.spec.field_types import adapter
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Iterator
 
     from pydantic.json_schema import JsonSchemaMode
     from pydantic_core import CoreSchema
+
+# A JSON Schema, whose values are of all kinds
+Schema: TypeAlias = dict[str, Any]
 
 SHIPPED = Path(__file__).parent.parent / "schemas" / "benchmark.schema.json"
 _REF = "#/$defs/"
@@ -30,12 +33,12 @@ _WHOLE = BenchmarkSpec.__name__
 class _Generator(GenerateJsonSchema):
     """Omits titles, and the names and docstrings of classes: keys have their own words."""
 
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002 - pydantic's signature
+    def field_title_should_be_set(self, schema: object) -> bool:  # noqa: ARG002 - pydantic's signature
         return False
 
     def generate(
         self, schema: CoreSchema, mode: JsonSchemaMode = "validation"
-    ) -> dict[str, Any]:
+    ) -> Schema:
         """Generate a schema, and drop titles and descriptions of its definitions."""
         generated = super().generate(schema, mode)
         for node in [generated, *generated.get("$defs", {}).values()]:
@@ -45,17 +48,17 @@ class _Generator(GenerateJsonSchema):
 
 
 @cache
-def schema_of_benchmark() -> dict[str, Any]:
+def schema_of_benchmark() -> Schema:
     """Return the schema of one benchmark, with everything it refers to under ``$defs``."""
     return adapter(BenchmarkSpec).json_schema(schema_generator=_Generator)
 
 
-def schema_of_file() -> dict[str, Any]:
+def schema_of_file() -> Schema:
     """Return the schema of a benchmark file (JSON Schema, draft 2020-12)."""
     schema = deepcopy(schema_of_benchmark())
-    defs: dict[str, Any] = schema.pop("$defs")
+    defs: Schema = schema.pop("$defs")
     defs[_WHOLE] = schema
-    partials: dict[str, Any] = {}
+    partials: Schema = {}
     partial, named = _add_partial(_WHOLE, defs, partials), "Named" + _WHOLE
     defs.update(partials)
     defs[named] = deepcopy(defs[partial]) | {"required": ["name"]}
@@ -95,7 +98,7 @@ def schema_of_file() -> dict[str, Any]:
     }
 
 
-def _add_partial(name: str, defs: Mapping[str, Any], partials: dict[str, Any]) -> str:
+def _add_partial(name: str, defs: Schema, partials: Schema) -> str:
     """Copy a definition without its required keys; return its name, or the same if unchanged."""
 
     def optional(node: Any) -> Any:
@@ -142,7 +145,7 @@ _JSON_TYPES = {
 }
 
 
-def alternatives(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any]]:
+def alternatives(schema: object, defs: Schema) -> Iterator[Schema]:
     """Yield every form that `schema` allows, following references."""
     if not isinstance(schema, dict):
         return
@@ -159,7 +162,7 @@ def alternatives(schema: Any, defs: Mapping[str, Any]) -> Iterator[dict[str, Any
             yield from alternatives(form, defs)
 
 
-def allowed_values(schema: Mapping[str, Any]) -> list[Any]:
+def allowed_values(schema: Schema) -> list[object]:
     """List the only values that `schema` allows; empty if it is not so limited."""
     return [schema["const"]] if "const" in schema else schema.get("enum", [])
 
@@ -174,9 +177,7 @@ def keys_of_scorer(kind: str) -> list[str] | None:
     return None
 
 
-def _keys(
-    definition: Mapping[str, Any], defs: Mapping[str, Any], depth: int
-) -> Iterator[str]:
+def _keys(definition: Schema, defs: Schema, depth: int) -> Iterator[str]:
     required = definition.get("required", ())
     for name, schema in definition.get("properties", {}).items():
         if name == "type" and depth == 0:
@@ -195,10 +196,10 @@ def _keys(
             yield from _keys(below, defs, depth + 1)
 
 
-def _types(schema: Any, defs: Mapping[str, Any]) -> tuple[str, list[Mapping[str, Any]]]:
+def _types(schema: object, defs: Schema) -> tuple[str, list[Schema]]:
     """Name the types of a value, and list the mappings with keys of their own in it."""
     names: list[str] = []
-    mappings: list[Mapping[str, Any]] = []
+    mappings: list[Schema] = []
     for option in alternatives(schema, defs):
         if option.get("properties"):
             mappings.append(option)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -21,6 +21,7 @@ from pytest_evalmetrics.errors import Problem, did_you_mean
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
+    from pydantic_core import ErrorDetails
 
 DEFAULTS = "defaults"
 _UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
@@ -50,7 +51,7 @@ class _Fault(msgspec.Struct, frozen=True):
 
 
 def problems_of(
-    errors: Iterable[Mapping[str, Any]], top: YamlNode, *, complete: bool = True
+    errors: Iterable[ErrorDetails], top: YamlNode, *, complete: bool = True
 ) -> list[Problem]:
     """Turn pydantic's errors about the benchmark `top` into problems."""
     faults = [
@@ -77,7 +78,7 @@ def problems_of(
     return list(dict.fromkeys(_problem(group) for group in groups.values()))
 
 
-def _located(error: Mapping[str, Any], top: YamlNode) -> _Fault:
+def _located(error: ErrorDetails, top: YamlNode) -> _Fault:
     kind, place = error["type"], list(error["loc"])
     key: str | None = None
     if kind in (_MISSING, _UNKNOWN):
@@ -158,7 +159,7 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     defs = schema.get("$defs", {})
     here = list(benchmark_schema.alternatives(schema, defs))
     for part, node in steps:
-        below: list[dict[str, Any]] = []
+        below: list[benchmark_schema.Schema] = []
         for option in here:
             rest = option.get(
                 "items" if isinstance(part, int) else "additionalProperties"
@@ -169,7 +170,7 @@ def _keys_at(steps: Sequence[tuple[str | int, YamlNode]]) -> set[str]:
     return {key for option in here for key in option.get("properties", {})}
 
 
-def _fits(option: dict[str, Any], node: YamlNode) -> bool:
+def _fits(option: benchmark_schema.Schema, node: YamlNode) -> bool:
     """Check an alternative of a union by its enumerated keys, such as ``type``."""
     if not isinstance(node.value, dict):
         return True
@@ -206,7 +207,7 @@ _EXPECTED = {
 }
 
 
-def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | None:
+def _expectation(kind: str, message: str, context: Mapping[str, object]) -> str | None:
     """Return what was expected; None for a message of another kind."""
     if kind == "expected":  # in the words of the spec
         return message
@@ -219,14 +220,14 @@ def _expectation(kind: str, message: str, context: Mapping[str, Any]) -> str | N
     return words.replace("'", "") if kind == "literal_error" else words
 
 
-def mismatch(expected: str, value: Any) -> str:
+def mismatch(expected: str, value: object) -> str:
     """Report that `value` is not what was expected, with the fix if it is obvious."""
     return (
         f"expected {expected}, {_slip(expected, value) or 'found ' + describe(value)}"
     )
 
 
-def describe(value: Any) -> str:
+def describe(value: object) -> str:
     """Name a value of a YAML file, in about 60 characters."""
     if value is None:
         return "nothing"
@@ -241,7 +242,7 @@ def describe(value: Any) -> str:
     return str(value).lower() if isinstance(value, bool) else shorten(str(value))
 
 
-def _slip(expected: str, value: Any) -> str | None:
+def _slip(expected: str, value: object) -> str | None:
     """Recognize what YAML 1.1, quotes or a habit made something else than was meant."""
     if isinstance(value, str):
         return _slip_in_text(expected, value.strip())

@@ -29,10 +29,15 @@ NodePath: TypeAlias = tuple[str | int, ...]
 # -- values that know their place --------------------------------------------------------
 
 
+YamlValue: TypeAlias = (
+    "bool | int | float | str | list[YamlNode] | dict[str, YamlNode] | None"
+)
+
+
 class YamlNode(msgspec.Struct, frozen=True):
     """A value and its place."""
 
-    value: Any  # None, a bool, number or text; or a list or dict of further nodes
+    value: YamlValue
     line: int  # from 1: the line of its key, if it has one
     path: NodePath  # the keys and positions that lead to it from the top of the file
     broken: bool = False  # unreadable, and reported already
@@ -49,13 +54,18 @@ class YamlNode(msgspec.Struct, frozen=True):
             return list(self.value.items())
         return list(enumerate(self.value)) if isinstance(self.value, list) else []
 
-    def plain(self) -> Any:
+    def plain(self) -> object:
         """Return the value without places."""
         if isinstance(self.value, list):
             return [child.plain() for child in self.value]
         if isinstance(self.value, dict):
-            return {key: child.plain() for key, child in self.value.items()}
+            return self.plain_keys()
         return self.value
+
+    def plain_keys(self) -> dict[str, object]:
+        """Return the values of a mapping without places; nothing else has any."""
+        keys = self.value if isinstance(self.value, dict) else {}
+        return {key: child.plain() for key, child in keys.items()}
 
     def lines(self, at: NodePath = ()) -> dict[NodePath, int]:
         """Return the line of everything in it by its path within it; ``()`` is itself."""
@@ -338,7 +348,8 @@ class _Reader:
                     value_node, structs.replace(at, path=(*place.path, key))
                 )
         for mapping in merged:  # the first of a list wins
-            own = {**(mapping.value or {}), **own}
+            merged_keys = mapping.value if isinstance(mapping.value, dict) else {}
+            own = {**merged_keys, **own}
         return structs.replace(place, value=own, broken=broken)
 
     def _key(self, node: Any, place: YamlNode) -> str | None:

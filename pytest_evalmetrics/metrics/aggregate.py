@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -151,7 +151,8 @@ class _Reduction:
         self.spec = plan.spec
         self.table = table
         self.source = SampleSource(table, self.spec.reward, self.spec.cluster)
-        self.metrics: dict[str, Any] = pooled_statistics(table)
+        # a hook may add what is no number
+        self.metrics: dict[str, object] = {**pooled_statistics(table)}
         self.statistics = tuple(self.metrics)
         self.estimates: dict[str, Estimate] = {}
         self.hooked: dict[str, float] = {}
@@ -208,9 +209,8 @@ class _Reduction:
             if parts is not None and parts.combine is None:
                 self.estimates[name] = self.measured(metric)
             else:  # a bootstrap for each would take its time
-                self.estimates[name] = _without_interval(
-                    name, self.metrics[name], sample
-                )
+                value = metric.value(sample.rewards)
+                self.estimates[name] = _without_interval(name, value, sample)
 
     # -- usage and hooks -----------------------------------------------------------------------
 
@@ -290,11 +290,12 @@ class _Reduction:
     def measured(self, metric: BoundMetric, level: float = 0.95) -> Estimate:
         """Compute a metric with its interval."""
         sample = self.source.sample(metric)
+        known = self.metrics.get(str(metric))
         return estimate(
             metric,
             sample,
             level=level,
-            value=self.metrics.get(str(metric)),
+            value=known if is_number(known) else None,
             ends=self._ends(metric, sample),
         )
 

@@ -198,7 +198,7 @@ class _Statistics:
         return ordered
 
 
-class GroupEntries(Sequence[dict[str, Any]]):
+class GroupEntries(Sequence[dict[str, object]]):
     """NeMo Gym's ``group_level_metrics``: the entry of each task, made when it is read.
 
     Each is a dict: ``_ng_task_index`` (the task's id, number or text), the base statistics
@@ -241,7 +241,7 @@ class GroupEntries(Sequence[dict[str, Any]]):
         at = range(len(self))[index]
         return self._entries(at, at + 1)[0]
 
-    def __iter__(self) -> Iterator[dict[str, Any]]:
+    def __iter__(self) -> Iterator[dict[str, object]]:
         for start in range(0, len(self), _BLOCK):
             yield from self._entries(start, start + _BLOCK)
 
@@ -250,7 +250,7 @@ class GroupEntries(Sequence[dict[str, Any]]):
         for start in range(0, len(self), _BLOCK):
             yield msgspec.json.encode(self._entries(start, start + _BLOCK))[1:-1]
 
-    def _entries(self, start: int, stop: int) -> list[dict[str, Any]]:
+    def _entries(self, start: int, stop: int) -> list[dict[str, object]]:
         statistics = self.statistics.of(self._offsets[start : stop + 1])
         columns = (
             self._tasks[start:stop],

@@ -19,17 +19,17 @@ from pytest_evalmetrics.metrics.metric import call, is_number
 if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
-ComputeMetrics = Callable[[list[list[dict[str, Any]]]], list[Any]]
-KeyMetrics = Callable[[Mapping[str, Any]], Any]
+ComputeMetrics = Callable[[list[list[dict[str, object]]]], list[Any]]
+KeyMetrics = Callable[[Mapping[str, object]], Any]
 _COMPUTE = "hook pytest_evalmetrics_compute_metrics"
 _CHOOSE = "hook pytest_evalmetrics_key_metrics"
 
 
 def added_metrics(
-    hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, Any]
-) -> dict[str, Any]:
+    hook: ComputeMetrics, table: RolloutTable, taken: Mapping[str, object]
+) -> dict[str, object]:
     """Call the hook for further aggregate metrics, none of which may be `taken`."""
-    added: dict[str, Any] = {}
+    added: dict[str, object] = {}
     for metrics in call(_COMPUTE, "its call", hook, hook, _rows_by_task(table)):
         if not isinstance(metrics, Mapping):
             kind = type(metrics).__name__
@@ -49,7 +49,7 @@ def added_metrics(
 
 
 def chosen_keys(
-    hook: KeyMetrics, agent_metrics: Mapping[str, Any]
+    hook: KeyMetrics, agent_metrics: Mapping[str, object]
 ) -> dict[str, float | None] | None:
     """Call the hook for the headline metrics; None if it chooses none.
 
@@ -74,7 +74,7 @@ def chosen_keys(
 
 
 def _chosen_value(
-    name: object, value: Any, agent_metrics: Mapping[str, Any]
+    name: object, value: object, agent_metrics: Mapping[str, object]
 ) -> float | None:
     """Check the value of a chosen metric: a number of its own, or the aggregate one's."""
     gave = f"{_CHOOSE} gave {name!r} = {value!r}"
@@ -91,7 +91,7 @@ def _chosen_value(
     return None
 
 
-def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
+def _rows_by_task(table: RolloutTable) -> list[list[dict[str, object]]]:
     """Build one list per task with one mapping per rollout, as the hook's page promises."""
     columns: dict[str, list[Any]] = {
         "_ng_task_index": [table.tasks[place] for place in table.task.tolist()],
@@ -112,7 +112,7 @@ def _rows_by_task(table: RolloutTable) -> list[list[dict[str, Any]]]:
     return [rows[start:stop] for start, stop in pairwise(table.offsets.tolist())]
 
 
-def _plain(name: str, value: Any) -> Any:
+def _plain(name: str, value: object) -> object:
     """Turn a value into builtins that JSON can hold."""
     if isinstance(value, np.generic):
         value = value.item()

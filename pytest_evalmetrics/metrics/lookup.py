@@ -147,7 +147,7 @@ def _make(
         return MetricError(f"{label} {why}", file=file, line=line)
 
     if inspect.isclass(target) or numbers:
-        keywords: dict[str, Any] = dict(numbers)
+        keywords: dict[str, object] = dict(numbers)
         with suppress(TypeError, ValueError):  # written in C, without a signature
             if "options" in inspect.signature(target).parameters:
                 keywords["options"] = options

@@ -405,7 +405,7 @@ def call(
     target: object,
     function: Callable[..., T],
     *args: Any,
-    **kwargs: Any,
+    **kwargs: object,
 ) -> T:
     """Call code that may be a user's; whatever it raises is a `MetricError`."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Final, Literal
+from typing import Final, Literal
 
 import msgspec
 from msgspec import structs
@@ -52,19 +52,19 @@ class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     # counts over all agents
     tasks: int | None = None
     rollouts: int | None = None
-    files: Sequence[Mapping[str, Any]] | None = None
-    gates: Mapping[str, Any] | None = None
+    files: Sequence[Mapping[str, object]] | None = None
+    gates: Mapping[str, object] | None = None
     # the count and the digest of the rows that are kept beside it
-    rows: Mapping[str, Any] | None = None
-    under_test: Mapping[str, Any] | None = None
+    rows: Mapping[str, object] | None = None
+    under_test: Mapping[str, object] | None = None
     # the judge's scores of rows with people's labels
-    anchors: Mapping[str, Any] | None = None
-    ruler: Mapping[str, Mapping[str, Any]] | None = None
+    anchors: Mapping[str, object] | None = None
+    ruler: Mapping[str, Mapping[str, object]] | None = None
     # `recorded` and `files` of each of several runs
-    runs: Sequence[Mapping[str, Any]] | None = None
+    runs: Sequence[Mapping[str, object]] | None = None
     digest: str | None = None
 
-    def as_mapping(self) -> dict[str, Any]:
+    def as_mapping(self) -> dict[str, object]:
         """Return the fields that are set, by name."""
         fields = structs.asdict(self)
         return {name: value for name, value in fields.items() if value is not None}

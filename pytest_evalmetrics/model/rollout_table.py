@@ -40,7 +40,7 @@ _SYSTEM_ROLES = ("system", "developer")
 _NOT_THE_QUESTION = ("id", "source", "metadata")  # keys of a message
 
 
-def content_hash(value: Any) -> str:
+def content_hash(value: object) -> str:
     """Hash a task's content: builtins as JSON, in which the order of keys doesn't matter.
 
     The hash has twelve hex digits; that of None, which is no content, is empty.
@@ -257,13 +257,13 @@ class Row(msgspec.Struct, frozen=True):
     agent: str  # the agent of the attempt
     task: TaskId
     sample: int  # the attempt's number
-    item: Mapping[str, Any]  # the row as it is written
+    item: Mapping[str, object]  # the row as it is written
     # the generated answer; the row itself for recorded rollouts, empty for a data set
-    sample_data: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    sample_data: Mapping[str, object] = msgspec.field(default_factory=dict)
     where: str = ""  # ``file:line``, for messages
 
     @property
-    def context(self) -> dict[str, Any]:
+    def context(self) -> dict[str, object]:
         """The names available to templates: the row's columns, ``item`` and ``sample``."""
         return {**self.item, "item": self.item, "sample": self.sample_data}
 

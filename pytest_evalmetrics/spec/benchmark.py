@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import cached_property, reduce
+from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Protocol, Self
 
@@ -80,18 +80,18 @@ class XFail(Keys):
 _BOOLEANS_OF_YAML_1_1 = ("yes", "no", "on", "off")
 
 
-def _is_reason(value: Any) -> bool:
+def _is_reason(value: object) -> bool:
     """Whether this is the reason for a mark: ``skip: no`` would skip for the reason "no"."""
     return isinstance(value, str) and value.strip().lower() not in _BOOLEANS_OF_YAML_1_1
 
 
-def _skip(value: Any) -> Any:
+def _skip(value: object) -> object:
     if not isinstance(value, bool) and not _is_reason(value):
         raise expected("true, false or the reason")
     return value
 
 
-def _xfail(value: Any) -> Any:
+def _xfail(value: object) -> object:
     if isinstance(value, bool):
         return {} if value else None
     if _is_reason(value):
@@ -389,7 +389,7 @@ class BenchmarkSpec(Keys):
         return source
 
 
-def _below(value: Any, part: str | int) -> Any:
+def _below(value: object, part: str | int) -> object:
     if isinstance(part, int):
         return value[part] if isinstance(value, tuple) else None
     return getattr(value, part, None)
@@ -438,7 +438,9 @@ class Benchmark(msgspec.Struct, frozen=True):
         named: list[tuple[int, int]] = []
         for path, line in self.lines.items():
             if path and path[-1] in ("url", "api_key_secret"):
-                value = reduce(_below, path, self.spec)
+                value: object = self.spec
+                for part in path:
+                    value = _below(value, part)
                 if isinstance(value, str) and value in message:
                     # the longest: a URL may begin as another
                     named.append((len(value), -line))

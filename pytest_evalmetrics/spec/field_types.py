@@ -2,14 +2,13 @@
 
 import json
 import math
-import operator
 import os
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
-from typing import Annotated, Any, ClassVar, Final
+from typing import Annotated, Any, ClassVar, Final, TypeGuard, TypeVar, overload
 from urllib.parse import urlsplit
 
 import msgspec
@@ -24,6 +23,8 @@ from pydantic import (
     TypeAdapter,
 )
 from pydantic_core import CoreSchema, InitErrorDetails, PydanticCustomError, core_schema
+
+T = TypeVar("T")
 
 KEYS: Final = ConfigDict(extra="forbid", strict=True)
 
@@ -56,19 +57,21 @@ def empty() -> Any:
 class Read:
     """Reads a value by a function before its type does; in the JSON Schema it is a `form`."""
 
-    def __init__(self, function: Callable[[Any], Any], form: Callable[[], Any]) -> None:
+    def __init__(
+        self, function: Callable[[object], object], form: Callable[[], Any]
+    ) -> None:
         self._function, self._form = function, form
 
     def __get_pydantic_core_schema__(
-        self, kind: Any, handler: GetCoreSchemaHandler
+        self, kind: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         return core_schema.no_info_before_validator_function(
             self._function, handler(kind)
         )
 
     def __get_pydantic_json_schema__(
-        self, _: Any, handler: GetJsonSchemaHandler
-    ) -> dict[str, Any]:
+        self, _: object, handler: GetJsonSchemaHandler
+    ) -> dict[str, object]:
         form = TypeAdapter(self._form()).core_schema
         # the handler ignores annotations of the outermost schema, so another one encloses it
         return handler(
@@ -79,17 +82,22 @@ class Read:
 class Checked(Read):
     """Reads and validates a value by a function alone."""
 
-    def __get_pydantic_core_schema__(self, *_: Any) -> CoreSchema:
+    def __get_pydantic_core_schema__(self, *_: object) -> CoreSchema:
         return core_schema.no_info_plain_validator_function(self._function)
 
 
 @cache
-def adapter(form: Any) -> TypeAdapter[Any]:
+def adapter(form: Any) -> TypeAdapter[object]:  # any form that pydantic knows
     """Build the validator of a type, once."""
-    return TypeAdapter(form)
+    made: TypeAdapter[object] = TypeAdapter(form)
+    return made
 
 
-def validated(form: Any, value: Any) -> Any:
+@overload
+def validated(form: type[T], value: object) -> T: ...
+@overload
+def validated(form: object, value: object) -> object: ...
+def validated(form: object, value: object) -> object:
     """Validate a value by a type: from JSON, where a list may become a tuple, else strictly."""
     return adapter(form).validate_json(json.dumps(value))
 
@@ -99,7 +107,7 @@ def on_use(
     name: str,
     *,
     optional: bool = True,
-    plain: Callable[[tuple[str, ...]], Any] | None = None,
+    plain: Callable[[tuple[str, ...]], object] | None = None,
 ) -> Checked:
     """Load the type of a key when a file uses the key; `plain` makes the value of texts at once."""
 
@@ -107,7 +115,7 @@ def on_use(
         kind = getattr(import_module(f"pytest_evalmetrics.spec.{module}"), name)
         return kind | None if optional else kind
 
-    def read(value: Any) -> Any:
+    def read(value: object) -> object:
         texts = value if isinstance(value, list) else [value]
         if plain is not None and all(isinstance(text, str) for text in texts):
             return plain(validated(Names, value))
@@ -116,7 +124,7 @@ def on_use(
     return Checked(read, form)
 
 
-def type_of(value: Any, builtin: Iterable[str], of: str) -> str:
+def type_of(value: object, builtin: Iterable[str], of: str) -> str:
     """Return the type that a mapping has under ``type``."""
     if not isinstance(value, dict):
         raise expected("a mapping with type")
@@ -128,7 +136,13 @@ def type_of(value: Any, builtin: Iterable[str], of: str) -> str:
     return kind
 
 
-def open_mapping(key: str, **schema: Any) -> Any:
+def without_type(value: object) -> dict[str, object]:
+    """Return the keys of a mapping beside ``type``."""
+    keys = value if isinstance(value, dict) else {}
+    return {key: item for key, item in keys.items() if key != "type"}
+
+
+def open_mapping(key: str, **schema: object) -> object:
     """Describe a mapping, in the JSON Schema, with a text under `key`, and with any other keys."""
     whole = {
         "type": "object",
@@ -149,12 +163,12 @@ def expected(what: str) -> PydanticCustomError:
     return PydanticCustomError("expected", what)
 
 
-def is_number(value: object) -> bool:
+def is_number(value: object) -> TypeGuard[int | float]:
     """Check for a number, which true and false are not."""
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def is_whole(value: object) -> bool:
+def is_whole(value: object) -> TypeGuard[int]:
     """Check for a whole number, which true and false are not."""
     return isinstance(value, int) and not isinstance(value, bool)
 
@@ -171,37 +185,47 @@ def matching(pattern: str, what: str) -> AfterValidator:
 
 
 _PERCENT = r"\s*([-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+))\s*%\s*"
-_COMPARED: Final = {
-    "ge": operator.ge,
-    "gt": operator.gt,
-    "le": operator.le,
-    "lt": operator.lt,
-}
 
 
-def numeric(what: str, **bounds: Any) -> Checked:
+def numeric(
+    what: str,
+    *,
+    ge: float | None = None,
+    gt: float | None = None,
+    le: float | None = None,
+    lt: float | None = None,
+) -> Checked:
     """Accept a number within bounds such as ``ge=0``; a percentage becomes a share."""
 
-    def read(value: Any) -> float:
+    def within(number: float) -> bool:
+        return (
+            (ge is None or number >= ge)
+            and (gt is None or number > gt)
+            and (le is None or number <= le)
+            and (lt is None or number < lt)
+        )
+
+    def read(value: object) -> float:
         match = re.fullmatch(_PERCENT, value) if isinstance(value, str) else None
         number = value if match is None else float(match[1]) / 100
-        if not is_number(number) or not all(
-            _COMPARED[k](number, v) for k, v in bounds.items()
-        ):
+        if not is_number(number) or not within(number):
             raise expected(what)
         if not math.isfinite(number):
             raise expected("a finite number")
         return float(number)
 
-    percentage = Annotated[str, Field(pattern=f"^{_PERCENT}$")]
-    return Checked(read, lambda: Annotated[float, Field(**bounds)] | percentage)
+    def form() -> object:
+        number = Annotated[float, Field(ge=ge, gt=gt, le=le, lt=lt)]
+        return number | Annotated[str, Field(pattern=f"^{_PERCENT}$")]
+
+    return Checked(read, form)
 
 
 Share = Annotated[float, numeric("a share from 0 to 1, such as 0.02 or 2%", ge=0, le=1)]
 Bound = Annotated[float, numeric("a number, or a percentage such as 70%")]
 
 
-def one_or_many(value: Any) -> Any:
+def one_or_many(value: object) -> object:
     """Read a bare string as a list of one: never as a list of its letters."""
     if not isinstance(value, str | list):
         raise expected("a list of names or a name")
@@ -220,14 +244,17 @@ class Listed(Read):
     """Accepts a list of distinct texts, or a single one, as a tuple."""
 
     def __init__(
-        self, item: Any, least: int = 0, function: Callable[[Any], Any] = one_or_many
+        self,
+        item: Any,
+        least: int = 0,
+        function: Callable[[object], object] = one_or_many,
     ) -> None:
         self._limits = Field(min_length=least, strict=False)
         many = Annotated[list[item], Field(min_length=least)] if least else list[item]
         super().__init__(function, lambda: item | many)
 
     def __get_pydantic_core_schema__(
-        self, kind: Any, handler: GetCoreSchemaHandler
+        self, kind: object, handler: GetCoreSchemaHandler
     ) -> CoreSchema:
         items = handler.generate_schema(Annotated[kind, self._limits])
         before = core_schema.no_info_before_validator_function(self._function, items)
@@ -258,7 +285,7 @@ _AT_LEAST = r"\s*>=\s*0*([1-9][0-9]{0,17})\s*"
 CountForm = AtLeastOne | Annotated[str, Field(pattern=f"^{_AT_LEAST}$")]
 
 
-def count(value: Any, what: str = "a whole number from 1, or '>= 100'") -> Count:
+def count(value: object, what: str = "a whole number from 1, or '>= 100'") -> Count:
     """Read ``164`` or ``>= 100``."""
     if is_whole(value) and value >= 1:
         return Count(min=value, max=value)
@@ -277,7 +304,7 @@ FunctionName = Annotated[Name, matching(FUNCTION, "package.module:function")]
 _VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(?::-([^}]*))?\}")
 
 
-def _from_environment(value: Any) -> Any:
+def _from_environment(value: object) -> object:
     """Fill in ``${NAME}`` and ``${NAME:-default}``."""
     if not isinstance(value, str):
         return value
@@ -321,7 +348,7 @@ class SecretRef(Keys):
     root: Annotated[Name, doc("the key's name in the environment")]
 
 
-def _secret_name(value: Any) -> Any:
+def _secret_name(value: object) -> object:
     return (
         value["root"] if isinstance(value, dict) and set(value) == {"root"} else value
     )
@@ -342,7 +369,7 @@ MaxRetries = Annotated[
 ]
 
 
-def _check_templates(value: Any, *, body: bool = False) -> Any:
+def _check_templates(value: object, *, body: bool = False) -> object:
     try:
         from pytest_evalmetrics.expressions import faults_of  # of the extra
     except ImportError:  # reported with the way out when the scorer is made

@@ -1,5 +1,6 @@
 """``expect:``, ``thresholds:``, ``must_pass:``, ``quarantine:`` and ``baseline:``: the gates."""
 
+import contextlib
 import math
 import re
 from collections.abc import Mapping
@@ -90,7 +91,7 @@ _COMPARISON = (
 )
 
 
-def _threshold(value: Any) -> Any:
+def _threshold(value: object) -> object:
     match = re.fullmatch(_COMPARISON, value) if isinstance(value, str) else None
     if match is not None:
         number = float(match[2]) / (100 if match[3] else 1)
@@ -133,17 +134,17 @@ ThresholdField = Annotated[
 ]
 
 
-def _task_pattern(value: Any) -> Any:
+def _task_pattern(value: object) -> object:
     if not isinstance(value, str) and not types.is_whole(value):
         raise types.expected("a task's id, or a glob such as smoke-*")
     return types.validated(Name, str(value))
 
 
-def _until(value: Any) -> str:
-    try:
-        return date.fromisoformat(value).isoformat()
-    except (TypeError, ValueError):
-        raise types.expected("a day such as 2026-12-31") from None
+def _until(value: object) -> str:
+    if isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            return date.fromisoformat(value).isoformat()
+    raise types.expected("a day such as 2026-12-31")
 
 
 _TaskForm = Annotated[Any, WithJsonSchema({"type": ["string", "integer"]})]
@@ -170,13 +171,13 @@ class QuarantineSpec(Keys):
 QuarantineField = Annotated[tuple[QuarantineSpec, ...], Field(strict=False)]
 
 
-def _rollouts_per_task(value: Any) -> Any:
+def _rollouts_per_task(value: object) -> object:
     if value is None or value == "any":
         return value
     return types.count(value, "a whole number from 1, '>= 2' or any")
 
 
-def _missing_reward(value: Any) -> Any:
+def _missing_reward(value: object) -> object:
     if value in (None, "error", "exclude"):
         return value
     if not types.is_number(value) or not math.isfinite(value):
@@ -224,13 +225,13 @@ class OwnRule:
     """A gate rule that is not built in; its options are checked when it is made."""
 
     name: str
-    options: Mapping[str, Any] = types.empty()
+    options: Mapping[str, object] = types.empty()
 
     def __str__(self) -> str:
         return self.name
 
 
-def _rule(value: Any) -> Any:
+def _rule(value: object) -> object:
     if value is None or value in RULES:
         return value
     options = dict(value) if isinstance(value, dict) else {"name": value}
@@ -309,7 +310,7 @@ class GateSpec(Keys):
 _AGAINST = "snapshot, best, or median-of-last-5"
 
 
-def _history(value: Any) -> Any:
+def _history(value: object) -> object:
     if value is None or (isinstance(value, str) and value):
         return value
     if not types.is_whole(value) or not 1 <= value <= 50:
@@ -454,7 +455,7 @@ class BaselineSpec(GateSpec):
             raise refuse(f"{of}alpha is above warn_alpha: a failure would not warn")
 
 
-def _baseline(value: Any) -> Any:
+def _baseline(value: object) -> object:
     if isinstance(value, bool):
         return {} if value else None
     if not isinstance(value, dict):

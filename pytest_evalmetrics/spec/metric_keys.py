@@ -33,7 +33,7 @@ _BAD_RATE: Final = MetricFacts(direction="lower", limits=(0.0, 1.0))
 _REWARD: Final = MetricFacts(direction=AS_SCORE, limits=AS_SCORE)
 
 
-def _label(value: Any) -> Any:
+def _label(value: object) -> object:
     """Write a label as JSON does, unless it is text, as labels of rows are."""
     if isinstance(value, bool):
         return str(value).lower()
@@ -68,7 +68,7 @@ class Definition(Keys):
         """The columns that hold numbers."""
         return tuple(c for key in self.counts if (c := getattr(self, key)) is not None)
 
-    def written(self) -> dict[str, Any]:
+    def written(self) -> dict[str, object]:
         """Return the keys as a baseline keeps them, to see when one changes."""
         return {key: value for key, value in asdict(self).items() if value is not None}
 
@@ -288,9 +288,9 @@ class OwnKeys(Definition):
     """A metric of a user's own, with the arguments of its class."""
 
     type: str
-    arguments: Mapping[str, Any]
+    arguments: Mapping[str, object]
 
-    def written(self) -> dict[str, Any]:
+    def written(self) -> dict[str, object]:
         """Return the keys as a baseline keeps them."""
         return {"type": self.type, **self.arguments}
 
@@ -300,7 +300,7 @@ _RewardKeys = MajorityKeys | BestOfKeys | BudgetedPassKeys
 MetricKeys = (
     AgreementKeys | ProbabilityKeys | ShareKeys | _RankingKeys | _RewardKeys | OwnKeys
 )
-_KEYS: Final[dict[str, Any]] = {
+_KEYS: Final[dict[str, object]] = {
     kind: spec
     for spec in get_args(MetricKeys)[:-1]
     for kind in get_args(get_type_hints(spec)["type"])
@@ -319,10 +319,10 @@ class MetricList(tuple[str, ...]):  # noqa: SLOT001 - it holds one thing more
     defined: Mapping[str, MetricKeys]
 
 
-def _definition(value: Any) -> Any:
+def _definition(value: object) -> object:
     kind = types.type_of(value, _KEYS, "a kind of metric")
     if kind not in _KEYS:
-        arguments = {key: item for key, item in value.items() if key != "type"}
+        arguments = types.without_type(value)
         return OwnKeys(type=kind, arguments=arguments)
     return types.validated(_KEYS[kind], value)
 
@@ -333,13 +333,15 @@ _Keys = Annotated[
 _Defined = Annotated[dict[Name, _Keys], Field(min_length=1, max_length=1)]
 
 
-def _entry(value: Any) -> Any:
-    if isinstance(value, dict):
-        return next(iter(types.adapter(_Defined).validate_python(value).items()))
-    return types.adapter(Name).validate_python(value), None
+def _entry(value: object) -> object:
+    form = _Defined if isinstance(value, dict) else Name
+    entry = types.adapter(form).validate_python(value)
+    if isinstance(entry, dict):
+        return next(iter(entry.items()))
+    return entry, None
 
 
-def _entries(value: Any) -> Any:
+def _entries(value: object) -> object:
     if isinstance(value, dict):
         return [name if keys is None else {name: keys} for name, keys in value.items()]
     return types.one_or_many(value)

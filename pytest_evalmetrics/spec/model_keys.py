@@ -79,9 +79,9 @@ class ModelSpec(Keys):
 _PROMPT = 'a text, a list of messages, or {messages: [...]}, such as "{{ question }}"'
 
 
-def _prompt(value: Any) -> Any:
+def _prompt(value: object) -> object:
     in_mapping = isinstance(value, dict) and set(value) == {"messages"}
-    prompt = value["messages"] if in_mapping else value
+    prompt = value["messages"] if isinstance(value, dict) and in_mapping else value
     if isinstance(prompt, str) and prompt.strip():
         return [prompt] if in_mapping else prompt  # the first: a template of messages
     if not isinstance(prompt, list) or not prompt:
@@ -97,7 +97,7 @@ _Message = Annotated[Any, WithJsonSchema({"type": "object", "required": ["role"]
 _Messages = Name | Annotated[list[str | _Message], Field(min_length=1)]
 
 
-def _prompt_form() -> Any:
+def _prompt_form() -> object:
     messages = {
         "description": "what is asked",
         **types.adapter(_Messages).json_schema(),
@@ -114,8 +114,8 @@ def _prompt_form() -> Any:
 PromptField = Annotated[types.TemplateValue, Read(_prompt, _prompt_form)]
 
 
-def _template_or(what: str, fits: Callable[[Any], bool], form: Any) -> Read:
-    def read(value: Any) -> Any:
+def _template_or(what: str, fits: Callable[[object], bool], form: object) -> Read:
+    def read(value: object) -> object:
         if not fits(value) and not (isinstance(value, str) and "{{" in value):
             raise expected(what)
         return value
@@ -140,10 +140,10 @@ ToolsField = Annotated[types.BodyValue, _read_tools]
 ResponseFormatField = Annotated[types.BodyValue, _read_format]
 
 
-def _short_form(key: str, what: str) -> Callable[[Any], Any]:
+def _short_form(key: str, what: str) -> Callable[[object], object]:
     """Make the function that reads a text as the mapping with one key."""
 
-    def expand(value: Any) -> Any:
+    def expand(value: object) -> object:
         if not isinstance(value, str | dict):
             raise expected(what)
         return {key: value} if isinstance(value, str) else value

@@ -150,7 +150,7 @@ class PythonScorerSpec(Keys):
         FunctionName, Field(validation_alias=AliasChoices("function", "python"))
     ]
     scores: types.Names | None = None
-    options: dict[str, Any] = types.empty()
+    options: dict[str, object] = types.empty()
 
     @property
     def score_names(self) -> tuple[str, ...]:
@@ -167,7 +167,7 @@ class CustomScorerSpec:
     """A type registered elsewhere; its keys are checked when its scorer is made."""
 
     type: str
-    options: Mapping[str, Any] = types.empty()
+    options: Mapping[str, object] = types.empty()
     score_names: ClassVar[tuple[str, ...]] = ()  # known only once it is created
 
     def facts_of(self, _score: str) -> ScoreFacts:
@@ -219,25 +219,30 @@ def keys_of(kind: str) -> Any:
     return keys_of_type(_TYPES[kind])
 
 
-def _validate_scorer(value: Any) -> Any:
-    own = {"type", "function", "scores"}
+def _validate_scorer(value: object) -> object:
     if (
         isinstance(value, dict)
         and "python" in value
         and not {"type", "function"} & value.keys()
     ):
-        kind, own = "python", {"python", "scores"}
-    else:
-        kind = types.type_of(value, [*BUILTIN, "python"], "a scorer")
-        kind = ALIASES.get(kind, kind)
+        return _validate_function(value, {"python", "scores"})
+    kind = types.type_of(value, [*BUILTIN, "python"], "a scorer")
+    kind = ALIASES.get(kind, kind)
+    keys = types.without_type(value)
     if kind == "python":
-        options = {key: item for key, item in value.items() if key not in own}
-        kept = {key: item for key, item in value.items() if key in own}
-        return types.validated(PythonScorerSpec, {**kept, "options": options})
+        return _validate_function(
+            {"type": kind, **keys}, {"type", "function", "scores"}
+        )
     if kind not in _TYPES:
-        options = {key: item for key, item in value.items() if key != "type"}
-        return CustomScorerSpec(type=kind, options=options)
-    return types.validated(keys_of(kind), {**value, "type": kind})
+        return CustomScorerSpec(type=kind, options=keys)
+    return types.validated(keys_of(kind), {"type": kind, **keys})
+
+
+def _validate_function(value: Mapping[str, object], own: set[str]) -> PythonScorerSpec:
+    """Validate a scorer of Python; keys that are not its own are the function's options."""
+    options = {key: item for key, item in value.items() if key not in own}
+    kept = {key: item for key, item in value.items() if key in own}
+    return types.validated(PythonScorerSpec, {**kept, "options": options})
 
 
 def _any_form() -> Any:

@@ -39,7 +39,7 @@ class JointField(Keys):
         return self.all or self.any or ()
 
 
-def _task_path(value: Any) -> Any:
+def _task_path(value: object) -> object:
     if isinstance(value, list) and len(value) > 1:
         return types.validated(Names, value)
     if isinstance(value, list) and value:
@@ -49,7 +49,7 @@ def _task_path(value: Any) -> Any:
     return types.validated(Name, value)
 
 
-def _score_path(value: Any) -> Any:
+def _score_path(value: object) -> object:
     if isinstance(value, dict):
         return types.validated(JointField, value)
     if isinstance(value, list):
@@ -105,17 +105,19 @@ class FieldMap(Keys):
             )
 
 
-def _plain_values(value: Any) -> Any:
+def _plain_values(value: object) -> object:
     values = value if isinstance(value, list) else [value]
     if not values or any(isinstance(each, dict | list) for each in values):
         raise expected("a text, a number, true, false or null, or a list of these")
     return tuple(values)
 
 
-def _points(value: Any) -> Any:
-    if value is not None and not isinstance(value, bool) and not types.is_number(value):
+def _points(value: object) -> object:
+    if value is None:
+        return None
+    if not isinstance(value, bool | int | float):
         raise expected("a number, or null for missing")
-    return None if value is None else float(value)
+    return float(value)
 
 
 _Value = str | float | bool | None
@@ -124,7 +126,7 @@ Accepted = Annotated[
 ]
 
 
-def _missing_values(value: Any) -> Any:
+def _missing_values(value: object) -> object:
     if value == []:
         return {}
     if not isinstance(value, dict):
@@ -263,13 +265,13 @@ class RolloutsSpec(ShapeSpec, FilesSpec):
         )
 
 
-def _in_long_form(value: Any) -> Any:
+def _in_long_form(value: object) -> dict[str, object]:
     if not isinstance(value, str | list | dict):
         raise expected("a path, a list of paths, or a mapping with path")
-    value = value if isinstance(value, dict) else {"path": value}
-    if value.get("keyed") is not None and value.get("lists") is not None:
+    keys = value if isinstance(value, dict) else {"path": value}
+    if keys.get("keyed") is not None and keys.get("lists") is not None:
         raise refuse("keyed: and lists: are two ways to read an object: choose one")
-    return value
+    return keys
 
 
 _Paths = Name | Annotated[list[Name], Field(min_length=1)]
@@ -288,14 +290,14 @@ class RunsSpec(RolloutsSpec):
     ] = ()
 
 
-def _runs_apart(value: Any) -> Any:
-    value = _in_long_form(value)
-    runs = value.get("path")
+def _runs_apart(value: object) -> object:
+    keys = _in_long_form(value)
+    runs = keys.get("path")
     if not isinstance(runs, list) or not any(isinstance(run, list) for run in runs):
-        return value
+        return keys
     if not all(isinstance(run, list) and run for run in runs):
         raise expected("either paths, or one list of paths for each run")
-    return {**value, "path": [path for run in runs for path in run], "runs": runs}
+    return {**keys, "path": [path for run in runs for path in run], "runs": runs}
 
 
 _Runs = Annotated[list[Annotated[list[Name], Field(min_length=1)]], Field(min_length=1)]
@@ -310,7 +312,7 @@ class DatasetSpec(FilesSpec):
 
     path: Paths = ()
     rows: Annotated[
-        tuple[dict[str, Any], ...],
+        tuple[dict[str, object], ...],
         Field(strict=False, description="the rows themselves, in place of a path"),
     ] = ()
     limit: Annotated[
@@ -323,7 +325,7 @@ class DatasetSpec(FilesSpec):
     seed: Annotated[int | None, Field(ge=0, description="of shuffle; default 0")] = None
 
     @property
-    def inline(self) -> tuple[dict[str, Any], ...]:
+    def inline(self) -> tuple[dict[str, object], ...]:
         """Rows that the benchmark file itself holds."""
         return self.rows
 
@@ -342,7 +344,7 @@ class DatasetSpec(FilesSpec):
         return self.shuffle
 
 
-def _rows_or_path(value: Any) -> Any:
+def _rows_or_path(value: object) -> object:
     if (
         isinstance(value, list)
         and value
@@ -352,7 +354,7 @@ def _rows_or_path(value: Any) -> Any:
     return _in_long_form(value)
 
 
-_Rows = Annotated[list[dict[str, Any]], Field(min_length=1)]
+_Rows = Annotated[list[dict[str, object]], Field(min_length=1)]
 DatasetField = Annotated[
     DatasetSpec, Read(_rows_or_path, lambda: _Paths | _Rows | DatasetSpec)
 ]
@@ -397,7 +399,7 @@ class Rounds(int):
         return look
 
 
-def _samples(value: Any) -> Any:
+def _samples(value: object) -> object:
     if not isinstance(value, dict):
         return types.validated(types.AtLeastOne, value)
     rounds = types.validated(EarlyStopSpec, value)
@@ -422,7 +424,7 @@ _OTHER_KEYS = {  # of a request -> the key of a benchmark that sets it
     "tools": "tools",
     "response_format": "response_format",
 }
-_PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
+_PARAMETERS: Mapping[str, tuple[str, Callable[[object], bool]]] = {
     "temperature": ("a number from 0", lambda v: types.is_number(v) and v >= 0),
     "top_p": ("a number from 0 to 1", lambda v: types.is_number(v) and 0 <= v <= 1),
     "max_tokens": ("a whole number from 1", lambda v: types.is_whole(v) and v >= 1),
@@ -442,7 +444,7 @@ _PARAMETERS: Mapping[str, tuple[str, Callable[[Any], bool]]] = {
 }
 
 
-def _inference(value: dict[str, Any]) -> dict[str, Any]:
+def _inference(value: dict[str, object]) -> dict[str, object]:
     for key, parameter in value.items():
         if key in _OTHER_KEYS:
             raise refuse(

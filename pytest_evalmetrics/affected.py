@@ -138,7 +138,7 @@ def _sources(spec: BenchmarkSpec) -> Iterator[Any]:
 
 def _modules_of(spec: BenchmarkSpec) -> Iterator[str]:
     """Yield the ends of the paths of the modules whose functions a benchmark names."""
-    named: list[Any] = [*spec.metrics, *(spec.key_metrics or ())]
+    named: list[object] = [*spec.metrics, *(spec.key_metrics or ())]
     if spec.target is not None:
         named.append(spec.target.function)
     for scorer in spec.scorers:

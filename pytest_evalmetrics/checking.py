@@ -5,7 +5,7 @@ from __future__ import annotations
 import linecache
 import sys
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, overload
 
 from msgspec import structs
 
@@ -64,22 +64,22 @@ class EvalMetrics:
 
     def check(
         self,
-        rewards: Any,
+        rewards: object,
         *,
         name: str | None = None,
         metrics: Sequence[str] | str | None = None,
         key_metrics: Sequence[str] | str | None = None,
-        thresholds: Mapping[str, Any] | None = None,
-        baseline: bool | Mapping[str, Any] | None = None,
-        expect: Mapping[str, Any] | None = None,
+        thresholds: Mapping[str, object] | None = None,
+        baseline: bool | Mapping[str, object] | None = None,
+        expect: Mapping[str, object] | None = None,
         num_samples: int | None = None,
         pass_threshold: float | None = None,
         pass_estimator: str | None = None,
         breakdown: Sequence[str] | str | None = None,
         cluster: str | None = None,
         independent: bool | None = None,
-        scores: Mapping[str, Any] | None = None,
-        labels: Mapping[str, Any] | None = None,
+        scores: Mapping[str, object] | None = None,
+        labels: Mapping[str, object] | None = None,
         description: str | None = None,
         fail: bool = True,
     ) -> BenchmarkResult:
@@ -119,10 +119,12 @@ pass_estimator, breakdown, cluster, independent, description
         frame = self._caller(sys._getframe(1))  # noqa: SLF001 - the test's line
         try:
             label = self._claim(name)
-            where: dict[str, Any] = {"file": self._item.path, "line": frame.f_lineno}
-            own = benchmark_name(self._test, name)
             benchmark = benchmark_in_python(
-                settings, name=own, shown=self._file, **where
+                settings,
+                name=benchmark_name(self._test, name),
+                file=self._item.path,
+                line=frame.f_lineno,
+                shown=self._file,
             )
             table = table_in_memory(rewards, scores=scores, labels=labels)
             result = run_benchmark(
@@ -199,7 +201,7 @@ pass_estimator, breakdown, cluster, independent, description
             raise _shown_at(frame, together, self._file)
         return results if name is None else results[name]
 
-    def _claim(self, name: Any) -> str:
+    def _claim(self, name: object) -> str:
         """Reserve a name for one check; return the label of its result."""
         if name is not None and (
             not isinstance(name, str) or not name.strip() or "::" in name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import structs
@@ -107,7 +107,7 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
     """What the stages of an evaluation have come to."""
 
     given: EvaluationInput
-    gates: dict[str, Any]  # as the file writes them
+    gates: dict[str, object]  # as the file writes them
     rows: Rows
     loaded: Loaded
     single: SingleTasks | None  # the tasks that the benchmark names
@@ -639,11 +639,11 @@ def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | Non
     )
 
 
-def _anchors_of(scored: Scored | None) -> Mapping[str, Any] | None:
+def _anchors_of(scored: Scored | None) -> Mapping[str, object] | None:
     """Return the judge's scores of the anchors as a baseline keeps them; None for none."""
     if scored is None or scored.anchors is None:
         return None
-    kept: Mapping[str, Any] = msgspec.to_builtins(scored.anchors)
+    kept: Mapping[str, object] = msgspec.to_builtins(scored.anchors)
     return kept
 
 

@@ -156,7 +156,7 @@ _SHOWN = 60
 class _Sandbox(ImmutableSandboxedEnvironment):
     """Jinja's sandbox, in which a row's own keys win over the methods of a dict."""
 
-    def getattr(self, obj: Any, attribute: str) -> Any:
+    def getattr(self, obj: object, attribute: str) -> Any:
         """Look up ``item.values`` as a key before the method of ``dict``."""
         if isinstance(obj, dict) and attribute in obj:
             return obj[attribute]
@@ -177,7 +177,7 @@ def _within_text(value: object) -> object:
     return _printable(value)
 
 
-def _or_default(value: object, default: Any = "", boolean: bool = False) -> object:
+def _or_default(value: object, default: object = "", boolean: bool = False) -> object:
     """Replace a column that is missing or null; with `boolean` whatever is false."""
     is_absent = value is None or isinstance(value, Undefined)
     return default if is_absent or (boolean and not value) else value

@@ -7,7 +7,7 @@ import time
 from functools import lru_cache
 from pathlib import Path
 from statistics import median
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -32,7 +32,7 @@ def run_of(
     *,
     starts: bool,
     reason: str = "",
-    baseline: Mapping[str, Any] | None = None,
+    baseline: Mapping[str, object] | None = None,
 ) -> HistoryRun:
     """Make the line of one benchmark; `baseline` is the run as one, where asked to."""
     usable = _holds(result) and not result.xfail and not result.partial

@@ -193,7 +193,7 @@ class Registry:
         """Set the function that returns the built-in ones of a name, or all for None."""
         self._offered = builtins
 
-    def put(self, name: str, target: Any) -> None:
+    def put(self, name: str, target: object) -> None:
         """Replace a registration, in a process of one benchmark."""
         self._entries = [entry for entry in self._entries if entry.name != name]
         self._entries.append(_Entry(name, target, 1))
@@ -345,7 +345,7 @@ def _package_of(point: EntryPoint) -> str:
     return point.dist.name if point.dist is not None else "an installed package"
 
 
-def _registered_in(frame: FrameType, name: str, target: Any) -> _Entry:
+def _registered_in(frame: FrameType, name: str, target: object) -> _Entry:
     file, module = frame.f_code.co_filename, frame.f_globals
     if str(module.get("__name__", "")).startswith("pytest_evalmetrics.") and is_ours(
         target
@@ -436,7 +436,7 @@ targets = Registry("target", has_builtins=False)
 # -- where a thing is defined --------------------------------------------------------------
 
 
-def origin(target: Any) -> str:
+def origin(target: object) -> str:
     """Return the place of a definition: ``pkg.module.Class (file:line)``."""
     thing = _defined(target)
     places = [f"{code.co_filename}:{code.co_firstlineno}" for code in _codes(thing)]
@@ -449,19 +449,19 @@ def origin(target: Any) -> str:
     )
 
 
-def _defined(target: Any) -> Any:
+def _defined(target: object) -> Any:
     """Return a class or function itself, or the class of an instance."""
     return (
         target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
     )
 
 
-def same(first: Any, second: Any) -> bool:
+def same(first: object, second: object) -> bool:
     """Check whether two objects have one definition, as after a second import of a module."""
     return first is second or _identity(first) == _identity(second)
 
 
-def _identity(target: Any) -> tuple[Any, ...]:
+def _identity(target: Any) -> tuple[object, ...]:
     codes = _codes(target)
     try:
         file = codes[0].co_filename if codes else inspect.getsourcefile(target)
@@ -474,24 +474,24 @@ def _identity(target: Any) -> tuple[Any, ...]:
     )
 
 
-def _codes(target: Any) -> list[CodeType]:
+def _codes(target: object) -> list[CodeType]:
     """List the code objects of a function or of a class's own methods."""
     parts = vars(target).values() if inspect.isclass(target) else (target,)
     functions = [part for part in parts if inspect.isfunction(part)]
     return [part.__code__ for part in functions if part.__module__ == target.__module__]
 
 
-def module_of(target: Any) -> str:
+def module_of(target: object) -> str:
     """Return the module in which an object is defined."""
     return str(_defined(target).__module__)
 
 
-def is_ours(target: Any) -> bool:
+def is_ours(target: object) -> bool:
     """Check whether an object belongs to this package."""
     return module_of(target).startswith("pytest_evalmetrics.")
 
 
-def source_hash(target: Any) -> str:
+def source_hash(target: object) -> str:
     """Hash the source of a function or class, and of everything that it uses from its module."""
     # Comments, formatting and docstrings don't count; imports count by name.
     thing = inspect.unwrap(_defined(target))
@@ -541,7 +541,7 @@ def names_defined(node: ast.AST) -> set[str]:
     }
 
 
-def dumped_code(node: Any) -> str:
+def dumped_code(node: object) -> str:
     """Write a syntax tree without docstrings, identically in every version of Python."""
     if isinstance(node, list):
         return f"[{','.join(map(dumped_code, node))}]"

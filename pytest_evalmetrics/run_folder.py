@@ -18,7 +18,7 @@ from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from hashlib import file_digest
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING
 
 import msgspec
 from msgspec import structs
@@ -90,7 +90,7 @@ class RunFolder:
         self._file = Path(f"{prefix}run.json")
         self._previous = Path(f"{prefix}previous")
         self._evaluates = evaluates
-        self._exit: Callable[[int], Any] | None = None
+        self._exit: Callable[[int], object] | None = None
         self._stem = stem = self._file.name.removesuffix("run.json")
         self._reporters = frozenset(reporters)
         # not the rows: this run may read them
@@ -461,7 +461,7 @@ _SYSTEMS = (
 )
 
 
-def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
+def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, str | None]:
     """Return the judged commit, its branch, the CI job's page, and the time; None is unknown."""
     epoch = environ.get("SOURCE_DATE_EPOCH", "")
     now = (
@@ -469,7 +469,7 @@ def origin_of(environ: Mapping[str, str], folder: Path) -> dict[str, Any]:
         if epoch.isdecimal()
         else datetime.now(UTC)
     )
-    origin: dict[str, Any] = dict.fromkeys(("commit", "branch", "url")) | {
+    origin: dict[str, str | None] = dict.fromkeys(("commit", "branch", "url")) | {
         "time": f"{now:{_TIME}}"
     }
     for commit, branches, page in _SYSTEMS:

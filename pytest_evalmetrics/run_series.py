@@ -67,7 +67,7 @@ def calibrate(
     count: int,
     evaluate: Callable[[Benchmark], Evaluated],
     **reading: Any,
-) -> tuple[list[str], Values, list[dict[str, Any]]]:
+) -> tuple[list[str], Values, list[dict[str, object]]]:
     """Describe the noise of a baseline, or of `count` new runs: lines, settings, charts."""
     spec, recorded = benchmark.spec, {}
     benchmark = with_reward(benchmark)
@@ -83,7 +83,7 @@ def calibrate(
             "two runs of the unchanged system are needed, better ten", hint=_HOW
         )
     proposed: Values = {}
-    lines, charts = list[str](), list[dict[str, Any]]()
+    lines, charts = list[str](), list[dict[str, object]]()
     for agent, runs in several.items():
         shown = agent if len(several) > 1 else ""
         lines += [f"agent {agent}"] if shown else []

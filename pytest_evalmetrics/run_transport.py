@@ -145,7 +145,7 @@ class ItemRuntime:
             finally:
                 write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
 
-    def usage(self) -> dict[str, Any]:
+    def usage(self) -> dict[str, object]:
         """Return the usage of the benchmark's calls in this run."""
         client = self._transport
         usage = transport.Usage() if client is None else client.usage.of(self._label)

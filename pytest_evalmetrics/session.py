@@ -202,7 +202,7 @@ class EvaluationSession:
     @pytest.hookimpl(optionalhook=True, trylast=True)
     def pytest_xdist_node_collection_finished(
         self,
-        node: object,  # noqa: ARG002 - the hook's
+        node: Any,  # noqa: ARG002 - the hook's
         ids: Sequence[str],
     ) -> None:
         """Record the benchmarks that a worker has collected, and refuse the same folders."""
@@ -388,7 +388,7 @@ class EvaluationSession:
     @pytest.hookimpl(optionalhook=True)
     def pytest_testnodedown(self, node: Any) -> None:
         """Take the unused baselines that a worker found; one that died has left none."""
-        output: dict[str, Any] = getattr(node, "workeroutput", {})
+        output: dict[str, tuple[str, ...]] = getattr(node, "workeroutput", {})
         self._unused.update(output.get(_UNUSED, ()))
 
     def _report_unused(self, session: pytest.Session) -> None:
@@ -444,7 +444,7 @@ class EvaluationSession:
                     for report in stats.get("failed", [])
                     if report.nodeid in ids
                 }
-        before: dict[str, list[Any]] = {
+        before: dict[str, list[object]] = {
             k: stats[k] for k in ("failed", "warnings") if k in stats
         }
         for key, entries in before.items():

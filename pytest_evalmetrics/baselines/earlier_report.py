@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 import msgspec
 
@@ -50,7 +50,7 @@ class _Entry(msgspec.Struct, frozen=True):
     file: str
     agents: list[_Agent]
     checks: list[_Check]
-    ruler: Mapping[str, Mapping[str, Any]] | None = None
+    ruler: Mapping[str, Mapping[str, object]] | None = None
 
 
 class _Report(msgspec.Struct, frozen=True):

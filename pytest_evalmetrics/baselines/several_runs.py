@@ -12,7 +12,6 @@ from pytest_evalmetrics.model.baseline import MetricDocument
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from typing import Any
 
     from pytest_evalmetrics.model.baseline import (
         AgentDocument,
@@ -73,7 +72,7 @@ def add_run(
     return structs.replace(new, agents=agents, provenance=provenance)
 
 
-def _run_of(provenance: Provenance) -> Mapping[str, Any]:
+def _run_of(provenance: Provenance) -> Mapping[str, object]:
     return {"recorded": provenance.recorded, "files": provenance.files}
 
 

@@ -269,8 +269,8 @@ class GroupEntries(Sequence[dict[str, object]]):
         return entries
 
 
-def _listed(values: Floats, whole: bool) -> list[Any]:
-    listed: list[Any] = (values.astype(np.int64) if whole else values).tolist()
+def _listed(values: Floats, whole: bool) -> list[float | None]:
+    listed: list[float | None] = (values.astype(np.int64) if whole else values).tolist()
     for at in np.flatnonzero(np.isnan(values)).tolist():
         listed[at] = None
     return listed

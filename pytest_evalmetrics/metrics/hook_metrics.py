@@ -19,7 +19,7 @@ from pytest_evalmetrics.metrics.metric import call, is_number
 if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable
 
-ComputeMetrics = Callable[[list[list[dict[str, object]]]], list[Any]]
+ComputeMetrics = Callable[[list[list[dict[str, object]]]], list[object]]
 KeyMetrics = Callable[[Mapping[str, object]], Any]
 _COMPUTE = "hook pytest_evalmetrics_compute_metrics"
 _CHOOSE = "hook pytest_evalmetrics_key_metrics"
@@ -93,7 +93,7 @@ def _chosen_value(
 
 def _rows_by_task(table: RolloutTable) -> list[list[dict[str, object]]]:
     """Build one list per task with one mapping per rollout, as the hook's page promises."""
-    columns: dict[str, list[Any]] = {
+    columns: dict[str, list[object]] = {
         "_ng_task_index": [table.tasks[place] for place in table.task.tolist()],
         "_ng_rollout_index": table.sample.tolist(),
     }

@@ -265,7 +265,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         weights = times[rewards.task].astype(np.float64, copy=False)
         return self.checked("weighted", self.target.weighted, rewards, weights)
 
-    def checked(self, doing: str, function: Callable[..., object], *args: Any) -> float:
+    def checked(
+        self, doing: str, function: Callable[..., object], *args: object
+    ) -> float:
         """Call a method of the metric; return its finite number."""
         return self._finite(call(self.label, doing, self.target, function, *args))
 
@@ -402,9 +404,9 @@ class UndefinedMetricError(MetricError):
 def call(
     label: str,
     doing: str,
-    target: object,
+    target: Any,
     function: Callable[..., T],
-    *args: Any,
+    *args: object,
     **kwargs: object,
 ) -> T:
     """Call code that may be a user's; whatever it raises is a `MetricError`."""
@@ -424,7 +426,7 @@ def is_number(value: object) -> TypeGuard[float]:
     )
 
 
-def place_of(target: object) -> tuple[str | None, int | None]:
+def place_of(target: Any) -> tuple[str | None, int | None]:
     """Return the file and line of a user's function, class or object, if known."""
     thing: Any = target.func if isinstance(target, partial) else target
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
@@ -440,7 +442,7 @@ def place_of(target: object) -> tuple[str | None, int | None]:
     )
 
 
-def _where_raised(error: Exception, target: object) -> tuple[str | None, int | None]:
+def _where_raised(error: Exception, target: Any) -> tuple[str | None, int | None]:
     """Find the last line of the user's own code on the way to the exception."""
     every = traceback.extract_tb(error.__traceback__)
     frames = [

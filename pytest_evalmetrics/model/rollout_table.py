@@ -63,7 +63,7 @@ def join_versions(*contents: str) -> str:
     )
 
 
-def question_of(messages: Any) -> Any:
+def question_of(messages: object) -> Any:
     """Reduce a conversation to the question: no system prompt, and no ids of messages.
 
     The system prompt belongs to the agent under test, which may change.
@@ -102,7 +102,7 @@ class TaskRewards(msgspec.Struct, frozen=True, dict=True):
         """Each sample's task, from 0, shape (samples,)."""
         return np.repeat(np.arange(len(self)), self.counts)
 
-    def once(self, key: str, make: Callable[[], Any]) -> Any:
+    def once(self, key: str, make: Callable[[], object]) -> Any:
         """Compute something of these samples once, however often they are weighed anew."""
         kept = vars(self).setdefault("_kept", {})
         if key not in kept:
@@ -138,7 +138,7 @@ class TaskRewards(msgspec.Struct, frozen=True, dict=True):
             else:
                 yield tasks, self.values[self.offsets[tasks][:, None] + np.arange(n)]
 
-    def to_lists(self) -> list[Any]:
+    def to_lists(self) -> list[object]:
         """One list per task, as a user's metric sees it."""
         values = self.values.tolist()
         return [values[a:b] for a, b in pairwise(self.offsets.tolist())]
@@ -236,9 +236,9 @@ class TaskRows(TaskRewards, frozen=True):
         """Each row's worth, by which changes are ranked."""
         return self.worth[self.places]
 
-    def to_lists(self) -> list[Any]:
+    def to_lists(self) -> list[object]:
         """One mapping per task, column -> list, as a user's metric sees it."""
-        columns: dict[str, list[Any]] = {
+        columns: dict[str, list[object]] = {
             name: [self.labels[i] for i in self[name]]
             if name in self.coded
             else self[name].tolist()

@@ -428,14 +428,14 @@ class _KeptRow(msgspec.Struct, frozen=True, omit_defaults=True):
     agent: str
     task: str
     sample: int
-    item: dict[str, Any]
-    sample_data: dict[str, Any] | None = None
+    item: dict[str, object]
+    sample_data: dict[str, object] | None = None
     failed: tuple[str, str] | None = None
 
 
 def keep(
     rows: Iterable[ScorerInput], table: RolloutTable
-) -> tuple[bytes, dict[str, Any]]:
+) -> tuple[bytes, dict[str, object]]:
     """Compress the rows of a table, in its order, and describe them."""
     order = reading_order(table)
     places = dict(zip(order.tolist(), range(len(order)), strict=True))
@@ -454,7 +454,9 @@ def keep(
 
 
 def kept_rows(
-    data: bytes | None, recorded: Mapping[str, Any], tables: Mapping[str, RolloutTable]
+    data: bytes | None,
+    recorded: Mapping[str, object],
+    tables: Mapping[str, RolloutTable],
 ) -> tuple[list[ScorerInput], dict[str, list[int]]]:
     """Read the kept rows of a baseline; return them, and the places of each agent's."""
     if data is None:
@@ -534,7 +536,7 @@ def recorded_rows(
 
 
 def _texts_of(
-    row: Mapping[str, Any], scores: RowScores | None = None, index: int = 0
+    row: Mapping[str, object], scores: RowScores | None = None, index: int = 0
 ) -> list[str]:
     """Find the prompt, answer, reference and judge's reason of a row, empty if it has none."""
     answered = next((name for name in _ANSWERS if row.get(name) not in (None, "")), "")
@@ -549,7 +551,7 @@ def _texts_of(
     return [text if len(text) <= _TEXT else f"{text[:_TEXT]} …" for text in flat]
 
 
-def _flat(value: Any) -> str:
+def _flat(value: object) -> str:
     """Write a text, a conversation or an answer of an API as a person reads it."""
     if value is None or isinstance(value, str):
         return value or ""

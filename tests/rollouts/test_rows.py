@@ -116,7 +116,6 @@ def test_a_broken_row_behind_them_is_reported(folder):
     assert (refused.line, "this line is not JSON" in refused.message) == (4, True)
 
 
-@pytest.mark.skipif(not FILES, reason="the acceptance inputs are not at hand")
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.parent.name)
 def test_real_rollouts_of_nemo_gym(path):
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]

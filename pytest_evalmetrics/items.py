@@ -106,6 +106,8 @@ class BenchmarkFile(pytest.File):
 class BenchmarkItem(pytest.Item):
     """One benchmark: evaluates it and asserts its gates."""
 
+    is_evalmetrics_benchmark = True
+
     def __init__(self, *, benchmark: Benchmark, **kwargs: Any) -> None:
         super().__init__(**kwargs)
         self.benchmark = benchmark

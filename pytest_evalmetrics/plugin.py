@@ -84,6 +84,15 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
     pluginmanager.add_hookspecs(hookspecs)
 
 
+@pytest.hookimpl(tryfirst=True)
+def pytest_configure(config: pytest.Config) -> None:
+    """Stand beside plugins that select tests, before they begin to."""
+    from pytest_evalmetrics import beside_testmon
+
+    if beside_testmon.is_there(config):
+        config.pluginmanager.register(beside_testmon.BenchmarksBesideTestmon())
+
+
 def pytest_sessionstart(session: pytest.Session) -> None:
     """Register our session where it has to be there before a benchmark or a check is found."""
     if settings.needs_session(session.config):

@@ -23,6 +23,7 @@ import pytest
 from pytest_evalmetrics import settings
 
 if TYPE_CHECKING:
+    import warnings
     from collections.abc import Generator, Iterable, Sequence
 
     from pytest_evalmetrics import registry
@@ -44,7 +45,8 @@ _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
 _WARNINGS = 5  # shown
 _FAILURE = "evalmetrics_failure"  # of a worker, on a report
-_OUR_WARNING = " RegressionWarning: "
+# of a report: an expected failure that passed, where the test's marks are strict
+_PASSES_WRONGLY = "evalmetrics_passes_wrongly"
 _NAME = "evalmetrics-session"
 _HOOK = "pytest_evalmetrics_register"
 _NOTHING_KEPT = "without a journal no paid answer is kept: run it again with one"
@@ -71,6 +73,8 @@ class EvaluationSession:
         self._interrupted = False
         self._prepares_journal = True
         self._lines: list[tuple[str, str | None]] = []
+        # of regressions, as the terminal's reporter keeps them
+        self._warnings: list[object] = []
         # baselines, as the workers of xdist name them
         self._unused: set[str] = set()
 
@@ -83,8 +87,7 @@ class EvaluationSession:
         ) | broken_off
 
     def start(self) -> None:
-        """Prepare the journal before anything is called; keep testmon from selecting benchmarks."""
-        self._restrain_testmon()
+        """Prepare the journal before anything is called."""
         if getattr(
             self._config.option, "numprocesses", None
         ):  # nothing is collected here
@@ -102,21 +105,6 @@ class EvaluationSession:
 
     def _add_lines(self, lines: Iterable[str], colour: str | None = None) -> None:
         self._lines += [(line, colour) for line in lines]
-
-    def _restrain_testmon(self) -> None:
-        """Let pytest-testmon leave no benchmark out: it knows of code alone, and not of data."""
-        testmon: Any = self._config.pluginmanager.get_plugin("TestmonSelect")
-        if testmon is None:
-            return
-        for name in ("deselected_tests", "deselected_files"):
-            stable = getattr(testmon, name, None)
-            if stable is None:
-                text = "pytest-testmon may leave out benchmarks whose data changed: switch it off"
-                self._config.issue_config_time_warning(
-                    pytest.PytestWarning(text), stacklevel=2
-                )
-                return
-            setattr(testmon, name, [i for i in stable if not self._names_benchmarks(i)])
 
     # -- what is to be evaluated ---------------------------------------------------------------
 
@@ -297,7 +285,7 @@ class EvaluationSession:
         results = self._all_results()
         for payload in payloads:
             results.take(item, payload, getattr(report, "worker_id", ""))
-        if _passes_wrongly(report):
+        if vars(report).pop(_PASSES_WRONGLY, False):
             results.refuse_passing(item)
         if evaluated or report.skipped or (report.when == "call" and report.passed):
             self._outcomes[item] = True  # or again, where one was broken off before
@@ -419,6 +407,17 @@ class EvaluationSession:
         if not complete and session.exitstatus in green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_warning_recorded(self, warning_message: warnings.WarningMessage) -> None:
+        """Know a warning of ours among those that the terminal's reporter has taken."""
+        from pytest_evalmetrics.errors import RegressionWarning
+
+        if not issubclass(warning_message.category, RegressionWarning):
+            return
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        if reporter is not None:
+            self._warnings.append(reporter.stats["warnings"][-1])
+
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
     def pytest_fold_failures(
         self, terminalreporter: pytest.TerminalReporter
@@ -426,10 +425,7 @@ class EvaluationSession:
         """Show the first failure of each main cause, and the first warnings; -v shows all."""
         stats, hidden = terminalreporter.stats, set[int]()
         if self._config.option.verbose <= 0:
-            warnings = [
-                w for w in stats.get("warnings", []) if _OUR_WARNING in w.message
-            ]
-            hidden = set(map(id, warnings[_WARNINGS:]))
+            hidden = {id(warning) for warning in self._warnings[_WARNINGS:]}
             if hidden:
                 line = (
                     f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
@@ -503,7 +499,9 @@ def _attach(
         # by a mark of the test, or by the benchmark file if pytest accepts the failure
         marked = report.skipped and hasattr(report, "wasxfail")
         entry["xfail"] = marked or (entry["xfail"] and not report.failed)
-    if _passes_wrongly(report):
+    # nothing else fails without an exception
+    if report.failed and call.excinfo is None:
+        vars(report)[_PASSES_WRONGLY] = True
         properties = [
             (
                 name,
@@ -565,10 +563,6 @@ def _show_again(report: pytest.TestReport, config: pytest.Config) -> None:
         report.longrepr = failure_text(failure, config)  # type: ignore[assignment]
 
 
-def _passes_wrongly(report: pytest.TestReport) -> bool:
-    return report.failed and str(report.longrepr).startswith("[XPASS(strict)]")
-
-
 def _why_skipped(report: pytest.TestReport) -> str:
     """Return the reason of a skip, or of an expected failure without a result."""
     if hasattr(report, "wasxfail"):
@@ -598,7 +592,7 @@ def shared_folder(config: pytest.Config) -> Path | None:
 
 def is_benchmark(item: pytest.Item) -> bool:
     """Check whether an item is a benchmark of a file, without loading what these are."""
-    return type(item).__module__ == "pytest_evalmetrics.items"
+    return getattr(type(item), "is_evalmetrics_benchmark", False)
 
 
 def _is_ours(item: pytest.Item) -> bool:

@@ -438,9 +438,8 @@ def moves_journal(config: pytest.Config) -> bool:
 def needs_session(config: pytest.Config) -> bool:
     """Check for what our session prepares, or takes from workers, before anything is collected."""
     is_distributed = getattr(config.option, "dist", "no") != "no"
-    has_testmon = config.pluginmanager.has_plugin("TestmonSelect")
     is_worker = hasattr(config, "workerinput")
-    return is_worker or is_distributed or has_testmon or moves_journal(config)
+    return is_worker or is_distributed or moves_journal(config)
 
 
 def is_benchmark_file(name: str, config: pytest.Config) -> bool:

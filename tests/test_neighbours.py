@@ -36,19 +36,6 @@ def test_testmon_leaves_no_benchmark_out(project, beside):
     assert project.report()["verdict"] == "FAIL"
 
 
-def test_an_unknown_version_of_testmon_is_warned_of(project):
-    project.rollouts([[1.0]])
-    project.bench()
-    project.write(
-        "conftest.py",
-        "def pytest_configure(config):\n"
-        "    config.pluginmanager.register(object(), 'TestmonSelect')\n",
-    )
-    project.run().stdout.fnmatch_lines(
-        ["*PytestWarning: pytest-testmon may leave out*"]
-    )
-
-
 @pytest.mark.parametrize(("reward", "outcome"), [(1.0, "passed"), (0.0, "failed")])
 def test_retry_evaluates_a_benchmark_again(project, beside, reward, outcome):
     run = beside("pytest_retry", "-p", "pytest_retry.retry_plugin", "--retries", "2")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import Any
 
 import msgspec
 
@@ -36,7 +37,7 @@ class HistoryRun(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         str, Mapping[str, HistoryPoint]
     ]  # by agent and name: the key metrics
     reason: str = ""  # why the change was accepted
-    ruler: Mapping[str, Mapping[str, object]] = {}
+    ruler: Mapping[str, Mapping[str, Any]] = {}
     drift: tuple[str, ...] = ()  # its metrics that drift, for people
     # the run as a baseline, with the numbers of each task, where the benchmark asks
     # for it: JSON

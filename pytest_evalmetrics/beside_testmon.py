@@ -16,14 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Generator
     from pathlib import Path
 
-# as an entry point, and as -p spells it
-_PLUGINS = ("testmon", "testmon.pytest_testmon")
 _SELECTION = "TestmonSelect"
-
-
-def is_there(config: pytest.Config) -> bool:
-    """Check whether pytest-testmon is loaded."""
-    return any(map(config.pluginmanager.has_plugin, _PLUGINS))
 
 
 class BenchmarksBesideTestmon:

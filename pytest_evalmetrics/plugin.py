@@ -29,6 +29,8 @@ _TWO_SNAPSHOT_PLUGINS = """\
 two plugins declare the option --snapshot-update: syrupy, which keeps the baselines of \
 pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
   Uninstall that one, or switch it off in `addopts`: `-p no:snapshot` or `-p no:snapshottest`."""
+# as an entry point, and as -p spells it
+_TESTMON = ("testmon", "testmon.pytest_testmon")
 _ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
 
 
@@ -87,10 +89,10 @@ def pytest_addhooks(pluginmanager: pytest.PytestPluginManager) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_configure(config: pytest.Config) -> None:
     """Stand beside plugins that select tests, before they begin to."""
-    from pytest_evalmetrics import beside_testmon
+    if any(map(config.pluginmanager.has_plugin, _TESTMON)):
+        from pytest_evalmetrics.beside_testmon import BenchmarksBesideTestmon
 
-    if beside_testmon.is_there(config):
-        config.pluginmanager.register(beside_testmon.BenchmarksBesideTestmon())
+        config.pluginmanager.register(BenchmarksBesideTestmon())
 
 
 def pytest_sessionstart(session: pytest.Session) -> None:

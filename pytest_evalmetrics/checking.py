@@ -181,7 +181,8 @@ pass_estimator, breakdown, cluster, independent, description
                 raise CheckError(f"{shown} has no benchmark {name!r}: {guess}")
             results = {}
             for each in by_name if name is None else [name]:
-                label, spec = self._claim(each), by_name[each].spec
+                label = self._claim(each)
+                spec = by_name[each].spec
                 own = replace(spec, name=benchmark_name(self._test, each))
                 benchmark = structs.replace(by_name[each], spec=own)
                 results[each] = run_benchmark(

@@ -59,7 +59,10 @@ class EvalMetricsError(Exception):
         hint: str | None = None,
     ) -> None:
         super().__init__(message)
-        self.message, self.file, self.line, self.hint = message, file, line, hint
+        self.message = message
+        self.file = file
+        self.line = line
+        self.hint = hint
 
     @property
     def where(self) -> str:

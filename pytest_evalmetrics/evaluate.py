@@ -377,7 +377,9 @@ def _alike(
 
 def judge(stages: Stages) -> tuple[Check, ...]:
     """Check everything that the benchmark asserts, in the order of the gates."""
-    given, benchmark, rows = stages.given, stages.benchmark, stages.rows
+    given = stages.given
+    benchmark = stages.benchmark
+    rows = stages.rows
     checks = list(rows.checks)
     if stages.single is not None:
         checks += stages.single.unknown
@@ -412,7 +414,8 @@ def _records(stages: Stages) -> bool:
 
 def _judge_comparisons(stages: Stages) -> list[Check]:
     """Judge the comparisons; a run that records shows them and asserts nothing."""
-    given, terms = stages.given, stages.compared.terms
+    given = stages.given
+    terms = stages.compared.terms
     if terms is None:
         return []
     checks = judging.judge_comparisons(
@@ -485,7 +488,9 @@ def _unevaluated(
 
 def _finished(stages: Stages, checks: tuple[Check, ...]) -> Evaluated:
     """Gather what the evaluation leaves."""
-    given, benchmark, rows = stages.given, stages.benchmark, stages.rows
+    given = stages.given
+    benchmark = stages.benchmark
+    rows = stages.rows
     measurement = stages.measurement
     result = structs.replace(
         _result(
@@ -552,7 +557,8 @@ def _result(
 
 def _notes(stages: Stages, checks: Sequence[Check]) -> Iterator[str]:
     """Yield the remarks that belong to no check."""
-    benchmark, compared = stages.benchmark, stages.compared
+    benchmark = stages.benchmark
+    compared = stages.compared
     yield from stages.rows.notes
     yield from stages.loaded.table.notes
     yield from stages.loaded.notes
@@ -617,7 +623,8 @@ def _remarks(stages: Stages) -> Iterator[str]:
 
 def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | None:
     """Describe the run as a baseline; None if a number may be missing or wrong."""
-    scored, measurement = stages.rows.scored, stages.measurement
+    scored = stages.rows.scored
+    measurement = stages.measurement
     results = stages.reduced.results
     under_test = None if measurement is None else measurement.under_test
     provenance = Provenance(
@@ -649,7 +656,8 @@ def _anchors_of(scored: Scored | None) -> Mapping[str, object] | None:
 
 def _judge_shift(stages: Stages) -> JudgeShift | None:
     """Compare the judge with the one of the reference, on the anchors of both."""
-    terms, scored = stages.compared.terms, stages.rows.scored
+    terms = stages.compared.terms
+    scored = stages.rows.scored
     if terms is None or scored is None or scored.anchors is None:
         return None
     before = anchors.recorded_scores(terms.reference.provenance.get("anchors"))

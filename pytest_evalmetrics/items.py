@@ -63,10 +63,8 @@ class BenchmarkFile(pytest.File):
     def collect(self) -> list[BenchmarkItem]:
         """Read the file; every problem of it is one collection error."""
         session_of(self.config).begin()
-        shown, checks = (
-            self.nodeid or self.path.name,
-            self.config.getoption("evalmetrics_check"),
-        )
+        shown = self.nodeid or self.path.name
+        checks = self.config.getoption("evalmetrics_check")
         try:
             let_register(self.config)
             with names_for(self):
@@ -231,15 +229,14 @@ def run_benchmark(
     item: pytest.Item, benchmark: Benchmark, *, label: str | None = None, **options: Any
 ) -> BenchmarkResult:
     """Evaluate a benchmark, record its baseline in an update, and report its result."""
-    benchmark, in_test = as_asked(item.config, benchmark), label is not None
+    benchmark = as_asked(item.config, benchmark)
+    in_test = label is not None
     try:
         result = _evaluated(item, benchmark, label or item.nodeid, in_test, **options)
     except MemoryError:
         message = f"there is not enough memory for {benchmark.spec.name}"
-        file, line = (
-            options.get("file") or item.nodeid.partition("::")[0],
-            benchmark.line_of(),
-        )
+        file = options.get("file") or item.nodeid.partition("::")[0]
+        line = benchmark.line_of()
         hint = "split the benchmark into several, or run it where there is more memory"
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
     for check in result.checks:
@@ -252,7 +249,8 @@ def run_benchmark(
 def _evaluated(
     item: pytest.Item, benchmark: Benchmark, label: str, in_test: bool, **options: Any
 ) -> BenchmarkResult:
-    config, spec = item.config, benchmark.spec
+    config = item.config
+    spec = benchmark.spec
     with names_for(item, benchmark.file) as names:
         store = _store(item, spec, in_test)
         given = _input(item, benchmark, label, store, **options)
@@ -263,7 +261,8 @@ def _evaluated(
             evaluated = in_rounds(given)
         else:  # a baseline takes all rollouts
             evaluated = evaluate(given)
-    result, document = evaluated.result, evaluated.baseline
+    result = evaluated.result
+    document = evaluated.baseline
     if document is not None and (reason := settings.accepted_reason(config)):
         provenance = structs.replace(document.provenance, reason=reason)
         document = structs.replace(document, provenance=provenance)
@@ -289,7 +288,8 @@ def _evaluated(
         payload["usage"], payload["warnings"] = runtime.usage(), runtime.warnings()
     item.stash.setdefault(PAYLOADS, []).append(payload)
     # key metrics for JUnit and whoever else reads pytest's properties
-    of, entry = f"{spec.name}: " if in_test else "", payload["entry"]
+    of = f"{spec.name}: " if in_test else ""
+    entry = payload["entry"]
     item.user_properties.append((f"{of}evalmetrics.verdict", entry["verdict"]))
     for agent in entry["agents"]:
         whose = f"{of}{agent['agent']}: " if len(entry["agents"]) > 1 else of
@@ -328,7 +328,8 @@ def _input(
     **options: Any,
 ) -> EvaluationInput:
     """Gather what an evaluation needs of the run."""
-    config, spec = item.config, benchmark.spec
+    config = item.config
+    spec = benchmark.spec
     runtime = budget = None
     if spec.runs:
         from pytest_evalmetrics.pipeline.budgets import budget_of  # loads asyncio
@@ -456,7 +457,8 @@ def plan_lines(session: pytest.Session) -> tuple[list[str], bool]:
     calls: list[str] = []
     for item in _benchmarks(session):
         with names_for(item):
-            benchmark, read = as_asked(item.config, item.benchmark), Store(item).read
+            benchmark = as_asked(item.config, item.benchmark)
+            read = Store(item).read
             powers = list(power.power_of(benchmark, read))
             planned.append((item.nodeid, powers))
             forecast = rounds.expected_rollouts(benchmark, powers)
@@ -481,7 +483,8 @@ def _calls_planned(
     ):
         if scored is None:
             continue
-        runtime, recorded = PlanRuntime(item.config), {}
+        runtime = PlanRuntime(item.config)
+        recorded = {}
         try:
             scoring = Scoring(scored, runtime, item.nodeid)
             if not scoring.asks:
@@ -522,7 +525,10 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
                     history=settings.history_path(item.config),
                 )
             except errors.EvalMetricsError as error:
-                words, advice, charts, good = str(error).split("\n"), {}, [], False
+                words = str(error).split("\n")
+                advice = {}
+                charts = []
+                good = False
         pages.append(
             {"id": item.nodeid, "text": [*map(visible, words)], "charts": charts}
         )
@@ -540,7 +546,8 @@ def calibration_lines(session: pytest.Session) -> tuple[list[str], bool]:
             write_noise_page(page, {"benchmarks": pages, "patch": diffs})
             lines += ["", f"the same as a page, with each run's values: {page}"]
         except errors.EvalMetricsError as error:
-            lines, good = [*lines, "", str(error)], False
+            lines = [*lines, "", str(error)]
+            good = False
     if diffs:
         way = "settings that fit it, as a patch: git apply takes what is printed from here on"
         lines += ["", way]

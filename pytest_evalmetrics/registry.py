@@ -121,7 +121,8 @@ class Scope:
         self._outer: Scope | None = None
 
     def __enter__(self) -> Self:
-        self._outer, Scope.active = Scope.active, self
+        self._outer = Scope.active
+        Scope.active = self
         return self
 
     def __exit__(self, *_: object) -> None:
@@ -326,7 +327,8 @@ class Registry:
             try:
                 target = point.load()
             except Exception as error:
-                package, why = _package_of(point), f"{type(error).__name__}: {error}"
+                package = _package_of(point)
+                why = f"{type(error).__name__}: {error}"
                 what = f"the {self.kind} {name!r} of {package} can't be loaded"
                 message = f"{what} from {point.value}: {why}"
                 raise RegistryError(
@@ -346,15 +348,18 @@ def _package_of(point: EntryPoint) -> str:
 
 
 def _registered_in(frame: FrameType, name: str, target: object) -> _Entry:
-    file, module = frame.f_code.co_filename, frame.f_globals
+    file = frame.f_code.co_filename
+    module = frame.f_globals
     if str(module.get("__name__", "")).startswith("pytest_evalmetrics.") and is_ours(
         target
     ):
         return _Entry(name, target, 0)
-    folder, level = "", 1
+    folder = ""
+    level = 1
     if os.path.basename(file) == "conftest.py":  # noqa: PTH119 - for each of many names
         real = Path(os.path.realpath(file)).parent
-        folder, level = str(real), 1 + len(real.parts)
+        folder = str(real)
+        level = 1 + len(real.parts)
     return _Entry(name, target, level, file, frame.f_lineno, folder, module)
 
 
@@ -369,7 +374,8 @@ def imported(kind: str, reference: str) -> Any:
             why = f"there is no module {missing!r}"
             hint = "install it, or write `pythonpath = .` in the configuration file of pytest"
         else:
-            why, hint = f"{type(error).__name__}: {error}", ""
+            why = f"{type(error).__name__}: {error}"
+            hint = ""
         message = f"the {kind} {reference!r} can't be imported: {why}"
         raise RegistryError(message, hint=hint) from error
     for part in path.split("."):
@@ -513,7 +519,8 @@ def _hash_of(file: str, _changed: int, name: str) -> str:
     for statement in body:
         for defined in names_defined(statement):
             defining.setdefault(defined, []).append(statement)
-    used, names = set[ast.stmt](), [name]
+    used = set[ast.stmt]()
+    names = [name]
     for each in names:  # grows by the names that are used
         for statement in defining.pop(each, ()):
             used.add(statement)

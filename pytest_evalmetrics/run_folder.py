@@ -237,7 +237,8 @@ class RunFolder:
 
     def _guard_exit(self) -> None:
         """Keep ``os._exit(0)`` in a hook from ending this run with a green status."""
-        process, leave = os.getpid(), os._exit
+        process = os.getpid()
+        leave = os._exit
 
         def guarded(status: int) -> None:
             if (

@@ -69,7 +69,8 @@ def calibrate(
     **reading: Any,
 ) -> tuple[list[str], Values, list[dict[str, object]]]:
     """Describe the noise of a baseline, or of `count` new runs: lines, settings, charts."""
-    spec, recorded = benchmark.spec, {}
+    spec = benchmark.spec
+    recorded = {}
     benchmark = with_reward(benchmark)
     plan = plan_of(benchmark)
     if spec.baseline is not None:
@@ -83,12 +84,14 @@ def calibrate(
             "two runs of the unchanged system are needed, better ten", hint=_HOW
         )
     proposed: Values = {}
-    lines, charts = list[str](), list[dict[str, object]]()
+    lines = list[str]()
+    charts = list[dict[str, object]]()
     for agent, runs in several.items():
         shown = agent if len(several) > 1 else ""
         lines += [f"agent {agent}"] if shown else []
         lines += _flaky_tasks(benchmark, runs)
-        m, judge = len(runs), _judge_noise(benchmark, runs)
+        m = len(runs)
+        judge = _judge_noise(benchmark, runs)
         alone = [
             _checks(benchmark, plan, run, [runs[(at + step) % m]])
             for step in range(1, min(_NEAR + 1, m))
@@ -198,7 +201,8 @@ def _made_now(
 
 def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
     """Return a judge's share in the noise of one run, by its repeats; 0 where it has none."""
-    scores, reward = runs[0].scores, benchmark.spec.reward
+    scores = runs[0].scores
+    reward = benchmark.spec.reward
     repeats = [
         scores[name]
         for name in scores
@@ -216,7 +220,8 @@ def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
 
 
 def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
-    table, spec = pool(runs), benchmark.spec
+    table = pool(runs)
+    spec = benchmark.spec
     rewards = table.scores.get(spec.reward, np.empty(0))
     passed = reaches(rewards, spec.pass_threshold)
     if not len(passed):
@@ -330,7 +335,8 @@ def _described(
     benchmark: Benchmark, text: str, noise: Noise, failed: Sequence[str], judge: float
 ) -> Iterator[str]:
     rule = rule_of(benchmark, text, bounded=True)
-    values, m = noise.values, len(noise.values)
+    values = noise.values
+    m = len(noise.values)
     yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {m} runs"
     which = "between runs" if noise.runs > noise.tasks else "of rollouts"
     which = (
@@ -353,7 +359,8 @@ def _proposals(
     benchmark: Benchmark, text: str, noise: Noise, k: int
 ) -> Iterator[tuple[tuple[str, ...], str, str]]:
     """Yield settings, each with its key, or none, its value and the reason."""
-    spec, rule = benchmark.spec, rule_of(benchmark, text, bounded=True)
+    spec = benchmark.spec
+    rule = rule_of(benchmark, text, bounded=True)
     drop = rule.max_drop
     if text in spec.gated:
         alarms = noise.alarms(rule)
@@ -365,7 +372,8 @@ def _proposals(
             why = f"max_drop: {drop:g} gives {levels}"
             # in others it means something else
             if rule.rule not in (RuleName.PRACTICAL, RuleName.ABSOLUTE):
-                key, why = (), f"rule: practical, {why}"
+                key = ()
+                why = f"rule: practical, {why}"
             yield key, f"{drop:g}", why
         per_drop = -normal_ppf(rule.alpha) + normal_ppf(_POWER)
         allowed = (drop / per_drop) ** 2 / noise.further - noise.runs**2
@@ -384,7 +392,8 @@ def _proposals(
     if threshold is None or threshold.bound != "point":
         return
     noise = structs.replace(noise, pooled=True)
-    mean, room = float(np.mean(noise.values)), noise.drop(rule.alpha)
+    mean = float(np.mean(noise.values))
+    room = noise.drop(rule.alpha)
     for bound, sign in ((threshold.min, 1), (threshold.max, -1)):
         if bound is not None and sign * (mean - bound) < room:
             new = sign * math.floor(sign * (mean - sign * room) * 1e4) / 1e4
@@ -425,7 +434,8 @@ def _with_value(
     """Write a value into a benchmark file, in the style of its surroundings."""
     depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
     at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
-    line, new = lines[at], f"{key[-1]}: {value}"
+    line = lines[at]
+    new = f"{key[-1]}: {value}"
     if depth == 0:  # beside the name
         new = new if len(key) == 1 else f"{key[0]}: {{{new}}}"
         lines.insert(at + 1, f"{' ' * line.index('name')}{new}")
@@ -433,7 +443,8 @@ def _with_value(
     match = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
     if match is None:
         return ""
-    head, rest = line[: match.end()], line[match.end() :]
+    head = line[: match.end()]
+    rest = line[match.end() :]
     if depth == len(key):
         lines[at] = head + re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", value, rest)
     elif rest.startswith("{"):
@@ -497,7 +508,8 @@ def first_worse(
     p = min(1.0, (n - 1) * run_noise.tail_of(float(drops[at]), errors, noise))
     if p >= rule.alpha:
         return f"no run is worse than those before it (p = {p:.2g})", p
-    before, after = values[:first].mean(), values[first:].mean()
+    before = values[:first].mean()
+    after = values[first:].mean()
     words = (
         f"{names[first]} is the first worse run, {100 * by_place[at]:.3g} % sure: from "
     )

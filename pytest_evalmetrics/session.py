@@ -270,10 +270,8 @@ class EvaluationSession:
         self._collected.update(collected)
         self._present.update(present)
         payloads = vars(report).pop("evalmetrics", None)  # other plugins keep reports
-        item, evaluated = (
-            report.nodeid,
-            {each["entry"]["id"] for each in payloads or ()},
-        )
+        item = report.nodeid
+        evaluated = {each["entry"]["id"] for each in payloads or ()}
         # a skipped item is complete only if no further results were to come
         complete = item in evaluated or (evaluated and hasattr(report, "wasxfail"))
         if report.skipped and not complete:
@@ -423,7 +421,8 @@ class EvaluationSession:
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None]:
         """Show the first failure of each main cause, and the first warnings; -v shows all."""
-        stats, hidden = terminalreporter.stats, set[int]()
+        stats = terminalreporter.stats
+        hidden = set[int]()
         if self._config.option.verbose <= 0:
             hidden = {id(warning) for warning in self._warnings[_WARNINGS:]}
             if hidden:

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
 
     from pydantic_core import ErrorDetails
 
-_ONE, _MANY, _DEFAULTS = "benchmark", "benchmarks", "defaults"
+_ONE = "benchmark"
+_MANY = "benchmarks"
+_DEFAULTS = "defaults"
 
 
 def load_benchmarks(
@@ -65,7 +67,8 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
             problems.append(
                 _mismatch(many, "a list of benchmarks, each starting with '- name:'")
             )
-    benchmarks, first = [], dict[str, YamlNode]()
+    benchmarks = []
+    first = dict[str, YamlNode]()
     for node in nodes:
         if not isinstance(node.value, dict):
             if not node.broken:
@@ -85,7 +88,8 @@ def _benchmarks_of(root: YamlNode, problems: list[Problem]) -> list[YamlNode]:
 
 
 def _check_outer_keys(root: YamlNode, problems: list[Problem]) -> None:
-    one, many = root.get(_ONE), root.get(_MANY)
+    one = root.get(_ONE)
+    many = root.get(_MANY)
     outer = (_ONE, _MANY, _DEFAULTS)
     keys = root.value if isinstance(root.value, dict) else {}
     hinted = False  # whether a message names benchmark: already

@@ -59,7 +59,8 @@ def schema_of_file() -> Schema:
     defs: Schema = schema.pop("$defs")
     defs[_WHOLE] = schema
     partials: Schema = {}
-    partial, named = _add_partial(_WHOLE, defs, partials), "Named" + _WHOLE
+    partial = _add_partial(_WHOLE, defs, partials)
+    named = "Named" + _WHOLE
     defs.update(partials)
     defs[named] = deepcopy(defs[partial]) | {"required": ["name"]}
     del defs[partial]["properties"]["name"]

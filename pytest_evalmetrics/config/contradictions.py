@@ -42,7 +42,8 @@ def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
     yield from _answers(spec)
     yield from _labels(spec)
     yield from _scores(spec)
-    expected, samples = spec.expect.rollouts, spec.num_samples
+    expected = spec.expect.rollouts
+    samples = spec.num_samples
     if (
         samples is not None
         and isinstance(expected, Count)
@@ -78,12 +79,10 @@ def contradictions(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 
 def _rows(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    rollouts, dataset, model, target = (
-        spec.rollouts,
-        spec.dataset,
-        spec.model,
-        spec.target,
-    )
+    rollouts = spec.rollouts
+    dataset = spec.dataset
+    model = spec.model
+    target = spec.target
     if rollouts is not None and dataset is not None:
         yield ("dataset",), "rows come from rollouts or from a dataset, not from both"
     elif dataset is not None and not spec.runs:
@@ -110,7 +109,8 @@ def _rows(spec: BenchmarkSpec) -> Iterator[Contradiction]:
 
 
 def _answers(spec: BenchmarkSpec) -> Iterator[Contradiction]:
-    model, target = spec.model, spec.target
+    model = spec.model
+    target = spec.target
     if model is not None and target is not None:
         yield ("target",), "rows are answered by a model or by a target, not by both"
     if spec.params.ignore_request_failure and spec.answers is None:
@@ -238,7 +238,8 @@ def _drops_out_of_range(spec: BenchmarkSpec) -> Iterator[Contradiction]:
         name = _parsed(text)
         if name is None or baseline is None:
             continue
-        gate, limits = baseline.gate_of(text), range_of(spec, name)
+        gate = baseline.gate_of(text)
+        limits = range_of(spec, name)
         for key in ("max_drop", "require_mde"):
             drop = getattr(gate, key)
             if drop is not None and _is_impossible(spec, text, key, gate, limits):

@@ -24,7 +24,8 @@ if TYPE_CHECKING:
     from pydantic_core import ErrorDetails
 
 DEFAULTS = "defaults"
-_UNKNOWN, _MISSING = "unexpected_keyword_argument", "missing"
+_UNKNOWN = "unexpected_keyword_argument"
+_MISSING = "missing"
 
 
 class _Fault(msgspec.Struct, frozen=True):
@@ -79,7 +80,8 @@ def problems_of(
 
 
 def _located(error: ErrorDetails, top: YamlNode) -> _Fault:
-    kind, place = error["type"], list(error["loc"])
+    kind = error["type"]
+    place = list(error["loc"])
     key: str | None = None
     if kind in (_MISSING, _UNKNOWN):
         key = str(place.pop())
@@ -98,7 +100,8 @@ def _holds_broken(node: YamlNode) -> bool:
 def _problem(group: list[_Fault]) -> Problem:
     """Describe the faults at one place; several are alternatives of a union."""
     fault = group[0]
-    node, key = fault.node, fault.key
+    node = fault.node
+    key = fault.key
     if fault.expected is not None:
         words = list(dict.fromkeys(f.expected for f in group if f.expected is not None))
         between = ", or " if any(" or " in word for word in words) else " or "
@@ -124,7 +127,8 @@ def _problem(group: list[_Fault]) -> Problem:
 
 def unknown_key(key: str, keys: Iterable[str], above: Sequence[str] = ()) -> str:
     """Describe an unknown key and the known ones; `above` lists the keys that it belongs below."""
-    shown, keys = shorten(key), tuple(keys)
+    shown = shorten(key)
+    keys = tuple(keys)
     meant = _KEYS_OF_JOBS.get(key) if "scorers" in keys else None
     if above and not meant:
         meant = f"it is a key of {' or '.join(f'`{name}:`' for name in above)}"

@@ -97,7 +97,8 @@ def explain(error: MarkedYAMLError, text: str) -> tuple[int, str]:
         return 1, f"this is not YAML: {unlisted}"
     lines = [*_BREAK.split(text), ""]
     here, *below = lines[mark.line :] or [""]
-    before, after = here[: mark.column], here[mark.column :]
+    before = here[: mark.column]
+    after = here[mark.column :]
     if re.match(r" *\t", here):
         return (
             mark.line + 1,

@@ -76,7 +76,8 @@ class YamlNode(msgspec.Struct, frozen=True):
 
     def follow(self, path: Iterable[str | int]) -> list[tuple[str | int, YamlNode]]:
         """Return the steps of a path within it, without those that are not written."""
-        node, steps = self, list[tuple[str | int, YamlNode]]()
+        node = self
+        steps = list[tuple[str | int, YamlNode]]()
         for part in path:
             children = dict(node.children)
             if part in children:
@@ -301,7 +302,8 @@ class _Reader:
         return structs.replace(place, value=read.value, broken=read.broken)
 
     def _scalar(self, node: Any, place: YamlNode) -> YamlNode:
-        text, tag = node.value, node.tag
+        text = node.value
+        tag = node.tag
         if tag == _PLAIN or tag in _KINDS:
             try:
                 value = read_scalar(text)

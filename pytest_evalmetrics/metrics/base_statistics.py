@@ -214,7 +214,8 @@ class GroupEntries(Sequence[dict[str, object]]):
         unscored: NDArray[np.int64],
         expected: int | NDArray[np.int64] | None = None,
     ) -> None:
-        self._tasks, self._offsets = table.tasks, table.offsets
+        self._tasks = table.tasks
+        self._offsets = table.offsets
         self._sample = {"agent_ref": {"name": agent}}
         present = table.counts
         wanted = (

@@ -50,7 +50,8 @@ def passes(
     """Count each task's passing rollouts, or those of its first few, shape (tasks,)."""
     running = np.zeros(len(rewards.values) + 1, dtype=np.int64)
     reaches(rewards.values, threshold).cumsum(out=running[1:])
-    starts, stops = rewards.offsets[:-1], rewards.offsets[1:]
+    starts = rewards.offsets[:-1]
+    stops = rewards.offsets[1:]
     if first is not None:
         stops = np.minimum(starts + first, stops)
     return running[stops] - running[starts]
@@ -192,7 +193,8 @@ class _OfK:
     form: ClassVar[str] = ""  # of the name
 
     def __init__(self, k: int, options: MetricOptions | None = None) -> None:
-        self.name, self.k = self.form.format(k=k), k
+        self.name = self.form.format(k=k)
+        self.k = k
         self.options = options or MetricOptions()
         self.unbiased = not self.options.first_k
         self.samples_needed = 1 if self.options.first_k else k
@@ -209,7 +211,8 @@ class _AtLeast(_OfK):
 
     def task_values(self, rewards: TaskRewards) -> Floats:
         """Estimate each task's chance, shape (tasks,); NaN where n < k, if unbiased."""
-        threshold, counts = self.options.pass_threshold, rewards.counts
+        threshold = self.options.pass_threshold
+        counts = rewards.counts
         if not self.options.first_k:
             m = self.k if self.of_all else self.m
             return np.asarray(
@@ -258,7 +261,9 @@ class Reliability(_AtLeast):
         if m > n:
             raise ValueError(f"of {n} rollouts no {m} can pass")
         super().__init__(n, options)
-        self.name, self.m, self.unbiased = f"pass_{m}_of_{n}", m, False
+        self.name = f"pass_{m}_of_{n}"
+        self.m = m
+        self.unbiased = False
 
 
 @register_metric("max@{k}")

@@ -103,7 +103,8 @@ class Names(msgspec.Struct, eq=False):
         """Make a metric that the benchmark file defines."""
         from pytest_evalmetrics.metrics import row_metrics  # few files define any
 
-        keys, taken = self.defined[name], None
+        keys = self.defined[name]
+        taken = None
         with suppress(RegistryError):
             taken = metrics.find(name)
         if taken is not None:

@@ -324,7 +324,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
                 weighted = partial(
                     self.checked, "combine_weighted", target.combine_weighted
                 )
-        tops, bottoms = np.where(held, values, 0.0), held.astype(np.float64)
+        tops = np.where(held, values, 0.0)
+        bottoms = held.astype(np.float64)
         return TaskParts(tops, bottoms, combine, weighted)
 
     def measure(
@@ -351,7 +352,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         return self._measured(rewards)[0]
 
     def _measured(self, rewards: TaskRewards) -> tuple[float, TaskParts | None]:
-        parts, target = self.parts(rewards), self.target
+        parts = self.parts(rewards)
+        target = self.target
         if parts is not None:
             return self._finite(parts.value()), parts
         if self.weighs:
@@ -373,7 +375,9 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
     def _check_defined(
         self, rewards: TaskRewards, tasks: Sequence[object] | None
     ) -> None:
-        kind, why, undefined = MetricError, "", getattr(self.target, "undefined", None)
+        kind = MetricError
+        why = ""
+        undefined = getattr(self.target, "undefined", None)
         if not len(rewards.values):
             why = "there is no rollout with a number to compute it from"
         elif undefined is not None:
@@ -382,7 +386,8 @@ class BoundMetric(msgspec.Struct, frozen=True, dict=True):
         if why:
             hint = "an undefined metric is an error, never 0"
             raise kind(f"{self.label} is undefined: {why}", hint=hint)
-        counts, needed = rewards.counts, self.samples_needed
+        counts = rewards.counts
+        needed = self.samples_needed
         short = np.flatnonzero((counts > 0) & (counts < needed)).tolist()
         if not short:
             return
@@ -432,7 +437,8 @@ def place_of(target: Any) -> tuple[str | None, int | None]:
     if not (inspect.isclass(thing) or inspect.isroutine(thing)):
         thing = type(thing)
     try:
-        file, line = inspect.getsourcefile(thing), inspect.getsourcelines(thing)[1]
+        file = inspect.getsourcefile(thing)
+        line = inspect.getsourcelines(thing)[1]
     except (OSError, TypeError):
         return None, None
     return (

@@ -378,7 +378,8 @@ class RolloutTable(msgspec.Struct, frozen=True, dict=True):
         """Find the rows that lack a number or a label of any of these columns, shape (rows,)."""
         lacking = np.zeros(len(self), dtype=bool)
         for name in names:
-            category, column = self.categories.get(name), self.scores.get(name)
+            category = self.categories.get(name)
+            column = self.scores.get(name)
             if category is not None:
                 missing = (
                     category.labels.index(MISSING) if MISSING in category.labels else -1

@@ -60,7 +60,8 @@ class Read:
     def __init__(
         self, function: Callable[[object], object], form: Callable[[], Any]
     ) -> None:
-        self._function, self._form = function, form
+        self._function = function
+        self._form = form
 
     def __get_pydantic_core_schema__(
         self, kind: object, handler: GetCoreSchemaHandler

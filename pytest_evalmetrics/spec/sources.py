@@ -395,7 +395,8 @@ class Rounds(int):
     def at(cls, rollouts: int, least: int, most: int) -> Self:
         """Return a look."""
         look = cls(rollouts)
-        look.least, look.most = least, most
+        look.least = least
+        look.most = most
         return look
 
 

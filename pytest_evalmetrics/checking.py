@@ -132,7 +132,8 @@ pass_estimator, breakdown, cluster, independent, description
             )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
-        if fail and (failure := failure_of(result)):
+        failure = self._failure_of(result)
+        if fail and failure is not None:
             raise _shown_at(frame, failure, self._file)
         return result
 
@@ -190,10 +191,9 @@ pass_estimator, breakdown, cluster, independent, description
                 )
         except EvalMetricsError as error:
             raise _shown_at(frame, error, self._file) from None
-        failures = [
-            f for r in results.values() if fail and (f := failure_of(r)) is not None
-        ]
-        if failures:
+        outcomes = [self._failure_of(result) for result in results.values()]
+        failures = [failure for failure in outcomes if failure is not None]
+        if fail and failures:
             worst = next(
                 (f for f in failures if not isinstance(f, GateFailed)), failures[0]
             )
@@ -201,6 +201,9 @@ pass_estimator, breakdown, cluster, independent, description
             together.failure = joined([f.failure for f in failures if f.failure])
             raise _shown_at(frame, together, self._file)
         return results if name is None else results[name]
+
+    def _failure_of(self, result: BenchmarkResult) -> EvalMetricsError | None:
+        return failure_of(result, self._item.nodeid, titled=True)
 
     def _claim(self, name: object) -> str:
         """Reserve a name for one check; return the label of its result."""

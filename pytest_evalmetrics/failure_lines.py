@@ -1,4 +1,4 @@
-"""What pytest shows of a failure: lines and tables of known kinds, with their verdicts."""
+"""What pytest shows of a failure: lines, tables, pictures and tasks, with their verdicts."""
 
 from __future__ import annotations
 
@@ -14,9 +14,10 @@ class LineKind(StrEnum):
     PLAIN = "plain"  # a title, or a test's own line
     REASON = "reason"  # why a check does not hold
     DETAIL = "detail"  # of the reason above it
-    FLIP = "flip"  # a task that got worse
     HINT = "hint"  # the way out
     REMARK = "remark"  # a change or a note
+    COMMAND = "command"  # to copy: never broken
+    MORE = "more"  # what is left out, and where it is
 
 
 class Line(msgspec.Struct, frozen=True, tag="line"):
@@ -25,6 +26,7 @@ class Line(msgspec.Struct, frozen=True, tag="line"):
     text: str = ""
     kind: LineKind = LineKind.PLAIN
     verdict: str = ""  # of the check that it is about
+    full: str = ""  # the same with every name, where `text` has the first ones
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -41,10 +43,41 @@ class Table(msgspec.Struct, frozen=True, tag="table"):
     rows: Sequence[Row]
     # the columns that a narrow terminal goes without, the first to go first
     dispensable: Sequence[str] = ()
+    # whether the reasons say it shorter, so that -v alone shows it
+    is_folded: bool = False
+
+
+class Picture(msgspec.Struct, frozen=True, tag="picture"):
+    """An interval on a scale, in the metric's unit."""
+
+    low: float
+    value: float
+    high: float
+    # the change or the value that matters: a bound, or a drop
+    limit: float | None
+    shows_zero: bool  # of a change; a value has no zero of interest
+    label: str  # the metric's name, where several are drawn
+    text: str  # of the limit
+
+
+class TaskLine(msgspec.Struct, frozen=True, tag="task"):
+    """A task that got worse, with its rewards and its answers on both sides."""
+
+    task: str
+    rewards: str  # before and now: 2/2 -> 0/2
+    expected: str = ""
+    was: str = ""
+    now: str = ""
+    has_answers: bool = False  # else there are no texts of either side
+
+
+Block = Line | Table | Picture | TaskLine
 
 
 class Failure(msgspec.Struct, frozen=True):
     """A failure as a whole."""
 
     reason: str  # for the one line of pytest's short summary
-    blocks: Sequence[Line | Table]
+    blocks: Sequence[Block]
+    # the benchmark's id, where a page has one; else empty
+    benchmark: str = ""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -27,9 +28,10 @@ from pytest_evalmetrics.pipeline.reducing import Hooks
 from pytest_evalmetrics.reports import sentences
 from pytest_evalmetrics.reports.failure import (
     failure_of_result,
+    failure_of_warning,
     failure_of_words,
-    text_of,
 )
+from pytest_evalmetrics.reports.failure_layout import text_of
 from pytest_evalmetrics.reports.payload import payload_of
 from pytest_evalmetrics.reports.terminal import power_table
 from pytest_evalmetrics.run_folder import make_folder, remove_stale
@@ -148,7 +150,8 @@ class BenchmarkItem(pytest.Item):
         result = run_benchmark(
             self, self.benchmark, detailed=self.detailed, benchmarks=sharing
         )
-        if failure := failure_of(result):
+        failure = failure_of(result, self.nodeid)
+        if failure is not None:
             raise failure
 
     def repr_failure(
@@ -239,11 +242,32 @@ def run_benchmark(
         line = benchmark.line_of()
         hint = "split the benchmark into several, or run it where there is more memory"
         raise errors.DataError(message, file=file, line=line, hint=hint) from None
-    for check in result.checks:
-        if check.verdict is Verdict.WARN:
-            text = f"{result.name}: {sentences.reason_of(check)}"
-            item.warn(errors.RegressionWarning(visible(text)))
+    _warn(item, benchmark, result)
     return result
+
+
+def _warn(item: pytest.Item, benchmark: Benchmark, result: BenchmarkResult) -> None:
+    """Warn of each gate that warns; where a filter makes an error of it, the benchmark fails."""
+    is_error = False
+    for check in result.checks:
+        if check.verdict is not Verdict.WARN:
+            continue
+        agent = f"{check.agent}: " if check.agent else ""
+        text = f"{result.name}: {agent}{sentences.reason_of(check)}"
+        try:
+            warnings.warn_explicit(
+                errors.RegressionWarning(visible(text)),
+                category=None,
+                filename=str(benchmark.file),
+                lineno=check.line or benchmark.line_of(),
+            )
+        except errors.RegressionWarning:
+            is_error = True
+    if is_error and result.passed:  # else it fails by itself
+        failure = failure_of_warning(result, item.nodeid)
+        error = errors.GateFailed(text_of(failure))
+        error.failure = failure
+        raise error from None
 
 
 def _evaluated(
@@ -402,12 +426,14 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
         in_turns(turns, budget)
 
 
-def failure_of(result: BenchmarkResult) -> errors.EvalMetricsError | None:
-    """Return what to raise for a benchmark that does not hold."""
+def failure_of(
+    result: BenchmarkResult, item: str, *, titled: bool = False
+) -> errors.EvalMetricsError | None:
+    """Return what to raise for a benchmark of an item that does not hold."""
     if result.passed:
         return None
     unjudged = any(check.gate is Gate.DATA for check in result.checks)
-    failure = failure_of_result(result)
+    failure = failure_of_result(result, item, titled=titled)
     kind = errors.DataError if unjudged else errors.GateFailed
     error = kind(text_of(failure))
     error.failure = failure

@@ -15,6 +15,10 @@ _SPACED = json.JSONEncoder(
 )  # json.dumps makes one each time
 
 
+_ISOLATE = "\u2068"
+_END_OF_ISOLATE = "\u2069"
+
+
 def spaced(value: object) -> str:
     """Write builtins for reading: ``[1, 0]``."""
     return _SPACED.encode(value)
@@ -77,8 +81,9 @@ def capped(
 
 def listed(names: Sequence[object], most: int = 10, count: int | None = None) -> str:
     """Write the first names, and how many more there are of `count`: ``a, b and 3 more``."""
-    more = (len(names) if count is None else count) - most
-    return ", ".join(map(str, names[:most])) + (f" and {more} more" if more > 0 else "")
+    named = names[:most]
+    more = (len(names) if count is None else count) - len(named)
+    return ", ".join(map(str, named)) + (f" and {more} more" if more > 0 else "")
 
 
 def visible(text: str) -> str:
@@ -86,12 +91,25 @@ def visible(text: str) -> str:
 
     A task's id may hold anything. In a log a line break would begin a line, which CI systems take
     commands from (``::stop-commands::``), and an escape sequence would paint the terminal.
+    Isolates of text from right to left are kept where each is ended.
     """
     if text.isprintable():
         return text
+    kept = (_ISOLATE, _END_OF_ISOLATE) if _ends_isolates(text) else ()
     return "".join(
-        c if c.isprintable() else c.encode("unicode_escape").decode() for c in text
+        c if c.isprintable() or c in kept else c.encode("unicode_escape").decode()
+        for c in text
     )
+
+
+def _ends_isolates(text: str) -> bool:
+    """Whether each isolate begins before it ends, and ends."""
+    depth = 0
+    for letter in text:
+        depth += (letter == _ISOLATE) - (letter == _END_OF_ISOLATE)
+        if depth < 0:
+            return False
+    return depth == 0
 
 
 def visible_lines(text: str) -> str:

@@ -17,17 +17,18 @@ from pytest_evalmetrics.model.reasons import XfailPassed
 from pytest_evalmetrics.model.results import Check, RunReport, SkippedItem
 from pytest_evalmetrics.model.scores import CallTotals
 from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
+from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
 from pytest_evalmetrics.reports.summary import tell_ci
-from pytest_evalmetrics.reports.terminal import section
+from pytest_evalmetrics.reports.terminal import Reading, section
 from pytest_evalmetrics.reports.wording import calls_line
 from pytest_evalmetrics.run_folder import RunFolder, origin_of
 from pytest_evalmetrics.settings import accepted_reason, history_path, reporter_names
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     import pytest
@@ -108,8 +109,14 @@ class RunResults:
         lost: Collection[str],
         skipped: Mapping[str, str],
         deselected: Sequence[str],
+        *,
+        width: int | None = None,
+        failures: Collection[str] = (),
     ) -> tuple[Lines, bool]:
-        """Write the artifacts; return the terminal's section, and whether nothing is missing."""
+        """Write the artifacts; return the terminal's section, and whether nothing is missing.
+
+        `failures` are the items whose failure pytest shows above the section.
+        """
         report = self._report(lost, skipped, deselected)
         document = report_document(report)
         self._call_hook(document)
@@ -138,8 +145,15 @@ class RunResults:
         verbosity = getattr(self._config.option, "verbose", 0)
         invoked = self._config.invocation_params.dir
         shown = [shown_below(path, invoked) for path in paths]
-        lines = section(report, shown, verbosity=verbosity)
-        lines += self._closing_lines(report, verbosity)
+        explained = {
+            name for item in failures for name in self._evaluated.get(item, ())
+        }
+        reading = Reading(
+            verbosity=verbosity, width=width, explained=frozenset(explained)
+        )
+        lines = _fitted(section(report, shown, reading), width)
+        lines += self._annotations(report)
+        lines += _fitted(self._closing_lines(report, verbosity), width)
         return lines, not (self._errors or lost)
 
     def _report(
@@ -164,13 +178,17 @@ class RunResults:
             message, hint = raised_in_hook("pytest_evalmetrics_report", error)
             self._errors.append(ArtifactError(message, hint=hint))
 
-    def _closing_lines(self, report: RunReport, verbosity: int) -> Lines:
-        """Write annotations for CI, faults, calls and warnings."""
+    def _annotations(self, report: RunReport) -> Lines:
+        """Write what CI reads off the log, each whole on its line."""
         lines: Lines = []
         with self._errors_noted():
             annotations = tell_ci(report, os.environ, self._config.rootpath)
             lines += [(line, None) for line in annotations]
-        lines += [(str(error), "red") for error in self._errors]
+        return lines
+
+    def _closing_lines(self, report: RunReport, verbosity: int) -> Lines:
+        """Write faults, calls and warnings."""
+        lines: Lines = [(str(error), "red") for error in self._errors]
         if verbosity >= 0:
             lines += [(line, None) for line in calls_line(self._calls)]
         if report.deselected:  # xdist does not report it
@@ -239,3 +257,12 @@ class RunResults:
         drift = tuple(map(drift_sentence, drifts_of(result, usable)))
         self._warnings.update(dict.fromkeys(drift))
         return structs.replace(run, drift=drift)
+
+
+def _fitted(lines: Iterable[tuple[str, str | None]], width: int | None) -> Lines:
+    """Break lines that are wider than the terminal."""
+    return [
+        (text, colour)
+        for line, colour in lines
+        for text in shown_paragraph([line], width)
+    ]

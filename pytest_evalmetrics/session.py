@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.errors import RegistryError
     from pytest_evalmetrics.failure_lines import Failure
     from pytest_evalmetrics.publishing import RunResults
-    from pytest_evalmetrics.reports.failure import FailureText
+    from pytest_evalmetrics.reports.failure_layout import FailureText, Page
     from pytest_evalmetrics.reports.payload import Payload
     from pytest_evalmetrics.run_folder import RunFolder
 
@@ -43,7 +43,8 @@ _SELECTION = "evalmetrics_selection"  # of a worker, on its first report
 _UNUSED = "evalmetrics_unused"  # baselines that a worker found unused
 _IN_TEST = rb"\bevalmetrics\b"  # the fixture, in the text of a test file
 _PICTURED = 400  # of the benchmarks that pass: no page has room for many more
-_WARNINGS = 5  # shown
+_SUMMARISED = 20  # of many failing benchmarks, in pytest's short summary
+_DEFAULT_REPORT = "fE"  # of pytest's option -r
 _FAILURE = "evalmetrics_failure"  # of a worker, on a report
 # of a report: an expected failure that passed, where the test's marks are strict
 _PASSES_WRONGLY = "evalmetrics_passes_wrongly"
@@ -75,6 +76,7 @@ class EvaluationSession:
         self._lines: list[tuple[str, str | None]] = []
         # of regressions, as the terminal's reporter keeps them
         self._warnings: list[object] = []
+        self._failed: list[pytest.TestReport] = []  # reports, while failures are shown
         # baselines, as the workers of xdist name them
         self._unused: set[str] = set()
 
@@ -104,7 +106,10 @@ class EvaluationSession:
                 self._add_lines(prepare_asked(self._config))
 
     def _add_lines(self, lines: Iterable[str], colour: str | None = None) -> None:
-        self._lines += [(line, colour) for line in lines]
+        from pytest_evalmetrics.reports.failure_layout import shown_paragraph
+
+        shown = shown_paragraph(lines, self._width())
+        self._lines += [(line, colour) for line in shown]
 
     # -- what is to be evaluated ---------------------------------------------------------------
 
@@ -288,7 +293,10 @@ class EvaluationSession:
         if evaluated or report.skipped or (report.when == "call" and report.passed):
             self._outcomes[item] = True  # or again, where one was broken off before
         # failed for another reason than a gate, so that further checks are unknown
-        if report.failed and report.when != "teardown" and not results.fails(item):
+        # (a benchmark that only warns fails where a filter makes errors of warnings)
+        is_whole = item in evaluated and self._names_benchmarks(item)
+        fails = results.fails(item) or is_whole
+        if report.failed and report.when != "teardown" and not fails:
             self._outcomes[item] = False
         _show_again(report, self._config)
 
@@ -397,7 +405,13 @@ class EvaluationSession:
         deselected = sorted(self._present - self._collected)
         with run_scope(self._config) as names:
             lines, complete = self._all_results().publish(
-                self._started_folder(), names, self._lost, skipped, deselected
+                self._started_folder(),
+                names,
+                self._lost,
+                skipped,
+                deselected,
+                width=self._width(),
+                failures=self._shown_failures(),
             )
         self._lines += lines
         # pytest.exit(returncode=0) does not make a benchmark hold that was not evaluated
@@ -416,54 +430,94 @@ class EvaluationSession:
         if reporter is not None:
             self._warnings.append(reporter.stats["warnings"][-1])
 
+    def _width(self) -> int | None:
+        """Return the columns of the terminal to fill; None for a log."""
+        from pytest_evalmetrics.reports.failure_layout import width_of
+
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        return None if reporter is None else width_of(reporter._tw)  # noqa: SLF001 - pytest's own plugins read it so
+
+    def _shown_failures(self) -> set[str]:
+        """Name the items whose failures pytest will show."""
+        reporter = self._config.pluginmanager.get_plugin("terminalreporter")
+        style = self._config.getoption("tbstyle", "auto")
+        if reporter is None or style in ("no", "line"):
+            return set()
+        failed = {
+            report.nodeid
+            for report in reporter.stats.get("failed", [])
+            if getattr(report.longrepr, "failure", None) is not None
+        }
+        return failed - self._folded()
+
+    def _folded(self) -> set[str]:
+        """Name the items whose failures are not shown: many have the same cause."""
+        if self._results is None or self._config.getoption("verbose", 0) > 0:
+            return set()
+        from pytest_evalmetrics.reports.triage import folded
+
+        return folded(list(self._results.results.values()))
+
     @pytest.hookimpl(specname="pytest_terminal_summary", wrapper=True, tryfirst=True)
     def pytest_fold_failures(
         self, terminalreporter: pytest.TerminalReporter
     ) -> Generator[None]:
-        """Show the first failure of each main cause, and the first warnings; -v shows all."""
+        """Show the first failure of each main cause, and no warning twice; -v shows all."""
         stats = terminalreporter.stats
-        hidden = set[int]()
-        if self._config.option.verbose <= 0:
-            hidden = {id(warning) for warning in self._warnings[_WARNINGS:]}
-            if hidden:
-                line = (
-                    f"{len(hidden)} more benchmarks or metrics warn: -v, or summary.md"
-                )
-                self._add_lines([line], "yellow")
-            if self._results is not None:
-                from pytest_evalmetrics.reports.triage import folded
-
-                ids = folded(list(self._results.results.values()))
-                hidden |= {
-                    id(report)
-                    for report in stats.get("failed", [])
-                    if report.nodeid in ids
-                }
-        before: dict[str, list[object]] = {
-            k: stats[k] for k in ("failed", "warnings") if k in stats
+        before = {
+            key: entries
+            for key, entries in stats.items()
+            if key in ("failed", "warnings")
         }
-        for key, entries in before.items():
-            stats[key] = [entry for entry in entries if id(entry) not in hidden]
+        if self._config.option.verbose <= 0:
+            folded = self._folded()
+            if "failed" in before:
+                stats["failed"] = [
+                    report for report in before["failed"] if report.nodeid not in folded
+                ]
+            if "warnings" in before:  # the section says why a benchmark warns
+                ours = set(map(id, self._warnings))
+                stats["warnings"] = [
+                    warning for warning in before["warnings"] if id(warning) not in ours
+                ]
+        self._failed = before.get("failed", [])
         yield
         stats.update(before)
 
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter
     ) -> None:
-        """Print the section."""
+        """Print the section, between the failures and pytest's short summary."""
+        if self._failed:
+            terminalreporter.stats["failed"] = self._summarised(self._failed)
         if not self._lines:
             return
-        from pytest_evalmetrics.layout import visible_lines
-        from pytest_evalmetrics.reports.failure import broken
-
-        writer = terminalreporter._tw  # noqa: SLF001 - pytest's own plugins read it so
-        width = writer.fullwidth - 1 if writer.hasmarkup else None
         terminalreporter.write_sep("=", "benchmarks")
         for line, colour in self._lines:
             markup = {colour: True} if colour else {}
-            for part in visible_lines(line).split("\n"):
-                for text in broken(part, width):
-                    terminalreporter.write_line(text, **markup)
+            terminalreporter.write_line(line, **markup)
+
+    def _summarised(
+        self, failed: Sequence[pytest.TestReport]
+    ) -> list[pytest.TestReport]:
+        """Choose the lines of the short summary: all if -r or -v asks, else the surest ones."""
+        asked = self._config.option.reportchars != _DEFAULT_REPORT
+        folded = self._folded()
+        if asked or self._config.option.verbose > 0 or not folded:
+            return list(failed)
+        from pytest_evalmetrics.reports.triage import failing
+
+        assert self._results is not None  # noqa: S101 - else nothing is folded
+        surest = failing(list(self._results.results.values()))
+        kept = {result.id for result in surest[:_SUMMARISED]}
+        hidden = len(folded - kept)
+        if hidden:
+            self._add_lines([f"{hidden} more FAILED lines: -rf"], "red")
+        return [
+            report
+            for report in failed
+            if report.nodeid not in folded or report.nodeid in kept
+        ]
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_unconfigure(self) -> None:
@@ -528,10 +582,31 @@ def _attach(
 
 def failure_text(failure: Failure, config: pytest.Config) -> FailureText:
     """Make of a failure what pytest asks for, in the style and detail of this run."""
-    from pytest_evalmetrics.reports.failure import FailureText
+    from pytest_evalmetrics.reports.failure_layout import FailureText
 
     style = config.getoption("tbstyle", "auto")  # not there with -p no:terminal
-    return FailureText(failure, style, everything=config.getoption("verbose", 0) > 0)
+    return FailureText(
+        failure,
+        style,
+        everything=config.getoption("verbose", 0) > 0,
+        page=_page_of(failure, config),
+    )
+
+
+def _page_of(failure: Failure, config: pytest.Config) -> Page | None:
+    """Return the address of the failure's benchmark on the run's page; None without one."""
+    names = settings.reporter_names(config)
+    if not failure.benchmark or (names is not None and "report.html" not in names):
+        return None
+    from urllib.parse import quote
+
+    from pytest_evalmetrics.baselines.files import shown_below
+    from pytest_evalmetrics.reports.failure_layout import Page
+
+    page = Path(f"{settings.output_prefix(config)}report.html")
+    place = f"#/{quote(failure.benchmark, safe=':@[],=!')}"
+    shown = shown_below(page, config.invocation_params.dir)
+    return Page(f"{shown}{place}", f"{page.absolute().as_uri()}{place}")
 
 
 def _show(

@@ -187,6 +187,9 @@ def _on_their_own(monkeypatch: pytest.MonkeyPatch) -> None:
         "PYTEST_XDIST_WORKER",
         "PYTEST_XDIST_WORKER_COUNT",
         "PYTEST_XDIST_TESTRUNUID",
+        # of the terminal of this run, which xdist hands to its workers
+        "COLUMNS",
+        "LINES",
     ):
         monkeypatch.delenv(name, raising=False)
     ci = (

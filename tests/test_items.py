@@ -30,8 +30,8 @@ def test_fixtures_of_the_users_conftest_do_no_harm_and_verbosity_adds_lines(pyte
     assert "2 benchmarks: 1 PASS, 1 FAIL" in project.run("-q").stdout.str()
     lines = [
         "*= benchmarks =*",
-        "PASS * sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
-        "FAIL * sub/two.bench.yml::hard *",
+        "FAIL *sub/two.bench.yml::hard *",
+        "PASS *sub/two.bench.yml::easy * mean_reward 0.5*2 tasks, 2 rollouts",
         "artifacts: evalmetrics/aggregate_metrics.json, evalmetrics/report.json, *summary.md*",
         "FAILED sub/two.bench.yml::hard - *mean_reward is 0.5, below*",
     ]

@@ -96,16 +96,12 @@ def test_failed_rows_are_grouped_and_the_rest_goes_on(scored):
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
         [
-            "scored failed",
-            "",
             "26 of 28 rows have no accuracy:",
             "  22 (html), such as data.jsonl:2: POST http*HTML page*",
             "  1 (closed), at data.jsonl:4: *closed the connection*",
             "  1 (http-500), at data.jsonl:3: *out of memory*",
             "  1 (not-finite), at data.jsonl:1:*NaN*",
             "  1 (template), at data.jsonl:28: *no attribute 'score'; *columns: other*",
-            "",
-            "verdict *",
             "FAIL*26 of 28 rows have no accuracy (html: 22, *; 26 rollouts have no finite acc*",
             "FAILED a.bench.yaml::scored - 26 of 28 rows have no accuracy (html: 22, *",
         ]

@@ -177,7 +177,7 @@ def test_a_strict_xfail_that_passes_fails_in_the_reports_too(some):
     assert entries[0]["checks"][-1].keys() == entries[0]["checks"][0].keys()
     assert "4 FAIL (1 known, by xfail)" in " ".join(summary_of(some).split())
     assert f"one: {reason}" in summary_of(some)
-    result.stdout.fnmatch_lines(["FAIL          good.bench.yaml::one  *2 tasks*"])
+    result.stdout.fnmatch_lines(["FAIL  good.bench.yaml::one  *2 tasks*"])
     junit = (some.path / "junit.xml").read_text(encoding="utf-8")
     assert len(re.findall('evalmetrics.verdict" value="FAIL"', junit)) == len(
         [*passing, "known"]

@@ -127,9 +127,42 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else -value
 
 
+def change_that_matters(check: Check) -> float | None:
+    """Return the smallest change that matters to the gate, signed; None if any does."""
+    facts, rule = check.comparison, rule_of(check)
+    if facts is None or rule is None:
+        return None
+    drop = facts.allowed_drop
+    if drop is None and rule.rule in (RuleName.PRACTICAL, RuleName.NONINFERIOR):
+        drop = rule.max_drop
+    return None if not drop else -rule.sign * drop
+
+
+def size_of(check: Check) -> str:
+    """Say over how much a comparison was made: ``80 tasks x 3``, the rollouts of each."""
+    facts = check.comparison
+    if facts is None:
+        return ""
+    tasks = many(facts.tasks, "task")
+    before, now = facts.samples_baseline, facts.samples_current
+    if now is None or before is None or now[0] != now[1]:
+        return f"{tasks}, {many(facts.rollouts_current, 'rollout')}"
+    if before != now:
+        return f"{tasks} x {now[0]} against {_span(before)}"
+    return f"{tasks} x {now[0]}"
+
+
+def _span(samples: tuple[int, int]) -> str:
+    fewest, most = samples
+    return str(most) if fewest == most else f"{fewest} to {most}"
+
+
 def p_value(check: Check) -> float | None:
     """Return a comparison's p value, adjusted for the other metrics."""
     return None if check.comparison is None else check.comparison.p_adjusted
+
+
+_LIKELY_BY_CHANCE = 0.25  # p from which a drop is one of the many that nothing explains
 
 
 def is_unproven_drop(check: Check) -> bool:
@@ -137,8 +170,11 @@ def is_unproven_drop(check: Check) -> bool:
     facts, rule = check.comparison, rule_of(check)
     if facts is None or rule is None or not rule.tests or facts.drop is None:
         return False
-    matters = facts.drop > 0 and facts.drop >= rule.max_drop
-    return check.verdict is Verdict.PASS and not check.accepted and matters
+    if check.verdict is not Verdict.PASS or check.accepted:
+        return False
+    if facts.p is None or facts.p > _LIKELY_BY_CHANCE:
+        return False
+    return facts.drop > 0 and facts.drop >= rule.max_drop
 
 
 def before_and_now(check: Check) -> Iterator[str]:
@@ -153,11 +189,11 @@ def before_and_now(check: Check) -> Iterator[str]:
         parts.append(signed(change))
     if change and p is not None:
         parts.append(f"p {p:.2g}")
-    if is_unproven_drop(check):
-        parts.append("not proven")
     yield ", ".join(parts)
+    if is_unproven_drop(check):
+        yield "drop NOT PROVEN"
     if check.verdict is Verdict.PASS and facts.detectable_drop:
-        yield f"sees losses from {number(facts.detectable_drop)} on"
+        yield f"sees losses from {facts.detectable_drop:.2g} on"
 
 
 def task_counts(check: Check) -> tuple[int, int, int] | None:

@@ -1,40 +1,46 @@
-"""A failing benchmark in pytest's section of failures."""
+"""What the failure of a benchmark says: what got worse, why, which tasks, and the way out."""
 
 from __future__ import annotations
 
-import textwrap
-from typing import TYPE_CHECKING, Protocol
+import shlex
+from typing import TYPE_CHECKING
 
-import msgspec
+from msgspec import structs
 
-from pytest_evalmetrics.failure_lines import Failure, Line, LineKind, Row, Table
-from pytest_evalmetrics.layout import capped, many, visible
-from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.reports import check_wording, wording
-from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.failure_lines import (
+    Failure,
+    Line,
+    LineKind,
+    Picture,
+    Row,
+    Table,
+)
+from pytest_evalmetrics.layout import capped, listed, many, visible
+from pytest_evalmetrics.model import reasons as kinds
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
+from pytest_evalmetrics.reports.failure_layout import text_of
+from pytest_evalmetrics.reports.sentences import (
+    allowed_text,
+    bound_of,
+    hint_of,
+    is_compared,
+    reason_of,
+)
+from pytest_evalmetrics.reports.sentences.brief import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-    from pytest_evalmetrics.model.results import (
-        Attempt,
-        BenchmarkResult,
-        Check,
-        Flip,
-    )
+    from pytest_evalmetrics.failure_lines import Block
+    from pytest_evalmetrics.model.results import BenchmarkResult, Check
 
-    Blocks = Iterator[Line | Table]
+    Blocks = Iterator[Block]
 
-COLOURS = {
-    Verdict.PASS: "green",
-    Verdict.WARN: "yellow",
-    Verdict.INCONCLUSIVE: "purple",
-    Verdict.FAIL: "red",
-}
 _NOTES = 3  # of a kind
-_FLIPS = 3  # tasks of an agent
-_EXCERPT = 24  # characters of an answer
-_INDENT = " " * 8  # of a line that is broken
+_SLICES = 3  # in the table
+_DRAWN = 2  # changes
+_ALIKE = 8  # times that the largest of changes on one scale may be another
 _VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
 _COMPARED = (
     "verdict",
@@ -51,25 +57,50 @@ _COMPARED = (
     "direction",
     "expected",
 )
-# the reason below the table says them too
+# what a narrow terminal goes without, the first to go first
 _DISPENSABLE = ("direction", "tasks", "expected", "better", "worse", "95% interval")
 
 # -- what it holds ---------------------------------------------------------------------------
 
 
-def failure_of_result(result: BenchmarkResult) -> Failure:
-    """Explain a benchmark that failed, for the reader of a CI log."""
-    outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
-    blocks: list[Line | Table] = [Line(visible(f"{result.name} {outcome}"))]
+def failure_of_result(
+    result: BenchmarkResult, item: str = "", *, titled: bool = False
+) -> Failure:
+    """Explain a benchmark that failed, for the reader of a CI log.
+
+    Parameters
+    ----------
+    result
+        The benchmark.
+    item
+        The pytest item that evaluates it, for the commands; empty without any.
+    titled
+        Whether the benchmark's name comes first: a test may check several.
+    """
+    blocks: list[Block] = []
+    if titled:
+        outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
+        blocks.append(Line(visible(f"{result.name} {outcome}")))
     if result.failed_rows:  # the reason for missing rewards below
-        groups = wording.failed_row_groups(result.failed_rows)
-        blocks += [Line(), *map(Line, groups)]
-    blocks += _tables(result.checks)
-    blocks += _reasons(result)
-    remarks = [f"changed: {visible(text)}" for text in result.changes]
-    blocks += _paragraph(remarks)
-    blocks += _paragraph(f"note: {visible(note)}" for note in _notes(result))
-    return Failure(_first_reason(result), blocks)
+        blocks += map(Line, wording.failed_row_groups(result.failed_rows))
+    compared = _compared(result)
+    several = _fails_several(compared)
+    blocks += _values_table(result.checks)
+    blocks += _comparisons(result, compared, several=several)
+    blocks += _reasons(result, said_above=compared if several else ())
+    blocks += flipped_tasks.task_lines(result)
+    blocks.append(Line(_more(result), LineKind.MORE))
+    blocks += _hints(dict.fromkeys(map(_hint, filter(_is_worse, compared))))
+    blocks += _commands(result, item)
+    blocks += _remarks(result)
+    return Failure(_first_reason(result), blocks, result.id)
+
+
+def failure_of_warning(result: BenchmarkResult, item: str) -> Failure:
+    """Explain a benchmark that warns where a filter makes errors of warnings."""
+    failure = failure_of_result(result, item)
+    why = Line("a warning, which fails here because of -W error:")
+    return structs.replace(failure, blocks=[why, *failure.blocks])
 
 
 def failure_of_words(words: str) -> Failure:
@@ -80,138 +111,129 @@ def failure_of_words(words: str) -> Failure:
 
 def joined(failures: Sequence[Failure]) -> Failure:
     """Show several failures of one test, the first one as the summary."""
-    blocks: list[Line | Table] = []
+    blocks: list[Block] = []
     for failure in failures:
         blocks += [Line(), *failure.blocks]
-    return Failure(failures[0].reason, blocks[1:])
+    return structs.replace(failures[0], blocks=blocks[1:])
 
 
 def below_the_call(call: Iterable[str], failure: Failure) -> Failure:
     """Show a failure below the test's own lines that it comes from."""
-    return Failure(failure.reason, [*map(Line, call), Line(), *failure.blocks])
+    return structs.replace(failure, blocks=[*map(Line, call), Line(), *failure.blocks])
 
 
-def _paragraph(remarks: Iterable[str]) -> Blocks:
-    lines = [Line(text, LineKind.REMARK) for text in remarks]
-    if lines:
-        yield Line(kind=LineKind.REMARK)
-    yield from lines
+def text_of_result(result: BenchmarkResult) -> str:
+    """Write all of a benchmark's failure."""
+    return text_of(failure_of_result(result))
 
 
 def _first_reason(result: BenchmarkResult) -> str:
     """Say the reason of the first check that does not hold."""
-    for check in result.checks:
-        if check.verdict.fails and (reason := reason_of(check)):
-            prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
-            return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
+    for fails in (True, False):  # a warning, where -W error lets it fail
+        for check in result.checks:
+            unmet = check.verdict is not Verdict.PASS
+            if unmet and check.verdict.fails is fails and (reason := reason_of(check)):
+                prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
+                return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
     return visible(result.name)
 
 
-def _reasons(result: BenchmarkResult) -> Blocks:
-    """Write why each check does not hold, and the way out where it is not the next one's."""
-    failing = [
+# -- metrics against their baseline ----------------------------------------------------------
+
+
+def _compared(result: BenchmarkResult) -> list[Check]:
+    """List the checks that belong into the table of comparisons, the surest first."""
+    checks = [
         check
         for check in result.checks
-        if check.verdict is not Verdict.PASS and reason_of(check)
+        if check_wording.is_set_against_reference(check) or _worse_slices(check)
     ]
-    hints = [hint_of(check) for check in failing]
-    shown: set[str] = set()  # agents whose tasks are shown
-    for check, hint, following in zip(failing, hints, [*hints[1:], ""], strict=True):
-        yield Line()
-        yield Line(_reason(result, check), LineKind.REASON, check.verdict)
-        for line in check_wording.comparison_details(check):
-            yield Line(f"    {visible(line)}", LineKind.DETAIL)
-        agent = check_wording.checked_agent(result, check)
-        if check.comparison is not None and agent not in shown:
-            shown.add(agent)
-            yield from _worst_tasks(result, check)
-        if hint and hint != following:
-            yield from (
-                Line(line, LineKind.HINT) for line in f"  -> {hint}".split("\n")
-            )
+    return triage.in_turn(checks)
 
 
-def _reason(result: BenchmarkResult, check: Check) -> str:
-    where = f"{result.file}:{check.line}: " if check.line else ""
-    reason = f"{check_wording.of_agent(check)}{reason_of(check)}"
-    return visible(f"{check.verdict}  {where}{reason}")
+def _worse_slices(check: Check) -> Sequence[kinds.WorseSlice]:
+    return [
+        one
+        for reason in check.reasons
+        if isinstance(reason, kinds.WorseSlices)
+        for one in reason.slices
+    ]
 
 
-def _notes(result: BenchmarkResult) -> list[str]:
-    """List the notes that no reason holds; of a note about every agent the first ones."""
-    explained = set(wording.failed_row_notes(result.failed_rows))
-    kinds: dict[str, list[str]] = {}
-    for note in result.notes:
-        if note not in explained:
-            kinds.setdefault(note.partition(":")[0], []).append(note)
-    notes: list[str] = []
-    for several in kinds.values():
-        more = many(len(several) - _NOTES, "more such note")
-        notes += capped(several, _NOTES, f"and {more}, in report.json")
-    return notes
+def _fails_several(compared: Sequence[Check]) -> bool:
+    """Whether a table says it shorter than sentences: several changes are worse."""
+    return sum(map(_is_worse, compared)) > 1
 
 
-# -- tasks that got worse --------------------------------------------------------------------
+def _is_worse(check: Check) -> bool:
+    if check.verdict is Verdict.PASS:
+        return False
+    return is_compared(check) or bool(_worse_slices(check))
 
 
-def _worst_tasks(result: BenchmarkResult, check: Check) -> Blocks:
-    """Show the tasks that got worse most: rewards and, where there are texts, answers."""
-    if check.comparison is None:
-        return
-    agent = check_wording.checked_agent(result, check)
-    flips = {flip.task: flip for flip in result.flips if flip.agent == agent}
-    for change in check.comparison.worst_tasks[:_FLIPS]:
-        parts = [f"task {check_wording.flip_text(change)}"]
-        flip = flips.get(str(change.task))
-        if flip is not None:
-            parts += _answers(flip)
-        yield Line(visible(f"    {'  '.join(parts)}"), LineKind.FLIP)
+def _comparisons(
+    result: BenchmarkResult, compared: Sequence[Check], *, several: bool
+) -> Blocks:
+    """Write a table of the changes below what is worse, and draw the first ones."""
+    worse = [check for check in compared if _is_worse(check)]
+    if several:
+        yield Line(_head(result, worse), LineKind.REASON, worse[0].verdict)
+    rows: list[Row] = []
+    for check in compared:
+        slices = _worse_slices(check)[:_SLICES]
+        rows += [Row(_slice_row(check, one), check.verdict) for one in slices]
+        if not slices:
+            rows.append(Row(_compared_row(check), check.verdict))
+    if rows:
+        yield Table(
+            header=_COMPARED,
+            rows=_without_twins(rows),
+            dispensable=_DISPENSABLE,
+            is_folded=not several,
+        )
+    if several:
+        yield from _pictures(worse)
 
 
-def _answers(flip: Flip) -> Iterator[str]:
-    if flip.reference:
-        yield f"expected {_excerpt(flip.reference)}"
-    before, now = _answer(flip.before), _answer(flip.now)
-    if before or now:
-        yield f"was {_excerpt(before)}"
-        yield f"now {_excerpt(now)}"
-
-
-def _answer(attempts: Sequence[Attempt]) -> str:
-    return next((attempt.text for attempt in attempts if attempt.text), "")
-
-
-def _excerpt(text: str) -> str:
-    line = " ".join(text.split())
-    if len(line) <= _EXCERPT:
-        return line or "nothing"
-    half = (_EXCERPT - 3) // 2  # agents conclude at the end
-    return f"{line[:half]}...{line[-half:]}"
-
-
-# -- tables ----------------------------------------------------------------------------------
-
-
-def _tables(checks: Sequence[Check]) -> Blocks:
-    """Write a table of values with thresholds, and one of comparisons with a baseline."""
-    values = []
-    compared = []
+def _pictures(checks: Sequence[Check]) -> Blocks:
+    """Draw the intervals of the surest changes, each named, on one scale."""
+    several = len({check.agent for check in checks}) > 1
+    pictures = []
     for check in checks:
-        if check_wording.is_set_against_reference(check):
-            compared.append(Row(_compared_row(check), check.verdict))
-        elif check.bound is not None and check.gate is not Gate.DATA:
-            values.append(Row(_value_row(check), check.verdict))
-    if values:
-        yield Table(_VALUES, values)
-    if compared:
-        yield Table(_COMPARED, compared, _DISPENSABLE)
+        picture = change_picture(check)
+        if picture is not None:
+            agent = check_wording.of_agent(check) if several else ""
+            label = visible(f"{agent}{check.name}")
+            pictures.append(structs.replace(picture, label=label))
+    for picture in pictures[:_DRAWN]:  # a scale shows no change of another size
+        ratio = _extent(picture) / (_extent(pictures[0]) or 1.0)
+        if 1 / _ALIKE <= ratio <= _ALIKE:
+            yield picture
 
 
-def _value_row(check: Check) -> tuple[str, ...]:
-    value, interval = check_wording.measured(check, check.estimate)
-    tasks = "" if check.estimate is None else str(check.estimate.tasks)
-    head = (str(check.verdict), check.agent, check.name)
-    return (*head, value, interval, tasks, bound_of(check))
+def _extent(picture: Picture) -> float:
+    """Return the largest change that a picture shows."""
+    return max(abs(picture.low), abs(picture.high))
+
+
+def _head(result: BenchmarkResult, worse: Sequence[Check]) -> str:
+    """Name what is worse, than what, and over how much it was measured."""
+    first = worse[0]
+    agents = dict.fromkeys(check.agent for check in worse if check.agent)
+    who = listed(list(agents), 3) or result.name
+    is_are = "are" if len(agents) > 1 else "is"
+    if first.verdict is Verdict.WARN:
+        is_are = "may be"
+    measured = next((check for check in worse if check.comparison), None)
+    over = "" if measured is None else f", {check_wording.size_of(measured)}"
+    place = "the history" if first.acceptance is Acceptance.HISTORY else "its baseline"
+    text = f"{who} {is_are} worse than {place}{over}"
+    return _at(result, first, text)
+
+
+def _at(result: BenchmarkResult, check: Check, text: str) -> str:
+    where = f"{result.file}:{check.line}: " if check.line else ""
+    return visible(f"{check.verdict}  {where}{text}")
 
 
 def _compared_row(check: Check) -> tuple[str, ...]:
@@ -237,134 +259,226 @@ def _compared_row(check: Check) -> tuple[str, ...]:
     )
 
 
-# -- how it is shown -------------------------------------------------------------------------
-
-
-class Shown(msgspec.Struct, frozen=True):
-    """How much of a failure is shown, and in how many columns."""
-
-    passing: bool = True  # checks that hold, and the basis of each test
-    short: bool = False  # reasons and ways out alone
-    width: int | None = None  # of a terminal; None leaves lines as they are
-
-
-def lines_of(failure: Failure, shown: Shown) -> Iterator[Line]:
-    """Lay a failure out in lines; a table begins with an empty one."""
-    for block in failure.blocks:
-        if isinstance(block, Table):
-            if not shown.short:
-                yield from _table_lines(block, shown)
-        elif _is_shown(block, shown):
-            yield from _broken(block, shown.width)
-
-
-def text_of(failure: Failure) -> str:
-    """Write all of a failure."""
-    return "\n".join(line.text for line in lines_of(failure, Shown()))
-
-
-def _is_shown(line: Line, shown: Shown) -> bool:
-    if shown.short:
-        return line.kind not in (LineKind.DETAIL, LineKind.FLIP, LineKind.REMARK)
-    if line.kind is LineKind.DETAIL:
-        return shown.passing
-    return True
-
-
-def _table_lines(table: Table, shown: Shown) -> Iterator[Line]:
-    rows = table.rows
-    if not shown.passing:
-        rows = [row for row in rows if row.verdict != Verdict.PASS]
-    if not rows:
-        return
-    header, *lines = _fitted(table, [row.cells for row in rows], shown.width)
-    yield Line()
-    yield Line(header)
-    for line, row in zip(lines, rows, strict=True):
-        yield Line(line, verdict=row.verdict)
-
-
-def _fitted(
-    table: Table, cells: Sequence[Sequence[str]], width: int | None
-) -> list[str]:
-    """Align the columns, without those that the width has no room for."""
-    left_out: set[str] = set()
-    lines = wording.table(table.header, cells)
-    for name in table.dispensable:
-        if width is None or max(map(len, lines)) <= width:
-            break
-        left_out.add(name)
-        kept = [i for i, column in enumerate(table.header) if column not in left_out]
-        lines = wording.table(
-            [table.header[i] for i in kept], [[row[i] for i in kept] for row in cells]
-        )
-    return lines
-
-
-def _broken(line: Line, width: int | None) -> Iterator[Line]:
-    """Break a line between words."""
-    for text in broken(line.text, width):
-        yield msgspec.structs.replace(line, text=text)
-
-
-def broken(text: str, width: int | None) -> list[str]:
-    """Break a text between words, below its own indentation."""
-    if width is None or len(text) <= width:
-        return [text]
-    return textwrap.wrap(
-        text,
-        width,
-        subsequent_indent=_INDENT,
-        break_long_words=False,
-        break_on_hyphens=False,
+def _slice_row(check: Check, one: kinds.WorseSlice) -> tuple[str, ...]:
+    return (
+        str(check.verdict),
+        check.agent,
+        one.name,
+        wording.number(one.before),
+        wording.number(one.now),
+        wording.signed(one.now - one.before),
+        "",
+        f"{one.p:.2g}",
+        str(one.tasks),
+        str(one.worse),
+        "",
+        "",
+        bound_of(check),
     )
 
 
-class _Writer(Protocol):
-    """What of pytest's writer is used."""
-
-    hasmarkup: bool
-
-    @property
-    def fullwidth(self) -> int:
-        """The columns of the terminal."""
-
-    def line(self, line: str = "", **markup: bool) -> None:
-        """Write a line, in colour."""
+_METRIC = _COMPARED.index("metric")
 
 
-class _Crash(msgspec.Struct, frozen=True):
-    """The location and message that pytest's short summary and JUnit read."""
+def _without_twins(rows: Sequence[Row]) -> list[Row]:
+    """Write metrics with the same numbers in one row: pass@1 of one rollout is the mean."""
+    twins: dict[tuple[object, ...], list[Row]] = {}
+    for row in rows:
+        others = (*row.cells[:_METRIC], *row.cells[_METRIC + 1 :])
+        twins.setdefault((row.verdict, others), []).append(row)
+    merged = []
+    for same in twins.values():
+        cells = list(same[0].cells)
+        cells[_METRIC] = ", ".join(row.cells[_METRIC] for row in same)
+        merged.append(Row(cells, same[0].verdict))
+    return merged
 
-    message: str
-    path: str = ""
-    lineno: int = 0
 
-    def __str__(self) -> str:  # --tb=line
-        return self.message
+# -- values with thresholds ------------------------------------------------------------------
 
 
-class FailureText(msgspec.Struct, frozen=True):
-    """A failure as pytest asks for it: its one line, its text, and how it is written."""
+def _values_table(checks: Sequence[Check]) -> Blocks:
+    """Write the values that are held against bounds; the reasons say it shorter."""
+    rows = [
+        Row(_value_row(check), check.verdict)
+        for check in checks
+        if check.bound is not None
+        and check.gate is not Gate.DATA
+        and not check_wording.is_set_against_reference(check)
+    ]
+    if rows:
+        yield Table(header=_VALUES, rows=rows, is_folded=True)
 
-    failure: Failure
-    style: str = "long"  # of --tb
-    everything: bool = False  # -v
 
-    @property
-    def reprcrash(self) -> _Crash:
-        """The line for the short test summary."""
-        return _Crash(self.failure.reason)
+def _value_row(check: Check) -> tuple[str, ...]:
+    value, interval = check_wording.measured(check, check.estimate)
+    tasks = "" if check.estimate is None else str(check.estimate.tasks)
+    head = (str(check.verdict), check.agent, check.name)
+    return (*head, value, interval, tasks, bound_of(check))
 
-    def toterminal(self, tw: _Writer) -> None:
-        """Write the text, verdicts in colour."""
-        if self.style == "line":  # pytest writes the crash line
-            return
-        width = tw.fullwidth - 1 if tw.hasmarkup else None
-        shown = Shown(self.everything, self.style == "short", width)
-        for line in lines_of(self.failure, shown):
-            colour = {COLOURS[Verdict(line.verdict)]: True} if line.verdict else {}
-            tw.line(line.text, **colour)
 
-    def __str__(self) -> str:
-        return text_of(self.failure)
+# -- pictures --------------------------------------------------------------------------------
+
+
+def change_picture(check: Check) -> Picture | None:
+    """Draw a change with its interval, 0 and the change that matters; None without these."""
+    change, low, high = check_wording.change_of(check)
+    if change is None or low is None or high is None:
+        return None
+    rule = check_wording.rule_of(check)
+    allowed = "" if rule is None else allowed_text(rule)
+    return Picture(
+        low=low,
+        value=change,
+        high=high,
+        limit=check_wording.change_that_matters(check),
+        shows_zero=True,
+        label="",
+        text=f"gate: {allowed}" if allowed else "",
+    )
+
+
+def _value_picture(check: Check) -> Picture | None:
+    """Draw a value with its interval and the bound that it misses."""
+    missed = next((r for r in check.reasons if isinstance(r, kinds.OutOfBounds)), None)
+    estimate = check.estimate
+    if missed is None or estimate is None or estimate.interval is None:
+        return None
+    low, high = estimate.interval.low, estimate.interval.high
+    interval = f"95 % interval {wording.number(low)} to {wording.number(high)}"
+    return Picture(
+        low=low,
+        value=estimate.value,
+        high=high,
+        limit=missed.bound,
+        shows_zero=False,
+        label="",
+        text=f"{wording.number(missed.bound)}; {interval}",
+    )
+
+
+# -- reasons ---------------------------------------------------------------------------------
+
+
+def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
+    """Write why each check does not hold, and the way out where it is not the next one's."""
+    failing = [
+        check
+        for check in result.checks
+        if check.verdict is not Verdict.PASS and reason_of(check)
+    ]
+    failing.sort(key=lambda check: not check.verdict.fails)
+    for check, following in zip(failing, [*failing[1:], None], strict=True):
+        is_above = any(check is other for other in said_above)
+        if is_above:
+            yield from _beside_the_table(check)
+        else:
+            yield _reason(result, check)
+            picture = _value_picture(check) or change_picture(check)
+            if picture is not None:
+                yield picture
+        for line in check_wording.comparison_details(check):
+            yield Line(f"    {visible(line)}", LineKind.DETAIL)
+        # the way out of a change stands below the tasks
+        hint = "" if _is_worse(check) else _hint(check)
+        if following is None or hint != _hint(following):
+            yield from _hints([hint])
+
+
+def _hint(check: Check) -> str:
+    """Give the way out; a regression has a command instead."""
+    return "" if _has_command(check) else hint_of(check)
+
+
+def _hints(hints: Iterable[str]) -> Blocks:
+    for hint in hints:
+        if hint:
+            yield from (
+                Line(line, LineKind.HINT) for line in f"  -> {hint}".split("\n")
+            )
+
+
+def _beside_the_table(check: Check) -> Blocks:
+    """Write what the table does not say of a check: why a change is judged so."""
+    rest = structs.replace(brief(check), comparison=None)
+    if _worse_slices(check):
+        kept = [r for r in rest.reasons if not isinstance(r, kinds.WorseSlices)]
+        rest = structs.replace(rest, reasons=tuple(kept))
+    words = reason_of(rest)
+    full = visible(
+        f"{check.verdict}  {check_wording.of_agent(check)}{reason_of(check)}"
+    )
+    if words:
+        name = f"{check_wording.of_agent(check)}{check.name}"
+        text = visible(f"{check.verdict}  {name}: {words}")
+        yield Line(text, LineKind.REASON, check.verdict, full)
+    else:
+        yield Line(full, LineKind.DETAIL, check.verdict)
+
+
+def _reason(result: BenchmarkResult, check: Check) -> Line:
+    agent = check_wording.of_agent(check)
+    short = _at(result, check, f"{agent}{reason_of(brief(check))}")
+    full = _at(result, check, f"{agent}{reason_of(check)}")
+    return Line(short, LineKind.REASON, check.verdict, full)
+
+
+# -- where the rest is, and what to do -------------------------------------------------------
+
+
+def _more(result: BenchmarkResult) -> str:
+    """Count the tasks that are not shown."""
+    check = flipped_tasks.strongest(result)
+    if check is None or check.comparison is None:
+        return ""
+    facts = check.comparison
+    hidden = facts.worse - min(flipped_tasks.SHOWN, facts.worse)
+    better = f"{facts.better} better" if facts.better else ""
+    worse = f"{hidden} more" if hidden else ""
+    return ", ".join(part for part in (worse, better) if part)
+
+
+def _has_command(check: Check) -> bool:
+    """Whether the way out is to fix the regression, or to accept it by a command."""
+    if check.acceptance is not Acceptance.SNAPSHOT or not check.verdict.fails:
+        return False
+    return check.gate is Gate.BASELINE and (
+        (is_compared(check) and not check.reasons) or bool(_worse_slices(check))
+    )
+
+
+def _commands(result: BenchmarkResult, item: str) -> Blocks:
+    """Write the command that evaluates the benchmark again, and the one that accepts it."""
+    if not item:
+        return
+    name = visible(shlex.quote(item))
+    yield Line(f"  again:  pytest {name}", LineKind.COMMAND)
+    if any(map(_has_command, result.checks)):
+        accept = f"  accept: pytest --snapshot-update {name}"
+        yield Line(accept, LineKind.COMMAND)
+
+
+def _remarks(result: BenchmarkResult) -> Blocks:
+    for check in result.checks:
+        passes = check.verdict is Verdict.PASS
+        if passes and check_wording.changes_task_list(check):
+            text = visible(f"{check_wording.of_agent(check)}{reason_of(check)}")
+            yield Line(text, LineKind.REMARK)
+    for text in result.changes:
+        yield Line(f"changed: {visible(text)}", LineKind.REMARK)
+    for note in _notes(result):
+        yield Line(f"note: {visible(note)}", LineKind.DETAIL)
+
+
+def _notes(result: BenchmarkResult) -> list[str]:
+    """List the notes that no reason holds; of a note about every agent the first ones."""
+    explained = set(wording.failed_row_notes(result.failed_rows))
+    kinds_of_note: dict[str, list[str]] = {}
+    for note in result.notes:
+        if note not in explained:
+            kinds_of_note.setdefault(note.partition(":")[0], []).append(note)
+    notes: list[str] = []
+    for several in kinds_of_note.values():
+        more = many(len(several) - _NOTES, "more such note")
+        notes += capped(several, _NOTES, f"and {more}, in report.json")
+    return notes

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections import Counter
 from typing import TYPE_CHECKING
 
@@ -45,11 +44,12 @@ def verdict_counts(report: RunReport) -> str:
 
 def _gates_nothing(result: BenchmarkResult) -> bool:
     gates = {check.gate for check in result.checks}
-    return result.verdict is Verdict.PASS and gates <= _UNGATED
+    ungated = result.recorded is None and gates <= _UNGATED
+    return result.verdict is Verdict.PASS and ungated
 
 
 def false_alarms(results: Sequence[BenchmarkResult]) -> str:
-    """Estimate how many benchmarks fail by chance; empty if none is tested."""
+    """Say how often benchmarks fail by chance; empty if none is tested."""
     levels = []
     for result in results:
         own = list(_levels(result))
@@ -57,12 +57,10 @@ def false_alarms(results: Sequence[BenchmarkResult]) -> str:
             levels.append(max(own) + sum(_levels_beside(result)))
     if not levels:
         return ""
-    red = -math.expm1(sum(math.log1p(-level) for level in levels))
-    share = "100" if red > 0.99 else f"{100 * red:.2g}"  # not 1e+02
+    expected = sum(levels)
+    rate = f"{expected:.2g} a run" if expected >= 1 else f"1 in {1 / expected:.0f} runs"
     tested = many(len(levels), "benchmark", "is")
-    fail = f"up to {sum(levels):.2g} would fail by chance"
-    runs = f"at most {share} % of such runs would be red"
-    return f"{tested} tested: without any change {fail}, and {runs}"
+    return f"false alarms where nothing changed: at most {rate} ({tested} tested)"
 
 
 def _levels(result: BenchmarkResult) -> Iterator[float]:

@@ -3,18 +3,27 @@
 from __future__ import annotations
 
 import math
-from collections import Counter
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from pytest_evalmetrics.layout import capped, listed, many, visible
-from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
 from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
-from pytest_evalmetrics.reports.failure import COLOURS
+from pytest_evalmetrics.reports.console import (
+    beginning,
+    broken,
+    columns_of,
+    filled,
+    isolated,
+)
+from pytest_evalmetrics.reports.failure_layout import COLOURS
 from pytest_evalmetrics.reports.sentences import (
     blind_text,
     bound_of,
     reason_of,
 )
+from pytest_evalmetrics.reports.sentences.brief import brief
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -22,6 +31,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import (
         AgentResult,
         BenchmarkResult,
+        Check,
         Power,
         RunReport,
     )
@@ -31,37 +41,41 @@ if TYPE_CHECKING:
 # -- the end of a run ------------------------------------------------------------------------
 
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
-_AGENTS_SHOWN = 3
 _OTHERS_SHOWN = 10
 _BLIND_NAMED = 5
 _MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
-_WIDTH = 156  # two lines of a narrow terminal
 _PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
+_QUIET_SHOWN = 50  # lines of -q
+_CASE = 156  # columns of a cause's case: two lines of a narrow terminal
+_INDENT = " " * 6
+
+
+class Reading(msgspec.Struct, frozen=True, kw_only=True):
+    """How the section is read."""
+
+    verbosity: int = 0
+    width: int | None = None  # of the terminal; None leaves lines as they are
+    # the benchmarks whose failures are shown above
+    explained: frozenset[str] = frozenset()
 
 
 def section(
-    report: RunReport, written: Sequence[str], *, verbosity: int
+    report: RunReport, written: Sequence[str], reading: Reading
 ) -> list[tuple[str, str | None]]:
-    """Write the section: lines, each with a colour or None; with -q one line for all benchmarks."""
-    lines = _lines(report, written, verbosity)
+    """Write the section: lines, each with a colour or None."""
+    lines = _lines(report, written, reading)
     return [(visible(line), colour) for line, colour in lines]
 
 
-def _lines(report: RunReport, written: Sequence[str], verbosity: int) -> Lines:
-    results = report.benchmarks
-    red = triage.failing(results)
+def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines:
+    results = by_evidence(report.benchmarks)
+    verbosity = reading.verbosity
     if verbosity <= 0:
-        yield from _causes(results)
+        yield from _causes(results, reading)
     if verbosity < 0:
-        total = many(len(results), "benchmark")
-        counts = run_wording.verdict_counts(report)
-        yield f"{total}: {counts}", COLOURS[report.verdict]
-        yield from _plain(wording.recorded_count(results))
-    elif verbosity == 0 and len(red) > triage.FOLDED:
-        yield from _strongest(results, red, written)
+        yield from _quiet(report, results, reading)
     else:
-        yield from _each(results, everything=verbosity > 0)
-    if verbosity >= 0:
+        yield from _overview(results, reading)
         yield from _without_result(report, everything=verbosity > 0)
     if verbosity == 0:
         yield from _plain(f"note: {note}" for note in _common_notes(results))
@@ -78,42 +92,91 @@ def _plain(lines: Iterable[str]) -> Lines:
     yield from ((line, None) for line in lines)
 
 
-def _causes(results: Sequence[BenchmarkResult]) -> Lines:
+def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
     for cause in triage.triage(results):
         yield cause.head, "red"
-        for text in (cause.case, cause.command):
-            line = " ".join(text.split())
-            if len(line) > _WIDTH:
-                line = f"{line[: _WIDTH - 3]}..."
-            if line:
-                yield f"    {line}", None
+        case = beginning(" ".join(cause.case.split()), _CASE)
+        yield from _plain(broken(f"    {case}", reading.width) if case else ())
+        yield from _plain([f"    {cause.command}"] if cause.command else ())
 
 
-def _each(results: Sequence[BenchmarkResult], *, everything: bool) -> Lines:
-    """Write each benchmark's line, and what belongs to it; the first of those that pass."""
-    hidden: set[str] = set()
-    if not everything:
-        passing = [result.id for result in results if _passes_as_before(result)]
-        hidden = set(passing[_PASSING_SHOWN:])
-    for result in results:
-        if result.id in hidden:
-            continue
-        yield _line(result), _colour(result)
-        details = list(_details(result) if everything else _task_lists(result))
-        details += [f"changed: {text}" for text in result.changes]
-        details += wording.recorded_lines(result.recorded)
-        details += wording.judge_lines(result.judges)
-        yield from _plain(f"    {text}" for text in details)
-    if hidden:
-        yield f"... and {len(hidden)} more that pass (-v shows them)", "green"
+def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
+    """Order benchmarks: failing ones by their evidence, warnings, unproven drops, the others."""
+    return sorted(results, key=_turn)
+
+
+def _turn(result: BenchmarkResult) -> tuple[int, float, float]:
+    if result.xfail:
+        return 4, 0.0, 0.0
+    if result.verdict is Verdict.PASS:
+        return 3 if not has_unproven_drop(result) else 2, 0.0, 0.0
+    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    _, p, loss = min(map(triage.evidence, unmet))
+    return 1 if result.verdict is Verdict.WARN else 0, p, loss
+
+
+def has_unproven_drop(result: BenchmarkResult) -> bool:
+    """Whether a benchmark passes over a drop that would matter if it were real."""
+    return any(map(check_wording.is_unproven_drop, result.checks))
 
 
 def _colour(result: BenchmarkResult) -> str:
     """Let a benchmark stand out that fails as expected, or may have got worse unproven."""
-    unproven = any(map(check_wording.is_unproven_drop, result.checks))
-    if result.xfail or (unproven and result.verdict is Verdict.PASS):
-        return "yellow"
-    return COLOURS[result.verdict]
+    unproven = result.verdict is Verdict.PASS and has_unproven_drop(result)
+    return "yellow" if result.xfail or unproven else COLOURS[result.verdict]
+
+
+def _quiet(
+    report: RunReport, results: Sequence[BenchmarkResult], reading: Reading
+) -> Lines:
+    """Write one line a benchmark, and one for all."""
+    if reading.verbosity == -1:
+        for result in results[:_QUIET_SHOWN]:
+            yield _short_line(result, reading), _colour(result)
+        if len(results) > _QUIET_SHOWN:
+            yield f"... and {len(results) - _QUIET_SHOWN} more", None
+    total = many(len(results), "benchmark")
+    counts = run_wording.verdict_counts(report)
+    yield f"{total}: {counts}", COLOURS[report.verdict]
+    yield from _plain(wording.recorded_count(results))
+
+
+def _overview(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
+    """Write each benchmark, the failing first; of many the first of each kind."""
+    everything = reading.verbosity > 0
+    red = triage.failing(results)
+    shown = list(results)
+    if not everything:
+        unexplained = [one for one in results if _is_folded(one, red, reading)]
+        passing = [one for one in results if _passes_as_before(one)]
+        hidden = [*unexplained[triage.FOLDED :], *passing[_PASSING_SHOWN:]]
+        ids = {one.id for one in hidden}
+        shown = [one for one in results if one.id not in ids]
+    for result in shown:
+        if not everything and _is_folded(result, red, reading):
+            yield _short_line(result, reading), _colour(result)
+        else:
+            yield from _entry(result, reading)
+    if len(shown) < len(results):
+        ids = {one.id for one in shown}
+        yield from _hidden([one for one in results if one.id not in ids])
+
+
+def _is_folded(
+    result: BenchmarkResult, red: Sequence[BenchmarkResult], reading: Reading
+) -> bool:
+    """Whether one of many failing benchmarks has one line alone."""
+    fails = result.verdict.fails and not result.xfail
+    return fails and len(red) > triage.FOLDED and result.id not in reading.explained
+
+
+def _hidden(results: Sequence[BenchmarkResult]) -> Lines:
+    failing = triage.failing(results)
+    if failing:
+        yield f"... and {len(failing)} more that fail (-v shows them)", "red"
+    others = len(results) - len(failing)
+    if others:
+        yield f"... and {others} more that pass (-v shows them)", "green"
 
 
 def _passes_as_before(result: BenchmarkResult) -> bool:
@@ -122,56 +185,137 @@ def _passes_as_before(result: BenchmarkResult) -> bool:
     return result.verdict is Verdict.PASS and not records
 
 
-def _strongest(
-    results: Sequence[BenchmarkResult],
-    red: Sequence[BenchmarkResult],
-    written: Sequence[str],
-) -> Lines:
-    """Write the benchmarks with the strongest evidence, and count the others."""
-    for result in red[: triage.FOLDED]:
-        yield _line(result), COLOURS[result.verdict]
-    named = [path for path in written if path.endswith(("summary.md", "report.html"))]
-    where = f"{named[0]}, or -v shows them" if named else "-v shows them"
-    yield f"... and {len(red) - triage.FOLDED} more that fail: {where}", "red"
-    ids = {result.id for result in red}
-    others = Counter(
-        "known failures" if result.xfail else str(result.verdict)
-        for result in results
-        if result.id not in ids
-    )
-    if others:
-        counts = ", ".join(f"{count} {what}" for what, count in others.items())
-        yield f"... and {counts} (-v shows them)", None
-    yield from _plain(wording.recorded_count(results))
+# -- a benchmark -----------------------------------------------------------------------------
 
 
-def _line(result: BenchmarkResult) -> str:
+def _title(result: BenchmarkResult) -> str:
     mark = " (xfail)" if result.xfail else ""
-    parts = [f"{result.verdict:<12}  {result.id}{mark}"]
-    failing = {
-        check.agent for check in result.checks if check.verdict is not Verdict.PASS
-    }
-    ordered = sorted(result.agents, key=lambda agent: agent.agent not in failing)
-    agents = [_agent(result, agent) for agent in ordered]
-    more = many(len(agents) - _AGENTS_SHOWN, "more agent")
-    parts += capped(agents, _AGENTS_SHOWN, f"and {more}")
-    if not agents:
-        parts += _worst_reasons(result)[:1]
-    return "  ".join(parts)
+    return f"{result.verdict}  {isolated(result.id)}{mark}"
 
 
-def _agent(result: BenchmarkResult, agent: AgentResult) -> str:
+def _short_line(result: BenchmarkResult, reading: Reading) -> str:
+    """Write one line: what is surest of a benchmark that does not hold, else its first metric."""
+    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    telling = ""
+    if unmet:
+        check = min(unmet, key=_telling)
+        agent = check_wording.of_agent(check)
+        held = "; ".join(check_wording.before_and_now(check))
+        if held:
+            now = wording.number(check_wording.sides_of(check)[1])
+            telling = f"{agent}{check.name} {now} ({held})"
+        else:
+            telling = f"{agent}{reason_of(brief(check))}"
+    elif result.agents:
+        phrases = _metric_phrases(result, result.agents[0])
+        name = f"{result.agents[0].agent}: " if len(result.agents) > 1 else ""
+        others = len(result.agents) - 1
+        more = f", and {many(others, 'more agent')}" if others else ""
+        telling = f"{name}{', '.join(phrases)}{more}"
+    line = f"{_title(result)}  {telling}".rstrip()
+    return line if reading.width is None else beginning(line, reading.width)
+
+
+def _telling(check: Check) -> tuple[bool, bool, tuple[int, float, float]]:
+    """Order checks for one line: the worst verdict, numbers before words, the surest."""
+    return not check.verdict.fails, check.comparison is None, triage.evidence(check)
+
+
+def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
+    """Write a benchmark with what every agent's metrics were held against."""
+    everything = reading.verbosity > 0
+    is_explained = result.id in reading.explained
+    colour = _colour(result)
+    for line in _agent_lines(result, reading, is_explained=is_explained):
+        yield line, colour
+    details: list[str] = []
+    if not is_explained:
+        details += _details(result) if everything else _remarkable(result)
+        details += [f"changed: {text}" for text in result.changes]
+    details += wording.recorded_lines(result.recorded)
+    details += wording.judge_lines(result.judges)
+    for text in details:
+        line = f"    {text}"
+        if reading.width is not None and not everything:
+            line = beginning(line, 2 * reading.width - len(_INDENT))
+        yield from _plain(broken(line, reading.width))
+
+
+def _agent_lines(
+    result: BenchmarkResult, reading: Reading, *, is_explained: bool
+) -> list[str]:
+    """Write one agent behind the benchmark, or each of several below it."""
+    title = _title(result)
+    unmet = {c.agent: None for c in result.checks if c.verdict is not Verdict.PASS}
+    if is_explained and len(result.agents) <= 1:
+        names = dict.fromkeys(
+            check.name for check in result.checks if check.verdict.fails
+        )
+        return _phrases(title, list(names), reading.width)
+    if not result.agents:
+        return _phrases(title, _worst_reasons(result)[:1], reading.width)
+    if len(result.agents) == 1:
+        phrases = _agent_phrases(result, result.agents[0])
+        return _phrases(title, phrases, reading.width)
+    ordered = sorted(result.agents, key=lambda agent: agent.agent not in unmet)
+    lines = [f"{title}  {many(len(ordered), 'agent')}"]
+    for agent in ordered:
+        name = f"{_INDENT}{isolated(agent.agent)}:"
+        if not is_explained:
+            phrases = _agent_phrases(result, agent)
+            lines += _phrases(name, phrases, reading.width, between=" ")
+        elif agent.agent in unmet:
+            lines.append(f"{name} {_worst_of(result, agent.agent)}, see above")
+        else:  # briefly: another agent is why the benchmark fails
+            phrases = _metric_phrases(result, agent)[:1]
+            lines += _phrases(name, phrases, reading.width, between=" ")
+    return lines
+
+
+def _worst_of(result: BenchmarkResult, agent: str) -> Verdict:
+    return worst(check.verdict for check in result.checks if check.agent == agent)
+
+
+def _phrases(
+    title: str, phrases: Sequence[str], width: int | None, between: str = "  "
+) -> list[str]:
+    """Write phrases behind a title, and on further lines where they don't fit."""
+    if not phrases:
+        return [title]
+    together = f"{title}{between}{', '.join(phrases)}"
+    if width is None or columns_of(together) <= width:
+        return [together]
+    pieces = _pieces(phrases)
+    first = f"{title}{between}{pieces[0]}"
+    if columns_of(first) <= width:
+        return filled([first, *pieces[1:]], width, indent=len(_INDENT))
+    return [title, *filled(pieces, width, indent=len(_INDENT), begins=_INDENT)]
+
+
+def _pieces(phrases: Sequence[str]) -> list[str]:
+    """Cut phrases where a line may end: between them, and at the semicolons within."""
+    pieces: list[str] = []
+    for phrase in phrases:
+        pieces += f"{phrase},".replace("; ", ";\n").split("\n")
+    pieces[-1] = pieces[-1].removesuffix(",")
+    return pieces
+
+
+def _agent_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
+    phrases = _metric_phrases(result, agent)
+    phrases += [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
+    if agent.missing:
+        phrases.append(f"{agent.missing} missing")
+    return phrases
+
+
+def _metric_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
     gated = run_wording.gated_names(result)
     headline = run_wording.headline_metrics(gated, agent.key_metrics)
-    parts = [
+    return [
         f"{name} {wording.number(value)}{_held_against(result, agent.agent, name)}"
         for name, value in list(headline.items())[:_METRICS_NAMED]
     ]
-    parts += [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
-    if agent.missing:
-        parts.append(f"{agent.missing} missing")
-    name = f"{agent.agent}: " if len(result.agents) > 1 else ""
-    return name + ", ".join(parts)
 
 
 def _held_against(result: BenchmarkResult, agent: str, metric: str) -> str:
@@ -189,15 +333,18 @@ def _held_against(result: BenchmarkResult, agent: str, metric: str) -> str:
 
 def _worst_reasons(result: BenchmarkResult) -> list[str]:
     verdict = result.verdict
-    return [reason_of(check) for check in result.checks if check.verdict is verdict]
+    return [reason_of(brief(c)) for c in result.checks if c.verdict is verdict]
 
 
-def _task_lists(result: BenchmarkResult) -> Iterator[str]:
-    """List the tasks that differ from the baseline's where the benchmark passes all the same."""
+def _remarkable(result: BenchmarkResult) -> Iterator[str]:
+    """Say what a metric's numbers don't: why a gate warns, and which tasks differ."""
     for check in result.checks:
+        agent = check_wording.of_agent(check)
         passes = check.verdict is Verdict.PASS
         if passes and check_wording.changes_task_list(check):
-            yield check_wording.of_agent(check) + reason_of(check)
+            yield agent + reason_of(check)
+        elif not passes and check.reasons and result.agents:
+            yield f"{check.verdict}  {agent}{reason_of(brief(check))}"
 
 
 def _details(result: BenchmarkResult) -> Iterator[str]:

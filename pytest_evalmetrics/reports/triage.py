@@ -15,12 +15,14 @@ from pytest_evalmetrics.reports.check_wording import checked_agent
 from pytest_evalmetrics.reports.sentences import reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Hashable, Iterator, Sequence
+    from collections.abc import Hashable, Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.model.results import BenchmarkResult, Check
 
-FOLDED = 10  # failing benchmarks that a log shows one by one
-_EXPLAINED = 2  # of more of them
+FOLDED = 5  # failing benchmarks that a log shows one by one
+_ROOM = 45  # lines for the first of each cause, where there are more of them
+_LINES = 14  # of a regression
+_FEW_LINES = 4  # of what could not be judged
 _GROUPED = 5  # with fewer of them, each is read by itself
 _CAUSES_SHOWN = 8
 _PARTS_SHOWN = 6
@@ -33,6 +35,39 @@ def strength(check: Check) -> tuple[int, float, float]:
     p = None if check.comparison is None else check.comparison.p_adjusted
     drop = None if check.comparison is None else check.comparison.drop
     return rank, 1.0 if p is None else p, -(drop or 0.0)
+
+
+def evidence(check: Check) -> tuple[int, float, float]:
+    """Rank a check as `strength` does, one of slices or tasks by the surest of them."""
+    rank, p, loss = strength(check)
+    for reason in check.reasons:
+        match reason:
+            case kinds.WorseSlices(slices=slices):
+                p = min(p, *(one.p for one in slices))
+            case kinds.WorseTasks(tasks=tasks):
+                p = min(p, *(one.p for one in tasks))
+    return rank, p, loss
+
+
+def in_turn(checks: Iterable[Check]) -> list[Check]:
+    """Order the checks of a benchmark for a reader.
+
+    The worst verdict comes first; of these the agent with the surest check, its slices and
+    single tasks before its metrics, which keep their order: the headline is the first.
+    """
+    checks = list(checks)
+    surest: dict[str, tuple[int, float, float]] = {}
+    for check in checks:
+        own = evidence(check)
+        surest[check.agent] = min(own, surest.get(check.agent, own))
+    return sorted(
+        checks,
+        key=lambda check: (
+            strength(check)[0],
+            surest[check.agent],
+            check.comparison is not None,
+        ),
+    )
 
 
 def failing(results: Sequence[BenchmarkResult]) -> list[BenchmarkResult]:
@@ -50,7 +85,13 @@ def folded(results: Sequence[BenchmarkResult]) -> set[str]:
     red = {result.id for result in failing(results)}
     if len(red) <= FOLDED:
         return set()
-    explained = {cause.first for cause in _causes(results)[:_EXPLAINED]}
+    explained: set[str] = set()
+    room = _ROOM
+    for cause in _causes(results):
+        room -= _LINES if cause.metrics else _FEW_LINES
+        if room < 0:
+            break
+        explained.add(cause.first)
     return red - explained
 
 

@@ -168,9 +168,9 @@ def test_an_edited_or_renamed_question_is_another_task(project):
     ]
     kept = [t._replace(name=str(i + 9)) for i, t in enumerate(TASKS[9:])]
     assert "PASS" not in verdicts([*renamed, *kept])
-    moved = "    9 tasks moved to another id and are paired by content: 0 -> new-0, "
+    moved = "9 tasks moved to another id and are paired by content: 0 -> new-0, "
     assert moved in run.result.stdout.str()
-    assert verdicts(edited, UPDATE) == inconclusive
+    assert verdicts(edited, UPDATE, "-v") == inconclusive
     refused = ["INCONCLUSIVE *it would drop tasks: *", f"  -> *{ACCEPT}"]
     run.result.stdout.fnmatch_lines(refused * len(FORMATS))
     assert verdicts(edited, UPDATE, ACCEPT) == passing

@@ -98,7 +98,6 @@ def test_a_check_that_fails_shows_the_test_s_own_line_and_no_traceback(
             ">     )",
             "",
             "test_sums failed",
-            "FAIL * mean_reward * 0.7500 * >= 0.8",
             "FAIL  test_x.py:6: mean_reward is 0.75, below 0.8",
             "test_x.py:13: in test_helped",
             ">     helper.gate(evalmetrics, [[]0[]])",

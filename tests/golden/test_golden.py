@@ -137,7 +137,7 @@ def clean_environment(byte_code: Path, more: dict[str, str]) -> dict[str, str]:
         "FORCE_COLOR",
     )
     kept = {k: v for k, v in os.environ.items() if not k.startswith(ci)}
-    ours = {"COLUMNS": "200", "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": str(byte_code)}
+    ours = {"COLUMNS": "1000", "NO_COLOR": "1", "PYTHONPYCACHEPREFIX": str(byte_code)}
     return kept | ours | more
 
 

@@ -162,7 +162,7 @@ TABLE = [
         kinds.TooManyRollouts(
             tasks=(kinds.TaskCount("a", 4),), count=2, of=4, expected=3
         ),
-        "2 of 4 tasks have more than 3 rollouts: task a has 4",
+        "2 of 4 tasks have more than 3 rollouts: task a has 4 and 1 more",
         "look for another run's rollouts in the files; or set num_samples",
     ),
     (

@@ -141,10 +141,10 @@ def test_recording_says_nothing_where_rollouts_could_prove_a_loss(tmp_path):
 def test_the_level_of_a_benchmark_is_that_of_its_mean_and_its_tasks(tmp_path):
     result = result_of(tmp_path, VARIED, VARIED)
     text = run_wording.false_alarms([result])
-    assert "up to 0.01 would fail by chance" in text
+    assert "at most 1 in 100 runs" in text
 
 
 def test_the_level_of_tasks_that_prove_nothing_is_not_counted(tmp_path):
     four = [passes(2, 4)] * 70
     text = run_wording.false_alarms([result_of(tmp_path, four, four)])
-    assert "up to 0.01 would fail by chance" in text
+    assert "at most 1 in 100 runs" in text

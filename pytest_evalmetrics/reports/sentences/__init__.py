@@ -19,19 +19,21 @@ from pytest_evalmetrics.reports.sentences import failures as failures
 from pytest_evalmetrics.reports.sentences import references as references
 from pytest_evalmetrics.reports.sentences import tasks as tasks
 from pytest_evalmetrics.reports.sentences import thresholds as thresholds
+from pytest_evalmetrics.reports.sentences.bounds import allowed_text as allowed_text
 from pytest_evalmetrics.reports.sentences.bounds import bound_of as bound_of
 from pytest_evalmetrics.reports.sentences.bounds import rule_text as rule_text
 from pytest_evalmetrics.reports.sentences.comparisons import blind_text as blind_text
 from pytest_evalmetrics.reports.sentences.comparisons import (
     change_sentence,
-    is_compared,
     remarks,
 )
+from pytest_evalmetrics.reports.sentences.comparisons import is_compared as is_compared
 from pytest_evalmetrics.reports.sentences.dispatch import text_of as text_of
 from pytest_evalmetrics.reports.sentences.failures import (
     drift_sentence as drift_sentence,
 )
 from pytest_evalmetrics.reports.sentences.references import change_text as change_text
+from pytest_evalmetrics.reports.sentences.references import place_of as place_of
 from pytest_evalmetrics.reports.sentences.tasks import flips_text as flips_text
 from pytest_evalmetrics.reports.sentences.ways_out import fixing, way_out
 

@@ -108,10 +108,15 @@ def slices_bound(bound: SlicesBound) -> str:
 
 
 def rule_text(rule: RuleSettings) -> str:
-    """Say what a rule lets pass: ``no drop at p < 0.01 (statistical)``."""
+    """Say what a rule lets pass, and its name: ``no drop at p < 0.01 (statistical)``."""
+    allowed = allowed_text(rule)
+    return f"{allowed} ({rule.name})" if allowed else rule.name
+
+
+def allowed_text(rule: RuleSettings) -> str:
+    """Say what a rule lets pass; empty where a rule of one's own doesn't."""
     if rule.rule is RuleName.OWN:
-        name = rule.own_name
-        return f"{rule.own_bound} ({name})" if rule.own_bound else name
+        return rule.own_bound
     drop = f"{rule.max_drop:.4g}"
     allowed = {
         RuleName.EXACT: "no drop",
@@ -121,4 +126,4 @@ def rule_text(rule: RuleSettings) -> str:
         RuleName.PRACTICAL: f"no drop >= {drop} at p < {rule.alpha:g}",
         RuleName.NONINFERIOR: f"drop shown to be <= {drop}",
     }
-    return f"{allowed[rule.rule]} ({rule.rule})"
+    return allowed[rule.rule]

@@ -1,0 +1,128 @@
+"""Text that fits the columns of a terminal, and links that it opens."""
+
+from __future__ import annotations
+
+import unicodedata
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CUT = "..."
+_INDENT = 6  # of a line that goes on
+_RIGHT_TO_LEFT = ("R", "AL", "AN", "RLE", "RLO", "RLI")
+_ISOLATE = "\u2068"
+_END_OF_ISOLATE = "\u2069"
+
+# -- columns ---------------------------------------------------------------------------------
+
+
+def columns_of(text: str) -> int:
+    """Count the columns that a text takes: wide letters take two, combining ones none."""
+    if text.isascii():
+        return len(text)
+    return sum(map(_columns, text))
+
+
+def _columns(letter: str) -> int:
+    if unicodedata.combining(letter) or unicodedata.category(letter) in ("Mn", "Cf"):
+        return 0
+    return 2 if unicodedata.east_asian_width(letter) in ("W", "F") else 1
+
+
+def padded(text: str, width: int) -> str:
+    """Fill a text with spaces up to a number of columns."""
+    return text + " " * (width - columns_of(text))
+
+
+def beginning(text: str, width: int) -> str:
+    """Keep what fits of a text, up to the end of a word where there is one."""
+    if columns_of(text) <= width:
+        return text
+    room = width - columns_of(CUT)
+    kept = text[: _letters_within(text, room)]
+    words = kept.rpartition(" ")[0]
+    return f"{(words or kept).rstrip(' ,;:')}{CUT}"
+
+
+def both_ends(text: str, width: int) -> str:
+    """Keep the first and the last letters that fit of a text: agents conclude at the end."""
+    if columns_of(text) <= width:
+        return text
+    half = (width - columns_of(CUT)) // 2
+    first = _letters_within(text, half)
+    last = _letters_within(text[::-1], half)
+    return f"{text[:first]}{CUT}{text[len(text) - last :]}"
+
+
+def _letters_within(text: str, width: int) -> int:
+    """Count the first letters that fit."""
+    ends = accumulate(map(_columns, text))
+    return sum(end <= width for end in ends)
+
+
+# -- lines -----------------------------------------------------------------------------------
+
+
+def broken(text: str, width: int | None, indent: int = _INDENT) -> list[str]:
+    """Break a text between words; what goes on is indented."""
+    if width is None or columns_of(text) <= width:
+        return [text]
+    words = text.lstrip(" ")
+    begins = " " * (len(text) - len(words))
+    # two spaces side by side stay
+    return filled(words.split(" "), width, indent=indent, begins=begins)
+
+
+def filled(
+    parts: Sequence[str],
+    width: int,
+    *,
+    indent: int = _INDENT,
+    begins: str = "",
+    separator: str = " ",
+) -> list[str]:
+    """Fill lines with parts, none of which is broken unless it is longer than a line."""
+    lines: list[str] = []
+    line = begins
+    is_empty = True
+    for part in parts:
+        longer = line + part if is_empty else line + separator + part
+        if is_empty or columns_of(longer.rstrip()) <= width:
+            line = longer
+            is_empty = False
+            continue
+        lines.append((line + separator).rstrip())
+        line = " " * indent + part
+    lines.append(line)
+    return lines
+
+
+# -- what is written from right to left ------------------------------------------------------
+
+
+def isolated(text: str) -> str:
+    """Keep a text that is written from right to left from moving what stands beside it."""
+    if text.isascii():
+        return text
+    turns = any(unicodedata.bidirectional(c) in _RIGHT_TO_LEFT for c in text)
+    return f"{_ISOLATE}{text}{_END_OF_ISOLATE}" if turns else text
+
+
+# -- links -----------------------------------------------------------------------------------
+
+_NO_LINKS = ("", "dumb", "linux", "emacs")
+
+
+def opens_links(environ: Mapping[str, str], *, is_terminal: bool) -> bool:
+    """Whether a terminal is one that shows links (OSC 8); others ignore them."""
+    forced = environ.get("FORCE_HYPERLINK")
+    if forced is not None:
+        return forced not in ("", "0")
+    return is_terminal and environ.get("TERM", "") not in _NO_LINKS
+
+
+def linked(text: str, address: str) -> str:
+    """Write a text that opens an address."""
+    return f"\x1b]8;;{address}\x1b\\{text}\x1b]8;;\x1b\\"

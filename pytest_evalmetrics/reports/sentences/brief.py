@@ -1,0 +1,49 @@
+"""Checks with the first names of long lists alone, for readers with little room."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from msgspec import structs
+
+from pytest_evalmetrics.model import reasons as kinds
+
+if TYPE_CHECKING:
+    from pytest_evalmetrics.model.results import Check
+
+_NAMED = 3
+# the lists whose length another field gives, so that the sentence counts the rest
+_LISTS: dict[type, tuple[str, ...]] = {
+    kinds.TooFewRollouts: ("tasks",),
+    kinds.TooManyRollouts: ("tasks",),
+    kinds.MissingRewards: ("tasks",),
+    kinds.TaskListChanged: ("lost", "edited", "moved", "new"),
+    kinds.LowCoverage: ("removed", "left_out"),
+    kinds.Unpassable: ("tasks",),
+    kinds.BrokenTasks: ("tasks",),
+    kinds.MustPassFailed: ("tasks",),
+    kinds.WorseTasks: ("tasks",),
+    kinds.WorseSlices: ("slices",),
+}
+
+
+def brief(check: Check) -> Check:
+    """Return a check whose reasons name the first of their tasks."""
+    reasons = tuple(_brief(reason) for reason in check.reasons)
+    facts = check.comparison
+    if facts is not None:
+        named = facts.proven_tasks[:_NAMED]
+        proven = max(facts.proven, len(facts.proven_tasks))
+        facts = structs.replace(facts, proven_tasks=named, proven=proven)
+    return structs.replace(check, reasons=reasons, comparison=facts)
+
+
+def _brief(reason: kinds.Reason) -> kinds.Reason:
+    if isinstance(reason, kinds.WorseSlices):
+        slices = tuple(
+            structs.replace(one, worst=one.worst[:_NAMED]) for one in reason.slices
+        )
+        reason = structs.replace(reason, slices=slices)
+    names = _LISTS.get(type(reason), ())
+    short = {name: getattr(reason, name)[:_NAMED] for name in names}
+    return structs.replace(reason, **short) if short else reason

@@ -1,0 +1,318 @@
+"""The noise of benchmarks, by runs of an unchanged system, and settings that fit it."""
+
+from __future__ import annotations
+
+import math
+import re
+from contextlib import nullcontext, suppress
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from pytest_evalmetrics import gates, metrics
+from pytest_evalmetrics.config import declarations
+from pytest_evalmetrics.errors import DataError, EvalMetricsError, MetricError
+from pytest_evalmetrics.gates import Gated
+from pytest_evalmetrics.layout import listed, of_many
+from pytest_evalmetrics.model.rollout_table import RolloutTable, pool
+from pytest_evalmetrics.model.verdicts import Acceptance, Verdict
+from pytest_evalmetrics.pipeline.benchmark_rows import with_reward
+from pytest_evalmetrics.pipeline.comparing import comparison_input
+from pytest_evalmetrics.pipeline.gate_settings import own_rule_of, plan_of, rule_of
+from pytest_evalmetrics.pipeline.references import reference_of
+from pytest_evalmetrics.reports import sentences
+from pytest_evalmetrics.run_series import proposals
+from pytest_evalmetrics.run_series.made_runs import make_runs
+from pytest_evalmetrics.run_series.noise import Noise
+from pytest_evalmetrics.stats import normal_ppf
+from pytest_evalmetrics.sums import reaches
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from pytest_evalmetrics.evaluate import Evaluated
+    from pytest_evalmetrics.model.comparison import ComparisonFacts
+    from pytest_evalmetrics.model.results import Check
+    from pytest_evalmetrics.spec import Benchmark
+
+    Runs = Sequence[RolloutTable]
+
+_NEAR = 3  # other runs that each run is compared with, one by one
+_NAMED = 5  # flaky tasks
+_HOW = (
+    "add each run of the unchanged system to the baseline (--snapshot-update "
+    "--evalmetrics-add-run), name their files (baseline: {rollouts: [[run1/*], [run2/*]]}), keep "
+    "them in the history (baseline: {history: 10}), or make some now: --evalmetrics-runs 5"
+)
+
+
+def calibrate(
+    benchmark: Benchmark,
+    *,
+    count: int,
+    evaluate: Callable[[Benchmark], Evaluated],
+    **reading: Any,
+) -> tuple[list[str], dict[tuple[str, ...], str], list[dict[str, object]]]:
+    """Describe the noise of a baseline, or of `count` new runs.
+
+    Returns
+    -------
+    Lines; settings, of keys of the benchmark as YAML; and a chart for each agent's metric.
+
+    Raises
+    ------
+    DataError
+        If there are fewer than two runs.
+    """
+    benchmark = with_reward(benchmark)
+    plan = plan_of(benchmark)
+    recorded: dict[str, Runs] = {}
+    if benchmark.spec.baseline is not None:
+        # a baseline that can't be read is no matter where runs are made now
+        with suppress(EvalMetricsError) if count else nullcontext():
+            reference = reference_of(benchmark, plan, **reading)
+            recorded = {} if reference is None else {**reference.runs}
+    several = recorded
+    if count and benchmark.spec.runs:
+        several = make_runs(benchmark, count, evaluate)
+    if min(map(len, several.values()), default=0) < 2:  # one shows no noise
+        raise DataError(
+            "two runs of the unchanged system are needed, better ten", hint=_HOW
+        )
+    lines: list[str] = []
+    settings: dict[tuple[str, ...], str] = {}
+    charts: list[dict[str, object]] = []
+    runs_in_baseline = max(map(len, recorded.values()), default=1)
+    for agent, runs in several.items():
+        shown = agent if len(several) > 1 else ""
+        if shown:
+            lines.append(f"agent {agent}")
+        lines += _flaky_tasks(benchmark, runs)
+        for metric in _metrics_of(benchmark, plan, runs, runs_in_baseline):
+            lines += _described(benchmark, metric)
+            if metric.noise is None:
+                continue
+            charts.append(_chart(metric, metric.noise, shown))
+            attempts = int(np.median(runs[0].counts))
+            for proposal in proposals.proposed(
+                benchmark, metric.text, metric.noise, attempts
+            ):
+                lines.append(f"  {proposal.why}")
+                proposal.add_to(settings)
+    return lines, settings, charts
+
+
+class _MetricNoise(msgspec.Struct, frozen=True):
+    """What the runs of one agent show of a metric.
+
+    Attributes
+    ----------
+    text
+        The metric, as the benchmark names it.
+    noise
+        None for a metric that is no mean over tasks.
+    alone, others
+        Of the comparisons with one other run, and with all others: how many fail, of how many.
+    judge
+        The judge's share in the standard deviation of a run's value.
+    """
+
+    text: str
+    noise: Noise | None
+    alone: tuple[int, int] = (0, 0)
+    others: tuple[int, int] = (0, 0)
+    judge: float = 0.0
+
+
+def _metrics_of(
+    benchmark: Benchmark, plan: metrics.Plan, runs: Runs, runs_in_baseline: int
+) -> Iterator[_MetricNoise]:
+    """Measure the noise of each gated metric between the runs of one agent."""
+    alone = _with_one_other(benchmark, plan, runs)
+    others = _with_all_others(benchmark, plan, runs)
+    judge = _judge_noise(benchmark, runs)
+    for text in alone[0]:
+        facts = [_facts(checks[text]) for checks in alone]
+        # of the difference of two runs
+        errors = [compared.se for compared in facts if compared.se is not None]
+        if len(errors) < len(facts):
+            yield _MetricNoise(text, noise=None)
+            continue
+        values = tuple(
+            float(compared.current or 0.0) for compared in facts[: len(runs)]
+        )
+        noise = Noise(
+            values=values,
+            tasks=math.sqrt(float(np.mean(np.square(errors))) / 2),
+            pooled=runs_in_baseline > 1 and plan.names.bind(text).unbiased,
+            is_rate=declarations.may_be_rate(benchmark.spec, text)
+            and all(0 <= value <= 1 for value in values),
+        )
+        of_reward = text in benchmark.spec.metrics and "/" not in text
+        yield _MetricNoise(
+            text,
+            noise,
+            alone=_failed(alone, text),
+            others=_failed(others, text),
+            judge=judge if of_reward else 0.0,
+        )
+
+
+def _chart(metric: _MetricNoise, noise: Noise, agent: str) -> dict[str, object]:
+    """Return a metric's value in each run, with its interval over tasks alone."""
+    half = -normal_ppf(0.025) * noise.tasks
+    return {
+        "agent": agent,
+        "metric": metric.text,
+        "values": noise.values,
+        "lows": [value - half for value in noise.values],
+        "highs": [value + half for value in noise.values],
+    }
+
+
+# -- each run against other runs -------------------------------------------------------------
+
+
+def _with_one_other(
+    benchmark: Benchmark, plan: metrics.Plan, runs: Runs
+) -> list[dict[str, Check]]:
+    """Compare each run with some other ones, one by one."""
+    compared = []
+    for step in range(1, min(_NEAR + 1, len(runs))):
+        for at, run in enumerate(runs):
+            other = runs[(at + step) % len(runs)]
+            compared.append(_checks(benchmark, plan, run, [other]))
+    return compared
+
+
+def _with_all_others(
+    benchmark: Benchmark, plan: metrics.Plan, runs: Runs
+) -> list[dict[str, Check]]:
+    """Compare each run with all others; of two runs that is the same as with one."""
+    if len(runs) < 3:
+        return []
+    return [
+        _checks(benchmark, plan, run, [*runs[:at], *runs[at + 1 :]])
+        for at, run in enumerate(runs)
+    ]
+
+
+def _checks(
+    benchmark: Benchmark, plan: metrics.Plan, run: RolloutTable, others: Runs
+) -> dict[str, Check]:
+    """Hold a run against other runs, by the gate and its settings as they are."""
+    pooled, *each = (
+        metrics.Pairing(plan, run, metrics.align(run, other)[0], run.counts)
+        for other in (pool(others), *others)
+    )
+    gated: dict[str, Gated] = {}
+    for text in dict.fromkeys((*benchmark.spec.gated, *benchmark.spec.thresholds)):
+        with suppress(MetricError):  # of a hook, or of a judge
+            metric = plan.names.bind(text)
+            pairing = pooled if metric.unbiased else each[-1]
+            gated[text] = Gated(
+                compared=comparison_input(benchmark, text, pairing, each),
+                own=own_rule_of(benchmark, text),
+            )
+    checks = gates.check_regression(
+        list(gated.values()),
+        min_coverage=0,
+        acceptance=Acceptance.SNAPSHOT,
+        benchmarks=1,
+        look=None,
+    )
+    return dict(zip(gated, checks, strict=True))
+
+
+def _failed(compared: Sequence[dict[str, Check]], text: str) -> tuple[int, int]:
+    """Count the comparisons in which a metric fails, of how many."""
+    failed = sum(checks[text].verdict is Verdict.FAIL for checks in compared)
+    return failed, len(compared)
+
+
+def _facts(check: Check) -> ComparisonFacts:
+    """Return what a check of the baseline gate compared."""
+    if check.comparison is None:
+        raise ValueError("a check of the baseline gate has a comparison")
+    return check.comparison
+
+
+# -- the parts of the noise ------------------------------------------------------------------
+
+
+def _judge_noise(benchmark: Benchmark, runs: Runs) -> float:
+    """Return a judge's share in the noise of one run, by its repeats; 0 where it has none."""
+    reward = re.escape(benchmark.spec.reward)
+    repeats = [
+        values
+        for name, values in runs[0].scores.items()
+        if re.fullmatch(rf"{reward}@\d+", name)
+    ]
+    if len(repeats) < 2:  # no spread
+        return 0.0
+    variance = float(np.nanmean(np.var(repeats, axis=0, ddof=1)))
+    # of recorded answers a run is one of the judgements, of new ones their mean
+    if benchmark.spec.answers is not None:
+        variance /= len(repeats)
+    return math.sqrt(variance / max(len(runs[0]), 1))
+
+
+def _flaky_tasks(benchmark: Benchmark, runs: Runs) -> Iterator[str]:
+    """Name the tasks that pass and fail, the most uneven ones first."""
+    table = pool(runs)
+    rewards = table.scores.get(benchmark.spec.reward, np.empty(0))
+    passed = reaches(rewards, benchmark.spec.pass_threshold)
+    if not len(passed):
+        return
+    passes = np.bincount(table.task, passed, len(table.tasks)).astype(int)
+    rest = np.minimum(passes, table.counts - passes)
+    order = np.argsort(-rest / table.counts, kind="stable")[: int((rest > 0).sum())]
+    named = [f"{table.tasks[at]} ({passes[at]} of {table.counts[at]})" for at in order]
+    have = of_many(len(order), len(table.tasks), "task", "has")
+    text = f"flaky: {have} rollouts that pass and rollouts that fail"
+    yield f"{text}: {listed(named, _NAMED)}" if named else text
+
+
+# -- in words --------------------------------------------------------------------------------
+
+
+def _described(benchmark: Benchmark, metric: _MetricNoise) -> Iterator[str]:
+    noise = metric.noise
+    text = metric.text
+    if noise is None:
+        yield f"{text}: no mean over tasks, so that its noise can't be told apart"
+        return
+    values = noise.values
+    runs = len(values)
+    yield f"{text}: {np.mean(values):.4g}, {min(values):.4g} to {max(values):.4g} in {runs} runs"
+    deviations = f"rollouts {noise.tasks:.2g}, runs {noise.runs:.2g}"
+    if metric.judge:
+        deviations += f", the judge {metric.judge:.2g}"
+    yield (
+        f"  standard deviations of a run's value: {deviations}; "
+        f"the noise {_largest_part(noise, metric.judge)} dominates"
+    )
+    rule = rule_of(benchmark, text, bounded=True)
+    against_one = structs.replace(noise, pooled=False).alarms(rule)
+    failed, compared = metric.alone
+    yield (
+        f"  false alarms of '{sentences.rule_text(rule)}' against one run: "
+        f"{proposals.percent(against_one)} expected, and {failed} of {compared} "
+        "comparisons of these runs fail"
+    )
+    if runs > 2:  # the same if two
+        against_all = structs.replace(noise, pooled=True).alarms(rule)
+        failed, compared = metric.others
+        yield (
+            f"  against all others: {proposals.percent(against_all)} expected, and "
+            f"{failed} of {compared} runs fail"
+        )
+
+
+def _largest_part(noise: Noise, judge: float) -> str:
+    """Name what moves a run's value most."""
+    if judge**2 > max(noise.tasks**2 / 2, noise.runs**2):
+        return "of the judge"
+    return "between runs" if noise.runs > noise.tasks else "of rollouts"

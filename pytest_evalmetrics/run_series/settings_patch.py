@@ -1,0 +1,89 @@
+"""Settings as a patch to the benchmark file that lacks them."""
+
+from __future__ import annotations
+
+import re
+from contextlib import suppress
+from difflib import unified_diff
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import msgspec
+import yaml
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.spec import Benchmark
+
+
+class _Edit(msgspec.Struct, frozen=True):
+    """A key of a benchmark that gets a value, as YAML."""
+
+    line: int
+    benchmark: Benchmark
+    key: tuple[str, ...]
+    value: str
+
+
+def patch(
+    benchmarks: Sequence[tuple[Benchmark, Mapping[tuple[str, ...], str]]], shown: str
+) -> Iterator[str]:
+    """Write settings of the benchmarks of one file as a patch to it, by lines."""
+    file = benchmarks[0][0].file
+    old = file.read_text(encoding="utf-8")
+    text = old
+    edits = [
+        _Edit(benchmark.line_of(*key), benchmark, key, value)
+        for benchmark, values in benchmarks
+        for key, value in values.items()
+    ]
+    # from the last line to the first, so that lines of keys stay where they are
+    for edit in sorted(edits, key=lambda edit: -edit.line):
+        edited = _with_value(text.split("\n"), edit)
+        if _holds(edited, edit):
+            text = edited
+    yield from unified_diff(
+        old.splitlines(), text.splitlines(), f"a/{shown}", f"b/{shown}", lineterm=""
+    )
+
+
+def _holds(text: str, edit: _Edit) -> bool:
+    """Check that a file has the value where it belongs."""
+    path = (*edit.benchmark.path, *edit.key)
+    with suppress(yaml.YAMLError, LookupError, TypeError):
+        value = reduce(lambda at, key: at[key], path, yaml.safe_load(text))
+        return bool(value == yaml.safe_load(edit.value))
+    return False
+
+
+def _with_value(lines: list[str], edit: _Edit) -> str:
+    """Write a value into a benchmark file, in the style of its surroundings."""
+    benchmark = edit.benchmark
+    key = edit.key
+    depth = max(n for n in range(len(key) + 1) if not n or key[:n] in benchmark.lines)
+    at = benchmark.line_of(*(key[:depth] or ("name",))) - 1
+    line = lines[at]
+    new = f"{key[-1]}: {edit.value}"
+    if depth == 0:  # beside the name
+        if len(key) > 1:
+            new = f"{key[0]}: {{{new}}}"
+        lines.insert(at + 1, f"{' ' * line.index('name')}{new}")
+        return "\n".join(lines)
+    match = re.search(rf"(?<!\w){re.escape(key[depth - 1])}[\"']?\s*:\s*", line)
+    if match is None:
+        return ""
+    head = line[: match.end()]
+    rest = line[match.end() :]
+    if depth == len(key):
+        replaced = re.sub(r"^(\"[^\"]*\"|'[^']*'|[^,}#\s]+)", edit.value, rest)
+        lines[at] = head + replaced
+    elif rest.startswith("{"):
+        comma = "" if rest[1:].lstrip().startswith("}") else ", "
+        lines[at] = f"{head}{{{new}{comma}{rest[1:]}"
+    elif rest and not rest.startswith("#"):
+        lines[at] = f"{head}{{{new}}}"
+    else:
+        indent = re.match(r"\s*", lines[at + 1])
+        lines.insert(at + 1, f"{indent[0] if indent else ''}{new}")
+    return "\n".join(lines)

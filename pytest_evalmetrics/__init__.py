@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.checking import EvalMetrics
     from pytest_evalmetrics.errors import EvalMetricsError, RowError
     from pytest_evalmetrics.registry import (
+        register_behaviour,
         register_gate_rule,
         register_loader,
         register_metric,
@@ -25,6 +26,7 @@ __all__ = [
     "EvalMetricsError",
     "RowError",
     "__version__",
+    "register_behaviour",
     "register_gate_rule",
     "register_loader",
     "register_metric",

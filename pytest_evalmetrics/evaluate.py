@@ -44,7 +44,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.gates import SingleTasks
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
+    from pytest_evalmetrics.model.behaviour import BehaviourFacts
     from pytest_evalmetrics.model.rollout_table import RolloutTable, RowScores
+    from pytest_evalmetrics.pipeline.behaving import Observed
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.reports.html.picture import Picture
@@ -115,6 +117,7 @@ class Stages(msgspec.Struct, frozen=True, kw_only=True):
     kept: KeptRows | None  # the rows that a new baseline keeps
     reduced: Reduced
     compared: Compared
+    observed: Observed | None = None  # None unless the benchmark asks for behaviour
 
     @property
     def benchmark(self) -> Benchmark:
@@ -144,10 +147,13 @@ def evaluate(given: EvaluationInput) -> Evaluated:
         loaded = loading.with_directions(loaded, given.item_id.partition("::")[0])
         measurement = measure(given, loaded, rows)
         kept = keep_rows(given, loaded, rows)
+        observed = observe(loaded, rows)
     except errors.EvalMetricsError as error:
         return _unevaluated(given, rows, error)
     single = name_tasks(loaded)
     reduced = reduce(given, loaded, rows, single)
+    if observed is not None and given.updates:
+        reduced = _with_behaviour(reduced, observed)
     stages = Stages(
         given=given,
         gates=measuring.gates_of(given.benchmark),
@@ -165,8 +171,11 @@ def evaluate(given: EvaluationInput) -> Evaluated:
             reduced=reduced,
             single=single,
         ),
+        observed=observed,
     )
-    return _finished(stages, judge(stages))
+    checks = judge(stages)
+    behaviour, behaviour_checks = judge_behaviour(stages, checks)
+    return _finished(stages, (*checks, *behaviour_checks), behaviour)
 
 
 # -- load and score --------------------------------------------------------------------------
@@ -226,6 +235,48 @@ def keep_rows(given: EvaluationInput, loaded: Loaded, rows: Rows) -> KeptRows | 
     if loaded.benchmark.spec.baseline is None or not given.updates:
         return None
     return measuring.kept_rows_of(loaded, rows, has_files=given.table is None)
+
+
+# -- behaviour -------------------------------------------------------------------------------
+
+
+def observe(loaded: Loaded, rows: Rows) -> Observed | None:
+    """Read what rollouts do; None unless the benchmark asks for it."""
+    spec = loaded.benchmark.spec.behaviour
+    if spec is None:
+        return None
+    from pytest_evalmetrics.pipeline import behaving  # only if asked for
+
+    return behaving.observe(loaded, rows, spec)
+
+
+def _with_behaviour(reduced: Reduced, observed: Observed) -> Reduced:
+    """Add what rollouts do to what a new baseline keeps."""
+    from pytest_evalmetrics.pipeline import behaving
+
+    return behaving.with_documents(reduced, observed)
+
+
+def judge_behaviour(
+    stages: Stages, checks: Sequence[Check]
+) -> tuple[tuple[BehaviourFacts, ...], tuple[Check, ...]]:
+    """Compare and check what rollouts do; `checks` say whether the scores are the same."""
+    if stages.observed is None:
+        return (), ()
+    from pytest_evalmetrics.pipeline import behaving
+
+    try:
+        outcome = behaving.judge(
+            stages.benchmark,
+            stages.observed,
+            stages.reduced.gated,
+            stages.compared.terms,
+            updates=stages.given.updates,
+        )
+    except errors.EvalMetricsError as error:
+        return (), _failed(stages.benchmark, error)
+    facts = behaving.with_scores(outcome, stages.reduced.gated, checks)
+    return facts, outcome.checks
 
 
 # -- reduce ----------------------------------------------------------------------------------
@@ -486,7 +537,9 @@ def _unevaluated(
     return Evaluated(result=result, row_scores=None if scored is None else scored.rows)
 
 
-def _finished(stages: Stages, checks: tuple[Check, ...]) -> Evaluated:
+def _finished(
+    stages: Stages, checks: tuple[Check, ...], behaviour: tuple[BehaviourFacts, ...]
+) -> Evaluated:
     """Gather what the evaluation leaves."""
     given = stages.given
     benchmark = stages.benchmark
@@ -498,10 +551,11 @@ def _finished(stages: Stages, checks: tuple[Check, ...]) -> Evaluated:
             benchmark,
             rows,
             checks=checks,
-            notes=tuple(_notes(stages, checks)),
+            notes=(*_notes(stages, checks), *_behaviour_notes(behaviour)),
         ),
         agents=stages.reduced.results,
-        changes=tuple(_remarks(stages)),
+        changes=(*_remarks(stages), *_behaviour_remarks(behaviour)),
+        behaviour=behaviour,
         ruler={} if measurement is None else measurement.ruler,
         sources=outcome.sources_of(stages.loaded.table),
     )
@@ -619,6 +673,19 @@ def _remarks(stages: Stages) -> Iterator[str]:
         ):
             text = sentences.flips_text(compared.flips.broken, compared.flips.mended)
             yield f"{shown}: {text}" if shown else text
+
+
+def _behaviour_notes(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:
+    for facts in behaviour:
+        yield from sentences.behaviour_notes(facts)
+
+
+def _behaviour_remarks(behaviour: Sequence[BehaviourFacts]) -> Iterator[str]:
+    """Say what each agent does otherwise than before."""
+    for facts in behaviour:
+        text = sentences.behaviour_sentence(facts)
+        if text:
+            yield f"{facts.agent}: {text}" if len(behaviour) > 1 else text
 
 
 def _baseline(stages: Stages, checks: Sequence[Check]) -> BaselineDocument | None:

@@ -38,6 +38,7 @@ from pytest_evalmetrics.model.rollout_table import (
 )
 from pytest_evalmetrics.model.verdicts import Verdict
 from pytest_evalmetrics.registry import (
+    register_behaviour,
     register_gate_rule,
     register_loader,
     register_metric,
@@ -66,6 +67,7 @@ from pytest_evalmetrics.rollouts.source import (
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
 from pytest_evalmetrics.scorers.scorer import AsyncScorer, Explained, Scorer
 from pytest_evalmetrics.spec import BenchmarkSpec, FieldMap
+from pytest_evalmetrics.transcripts import ToolCall, ToolResult, Turn, turns_of
 from pytest_evalmetrics.transport import CallError, Endpoint, Terms, needs_extra
 
 __all__ = [
@@ -120,7 +122,10 @@ __all__ = [
     "TaskRows",
     "Terms",
     "TextLoader",
+    "ToolCall",
     "ToolLoader",
+    "ToolResult",
+    "Turn",
     "Verdict",
     "Workload",
     "ask",
@@ -133,6 +138,7 @@ __all__ = [
     "needs_extra",
     "open_source",
     "question_of",
+    "register_behaviour",
     "register_gate_rule",
     "register_loader",
     "register_metric",
@@ -141,5 +147,6 @@ __all__ = [
     "rows_of",
     "score_here",
     "side_by_side",
+    "turns_of",
     "verdict_in",
 ]

@@ -438,6 +438,9 @@ register_gate_rule = gate_rules.register
 
 targets = Registry("target", has_builtins=False)
 
+behaviours = Registry("behaviour", has_builtins=False)
+register_behaviour = behaviours.register
+
 
 # -- where a thing is defined --------------------------------------------------------------
 

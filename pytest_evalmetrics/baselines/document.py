@@ -24,6 +24,7 @@ from pytest_evalmetrics.model.baseline import (
     SCHEMA_VERSION,
     AgentDocument,
     BaselineDocument,
+    BehaviourDocument,
     Cell,
     Cells,
     MetricDocument,
@@ -204,7 +205,23 @@ def _rendered_agent(agent: AgentDocument) -> str:
         parts.append(f'"ids": {spaced(agent.ids)}')
     if agent.content is not None:
         parts.append(f'"content": {one_per_line(agent.content, 6)}')
+    if agent.behaviour is not None:
+        parts.append(f'"behaviour": {_rendered_behaviour(agent.behaviour)}')
     return ",\n      ".join(parts)
+
+
+def _rendered_behaviour(behaviour: BehaviourDocument) -> str:
+    """Write what rollouts do: a line a number, a tool, a task."""
+    parts = [
+        f'"summary": {one_per_line(behaviour.summary, 8)}',
+        f'"shapes": {one_per_line(behaviour.shapes, 8)}',
+        f'"columns": {spaced(behaviour.columns)}',
+    ]
+    if behaviour.zeros:
+        parts.append(f'"zeros": {spaced(behaviour.zeros)}')
+    parts.append(f'"tasks": {one_per_line(behaviour.tasks, 8)}')
+    lines = ",\n        ".join(parts)
+    return f"{{\n        {lines}\n      }}"
 
 
 def text_of(path: Path, shown: str) -> str | None:

@@ -31,6 +31,21 @@ class MetricDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     runs: tuple[float | None, ...] | None = None
 
 
+class BehaviourDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What an agent's rollouts do, of one run; the newest, if there are several."""
+
+    # the mean of each number over all rollouts, and the share that calls each tool
+    summary: Mapping[str, float]
+    # a call's name in `tasks` -> the tool and the shape of its arguments
+    shapes: Mapping[str, str]
+    # the names of a row's cells
+    columns: tuple[str, ...]
+    # numbers that are 0 in all rollouts, and have no cell
+    zeros: tuple[str, ...] = ()
+    # task -> a row of cells for each rollout
+    tasks: Mapping[str, tuple[tuple[Cell, ...], ...]]
+
+
 class AgentDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One agent's runs: its key metrics, and each task's scores and labels."""
 
@@ -40,6 +55,8 @@ class AgentDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tru
     ids: Literal["names", "positions"] | None = None
     # a hash of each task's content, where the files hold some
     content: Mapping[str, str] | None = None
+    # what its rollouts do, where the benchmark asks for it
+    behaviour: BehaviourDocument | None = None
 
 
 class Provenance(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -75,6 +75,20 @@ class SlicesBound(msgspec.Struct, frozen=True, tag="slices"):
     alpha: float  # the chance to name any slice where none changed
 
 
+class MoveBound(msgspec.Struct, frozen=True, tag="move"):
+    """A feature of behaviour may move so far: a share, or points of a rate."""
+
+    rise: float | None
+    fall: float | None
+    alpha: float
+
+
+class OrderBound(msgspec.Struct, frozen=True, tag="order"):
+    """Tools are called in the order of the baseline."""
+
+    alpha: float
+
+
 Bound = (
     CountBound
     | ShareBound
@@ -86,4 +100,6 @@ Bound = (
     | AllBound
     | SingleTasksBound
     | SlicesBound
+    | MoveBound
+    | OrderBound
 )

@@ -12,6 +12,7 @@ from typing import Literal
 
 import msgspec
 
+from pytest_evalmetrics.model.behaviour import FeatureChange, RolloutRule
 from pytest_evalmetrics.model.comparison import Blindness, Independence
 from pytest_evalmetrics.model.history import MetricDrift
 from pytest_evalmetrics.model.scores import ScorerFailures
@@ -651,6 +652,41 @@ class NotRecorded(msgspec.Struct, frozen=True, tag="not_recorded"):
     dropped: tuple[tuple[str, TaskListChanged], ...] = ()
 
 
+# -- behaviour -------------------------------------------------------------------------------
+
+
+class BehaviourMoved(msgspec.Struct, frozen=True, tag="behaviour_moved"):
+    """A feature of behaviour rose or fell."""
+
+    change: FeatureChange
+    # a share of the baseline, or points of a rate; None for a rise from 0
+    by: float | None
+    limit: float  # in the same unit
+    is_proven: bool  # whether chance doesn't explain that it moved
+
+
+class OrderChanged(msgspec.Struct, frozen=True, tag="order_changed"):
+    """Tools are called in another order than in the baseline."""
+
+    changes: tuple[FeatureChange, ...]
+
+
+class RuleBroken(msgspec.Struct, frozen=True, tag="rule_broken"):
+    """Rollouts break a rule on what they do."""
+
+    rule: RolloutRule
+    count: int
+    rollouts: int
+    tasks: tuple[str, ...]  # the first ten
+    task_count: int
+
+
+class NoBehaviour(msgspec.Struct, frozen=True, tag="no_behaviour"):
+    """Nothing is known of what rollouts do."""
+
+    in_baseline: bool  # of the baseline's rollouts; else of the run's
+
+
 Reason = (
     MissingTasks
     | ExtraTasks
@@ -708,4 +744,8 @@ Reason = (
     | DriftedMetric
     | XfailPassed
     | NotRecorded
+    | BehaviourMoved
+    | OrderChanged
+    | RuleBroken
+    | NoBehaviour
 )

@@ -7,6 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from pytest_evalmetrics.model.behaviour import BehaviourFacts
 from pytest_evalmetrics.model.bounds import Bound
 from pytest_evalmetrics.model.comparison import ComparisonFacts, LookFacts
 from pytest_evalmetrics.model.estimates import Estimate
@@ -139,6 +140,8 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     judges: tuple[JudgeUse, ...] = ()
     judge_checks: tuple[JudgeCheck, ...] = ()
     flips: tuple[Flip, ...] = ()  # the tasks that changed most, if it does not pass
+    # what each agent does, where the benchmark asks for it
+    behaviour: tuple[BehaviourFacts, ...] = ()
 
     @property
     def verdict(self) -> Verdict:

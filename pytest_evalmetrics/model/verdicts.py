@@ -34,6 +34,7 @@ class Gate(StrEnum):
     BASELINE = "baseline"  # is a metric no worse than before
     TASK = "task"  # single tasks that the file names
     DATA = "data"  # could the benchmark be evaluated at all
+    BEHAVIOUR = "behaviour"  # what an agent does beside what it scores
     DRIFT = "drift"  # does a metric drift over the history
     XFAIL = "xfail"  # a strict xfail passed
 

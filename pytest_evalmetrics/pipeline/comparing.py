@@ -109,7 +109,7 @@ def _compare_agent(terms: ComparisonTerms, run: AgentRun) -> AgentComparison:
     if counterpart is None:
         return AgentComparison(run=run, unknown=_unknown_agent(terms, run))
     recorded = reference.tables[counterpart]
-    baseline, drift = metrics.align(run.table, _gated_tasks(terms, recorded, run))
+    baseline, drift = metrics.align(run.table, gated_tasks(terms, recorded, run))
     spec = terms.benchmark.spec
     pairing = metrics.Pairing(
         terms.plan,
@@ -159,7 +159,7 @@ def _unknown_agent(terms: ComparisonTerms, run: AgentRun) -> Check:
     return _unjudged(terms, run, "agent", reason)
 
 
-def _gated_tasks(
+def gated_tasks(
     terms: ComparisonTerms, recorded: RolloutTable, run: AgentRun
 ) -> RolloutTable:
     """Drop quarantined tasks, and those outside of the sample, from a recorded run."""
@@ -185,7 +185,7 @@ def _pairings_of_runs(
         return [pairing]
     pairings = []
     for recorded in recorded_runs:
-        aligned, _ = metrics.align(run.table, _gated_tasks(terms, recorded, run))
+        aligned, _ = metrics.align(run.table, gated_tasks(terms, recorded, run))
         pairings.append(structs.replace(pairing, baseline=aligned))
     return pairings
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics import metrics
     from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.history import Anchors
-    from pytest_evalmetrics.model.baseline import BaselineDocument
+    from pytest_evalmetrics.model.baseline import BaselineDocument, BehaviourDocument
     from pytest_evalmetrics.spec import Benchmark
 
 Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file
@@ -52,6 +52,8 @@ class Reference(msgspec.Struct, frozen=True, dict=True, kw_only=True):
     runs: Mapping[str, Sequence[RolloutTable]] = {}
     # its key metrics by agent and name, among them those of hooks
     values: Mapping[str, Mapping[str, float]] = {}
+    # by agent: what its newest run does, where it is recorded
+    behaviour: Mapping[str, BehaviourDocument] = {}
     notes: tuple[str, ...] = ()
     # recorded with it: what measured it, its thresholds and its metrics
     provenance: Mapping[str, Any] = {}
@@ -159,6 +161,11 @@ def _recorded(
     document: BaselineDocument, file: str, acceptance: Acceptance
 ) -> Reference:
     runs = baselines.tables(document, file=file)
+    behaviour = {
+        agent: described.behaviour
+        for agent, described in document.agents.items()
+        if described.behaviour is not None
+    }
     when, why = document.provenance.recorded, document.provenance.reason
     date = f", recorded {when}" if when else ""
     reason = f": {why}" if why else ""
@@ -166,6 +173,7 @@ def _recorded(
         acceptance=acceptance,
         runs=runs,
         values={agent: document.values(agent) for agent in runs},
+        behaviour=behaviour,
         provenance=document.provenance.as_mapping(),
         origin=f"{file}{date}{reason}",
     )

@@ -28,6 +28,7 @@ from pytest_evalmetrics.spec.field_types import (
 from pytest_evalmetrics.spec.metric_names import parse
 
 if TYPE_CHECKING:
+    from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
     from pytest_evalmetrics.spec.metric_keys import MetricKeys
     from pytest_evalmetrics.spec.model_keys import (
         AnchorsSpec,
@@ -37,7 +38,8 @@ if TYPE_CHECKING:
         TargetSpec,
     )
 else:  # loaded where a file uses them
-    AnchorsSpec = BudgetSpec = LabelsSpec = MetricKeys = ModelSpec = TargetSpec = Any
+    AnchorsSpec = BehaviourSpec = BudgetSpec = LabelsSpec = Any
+    MetricKeys = ModelSpec = TargetSpec = Any
 
 
 class ScorerSpec(Protocol):
@@ -320,6 +322,15 @@ class BenchmarkSpec(Keys):
     baseline: Annotated[
         gate_keys.BaselineField,
         doc("compare the key metrics with a committed snapshot, or another run"),
+    ] = None
+
+    behaviour: Annotated[
+        BehaviourSpec | None,
+        on_use("behaviour_keys", "BehaviourField"),
+        doc(
+            "report what rollouts do beside what they score, and gate it: tools, steps, "
+            "answers"
+        ),
     ] = None
 
     @property

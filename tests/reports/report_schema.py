@@ -82,10 +82,15 @@ def report_schema() -> dict[str, Any]:
 
 
 def _add_verdict(result: dict[str, Any]) -> None:
-    """Add a benchmark's verdict, which its checks give; flips are there if it fails."""
+    """Add a benchmark's verdict, which its checks give; flips are there if it fails.
+
+    Behaviour is there if the benchmark asks for it.
+    """
     identity = {"id": result["properties"].pop("id"), "verdict": _VERDICT}
     result["properties"] = identity | result["properties"]
-    result["required"] = [name for name in result["required"] if name != "flips"]
+    left_out = ("flips", "behaviour")
+    required = [name for name in result["required"] if name not in left_out]
+    result["required"] = required
     result["required"].append("verdict")
 
 

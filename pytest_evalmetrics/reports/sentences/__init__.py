@@ -14,11 +14,18 @@ from pytest_evalmetrics.model.reasons import TaskListChanged, Unpassable
 from pytest_evalmetrics.model.verdicts import Verdict
 
 # the topics register the sentences of their reasons
+from pytest_evalmetrics.reports.sentences import behaviour as behaviour
 from pytest_evalmetrics.reports.sentences import completeness as completeness
 from pytest_evalmetrics.reports.sentences import failures as failures
 from pytest_evalmetrics.reports.sentences import references as references
 from pytest_evalmetrics.reports.sentences import tasks as tasks
 from pytest_evalmetrics.reports.sentences import thresholds as thresholds
+from pytest_evalmetrics.reports.sentences.behaviour import (
+    behaviour_notes as behaviour_notes,
+)
+from pytest_evalmetrics.reports.sentences.behaviour import (
+    behaviour_sentence as behaviour_sentence,
+)
 from pytest_evalmetrics.reports.sentences.bounds import allowed_text as allowed_text
 from pytest_evalmetrics.reports.sentences.bounds import bound_of as bound_of
 from pytest_evalmetrics.reports.sentences.bounds import rule_text as rule_text

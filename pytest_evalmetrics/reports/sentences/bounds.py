@@ -12,6 +12,8 @@ from pytest_evalmetrics.model.bounds import (
     CountBound,
     CoverageBound,
     MostBound,
+    MoveBound,
+    OrderBound,
     RuleBound,
     ShareBound,
     SingleTasksBound,
@@ -105,6 +107,23 @@ def single_tasks_bound(bound: SingleTasksBound) -> str:
 def slices_bound(bound: SlicesBound) -> str:
     """Give the level."""
     return f"no slice worse at p < {bound.alpha:g}"
+
+
+@bound_text.register(MoveBound)
+def move_bound(bound: MoveBound) -> str:
+    """Give how far a feature may move, and the level."""
+    sides = []
+    if bound.rise is not None:
+        sides.append(f"no rise above {100 * bound.rise:.4g} %")
+    if bound.fall is not None:
+        sides.append(f"no fall above {100 * bound.fall:.4g} %")
+    return f"{' and '.join(sides)} at p < {bound.alpha:g}"
+
+
+@bound_text.register(OrderBound)
+def order_bound(bound: OrderBound) -> str:
+    """Give the level."""
+    return f"no other order at p < {bound.alpha:g}"
 
 
 def rule_text(rule: RuleSettings) -> str:

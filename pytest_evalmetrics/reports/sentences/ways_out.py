@@ -116,6 +116,25 @@ def way_out(reason: object, check: Check) -> str:  # noqa: ARG001
     return _FIXED.get(type(reason), "")
 
 
+@way_out.register(kinds.BehaviourMoved)
+@way_out.register(kinds.OrderChanged)
+def _behaviour_changed(_reason: object, check: Check) -> str:
+    accept = accepting(check.acceptance)
+    return f"restore what the agent did; or, if the change is intended, {accept}"
+
+
+@way_out.register(kinds.RuleBroken)
+def _rule_broken(_reason: kinds.RuleBroken, _check: Check) -> str:
+    return "fix the agent; or say how many rollouts may: behaviour: {allow: 1%}"
+
+
+@way_out.register(kinds.NoBehaviour)
+def _no_behaviour(reason: kinds.NoBehaviour, check: Check) -> str:
+    if reason.in_baseline:
+        return renewing(check.acceptance)
+    return "record rollouts with their messages; see the documentation of behaviour"
+
+
 @way_out.register(kinds.TooFewRollouts)
 def _too_few_rollouts(reason: kinds.TooFewRollouts, _check: Check) -> str:
     if reason.is_allowed:

@@ -1,0 +1,216 @@
+"""Test each feature of behaviour against the baseline, task by task."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Final
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from pytest_evalmetrics.behaviour.churn import churn_of
+from pytest_evalmetrics.behaviour.features import Feature, features_of
+from pytest_evalmetrics.comparison import ComparisonInput, adjusted_p, compare
+from pytest_evalmetrics.metrics.alignment import positions
+from pytest_evalmetrics.model.behaviour import FeatureChange, TaskMove
+from pytest_evalmetrics.model.comparison import (
+    Comparison,
+    PairedMetric,
+    RuleName,
+    RuleSettings,
+)
+from pytest_evalmetrics.model.verdicts import Direction
+from pytest_evalmetrics.sums import mean_of
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from pytest_evalmetrics.model.behaviour import Churn
+    from pytest_evalmetrics.model.comparison import Floats, Ints
+    from pytest_evalmetrics.model.rollout_table import (
+        RolloutTable,
+        TaskId,
+        TaskRewards,
+    )
+
+ALPHA: Final = 0.01  # the chance to name any feature where none changed
+_WARN_ALPHA: Final = 0.05
+_MOVED: Final = 5  # tasks that are named
+_DIGITS: Final = 6
+
+
+class Sides(msgspec.Struct, frozen=True, kw_only=True):
+    """The behaviour of one agent on both sides, its tasks aligned by their ids."""
+
+    before: RolloutTable
+    now: RolloutTable
+    # each task's cluster, of the run, shape (tasks,); None if tasks are independent
+    clusters: Ints | None = None
+    # of the benchmark and the agent: seeds random numbers
+    gate_id: str = ""
+
+
+class PairedFeature(msgspec.Struct, frozen=True):
+    """A feature, and its columns by task."""
+
+    feature: Feature
+    pair: PairedMetric
+
+
+class ComparedFeature(msgspec.Struct, frozen=True):
+    """A feature, and the tests of its rise and of its fall."""
+
+    paired: PairedFeature
+    rise: Comparison
+    fall: Comparison
+
+
+def compare_behaviour(
+    sides: Sides, scores: tuple[TaskRewards, TaskRewards] | None
+) -> tuple[tuple[FeatureChange, ...], Churn | None]:
+    """Compare all features, and the answers of tasks with equal scores.
+
+    Parameters
+    ----------
+    sides
+        The columns of behaviour.
+    scores
+        The rewards of the baseline and of the run, of the tasks of each of its tables;
+        None if they can't be compared.
+    """
+    compared = [compared_feature(sides, paired) for paired in paired_features(sides)]
+    changes = _changes(compared, sides.gate_id)
+    churn = None if scores is None else churn_of(sides.before, sides.now, scores)
+    return changes, churn
+
+
+def paired_features(sides: Sides) -> list[PairedFeature]:
+    """Pair the features that vary, over the tasks in which both sides have a value."""
+    at = positions(sides.now.tasks, sides.before.tasks)
+    shared = np.flatnonzero(at >= 0)
+    paired: list[PairedFeature] = []
+    for feature in features_of(sides.before, sides.now):
+        values = np.concatenate((feature.before, feature.now))
+        values = values[~np.isnan(values)]
+        if values.size and float(np.ptp(values)) > 0:
+            pair = _paired(sides, feature, shared, at[shared])
+            if pair.tasks:
+                paired.append(PairedFeature(feature, pair))
+    return paired
+
+
+def _paired(sides: Sides, feature: Feature, ours: Ints, theirs: Ints) -> PairedMetric:
+    rewards_now = _rewards(sides.now, feature.now).take(ours)
+    rewards_before = _rewards(sides.before, feature.before).take(theirs)
+    usable = np.flatnonzero((rewards_now.counts > 0) & (rewards_before.counts > 0))
+    rewards_now = rewards_now.take(usable)
+    rewards_before = rewards_before.take(usable)
+    now = task_means(rewards_now)
+    before = task_means(rewards_before)
+    places = ours[usable]
+    tasks: tuple[TaskId, ...] = tuple(sides.now.tasks[place] for place in places)
+    return PairedMetric(
+        name=f"{feature.kind} {feature.name} {feature.second}".strip(),
+        tasks=tasks,
+        baseline=before,
+        current=now,
+        value_baseline=mean_of(before) if len(before) else math.nan,
+        value_current=mean_of(now) if len(now) else math.nan,
+        rewards_baseline=rewards_before,
+        rewards_current=rewards_now,
+        task_values=task_means,
+        clusters=None if sides.clusters is None else sides.clusters[places],
+        bounded=feature.is_rate,
+    )
+
+
+def _rewards(table: RolloutTable, column: Floats) -> TaskRewards:
+    """Group a column by task, without rollouts that have no value."""
+    return structs.replace(table, scores={"": column}).rewards("")
+
+
+def task_means(rewards: TaskRewards) -> Floats:
+    """Return each task's mean, shape (tasks,); of tasks that have a value."""
+    if not len(rewards.values):
+        return np.zeros(0)
+    sums = np.add.reduceat(rewards.values, rewards.offsets[:-1])
+    means: Floats = sums / rewards.counts
+    return means
+
+
+def compared_feature(sides: Sides, paired: PairedFeature) -> ComparedFeature:
+    """Test whether a feature rose, and whether it fell."""
+    given = ComparisonInput(
+        pair=paired.pair,
+        rule=_rule(Direction.LOWER),
+        gate_id=sides.gate_id,
+        is_rate=paired.feature.is_rate,
+    )
+    fall = structs.replace(given, rule=_rule(Direction.HIGHER))
+    return ComparedFeature(paired, compare(given), compare(fall))
+
+
+def _rule(better: Direction) -> RuleSettings:
+    return RuleSettings(
+        rule=RuleName.STATISTICAL,
+        direction=better,
+        alpha=ALPHA,
+        warn_alpha=_WARN_ALPHA,
+        max_drop=0.0,
+    )
+
+
+def two_sided_p(compared: Sequence[ComparedFeature], gate_id: str) -> list[float]:
+    """Adjust the smaller p of each feature for both directions of all features."""
+    comparisons = [one.rise for one in compared] + [one.fall for one in compared]
+    adjusted = adjusted_p(comparisons, [gate_id] * len(comparisons))
+    count = len(compared)
+    return [_least(adjusted[place], adjusted[count + place]) for place in range(count)]
+
+
+def _least(rise: float, fall: float) -> float:
+    known = [p for p in (rise, fall) if not math.isnan(p)]
+    return min(known, default=math.nan)
+
+
+def _changes(
+    compared: Sequence[ComparedFeature], gate_id: str
+) -> tuple[FeatureChange, ...]:
+    p_values = two_sided_p(compared, gate_id)
+    changes = [
+        change_of(one.paired, p) for one, p in zip(compared, p_values, strict=True)
+    ]
+    changes.sort(key=lambda change: 1.0 if change.p is None else change.p)
+    return tuple(changes)
+
+
+def change_of(paired: PairedFeature, p: float) -> FeatureChange:
+    """Describe a feature on both sides."""
+    pair = paired.pair
+    before = np.zeros(0) if pair.baseline is None else pair.baseline
+    now = np.zeros(0) if pair.current is None else pair.current
+    moved = now - before
+    order = np.argsort(-np.abs(moved), kind="stable")[:_MOVED]
+    most = [
+        TaskMove(str(pair.tasks[at]), _rounded(before[at]), _rounded(now[at]))
+        for at in order.tolist()
+        if moved[at] != 0
+    ]
+    return FeatureChange(
+        kind=paired.feature.kind,
+        name=paired.feature.name,
+        second=paired.feature.second,
+        before=_rounded(pair.value_baseline),
+        now=_rounded(pair.value_current),
+        p=None if math.isnan(p) else _rounded(p),
+        is_significant=p < ALPHA,
+        tasks=len(pair.tasks),
+        rose=int(np.count_nonzero(moved > 0)),
+        fell=int(np.count_nonzero(moved < 0)),
+        most=tuple(most),
+    )
+
+
+def _rounded(value: float) -> float:
+    return float(f"{value:.{_DIGITS}g}")

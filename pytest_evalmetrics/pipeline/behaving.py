@@ -1,0 +1,313 @@
+"""Behaviour of a benchmark's agents: observed in their rows, compared and judged."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+import numpy as np
+from msgspec import structs
+
+from pytest_evalmetrics import metrics
+from pytest_evalmetrics.behaviour import (
+    compare_behaviour,
+    described,
+    observed_of,
+    recorded,
+)
+from pytest_evalmetrics.behaviour.changes import Sides
+from pytest_evalmetrics.behaviour.columns import Observer, OwnFeature
+from pytest_evalmetrics.behaviour.gate import (
+    GateTerms,
+    as_recorded,
+    check_changes,
+    check_rollouts,
+)
+from pytest_evalmetrics.errors import RegistryError
+from pytest_evalmetrics.gc_pause import collector_paused
+from pytest_evalmetrics.model.behaviour import BehaviourFacts
+from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.pipeline.comparing import gated_tasks
+from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
+from pytest_evalmetrics.pipeline.reducing import without
+from pytest_evalmetrics.rollouts.recorded import records
+from pytest_evalmetrics.transcripts import turns_of
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+    from pytest_evalmetrics.model.comparison import Ints
+    from pytest_evalmetrics.model.results import Check
+    from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
+    from pytest_evalmetrics.pipeline.comparing import ComparisonTerms
+    from pytest_evalmetrics.pipeline.loading import Loaded, Rows
+    from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
+    from pytest_evalmetrics.spec import Benchmark
+    from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
+    from pytest_evalmetrics.spec.sources import FilesSpec
+
+
+class Observed(msgspec.Struct, frozen=True):
+    """What the agents of a run do."""
+
+    tables: Mapping[str, RolloutTable]  # by agent: the columns of behaviour
+
+
+class BehaviourOutcome(msgspec.Struct, frozen=True):
+    """The behaviour of all agents beside the reference."""
+
+    facts: tuple[BehaviourFacts, ...] = ()
+    checks: tuple[Check, ...] = ()
+
+
+# -- observe ---------------------------------------------------------------------------------
+
+
+def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
+    """Read what each rollout does, from its row and what was answered."""
+    own = _own_features(loaded.benchmark, spec)
+    table = loaded.table
+    observer = Observer(len(table), own)
+    with collector_paused():
+        if table.read_as is not None:
+            _observe(observer, table.read_as, _rows_of(loaded, rows))
+    observed = observed_of(table, observer)
+    return Observed(dict(observed.by_agent()))
+
+
+def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]:
+    """Find the features that are not built in."""
+    from pytest_evalmetrics.registry import behaviours
+
+    features: list[OwnFeature] = []
+    for name in spec.own_features:
+        try:
+            found = behaviours.find(name)
+        except RegistryError as error:
+            key = "limits" if name in spec.limits else "features"
+            error.line = benchmark.line_of("behaviour", key, name)
+            raise
+        features.append(OwnFeature(name, found.target))
+    return features
+
+
+def _rows_of(
+    loaded: Loaded, rows: Rows
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Yield each row's number, its place in the files, and the row with its answer."""
+    scoring = rows.prepared.scoring
+    if scoring is None:
+        benchmark = loaded.benchmark
+        files = records(benchmark.spec.rows, benchmark.file.parent)
+        for number, (where, item) in enumerate(files):
+            yield number, where, item
+        return
+    for row, _ in scoring.as_scored():
+        yield row.index, row.where, {**row.item, **row.sample_data}
+
+
+def _observe(
+    observer: Observer,
+    read_as: Ints,
+    rows: Iterator[tuple[int, str, Mapping[str, Any]]],
+) -> None:
+    places = np.full(int(read_as.max(initial=-1)) + 1, -1)
+    places[read_as] = np.arange(len(read_as))
+    place_of = places.tolist()
+    for number, where, row in rows:
+        if number < len(place_of) and place_of[number] >= 0:
+            observer.observe(place_of[number], turns_of(row), where=where)
+
+
+# -- what a baseline keeps -------------------------------------------------------------------
+
+
+def with_documents(reduced: Reduced, observed: Observed) -> Reduced:
+    """Add what agents do to what their baseline would keep."""
+    agents = []
+    for agent in reduced.agents:
+        table = observed.tables.get(agent.agent)
+        document = agent.document
+        if table is not None and document is not None:
+            document = structs.replace(document, behaviour=described(table))
+        agents.append(structs.replace(agent, document=document))
+    return structs.replace(reduced, agents=tuple(agents))
+
+
+# -- compare and judge -----------------------------------------------------------------------
+
+
+def judge(
+    benchmark: Benchmark,
+    observed: Observed,
+    runs: Sequence[AgentRun],
+    terms: ComparisonTerms | None,
+    *,
+    updates: bool,
+) -> BehaviourOutcome:
+    """Compare the behaviour of each agent with the reference, and check the rules.
+
+    A run that `updates` the baseline shows the changes and asserts only the rules.
+    """
+    spec = benchmark.spec.behaviour
+    if spec is None:
+        return BehaviourOutcome()
+    before = {} if terms is None else _recorded(benchmark, terms)
+    facts: list[BehaviourFacts] = []
+    checks: list[Check] = []
+    for run in runs:
+        now = _gated(observed.tables[run.result.agent], run)
+        sides = None
+        if terms is not None:
+            sides = _sides(benchmark, terms, run, now, before)
+        gate_terms = GateTerms(
+            spec=spec,
+            agent=run.shown,
+            line_of=benchmark.line_of,
+            acceptance=acceptance_of(benchmark),
+        )
+        checks += check_rollouts(gate_terms, now)
+        if terms is not None:
+            changes = check_changes(gate_terms, None if sides is None else sides.sides)
+            checks += map(as_recorded, changes) if updates else changes
+        facts.append(_facts(run, now, sides, terms))
+    return BehaviourOutcome(tuple(facts), tuple(checks))
+
+
+def _gated(table: RolloutTable, run: AgentRun) -> RolloutTable:
+    """Leave the tasks out that are not gated."""
+    gated = set(map(str, run.table.tasks))
+    return without(table, {str(task) for task in table.tasks} - gated)
+
+
+def _facts(
+    run: AgentRun,
+    now: RolloutTable,
+    sides: _AlignedSides | None,
+    terms: ComparisonTerms | None,
+) -> BehaviourFacts:
+    is_read = ~np.isnan(next(iter(now.scores.values())))
+    facts = BehaviourFacts(
+        agent=run.result.agent,
+        rollouts=len(now),
+        unread=int(np.count_nonzero(~is_read)),
+        lacks_baseline=terms is not None and sides is None,
+    )
+    if sides is None:
+        return facts
+    changes, churn = compare_behaviour(sides.sides, sides.scores)
+    return structs.replace(facts, changes=changes, churn=churn)
+
+
+class _AlignedSides(msgspec.Struct, frozen=True):
+    """The behaviour on both sides, and the scores of the same rollouts."""
+
+    sides: Sides
+    scores: tuple[TaskRewards, TaskRewards] | None
+
+
+def _sides(
+    benchmark: Benchmark,
+    terms: ComparisonTerms,
+    run: AgentRun,
+    now: RolloutTable,
+    before: Mapping[str, RolloutTable],
+) -> _AlignedSides | None:
+    """Align the tasks of both sides; None if nothing is known of the reference."""
+    counterpart = terms.reference.agent_for(run.result.agent, alone=not run.shown)
+    if counterpart is None or counterpart not in before:
+        return None
+    then, _ = metrics.align(now, gated_tasks(terms, before[counterpart], run))
+    reward = benchmark.spec.reward
+    table = terms.reference.runs[counterpart][-1]
+    rewards, _ = metrics.align(run.table, gated_tasks(terms, table, run))
+    scores = None
+    if reward in rewards.scores and reward in run.table.scores:
+        scores = (rewards.rewards(reward), run.table.rewards(reward))
+    sides = Sides(
+        before=then,
+        now=now,
+        clusters=_clusters(benchmark, run.table),
+        gate_id=f"{benchmark.spec.name}::{run.result.agent}::behaviour",
+    )
+    return _AlignedSides(sides, scores)
+
+
+def _clusters(benchmark: Benchmark, table: RolloutTable) -> Ints | None:
+    field = benchmark.spec.cluster
+    if field is None or field not in table.categories:
+        return None
+    return table.categories[field].codes[table.offsets[:-1]].astype(np.int64)
+
+
+def _recorded(benchmark: Benchmark, terms: ComparisonTerms) -> dict[str, RolloutTable]:
+    """Find what the reference's agents do: as it is recorded, or in its files."""
+    reference = terms.reference
+    spec = benchmark.spec.behaviour
+    tables = {agent: runs[-1] for agent, runs in reference.runs.items()}
+    if settings_of(benchmark).rollouts is not None:
+        return _observed_in_files(benchmark, tables)
+    own = () if spec is None else spec.own_features
+    return {
+        agent: recorded(document, tables[agent], own=own)
+        for agent, document in reference.behaviour.items()
+    }
+
+
+def _observed_in_files(
+    benchmark: Benchmark, tables: Mapping[str, RolloutTable]
+) -> dict[str, RolloutTable]:
+    """Read what the newest run of the reference does from its files."""
+    spec = benchmark.spec.behaviour
+    files = settings_of(benchmark).rollouts
+    if spec is None or files is None:
+        return {}
+    newest: FilesSpec = files
+    if files.runs:
+        newest = replace(files, path=files.runs[-1])
+    own = _own_features(benchmark, spec)
+    observers: dict[str, Observer] = {}
+    places: dict[int, tuple[str, int]] = {}
+    for agent, table in tables.items():
+        if table.read_as is None:
+            continue
+        observers[agent] = Observer(len(table), own)
+        for place, number in enumerate(table.read_as.tolist()):
+            places[number] = (agent, place)
+    with collector_paused():
+        rows = records(newest, benchmark.file.parent)
+        for number, (where, row) in enumerate(rows):
+            if number in places:
+                agent, place = places[number]
+                observers[agent].observe(place, turns_of(row), where=where)
+    return {
+        agent: observed_of(tables[agent], observer)
+        for agent, observer in observers.items()
+    }
+
+
+def with_scores(
+    outcome: BehaviourOutcome, runs: Sequence[AgentRun], checks: Sequence[Check]
+) -> tuple[BehaviourFacts, ...]:
+    """Say of each agent whether its scores are the baseline's, as its checks found."""
+    shown = {run.result.agent: run.shown for run in runs}
+    facts = []
+    for of_agent in outcome.facts:
+        compared = [
+            check
+            for check in checks
+            if check.gate is Gate.BASELINE
+            and check.agent == shown.get(of_agent.agent)
+            and check.comparison is not None
+        ]
+        is_same = None
+        if compared:
+            is_same = all(
+                check.verdict is Verdict.PASS
+                and check.comparison is not None
+                and not check.comparison.improved
+                for check in compared
+            )
+        facts.append(structs.replace(of_agent, same_score=is_same))
+    return tuple(facts)

@@ -1,0 +1,206 @@
+"""What an agent does otherwise than before."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Final
+
+from pytest_evalmetrics.layout import listed, many, of_many
+from pytest_evalmetrics.model.behaviour import FeatureKind, RuleKind
+from pytest_evalmetrics.model.reasons import (
+    BehaviourMoved,
+    NoBehaviour,
+    OrderChanged,
+    RuleBroken,
+)
+from pytest_evalmetrics.reports.sentences.dispatch import sentence
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.model.behaviour import (
+        BehaviourFacts,
+        Churn,
+        FeatureChange,
+        RolloutRule,
+    )
+
+_NAMED: Final = 10  # tasks on a line
+_CHANGES: Final = 4  # on a line; all of them are in the report
+_WORDS: Final = {
+    "steps": "steps",
+    "tool_calls": "tool calls",
+    "retries": "retries",
+    "tool_errors": "failed tool calls",
+    "repeats": "repeats of one call",
+    "answer_chars": "characters in the answer",
+    "reasoning_chars": "characters of reasoning",
+    "citations": "citations",
+    "refusals": "refusals",
+    "json_answers": "answers in JSON",
+    "code_answers": "answers with code",
+    "truncated": "truncated rollouts",
+}
+
+
+def behaviour_sentence(facts: BehaviourFacts) -> str:
+    """Say on one line what an agent does otherwise; empty if nothing changed."""
+    texts = [change_text(change) for change in facts.significant]
+    parts = []
+    if texts:
+        parts.append(listed(texts, _CHANGES))
+    if facts.churn is not None and facts.churn.is_significant:
+        parts.append(churn_text(facts.churn))
+    if not parts:
+        return ""
+    score = "same score; " if facts.same_score else ""
+    return f"behaviour: {score}{'; '.join(parts)}"
+
+
+def behaviour_notes(facts: BehaviourFacts) -> list[str]:
+    """Say what could not be compared."""
+    notes = []
+    if facts.unread:
+        rollouts = of_many(facts.unread, facts.rollouts, "rollout", "has")
+        notes.append(f"behaviour: {rollouts} no transcript that can be read")
+    if facts.lacks_baseline:
+        notes.append(
+            "behaviour: the baseline holds none, so nothing is compared: record a new "
+            "one with --snapshot-update"
+        )
+    return notes
+
+
+# -- features --------------------------------------------------------------------------------
+
+
+def change_text(change: FeatureChange) -> str:
+    """Say how one feature moved: ``31 % more tool calls``."""
+    return _TEXTS[change.kind](change)
+
+
+def _number(change: FeatureChange) -> str:
+    words = _WORDS.get(change.name, change.name)
+    values = f"{change.before:.4g} to {change.now:.4g}"
+    if change.before <= 0:
+        return f"{words}: {values} a rollout"
+    share = 100 * abs(change.now - change.before) / change.before
+    more = "more" if change.now > change.before else "fewer"
+    return f"{share:.3g} % {more} {words} ({values} a rollout)"
+
+
+def _rate(change: FeatureChange) -> str:
+    words = _WORDS.get(change.name, change.name)
+    return f"{words} in {_shares(change.before, change.now)}"
+
+
+def _shares(before: float, now: float) -> str:
+    return f"{100 * now:.3g} % of rollouts ({100 * before:.3g} % before)"
+
+
+def _tool(change: FeatureChange) -> str:
+    return f"`{change.name}` is called in {_shares(change.before, change.now)}"
+
+
+def _order(change: FeatureChange) -> str:
+    """Name the order that is more frequent now."""
+    first, second = change.name, change.second
+    before, now, tasks = change.before, change.now, change.rose
+    if now < before:
+        first, second = second, first
+        before, now, tasks = 1 - before, 1 - now, change.fell
+    more_often = of_many(tasks, change.tasks, "task")
+    return f"`{first}` before `{second}` in {_shares(before, now)}, more often in {more_often}"
+
+
+def _shape(change: FeatureChange) -> str:
+    shares = _shares(1 - change.before, 1 - change.now)
+    return f"`{change.name}` is called with unusual arguments in {shares}"
+
+
+def _language(change: FeatureChange) -> str:
+    return f"answers in {change.name} in {_shares(change.before, change.now)}"
+
+
+def _stop(change: FeatureChange) -> str:
+    return f"end by {change.name} in {_shares(change.before, change.now)}"
+
+
+_TEXTS: Final[Mapping[FeatureKind, Callable[[FeatureChange], str]]] = {
+    FeatureKind.NUMBER: _number,
+    FeatureKind.RATE: _rate,
+    FeatureKind.TOOL: _tool,
+    FeatureKind.ORDER: _order,
+    FeatureKind.SHAPE: _shape,
+    FeatureKind.LANGUAGE: _language,
+    FeatureKind.STOP: _stop,
+}
+
+
+def churn_text(churn: Churn) -> str:
+    """Say how many answers changed in tasks whose scores did not."""
+    tasks = many(churn.tasks, "task")
+    text = (
+        f"{100 * churn.changed:.3g} % of answers changed in {tasks} with the same score"
+    )
+    if churn.floor is None or churn.distance_floor is None:
+        return text
+    return (
+        f"{text}, by {100 * churn.distance:.3g} % of their words (two answers of one run: "
+        f"{100 * churn.floor:.3g} %, by {100 * churn.distance_floor:.3g} %)"
+    )
+
+
+# -- reasons ---------------------------------------------------------------------------------
+
+
+@sentence.register(BehaviourMoved)
+def behaviour_moved(reason: BehaviourMoved) -> str:
+    """Say how far a feature moved, and how far it may."""
+    text = change_text(reason.change)
+    if reason.change.p is not None:
+        text += f", p = {reason.change.p:.2g}"
+    limit = f"{100 * reason.limit:.4g} %"
+    if reason.change.kind is not FeatureKind.NUMBER:
+        limit = f"{100 * reason.limit:.4g} points"
+    above = f"more than the {limit} that are allowed"
+    if reason.is_proven:
+        return f"{text}: {above}"
+    return f"{text}: {above}, and chance may explain it"
+
+
+@sentence.register(OrderChanged)
+def order_changed(reason: OrderChanged) -> str:
+    """Name the orders that are more frequent now."""
+    texts = [change_text(change) for change in reason.changes]
+    return f"tools are called in another order: {listed(texts, _CHANGES)}"
+
+
+@sentence.register(RuleBroken)
+def rule_broken(reason: RuleBroken) -> str:
+    """Say what rollouts do that they must not, and in which tasks."""
+    rollouts = of_many(reason.count, reason.rollouts, "rollout")
+    tasks = listed(reason.tasks, _NAMED, reason.task_count)
+    return f"{rollouts} {_broken(reason.rule)}: {tasks}"
+
+
+def _broken(rule: RolloutRule) -> str:
+    names = ", then ".join(f"`{name}`" for name in rule.names)
+    feature = _WORDS.get(rule.names[0], rule.names[0])
+    limit = 0.0 if rule.limit is None else rule.limit
+    texts = {
+        RuleKind.FORBIDDEN_TOOL: f"called {names}, which is forbidden",
+        RuleKind.REQUIRED_TOOL: f"never called {names}, which is required",
+        RuleKind.FORBIDDEN_SEQUENCE: f"called {names}, an order that is forbidden",
+        RuleKind.REQUIRED_SEQUENCE: f"did not call {names}, an order that is required",
+        RuleKind.MOST: f"had more than {limit:.6g} {feature}",
+        RuleKind.LEAST: f"had fewer than {limit:.6g} {feature}",
+    }
+    return texts[rule.kind]
+
+
+@sentence.register(NoBehaviour)
+def no_behaviour(reason: NoBehaviour) -> str:
+    """Say on which side nothing is known."""
+    if reason.in_baseline:
+        return "the baseline does not hold what its rollouts did"
+    return "no rollout has a transcript that can be read"

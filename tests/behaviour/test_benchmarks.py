@@ -1,0 +1,310 @@
+"""`behaviour:` in benchmark files, from rows to what a run says."""
+
+import json
+from textwrap import dedent
+
+import pytest
+from behaviour.making import CITY, row, run
+
+BENCH = """
+benchmark:
+  name: agent
+  rollouts: runs.jsonl
+  num_samples: 4
+  metrics: [mean_reward]
+  baseline: {{rollouts: old.jsonl}}
+  behaviour: {behaviour}
+"""
+
+
+def write_bench(project, text):
+    project.write("agent.bench.yaml", dedent(text))
+
+
+@pytest.fixture
+def agent(project):
+    def compared(before, now, behaviour="true"):
+        project.rows("old.jsonl", before)
+        project.rows("runs.jsonl", now)
+        write_bench(project, BENCH.format(behaviour=behaviour))
+        return project.run()
+
+    return compared
+
+
+def test_an_unchanged_agent_has_no_line(agent):
+    result = agent(run(1), run(2))
+    result.assert_outcomes(passed=1)
+    assert "behaviour" not in result.stdout.str()
+
+
+def test_a_changed_tool_is_named_beside_the_same_score_and_does_not_fail(agent):
+    result = agent(run(1, searches=0.2), run(2, searches=0.6))
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*changed: behaviour: same score; *`search` is called in * % of rollouts (*"]
+    )
+
+
+def test_another_order_is_named_with_its_tasks(agent):
+    result = agent(run(1, searches=1), run(2, searches=1, order=0.8))
+    result.stdout.fnmatch_lines(
+        [
+            "*`search` before `plan` in * % of rollouts (0 % before), more often in 4? of 40*"
+        ]
+    )
+
+
+def test_the_report_holds_the_features_with_the_tasks_that_moved_most(agent, project):
+    agent(run(1, searches=0.1), run(2, searches=0.7))
+    (facts,) = project.report()["benchmarks"][0]["behaviour"]
+    change = next(one for one in facts["changes"] if one["name"] == "search")
+    assert change["kind"] == "tool"
+    assert change["is_significant"]
+    assert len(change["most"]) == 5
+    assert change["rose"] > change["fell"]
+
+
+def test_a_committed_baseline_keeps_behaviour(project):
+    bench = BENCH.format(behaviour="true").replace("{rollouts: old.jsonl}", "true")
+    write_bench(project, bench)
+    project.rows("runs.jsonl", run(1, searches=0.2))
+    project.run("--snapshot-update")
+    baseline = project.baseline("agent.bench/agent.json")
+    kept = json.loads(baseline.read_text(encoding="utf-8"))["agents"]
+    (behaviour,) = [agent["behaviour"] for agent in kept.values()]
+    assert behaviour["shapes"]["search"] == "search(city:text)"
+    assert behaviour["summary"]["tool_calls"] == pytest.approx(2.2, abs=0.1)
+    project.rows("runs.jsonl", run(2, searches=0.6))
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(["*behaviour: same score; *`search` is called in *"])
+
+
+def test_an_older_baseline_without_behaviour_is_read_and_noted(project):
+    bench = BENCH.format(behaviour="false").replace("{rollouts: old.jsonl}", "true")
+    write_bench(project, bench)
+    project.rows("runs.jsonl", run(1))
+    project.run("--snapshot-update")
+    write_bench(project, bench.replace("false", "true"))
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*behaviour: the baseline holds none*--snapshot-update*"]
+    )
+
+
+def test_a_limit_on_a_baseline_without_behaviour_is_inconclusive(project):
+    bench = BENCH.format(behaviour="false").replace("{rollouts: old.jsonl}", "true")
+    write_bench(project, bench)
+    project.rows("runs.jsonl", run(1))
+    project.run("--snapshot-update")
+    write_bench(project, bench.replace("false", "{tool_calls: {max_rise: 20%}}"))
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*does not hold what its rollouts did*"])
+
+
+def test_a_rise_above_its_limit_fails(agent):
+    result = agent(
+        run(1, searches=0.1), run(2, searches=0.9), "{tool_calls: {max_rise: 20%}}"
+    )
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        [
+            "*% more tool calls (2.* to 2.* a rollout), p = *: more than the 20 % that are*"
+        ]
+    )
+
+
+def test_a_rise_within_its_limit_passes(agent):
+    result = agent(
+        run(1, searches=0.1), run(2, searches=0.9), "{tool_calls: {max_rise: 60%}}"
+    )
+    result.assert_outcomes(passed=1)
+
+
+def test_an_advisory_limit_warns(agent):
+    result = agent(
+        run(1, searches=0.1),
+        run(2, searches=0.9),
+        "{tool_calls: {max_rise: 20%}, tier: advisory}",
+    )
+    result.assert_outcomes(passed=1, warnings=1)
+
+
+def test_another_order_fails_where_it_has_to_be_the_same(agent):
+    result = agent(run(1, searches=1), run(2, searches=1, order=0.8), "{order: same}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*tools are called in another order: *"])
+
+
+def test_a_forbidden_tool_fails_with_the_count_and_the_tasks(agent):
+    now = run(1)
+    now[5] = row(1, 1, [("delete_user", CITY)])
+    result = agent(run(1), now, "{tools: {forbid: [delete_*]}}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*1 of 160 rollouts called `delete_*`, which is forbidden: 1*"]
+    )
+
+
+def test_a_share_of_rollouts_may_break_a_rule(agent):
+    now = run(1)
+    now[5] = row(1, 1, [("delete_user", CITY)])
+    result = agent(run(1), now, "{tools: {forbid: [delete_*]}, allow: 1%}")
+    result.assert_outcomes(passed=1)
+
+
+def test_a_required_sequence_fails_where_it_is_missing(agent):
+    now = run(1)
+    now[5] = row(1, 1, [("book", CITY), ("plan", CITY)])
+    result = agent(run(1), now, "{sequences: {require: [[plan, book]]}}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*1 of 160 rollouts did not call `plan`, then `book`*"]
+    )
+
+
+def test_a_loop_fails(agent):
+    now = run(1)
+    now[5] = row(1, 1, [("plan", CITY)] * 6)
+    result = agent(run(1), now, "{repeats: {max: 3}}")
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*1 of 160 rollouts had more than 3 repeats of one call*"]
+    )
+
+
+def test_a_budget_of_steps_needs_no_baseline(project):
+    project.rows("runs.jsonl", [*run(1)[:-1], row(39, 3, [("plan", CITY)] * 30)])
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {steps: {max: 20}}
+    """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*:*: 1 of 160 rollouts had more than 20 steps: 39*"])
+
+
+def test_an_own_feature_is_compared_and_limited(project):
+    project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_behaviour
+
+@register_behaviour("exclamations")
+def exclamations(turns):
+    return turns[-1].text.count("!")
+""",
+    )
+    rows = [row(task, 0, [("plan", CITY)]) for task in range(20)]
+    rows[3] = row(3, 0, [("plan", CITY)], answer="Done!!")
+    project.rows("runs.jsonl", rows)
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {limits: {exclamations: {max: 1}}}
+    """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*1 of 20 rollouts had more than 1 exclamations: 3*"])
+
+
+def test_a_feature_that_fails_names_the_row(project):
+    project.write(
+        "conftest.py",
+        """
+from pytest_evalmetrics import register_behaviour
+
+@register_behaviour("broken")
+def broken(turns):
+    return turns[17].text
+""",
+    )
+    project.rows("runs.jsonl", run(1))
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {features: [broken]}
+    """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(
+        ["*the behaviour 'broken' failed for runs.jsonl:1: IndexError*"]
+    )
+    assert "Traceback" not in result.stdout.str()
+
+
+def test_an_unknown_feature_is_refused(project):
+    project.rows("runs.jsonl", run(1))
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {features: [nothing]}
+    """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*there is no behaviour 'nothing'*"])
+
+
+def test_rows_without_a_transcript_are_noted_and_gate_nothing_silently(project):
+    project.rollouts([[1, 1], [0, 1]])
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {tools: {forbid: [delete_*]}}
+    """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*no rollout has a transcript that can be read*"])
+
+
+@pytest.mark.parametrize(
+    ("behaviour", "message"),
+    [
+        ("{tool_call: {max: 3}}", "*did you mean*tool_calls*"),
+        ("{tool_calls: {}}", "*expected max_rise, max_fall, max or min*"),
+        ("{steps: {min: 5, max: 3}}", "*min 5 is above max 3: nothing can pass*"),
+        ("{features: [steps]}", "*'steps' is built in*"),
+        ("yes please", "*expected true, false, or a mapping with tool_calls*"),
+        ("{sequences: {forbid: [[plan]]}}", "*sequences.forbid*"),
+    ],
+)
+def test_wrong_keys_are_refused_with_their_line(project, behaviour, message):
+    project.rows("runs.jsonl", run(1))
+    write_bench(project, BENCH.format(behaviour=behaviour))
+    result = project.run()
+    result.stdout.fnmatch_lines([message])
+
+
+def test_updating_accepts_a_change_and_still_checks_the_rules(project):
+    bench = BENCH.format(behaviour="{order: same, tools: {forbid: [delete_*]}}")
+    write_bench(project, bench.replace("{rollouts: old.jsonl}", "true"))
+    project.rows("runs.jsonl", run(1, searches=1))
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.rows("runs.jsonl", run(2, searches=1, order=0.8))
+    project.run().assert_outcomes(failed=1)
+    project.run("--snapshot-update").assert_outcomes(passed=1)
+    project.run().assert_outcomes(passed=1)

@@ -583,7 +583,7 @@ def _as_text(differences: Sequence[Difference], first: str) -> str:
 
 
 def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
-    from pytest_evalmetrics.reports.summary import plain
+    from pytest_evalmetrics.reports.markdown import plain
 
     rows = _rows(differences)
     lines = [

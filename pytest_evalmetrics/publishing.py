@@ -17,11 +17,11 @@ from pytest_evalmetrics.model.reasons import XfailPassed
 from pytest_evalmetrics.model.results import Check, RunReport, SkippedItem
 from pytest_evalmetrics.model.scores import CallTotals
 from pytest_evalmetrics.model.verdicts import Gate, Verdict, worst
+from pytest_evalmetrics.reports.ci_logs import tell_ci
 from pytest_evalmetrics.reports.failure_layout import shown_paragraph
 from pytest_evalmetrics.reports.payload import Artifacts, Payload, result_of
 from pytest_evalmetrics.reports.report_json import report_document
 from pytest_evalmetrics.reports.reporters import FinishedRun, write_reports
-from pytest_evalmetrics.reports.summary import tell_ci
 from pytest_evalmetrics.reports.terminal import Reading, section
 from pytest_evalmetrics.reports.wording import calls_line
 from pytest_evalmetrics.run_folder import RunFolder, origin_of

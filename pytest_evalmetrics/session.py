@@ -598,13 +598,12 @@ def _page_of(failure: Failure, config: pytest.Config) -> Page | None:
     names = settings.reporter_names(config)
     if not failure.benchmark or (names is not None and "report.html" not in names):
         return None
-    from urllib.parse import quote
-
     from pytest_evalmetrics.baselines.files import shown_below
+    from pytest_evalmetrics.reports.addresses import of_benchmark
     from pytest_evalmetrics.reports.failure_layout import Page
 
     page = Path(f"{settings.output_prefix(config)}report.html")
-    place = f"#/{quote(failure.benchmark, safe=':@[],=!')}"
+    place = of_benchmark(failure.benchmark)
     shown = shown_below(page, config.invocation_params.dir)
     return Page(f"{shown}{place}", f"{page.absolute().as_uri()}{place}")
 

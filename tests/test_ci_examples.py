@@ -348,7 +348,7 @@ def test_a_red_pull_request_of_a_fork_has_one_comment_that_is_renewed(
         assert forged["body"].endswith("-->")
         *_, ours = service.comments
         assert len(service.comments) == 122
-        assert ours["body"].count("pass@1 fell from 0.96") == len(names)
+        assert ours["body"].count("| pass@1 | 0.8912 | was 0.9600 |") == len(names)
     assert "https://example.org/runs/3" in ours["body"]
     assert commented(service, tmp_path, 3) == 0  # a run that did not even begin
     assert "The run left no report" in ours["body"]

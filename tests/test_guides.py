@@ -55,7 +55,7 @@ def run(block, folder):
     environment |= {
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     }
-    environment |= {"COLUMNS": "200", "HOME": str(folder)}
+    environment |= {"COLUMNS": "400", "HOME": str(folder)}
     commands = block.text.splitlines()
     # a fork finds modules in its folder too, and knows this package alone
     others = {

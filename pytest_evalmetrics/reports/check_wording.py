@@ -12,6 +12,8 @@ from pytest_evalmetrics.model.reasons import (
     NothingInCommon,
     TaskListChanged,
     UnequalSums,
+    WorseSlice,
+    WorseSlices,
 )
 from pytest_evalmetrics.model.verdicts import Direction, Verdict
 from pytest_evalmetrics.reports.sentences import bound_of
@@ -127,6 +129,16 @@ def _negative(value: float | None) -> float | None:
     return None if value is None else -value
 
 
+def worse_slices(check: Check) -> list[WorseSlice]:
+    """List the slices that got worse, where that is what the check is about."""
+    return [
+        one
+        for reason in check.reasons
+        if isinstance(reason, WorseSlices)
+        for one in reason.slices
+    ]
+
+
 def change_that_matters(check: Check) -> float | None:
     """Return the smallest change that matters to the gate, signed; None if any does."""
     facts, rule = check.comparison, rule_of(check)
@@ -172,7 +184,7 @@ def is_unproven_drop(check: Check) -> bool:
         return False
     if check.verdict is not Verdict.PASS or check.accepted:
         return False
-    if facts.p is None or facts.p > _LIKELY_BY_CHANCE:
+    if facts.p_adjusted is None or facts.p_adjusted > _LIKELY_BY_CHANCE:
         return False
     return facts.drop > 0 and facts.drop >= rule.max_drop
 

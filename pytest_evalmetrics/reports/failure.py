@@ -146,18 +146,10 @@ def _compared(result: BenchmarkResult) -> list[Check]:
     checks = [
         check
         for check in result.checks
-        if check_wording.is_set_against_reference(check) or _worse_slices(check)
+        if check_wording.is_set_against_reference(check)
+        or check_wording.worse_slices(check)
     ]
     return triage.in_turn(checks)
-
-
-def _worse_slices(check: Check) -> Sequence[kinds.WorseSlice]:
-    return [
-        one
-        for reason in check.reasons
-        if isinstance(reason, kinds.WorseSlices)
-        for one in reason.slices
-    ]
 
 
 def _fails_several(compared: Sequence[Check]) -> bool:
@@ -168,7 +160,7 @@ def _fails_several(compared: Sequence[Check]) -> bool:
 def _is_worse(check: Check) -> bool:
     if check.verdict is Verdict.PASS:
         return False
-    return is_compared(check) or bool(_worse_slices(check))
+    return is_compared(check) or bool(check_wording.worse_slices(check))
 
 
 def _comparisons(
@@ -180,7 +172,7 @@ def _comparisons(
         yield Line(_head(result, worse), LineKind.REASON, worse[0].verdict)
     rows: list[Row] = []
     for check in compared:
-        slices = _worse_slices(check)[:_SLICES]
+        slices = check_wording.worse_slices(check)[:_SLICES]
         rows += [Row(_slice_row(check, one), check.verdict) for one in slices]
         if not slices:
             rows.append(Row(_compared_row(check), check.verdict))
@@ -387,7 +379,7 @@ def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
 
 def _hint(check: Check) -> str:
     """Give the way out; a regression has a command instead."""
-    return "" if _has_command(check) else hint_of(check)
+    return "" if is_accepted_by_update(check) else hint_of(check)
 
 
 def _hints(hints: Iterable[str]) -> Blocks:
@@ -401,7 +393,7 @@ def _hints(hints: Iterable[str]) -> Blocks:
 def _beside_the_table(check: Check) -> Blocks:
     """Write what the table does not say of a check: why a change is judged so."""
     rest = structs.replace(brief(check), comparison=None)
-    if _worse_slices(check):
+    if check_wording.worse_slices(check):
         kept = [r for r in rest.reasons if not isinstance(r, kinds.WorseSlices)]
         rest = structs.replace(rest, reasons=tuple(kept))
     words = reason_of(rest)
@@ -438,12 +430,13 @@ def _more(result: BenchmarkResult) -> str:
     return ", ".join(part for part in (worse, better) if part)
 
 
-def _has_command(check: Check) -> bool:
-    """Whether the way out is to fix the regression, or to accept it by a command."""
+def is_accepted_by_update(check: Check) -> bool:
+    """Whether the way out is to fix the regression, or to record a new baseline."""
     if check.acceptance is not Acceptance.SNAPSHOT or not check.verdict.fails:
         return False
     return check.gate is Gate.BASELINE and (
-        (is_compared(check) and not check.reasons) or bool(_worse_slices(check))
+        (is_compared(check) and not check.reasons)
+        or bool(check_wording.worse_slices(check))
     )
 
 
@@ -453,7 +446,7 @@ def _commands(result: BenchmarkResult, item: str) -> Blocks:
         return
     name = visible(shlex.quote(item))
     yield Line(f"  again:  pytest {name}", LineKind.COMMAND)
-    if any(map(_has_command, result.checks)):
+    if any(map(is_accepted_by_update, result.checks)):
         accept = f"  accept: pytest --snapshot-update {name}"
         yield Line(accept, LineKind.COMMAND)
 

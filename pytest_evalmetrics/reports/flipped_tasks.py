@@ -31,7 +31,7 @@ _TEXT = 60  # letters of an answer, from both of its ends
 class WorseTask(msgspec.Struct, frozen=True):
     """A task that got worse, as readers see it."""
 
-    agent: str  # empty for the only one
+    agent: str
     task: str
     rewards: str
     prompt: str = ""
@@ -63,12 +63,11 @@ def worse_tasks(result: BenchmarkResult, most: int = SHOWN) -> list[WorseTask]:
         for task in _names(check):
             named.setdefault((agent, task), check)
     flips = {(flip.agent, flip.task): flip for flip in result.flips}
-    several = len({agent for agent, _ in named}) > 1
     tasks = []
     for (agent, task), check in named.items():
         shown = _worse_task(check, task, flips.get((agent, task)))
         if shown is not None:
-            tasks.append(msgspec.structs.replace(shown, agent=agent if several else ""))
+            tasks.append(msgspec.structs.replace(shown, agent=agent))
     return tasks[:most]
 
 
@@ -156,8 +155,10 @@ def _side(rewards: Sequence[float]) -> str:
 
 def task_lines(result: BenchmarkResult) -> Iterator[TaskLine]:
     """Show the tasks that got worse most, each with its answers where there are texts."""
-    for task in worse_tasks(result):
-        name = f"{task.agent} {task.task}" if task.agent else task.task
+    tasks = worse_tasks(result)
+    several = len({task.agent for task in tasks}) > 1
+    for task in tasks:
+        name = f"{task.agent} {task.task}" if several else task.task
         yield TaskLine(
             task=visible(name),
             rewards=task.rewards,

@@ -15,20 +15,23 @@ import urllib.error
 import urllib.parse
 import urllib.request
 from contextlib import suppress
-from itertools import accumulate, count, groupby
+from itertools import accumulate, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
-from pytest_evalmetrics.layout import capped
 from pytest_evalmetrics.reports.report_json import read_report
-from pytest_evalmetrics.reports.summary import summary
+from pytest_evalmetrics.reports.summary import comment
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
 _MOST: Final = 65_536  # characters of a comment, as GitHub counts them: in UTF-16
 _ROOM: Final = 400  # for saying that it was cut
-_ROWS: Final = 42  # of a table, with its head
+_LINES: Final = 60  # of a comment
+_ENDS: Final = 3  # of them for the marker and the links
+_LEAST: Final = 12  # of each report
+# what a link may hold without being anything else
+_ADDRESS: Final = re.compile(r"https?://[\w.~:/?#@!&'*+,;=%-]+")
 _PAGE: Final = 100
 _SECONDS: Final = 30
 _PERMISSIONS: Final = (
@@ -39,27 +42,24 @@ _PERMISSIONS: Final = (
 def comment_of(
     reports: Mapping[str, bytes], *, marker: str, run_url: str, page_url: str = ""
 ) -> str:
-    """Write one comment about the reports of a workflow's run, each by its artifact's name."""
+    """Write one comment about the reports of a workflow's run, each by its artifact's name.
+
+    It has at most 60 lines, which several reports share.
+    """
+    page = page_url if _ADDRESS.fullmatch(page_url) else ""
+    end = f"\n[run and artifacts]({run_url})" + (f" · [report]({page})" if page else "")
+    room = (_LINES - _ENDS) // max(1, len(reports)) - 1
     parts = []
     for name, data in sorted(reports.items()):
         try:
-            text = summary(read_report(data))
+            text = comment(read_report(data), max(room, _LEAST), page)
         except Exception:  # noqa: BLE001 - a pull request may have written anything
             text = "## ❔ Benchmarks\n\nThe run left no report that can be read.\n"
-        lines: list[str] = []
-        # with fewer rows, the details of the first failures fit too
-        for is_row, group in groupby(
-            text.splitlines(), lambda line: line.startswith("|")
-        ):
-            rows = list(group)
-            lines += capped(rows, _ROWS, "| | and {} more rows |") if is_row else rows
-        lines[0] += f" ({_name(name)})" if len(reports) > 1 else ""
-        parts.append("\n".join(lines) + "\n")
+        title, *lines = text.splitlines()
+        title += f" ({_name(name)})" if len(reports) > 1 else ""
+        parts.append("\n".join([title, *lines]) + "\n")
     if not reports:
         parts.append("## ❔ Benchmarks\n\nThe run left no report.\n")
-    end = f"\n[run and artifacts]({run_url})" + (
-        f" · [report]({page_url})" if page_url else ""
-    )
     most = (_MOST - _ROOM - _length(end)) // len(parts) - _length(marker)
     # a later run finds the comment by this marker
     return "\n".join([marker, *(_cut(part, most) for part in parts)]) + end
@@ -83,8 +83,9 @@ def _cut(text: str, most: int) -> str:
     kept = [line for line, end in zip(lines, ends, strict=True) if end <= most]
     while kept and (kept[-1].startswith("<summary") or kept[-1] in ("", "<details>")):
         kept.pop()  # a section that only begins
-    if kept.count("<details>") > kept.count("</details>"):
-        kept += ["", "</details>"]
+    for opens, closes in (("<pre>", "</pre>"), ("<details>", "</details>")):
+        if kept.count(opens) > kept.count(closes):
+            kept += ["", closes]
     return "\n".join([*kept, "", "The rest is on the summary page of the run.", ""])
 
 
@@ -143,7 +144,7 @@ def _pull_of(run: Mapping[str, Any]) -> int | None:
     return next(numbers, None)
 
 
-def _comment(folder: Path, page_url: str) -> str:
+def _written_comment(folder: Path, page_url: str) -> str:
     """Write the comment, or renew the one that is there; return a line about it."""
     event = json.loads(
         Path(os.environ["GITHUB_EVENT_PATH"]).read_text(encoding="utf-8")
@@ -200,7 +201,11 @@ def main() -> None:
     comment.add_argument("--page", default="", help="where report.html is published")
     given = parser.parse_args()
     is_comment = given.command == "comment"
-    line = _comment(given.folder, given.page) if is_comment else _last_run(given.branch)
+    line = (
+        _written_comment(given.folder, given.page)
+        if is_comment
+        else _last_run(given.branch)
+    )
     sys.stdout.write(f"{line}\n")
 
 

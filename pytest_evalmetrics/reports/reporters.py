@@ -18,10 +18,11 @@ from msgspec import structs
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError
 from pytest_evalmetrics.registry import origin, register_reporter, reporters
 from pytest_evalmetrics.reports.check_wording import estimate_below
+from pytest_evalmetrics.reports.ci_logs import code_quality
 from pytest_evalmetrics.reports.html.page import page, page_of
 from pytest_evalmetrics.reports.payload import GROUPS_FILE, Artifacts
 from pytest_evalmetrics.reports.report_json import report_document
-from pytest_evalmetrics.reports.summary import code_quality, summary
+from pytest_evalmetrics.reports.summary import summary
 from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:

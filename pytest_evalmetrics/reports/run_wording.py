@@ -11,10 +11,15 @@ from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.reasons import SingleTasksUnseen
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.reports.check_wording import is_tested, rule_of
+from pytest_evalmetrics.reports import triage
+from pytest_evalmetrics.reports.check_wording import (
+    is_tested,
+    is_unproven_drop,
+    rule_of,
+)
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.history import HistoryPoint
     from pytest_evalmetrics.model.results import BenchmarkResult, RunReport
@@ -84,6 +89,31 @@ def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
             if not unseen:
                 bounds[type(check.bound)] = check.bound.alpha
     yield from bounds.values()
+
+
+def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
+    """Order benchmarks: failing ones by their evidence, warnings, unproven drops, the others."""
+    return sorted(results, key=_turn)
+
+
+def _turn(result: BenchmarkResult) -> tuple[int, float, float]:
+    if result.xfail:
+        return 4, 0.0, 0.0
+    if result.verdict is Verdict.PASS:
+        return 3 if not has_unproven_drop(result) else 2, 0.0, 0.0
+    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
+    _, p, loss = min(map(triage.evidence, unmet))
+    return 1 if result.verdict is Verdict.WARN else 0, p, loss
+
+
+def has_unproven_drop(result: BenchmarkResult) -> bool:
+    """Whether a benchmark passes over a drop that would matter if it were real."""
+    return any(map(is_unproven_drop, result.checks))
+
+
+def drifts_of(report: RunReport) -> list[str]:
+    """Say which metrics drift over the history, with their sizes and directions."""
+    return [text for runs in report.history.values() for text in runs[-1].drift]
 
 
 def lost_ones(report: RunReport) -> list[tuple[str, str]]:

@@ -1,28 +1,76 @@
-"""The run for CI: summary.md, annotations on GitHub, GitLab's Code Quality report."""
+"""summary.md and the comment on a pull request: what failed, how sure, which tasks, what to do."""
 
 from __future__ import annotations
 
-import html
-import json
-import os
-import re
-from functools import partial
-from hashlib import blake2b
-from pathlib import Path
+import shlex
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.layout import capped, many, visible
+from pytest_evalmetrics.layout import capped, many
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
-from pytest_evalmetrics.reports import check_wording, run_wording, triage, wording
-from pytest_evalmetrics.reports.sentences import hint_of, reason_of
+from pytest_evalmetrics.reports import (
+    addresses,
+    check_wording,
+    drawing,
+    flipped_tasks,
+    run_wording,
+    triage,
+    wording,
+)
+from pytest_evalmetrics.reports.console import both_ends, columns_of, padded
+from pytest_evalmetrics.reports.failure import change_picture, is_accepted_by_update
+from pytest_evalmetrics.reports.markdown import (
+    as_html,
+    folded,
+    link,
+    one_line,
+    picture,
+    plain,
+    table,
+)
+from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
+    from collections.abc import Sequence
 
     from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
+
+
+class Size(msgspec.Struct, frozen=True, kw_only=True):
+    """How much of a report is written; each is a number of rows or entries."""
+
+    failing: int
+    passing: int
+    reasons: int
+    tasks: int  # of a benchmark
+    benchmarks_with_tasks: int
+    drawn: int = 5  # changes in the picture
+    others: int  # skipped, changed, drifting ones
+    trends: int
+
+
+# a page has to open, and GitHub drops a summary of more than 1 MiB
+WHOLE = Size(
+    failing=500,
+    passing=1_000,
+    reasons=100,
+    tasks=3,
+    benchmarks_with_tasks=20,
+    others=100,
+    trends=50,
+)
+_EXCERPT = 60  # letters of an answer
+_LAST_VALUES = 5
+_DRAWN = 30  # columns of an interval
+_LABEL = 40  # columns of the name beside it
+
+SIGNS = {
+    Verdict.PASS: "✅",
+    Verdict.WARN: "⚠️",
+    Verdict.INCONCLUSIVE: "❔",
+    Verdict.FAIL: "❌",
+}
 
 
 class _Judged(msgspec.Struct, frozen=True):
@@ -32,92 +80,50 @@ class _Judged(msgspec.Struct, frozen=True):
     check: Check
 
     @property
-    def line(self) -> int:
-        """The line of the benchmark file that asks for it."""
-        return self.check.line or self.result.line
+    def agent(self) -> str:
+        """The agent that the check is of; empty for the only one."""
+        return self.check.agent
 
     @property
     def name(self) -> str:
         """The benchmark, and the agent where it has several."""
         mark = " (xfail)" if self.result.xfail else ""
-        agent = f" / {self.check.agent}" if self.check.agent else ""
+        agent = f" / {self.agent}" if self.agent else ""
         return f"{self.result.name}{mark}{agent}"
 
 
-def _judged(report: RunReport) -> list[_Judged]:
-    return [
-        _Judged(result, check)
-        for result in report.benchmarks
-        for check in result.checks
-    ]
-
-
-def _strength(judged: _Judged) -> tuple[int, float, float]:
-    return triage.strength(judged.check)
-
-
-# -- escaping --------------------------------------------------------------------------------
-
-_SPECIAL = re.compile(r"([\\`*_{}\[\]<>()#+!|~&])")
-_LIVE = re.compile(
-    r"(\$|(?<!\w)@(?=\w))"
-)  # GitHub's formulas and mentions: no backslash helps
-
-
-def plain(text: str) -> str:
-    """Escape what Markdown would interpret."""
-    return _LIVE.sub(r"<span>\1</span>", _SPECIAL.sub(r"\\\1", _one_line(text)))
-
-
-def _html(text: str) -> str:
-    return _LIVE.sub(r"<span>\1</span>", html.escape(_one_line(text), quote=False))
-
-
-def _one_line(text: str) -> str:
-    return visible(" ".join(str(text).split()))
-
-
-# -- summary.md ------------------------------------------------------------------------------
-
-_SIGNS = {
-    Verdict.PASS: "✅",
-    Verdict.WARN: "⚠️",
-    Verdict.INCONCLUSIVE: "❔",
-    Verdict.FAIL: "❌",
-}
-# a page has to open, and GitHub drops a summary of more than 1 MiB
-_PASSING_SHOWN = 50  # rows of passing metrics
-_OTHERS_SHOWN = 500  # of the others
-_SHOWN = 100  # skipped ones, details, changes
-_TRENDS_SHOWN = 50
-_LAST_VALUES = 5
-_HEAD = (
-    "| | benchmark | metric | value | 95 % interval | baseline | change | expected |",
-    "|---|---|---|---|---|---|---|---|",
-)
-_TRENDS_HEAD = ("| benchmark | metric | trend | last values |", "|---|---|---|---|")
+# -- the whole -------------------------------------------------------------------------------
 
 
 def summary(report: RunReport) -> str:
     """Write the report as Markdown, in which texts of files and rows are escaped."""
-    lines = [f"## {_SIGNS[report.verdict]} Benchmarks: {report.verdict}", ""]
-    lines += [run_wording.verdict_counts(report), ""]
-    chance = run_wording.false_alarms(report.benchmarks)
-    if chance:
-        lines += [f"{chance}.", ""]
-    lines += _causes(report)
-    lines += _block(_HEAD, _rows(_judged(report)))
-    lines += _block(["Changed since the baseline:", ""], _changes(report))
-    details = [part for result in report.benchmarks for part in _details(result)]
-    more = many(len(details) - _SHOWN, "more reason", "is")
-    lines += capped(details, _SHOWN, f"{more} in report.json.\n")
-    lines += _trends(report)
-    lines += _without_result(report)
+    lines = head(report, WHOLE)
+    lines += failing_part(report, WHOLE)
+    lines += _block(["Changed since the baseline:", ""], _changes(report, WHOLE))
+    lines += _reasons(report, WHOLE)
+    lines += passing_part(report, WHOLE.passing)
+    lines += _trends(report, WHOLE)
+    lines += _without_result(report, WHOLE)
     return "\n".join(lines).rstrip() + "\n"
 
 
-def _block(head: Sequence[str], lines: Sequence[str]) -> list[str]:
-    return [*head, *lines, ""] if lines else []
+def _block(header: Sequence[str], lines: Sequence[str]) -> list[str]:
+    return [*header, *lines, ""] if lines else []
+
+
+# -- the head --------------------------------------------------------------------------------
+
+
+def head(report: RunReport, size: Size) -> list[str]:
+    """Write the verdict, the counts, and what is worth a warning of the run as a whole."""
+    lines = [f"## {SIGNS[report.verdict]} Benchmarks: {report.verdict}", ""]
+    lines += [run_wording.verdict_counts(report), ""]
+    chance = run_wording.false_alarms(report.benchmarks)
+    if chance:
+        lines += [f"{chance[0].upper()}{chance[1:]}.", ""]
+    warnings = [f"- ⚠️ drift: {plain(text)}" for text in run_wording.drifts_of(report)]
+    lines += _block((), capped(warnings, size.others, "- and {} more, in report.json"))
+    return lines + _causes(report)
 
 
 def _causes(report: RunReport) -> list[str]:
@@ -128,287 +134,348 @@ def _causes(report: RunReport) -> list[str]:
     return [*lines, ""] if lines else []
 
 
-def _changes(report: RunReport) -> list[str]:
+# -- what does not hold ----------------------------------------------------------------------
+
+_HEADER = ("", "benchmark", "metric", "now", "held against", "change", "p")
+
+
+def failing_part(report: RunReport, size: Size, page: str = "") -> list[str]:
+    """Write the gates that do not hold, draw the surest changes, and show their tasks."""
+    unmet = unmet_checks(report)
+    rows = [row for each in unmet for row in _rows(each, page)]
+    lines = _block((), table(_HEADER, rows[: size.failing]))
+    more = len(rows) - size.failing
+    if more > 0:
+        lines += [f"and {more} more that do not hold, in report.json", ""]
+    lines += _block((), picture(_drawn(unmet, size.drawn)))
+    results = list({each.result.id: each.result for each in unmet}.values())
+    failing = [one for one in results if not one.xfail]
+    lines += _tasks(failing[: size.benchmarks_with_tasks], size.tasks, page)
+    return lines
+
+
+def unmet_checks(report: RunReport) -> list[_Judged]:
+    """List the checks that do not hold: those of the surest benchmarks first."""
+    return [
+        _Judged(result, check)
+        for result in run_wording.by_evidence(report.benchmarks)
+        for check in triage.in_turn(result.checks)
+        if check.verdict is not Verdict.PASS
+    ]
+
+
+def _rows(judged: _Judged, page: str) -> list[list[str]]:
+    """Write a row of a check, or one for each slice that got worse."""
+    row = _row(judged, page)
+    slices = check_wording.worse_slices(judged.check)
+    if not slices:
+        return [row]
+    return [
+        [
+            *row[:2],
+            plain(one.name),
+            wording.number(one.now),
+            f"was {wording.number(one.before)}",
+            wording.signed(one.now - one.before),
+            f"{one.p:.2g}",
+        ]
+        for one in slices
+    ]
+
+
+def _row(judged: _Judged, page: str) -> list[str]:
+    check = judged.check
+    address = f"{page}{addresses.of_benchmark(judged.result.id)}" if page else ""
+    p = check_wording.p_value(check)
+    return [
+        SIGNS[check.verdict],
+        link(judged.name, address),
+        plain(check.name),
+        _now(judged),
+        plain(_held_against(check)),
+        _change(check),
+        "" if p is None else f"{p:.2g}",
+    ]
+
+
+def _now(judged: _Judged) -> str:
+    """Write the value; with its own interval where that is what is judged."""
+    check = judged.check
+    estimate = check.estimate or check_wording.estimate_below(judged.result, check)
+    value, interval = check_wording.measured(check, estimate, "{} to {}")
+    if check.gate is Gate.THRESHOLD and interval:
+        return f"{value} ({interval})"
+    return value
+
+
+def _held_against(check: Check) -> str:
+    facts = check.comparison
+    if facts is not None and facts.baseline is not None:
+        return f"was {wording.number(facts.baseline)}"
+    return bound_of(check)
+
+
+def _change(check: Check) -> str:
+    """Write the paired difference with its interval: what is tested, and not a side's own."""
+    change, low, high = check_wording.change_of(check)
+    if change is None:
+        return ""
+    text = wording.signed(change)
+    if low is None or high is None:
+        return text
+    return f"{text} ({wording.signed(low)} to {wording.signed(high)})"
+
+
+def _drawn(unmet: Sequence[_Judged], most: int) -> list[str]:
+    """Draw the changes that do not hold on one scale, with 0 and the change that matters."""
+    drawn = []
+    for each in unmet:
+        shape = change_picture(each.check)
+        if shape is not None:
+            name = both_ends(one_line(f"{each.name} {each.check.name}"), _LABEL)
+            drawn.append((name, shape))
+    shapes = [shape for _, shape in drawn[:most]]
+    if not shapes:
+        return []
+    scale = drawing.scale_of(shapes, _DRAWN)
+    width = max(columns_of(name) for name, _ in drawn[:most])
+    lines = [
+        f"{padded(name, width)}  {drawing.drawn(shape, scale, drawing.LINES)}"
+        for name, shape in drawn[:most]
+    ]
+    return [*lines, f"{' ' * width}  {drawing.legend(shapes[0], drawing.LINES)}"]
+
+
+_TASKS_HEADER = ("task that got worse", "passed", "expected", "was", "now")
+
+
+def _tasks(results: Sequence[BenchmarkResult], most: int, page: str) -> list[str]:
+    """Show the tasks that got worse most, with what was said before and now."""
+    rows = []
+    for result in results:
+        for task in flipped_tasks.worse_tasks(result, most):
+            agent = f" / {task.agent}" if len(result.agents) > 1 else ""
+            place = addresses.of_task(result, task.agent, task.task)
+            name = f"{result.name}{agent}: {task.task}"
+            rows.append(
+                [
+                    link(name, f"{page}{place}" if page else ""),
+                    plain(task.rewards),
+                    _excerpt(task.expected),
+                    _excerpt(task.was),
+                    _excerpt(task.now),
+                ]
+            )
+    return _block((), table(_TASKS_HEADER, rows))
+
+
+def _excerpt(text: str) -> str:
+    return plain(both_ends(one_line(text), _EXCERPT))
+
+
+# -- reasons ---------------------------------------------------------------------------------
+
+
+def _changes(report: RunReport, size: Size) -> list[str]:
     changes = [
         f"- {plain(result.name)}: {plain(change)}"
         for result in report.benchmarks
         for change in result.changes
     ]
-    return capped(changes, _SHOWN, "- and {} more, in report.json")
+    return capped(changes, size.others, "- and {} more, in report.json")
 
 
-def _without_result(report: RunReport) -> list[str]:
-    lead = f"- {_SIGNS[Verdict.INCONCLUSIVE]} "
-    lost = [f"{lead}{plain(item)} {why}" for item, why in run_wording.lost_ones(report)]
-    skipped = [
-        f"- {plain(item.id)} was skipped: {plain(item.reason)}"
-        for item in report.skipped
+def _reasons(report: RunReport, size: Size) -> list[str]:
+    """Write a folded section for each check that does not hold."""
+    sections = [
+        [*_reason(result, check), ""]
+        for result in run_wording.by_evidence(report.benchmarks)
+        for check in triage.in_turn(result.checks)
+        if check.verdict is not Verdict.PASS or check_wording.changes_task_list(check)
     ]
-    return [
-        *capped(lost, _OTHERS_SHOWN, f"{lead}and {{}} more were not evaluated"),
-        *capped(skipped, _SHOWN, "- and {} more were skipped"),
-    ]
+    lines = [line for section in sections[: size.reasons] for line in section]
+    more = len(sections) - size.reasons
+    if more > 0:
+        lines += [f"{many(more, 'more reason', 'is')} in report.json.", ""]
+    return lines
 
 
-def _rows(checks: Sequence[_Judged]) -> list[str]:
-    """Write what does not hold, then each gated metric; both up to a limit."""
-    others = [each for each in checks if each.check.verdict is not Verdict.PASS]
-    if len(others) > _OTHERS_SHOWN:
-        others.sort(key=_strength)
-    passing = [each for each in checks if _is_passing_metric(each.check)]
-    return [
-        *_table(others, _OTHERS_SHOWN, ""),
-        *_table(passing, _PASSING_SHOWN, " that pass"),
+def _reason(result: BenchmarkResult, check: Check) -> list[str]:
+    reason = reason_of(check)
+    if not reason:
+        return []
+    lines = list(check_wording.comparison_details(check))
+    hint = hint_of(check)
+    if hint:
+        lines.append(hint)
+    lines.append(f"{result.file}, line {check.line or result.line}")
+    name = as_html(_Judged(result, check).name)
+    title = f"{SIGNS[check.verdict]} {name}: {as_html(reason)}"
+    return folded(title, [f"- {plain(line)}" for line in lines])
+
+
+# -- what passes -----------------------------------------------------------------------------
+
+
+def passing_part(report: RunReport, most: int, where: str = "report.json") -> list[str]:
+    """Fold the metrics that pass; drops that are not proven come first, and are marked."""
+    passing = [
+        _Judged(result, check)
+        for result in report.benchmarks
+        for check in result.checks
+        if _is_passing_metric(check)
     ]
+    if not passing:
+        return []
+    passing.sort(key=lambda each: not check_wording.is_unproven_drop(each.check))
+    unproven = sum(check_wording.is_unproven_drop(each.check) for each in passing)
+    title = many(len(passing), "gate") + (" passes" if len(passing) == 1 else " pass")
+    if unproven:
+        title += f", {many(unproven, 'drop')} of them not proven"
+    rows = [_passing_row(each) for each in passing[:most]]
+    lines = table(("", *_HEADER[1:], "sees losses from"), rows)
+    if len(passing) > most:
+        lines += ["", f"and {len(passing) - most} more that pass, in {where}"]
+    return [*folded(title, lines), ""]
 
 
 def _is_passing_metric(check: Check) -> bool:
     is_metric = check.gate not in (Gate.EXPECT, Gate.DATA)
-    return is_metric and check.verdict is Verdict.PASS
+    has_value = check.comparison is not None or check.estimate is not None
+    return is_metric and has_value and check.verdict is Verdict.PASS
 
 
-def _table(checks: Sequence[_Judged], most: int, what: str) -> list[str]:
-    rows = [_row(each) for each in checks[:most]]
-    return capped(rows, most, f"| | and {{}} more{what} |", len(checks))
-
-
-def _row(judged: _Judged) -> str:
+def _passing_row(judged: _Judged) -> list[str]:
     check = judged.check
-    estimate = check.estimate or check_wording.estimate_below(judged.result, check)
-    baseline = None if check.comparison is None else check.comparison.baseline
-    cells = (
-        _SIGNS[check.verdict],
-        plain(judged.name),
-        plain(check.name),
-        *check_wording.measured(check, estimate, "{} to {}"),
-        wording.number(baseline),
-        _change(check),
-        plain(check_wording.expected(check)),
-    )
-    return f"| {' | '.join(cells)} |"
-
-
-def _change(check: Check) -> str:
+    row = _row(judged, "")
+    if check_wording.is_unproven_drop(check):
+        row[0] = "🔸 drop not proven"
     facts = check.comparison
-    if facts is None or facts.drop is None:
-        return ""
-    if facts.baseline is None or facts.current is None:
-        return ""
-    change = wording.signed(facts.current - facts.baseline)
-    if facts.p_adjusted is None:
-        return change
-    return f"{change} (p = {facts.p_adjusted:.2g})"
+    seen = None if facts is None else facts.detectable_drop
+    return [*row, "" if seen is None else f"{seen:.2g}"]
 
 
-def _details(result: BenchmarkResult) -> Iterator[str]:
-    """Write a folded section for each check that does not hold."""
-    for check in result.checks:
-        passes = check.verdict is Verdict.PASS
-        reason = reason_of(check)
-        if not reason or (passes and not check_wording.changes_task_list(check)):
-            continue
-        judged = _Judged(result, check)
-        lines = list(check_wording.comparison_details(check))
-        hint = hint_of(check)
-        if hint:
-            lines.append(hint)
-        lines.append(f"{result.file}, line {judged.line}")
-        title = f"{_html(judged.name)}: {_html(reason)}"
-        section = [
-            "<details>",
-            f"<summary>{_SIGNS[check.verdict]} {title}</summary>",
-            "",
-            *(f"- {plain(line)}" for line in lines),
-            "",
-            "</details>",
-            "",
-        ]
-        yield "\n".join(section)
+# -- the last runs, and what has no result ---------------------------------------------------
+
+_TRENDS_HEADER = ("benchmark", "metric", "trend", "last values")
 
 
-def _trends(report: RunReport) -> list[str]:
-    """Draw the metrics over the last runs, with drifts and the reasons of accepted changes."""
+def _trends(report: RunReport, size: Size) -> list[str]:
+    """Draw the metrics over the last runs, with the reasons of accepted changes."""
     rows = []
     for result, trend in run_wording.trends_of(report):
         agent = f" / {trend.agent}" if len(result.agents) > 1 else ""
         last = ", ".join(map(wording.number, trend.values[-_LAST_VALUES:]))
         name = plain(f"{result.name}{agent}")
-        drawn = wording.sparkline(trend.values)
-        rows.append(f"| {name} | {plain(trend.metric)} | {drawn} | {last} |")
+        rows.append([name, plain(trend.metric), wording.sparkline(trend.values), last])
     if not rows:
         return []
-    drift = [
-        f"- {plain(text)}"
-        for runs in report.history.values()
-        for text in runs[-1].drift
-    ]
     accepted = [
         f"- {plain(result.name)}, {run.time[:10]}: {plain(run.reason)}"
         for result in report.benchmarks
         for run in report.history.get(result.id, ())
         if run.reason
     ]
-    shown = capped(rows, _TRENDS_SHOWN, "| and {} more | | | |")
-    drift = capped(drift, _TRENDS_SHOWN, "- and {} more, in report.json")
+    more = len(rows) - size.trends
+    shown = table(_TRENDS_HEADER, rows[: size.trends])
+    if more > 0:
+        shown += ["", f"and {more} more"]
     return [
-        "### The last runs",
-        "",
-        *_TRENDS_HEAD,
-        *shown,
-        "",
-        *_block(["**Drift:**", ""], drift),
-        *_block(["Accepted changes:", ""], accepted[-_TRENDS_SHOWN:]),
+        *_block(["### The last runs", ""], shown),
+        *_block(["Accepted changes:", ""], accepted[-size.trends :]),
     ]
 
 
-# -- GitHub ----------------------------------------------------------------------------------
+def _without_result(report: RunReport, size: Size) -> list[str]:
+    lead = f"- {SIGNS[Verdict.INCONCLUSIVE]} "
+    lost = [f"{lead}{plain(item)} {why}" for item, why in run_wording.lost_ones(report)]
+    skipped = [
+        f"- {plain(item.id)} was skipped: {plain(item.reason)}"
+        for item in report.skipped
+    ]
+    return [
+        *capped(lost, size.failing, f"{lead}and {{}} more were not evaluated"),
+        *capped(skipped, size.others, "- and {} more were skipped"),
+    ]
 
-_ANNOTATIONS = 10  # errors, or warnings, that GitHub shows of a step
-_LEVELS = {
-    Verdict.FAIL: "error",
-    Verdict.INCONCLUSIVE: "error",
-    Verdict.WARN: "warning",
-}
+
+# -- the comment on a pull request -----------------------------------------------------------
 
 
-def tell_ci(
-    report: RunReport, environ: Mapping[str, str], root: Path | None = None
-) -> list[str]:
-    """Append the summary where the CI system wants it; return the annotations that it reads."""
-    target = environ.get("GITHUB_STEP_SUMMARY")
-    if target:
-        try:
-            with Path(target).open("a", encoding="utf-8") as file:
-                file.write(summary(report) + "\n")
-        except OSError as error:
-            message = f"the job summary can't be written: {error.strerror or error}"
-            hint = "GITHUB_STEP_SUMMARY names this file"
-            raise EvalMetricsError(message, file=target, hint=hint) from error
-    if environ.get("GITHUB_ACTIONS") != "true":
-        return []
-    place = partial(
-        _in_repository, root=root, repository=environ.get("GITHUB_WORKSPACE")
+def comment(report: RunReport, most: int, page: str = "") -> str:
+    """Write the report in at most so many lines, for a pull request.
+
+    Parameters
+    ----------
+    report
+        The run's report.
+    most
+        The lines, at least 20.
+    page
+        The address of the run's page, for links; empty without one.
+    """
+    size = Size(
+        failing=max(3, most // 6),
+        passing=0,
+        reasons=max(2, most // 15),
+        tasks=3,
+        benchmarks_with_tasks=1,
+        drawn=3,
+        others=2,
+        trends=0,
     )
-    return github_annotations(report, place)
+    lines = _without_causes(head(report, size), report)
+    lines += failing_part(report, size, page)
+    lines += _short_reasons(report, size)
+    lost = _without_result(report, msgspec.structs.replace(size, failing=3))
+    lines += _block((), lost)
+    # the fold, its table's head and the line for the rest
+    room = most - len(lines) - _FOLD
+    if room > 0:
+        where = "the summary of the run"
+        lines += passing_part(report, room, where)
+    return "\n".join(_first(lines, most)).rstrip() + "\n"
 
 
-def github_annotations(
-    report: RunReport, place: Callable[[str], str] = str
-) -> list[str]:
-    """Write GitHub's workflow commands: an error at the line of each failed gate."""
-    # Of a step it shows ten errors and ten warnings, so the failing come first. See
-    # https://docs.github.com/actions/reference/workflow-commands-for-github-actions
-    commands: dict[str, list[str]] = {"error": [], "warning": []}
-    for judged in sorted(_judged(report), key=_strength):
-        check = judged.check
-        reason = reason_of(check)
-        if check.verdict not in _LEVELS or not reason or judged.result.xfail:
-            continue
-        level = _LEVELS[check.verdict]
-        file = _property(place(judged.result.file))
-        title = _property(f"{judged.result.name}: {check.verdict}")
-        text = _message(f"{check_wording.of_agent(check)}{reason}")
-        where = f"file={file},line={judged.line},title={title}"
-        commands[level].append(f"::{level} {where}::{text}")
-    for item, why in run_wording.lost_ones(report):
-        file = _property(place(item.partition("::")[0]))
-        commands["error"].append(f"::error file={file}::{_message(item)} {why}")
+_FOLD = 9
+
+
+def _first(lines: Sequence[str], most: int) -> list[str]:
+    """Keep the first lines, and close the picture that they may end in."""
+    if len(lines) <= most:
+        return list(lines)
+    kept = list(lines[: most - 1])
+    if kept.count("<pre>") > kept.count("</pre>"):
+        kept.append("</pre>")
+    return kept
+
+
+def _without_causes(lines: list[str], report: RunReport) -> list[str]:
+    """Leave out the causes' cases and commands: the table has them."""
+    if not _causes(report):
+        return lines
+    return [line for line in lines if not line.startswith("  - ")]
+
+
+def _command(text: str) -> str:
+    return f"<code>{plain(text)}</code>"
+
+
+def _short_reasons(report: RunReport, size: Size) -> list[str]:
+    """Write the reasons that no number says, and how to accept an intended change."""
+    unmet = [each for each in unmet_checks(report) if not each.result.xfail]
     lines = []
-    for level, of_level in commands.items():
-        more = many(len(of_level) - _ANNOTATIONS, f"more {level}")
-        lines += capped(of_level, _ANNOTATIONS, f"::notice::{more} in the summary")
-    return lines
-
-
-def _in_repository(file: str, *, root: Path | None, repository: str | None) -> str:
-    """Return a file's path relative to the checkout of the CI system, if it is inside."""
-    path = (root or Path()) / file
-    if repository and path.exists():
-        resolved, top = path.resolve(), Path(repository).resolve()
-        if resolved.is_relative_to(top):
-            return resolved.relative_to(top).as_posix()
-    return Path(file).as_posix()
-
-
-def _message(text: str) -> str:
-    # remaining control characters would color the log
-    return visible(text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A"))
-
-
-def _property(text: str) -> str:
-    return _message(text).replace(":", "%3A").replace(",", "%2C")
-
-
-# -- GitLab ----------------------------------------------------------------------------------
-
-# info, minor, major, critical and blocker are all there are
-_SEVERITIES = {
-    Verdict.WARN: "minor",
-    Verdict.INCONCLUSIVE: "major",
-    Verdict.FAIL: "critical",
-}
-
-
-class _Lines(msgspec.Struct, frozen=True):
-    begin: int
-
-
-class _Location(msgspec.Struct, frozen=True):
-    path: str
-    lines: _Lines
-
-
-class _Violation(msgspec.Struct, frozen=True, kw_only=True):
-    """An entry of GitLab's report."""
-
-    description: str
-    check_name: str
-    fingerprint: str  # by which the next run recognises the same fault
-    severity: str
-    location: _Location
-
-
-def code_quality(report: RunReport, root: Path | None = None) -> bytes:
-    """Write one violation for each check that does not hold, as a JSON array."""
-    place = partial(
-        _in_repository, root=root, repository=os.environ.get("CI_PROJECT_DIR")
-    )
-    violations = [
-        _violation(judged, place)
-        for judged in _judged(report)
-        if judged.check.verdict in _SEVERITIES
-    ]
-    for item, why in run_wording.lost_ones(report):
-        name = "evalmetrics-not-evaluated"
-        lost = _Violation(
-            description=f"{item} {why}",
-            check_name=name,
-            fingerprint=_fingerprint(name, item),
-            severity="major",
-            location=_Location(place(item.partition("::")[0]), _Lines(1)),
-        )
-        violations.append(lost)
-    data = msgspec.to_builtins(violations)
-    return json.dumps(data, indent=2, ensure_ascii=False).encode() + b"\n"
-
-
-def _violation(judged: _Judged, place: Callable[[str], str]) -> _Violation:
-    result = judged.result
-    check = judged.check
-    text = reason_of(check) or check.name
-    name = f"evalmetrics-{check.gate}"
-    return _Violation(
-        description=f"{result.name}: {check_wording.of_agent(check)}{text}",
-        check_name=name,
-        # without the numbers: the next run has to recognise the same fault
-        fingerprint=_fingerprint(
-            name, result.id, str(check.gate), check.name, check.agent
-        ),
-        severity="info" if result.xfail else _SEVERITIES[check.verdict],
-        location=_Location(place(result.file), _Lines(judged.line)),
-    )
-
-
-def _fingerprint(*identity: str) -> str:
-    text = json.dumps(identity)
-    return blake2b(text.encode(), digest_size=16).hexdigest()
+    for each in unmet:
+        reason = reason_of(each.check)
+        is_row = bool(each.check.comparison or check_wording.worse_slices(each.check))
+        if reason and not is_row:
+            lines.append(f"- **{plain(each.name)}**: {plain(reason)}")
+    lines = capped(lines, size.reasons, "- and {} more, in the summary of the run")
+    failing = [each for each in unmet if each.check.verdict.fails]
+    if failing:
+        name = shlex.quote(failing[0].result.id)
+        lines.append(f"- again: {_command(f'pytest {name}')}")
+        if is_accepted_by_update(failing[0].check):
+            accept = _command(f"pytest --snapshot-update {name}")
+            lines.append(f"- accept, if it is intended: {accept}")
+    return [*lines, ""] if lines else []

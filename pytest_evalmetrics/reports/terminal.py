@@ -68,7 +68,7 @@ def section(
 
 
 def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines:
-    results = by_evidence(report.benchmarks)
+    results = run_wording.by_evidence(report.benchmarks)
     verbosity = reading.verbosity
     if verbosity <= 0:
         yield from _causes(results, reading)
@@ -100,29 +100,9 @@ def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
         yield from _plain([f"    {cause.command}"] if cause.command else ())
 
 
-def by_evidence(results: Iterable[BenchmarkResult]) -> list[BenchmarkResult]:
-    """Order benchmarks: failing ones by their evidence, warnings, unproven drops, the others."""
-    return sorted(results, key=_turn)
-
-
-def _turn(result: BenchmarkResult) -> tuple[int, float, float]:
-    if result.xfail:
-        return 4, 0.0, 0.0
-    if result.verdict is Verdict.PASS:
-        return 3 if not has_unproven_drop(result) else 2, 0.0, 0.0
-    unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
-    _, p, loss = min(map(triage.evidence, unmet))
-    return 1 if result.verdict is Verdict.WARN else 0, p, loss
-
-
-def has_unproven_drop(result: BenchmarkResult) -> bool:
-    """Whether a benchmark passes over a drop that would matter if it were real."""
-    return any(map(check_wording.is_unproven_drop, result.checks))
-
-
 def _colour(result: BenchmarkResult) -> str:
     """Let a benchmark stand out that fails as expected, or may have got worse unproven."""
-    unproven = result.verdict is Verdict.PASS and has_unproven_drop(result)
+    unproven = result.verdict is Verdict.PASS and run_wording.has_unproven_drop(result)
     return "yellow" if result.xfail or unproven else COLOURS[result.verdict]
 
 

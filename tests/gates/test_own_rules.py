@@ -72,7 +72,7 @@ def test_it_decides_with_its_options(project, run):
 
 def test_its_bound_and_its_reason_are_shown(run):
     result = run("steps")
-    result.stdout.fnmatch_lines(["*drop <= 0.25 (steps)*"])
+    result.stdout.fnmatch_lines(["*gate: drop <= 0.25"])
     # 4 of 4 worse by sign flips, mid-p: .5 ** 5
     result.stdout.fnmatch_lines(["*p is 0.031*"])
 

@@ -52,7 +52,7 @@ def test_a_shift_is_warned_of_with_its_commits_everywhere(project, passing):
     assert result.ret == 0
     result.stdout.fnmatch_lines([f"warning: {FELL}"])
     summary = (project.path / "evalmetrics/summary.md").read_text()
-    assert "**Drift:**" in summary
+    assert "- ⚠️ drift: math: pass@1 fell from" in summary.replace("<span>@</span>", "@")
     assert "fell from 0.8017" in summary
     assert "fell from 0.8017" in (project.path / "evalmetrics/report.html").read_text()
     assert json.loads((project.path / "h.jsonl").read_text().splitlines()[-1])[

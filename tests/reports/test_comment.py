@@ -84,11 +84,94 @@ def test_a_report_of_another_version_is_reported(report):
 
 
 def test_a_comment_has_at_most_what_github_takes(report):
-    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 40}] * 100
+    report["benchmarks"] = [{**report["benchmarks"][0], "name": "math" * 9_000}] * 100
     body = comment({"evalmetrics": report})
-    assert LIMIT * 0.9 < len(body.encode("utf-16-le")) / 2 <= LIMIT
-    assert body.count("<details>") == body.count("</details>") > 1
+    assert len(body.encode("utf-16-le")) / 2 <= LIMIT
     assert "The rest is on the summary page" in body
     several = comment({f"evalmetrics-{i}": report for i in range(9)})
     assert len(several.encode("utf-16-le")) / 2 <= LIMIT
     assert several.count("## ❌ Benchmarks: FAIL (evalmetrics-") == 9
+
+
+# -- what it shows ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def regressed(project):
+    """The report of a benchmark that lost 12 of its 40 tasks, with answers."""
+    texts = {"prompt": "why?", "response": "so", "expected": "thus"}
+    project.rollouts([[1.0, 1.0]] * 40, "old.jsonl", **texts)
+    project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28, **texts)
+    project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
+    assert project.run().ret == 1
+    return project.report()
+
+
+@pytest.mark.parametrize("benchmarks", [1, 11, 100, 1000])
+def test_a_comment_has_at_most_60_lines(regressed, benchmarks):
+    regressed["benchmarks"] *= benchmarks
+    body = comment({"evalmetrics": regressed})
+    assert len(body.splitlines()) <= 60
+    assert body.count("<details>") == body.count("</details>")
+    assert body.count("<pre>") == body.count("</pre>") == 1
+
+
+def test_several_reports_share_the_lines(regressed):
+    regressed["benchmarks"] *= 20
+    body = comment({f"evalmetrics-{i}": regressed for i in range(3)})
+    assert len(body.splitlines()) <= 60
+    assert body.count("<pre>") == body.count("</pre>")
+
+
+def test_the_gates_that_fail_stand_with_the_tested_change_and_its_interval(regressed):
+    lines = comment({"evalmetrics": regressed}).splitlines()
+    (row,) = [line for line in lines if line.startswith("| ❌ |")]
+    # 12 of 12 worse by sign flips, mid-p: .5 ** 13
+    change = "-0.3000 (-0.4484 to -0.1516)"
+    assert row == f"| ❌ | math | pass@1 | 0.7000 | was 1 | {change} | 0.00012 |"
+
+
+def test_three_tasks_that_got_worse_are_shown_with_what_was_said(regressed):
+    lines = comment({"evalmetrics": regressed}).splitlines()
+    head = lines.index("| task that got worse | passed | expected | was | now |")
+    tasks = lines[head + 2 : head + 5]
+    assert all(line.endswith(" | 2/2 -\\> 0/2 | thus | so | so |") for line in tasks)
+    assert lines[head + 5] == ""
+
+
+def test_the_change_is_drawn_with_0_and_the_drop_that_matters(regressed):
+    body = comment({"evalmetrics": regressed})
+    drawn = body[body.index("<pre>") : body.index("</pre>")]
+    assert "│ 0  ┊ gate: no drop &gt;= 0.01" in drawn
+
+
+def test_what_passes_is_folded_and_says_what_would_be_seen(project):
+    project.rollouts([[1.0, 1.0], [1.0, 0.0]] * 20, "old.jsonl")
+    project.rollouts([[1.0, 1.0], [1.0, 0.0]] * 20)
+    project.bench("metrics: [pass@1]\nbaseline: {rollouts: old.jsonl}")
+    assert project.run().ret == 0
+    lines = comment({"evalmetrics": project.report()}).splitlines()
+    fold = lines.index("<summary>1 gate passes</summary>")
+    assert lines[fold - 1] == "<details>"
+    assert lines[fold + 4].startswith("| ✅ | math | pass@1 | 0.7500 | was 0.7500 |")
+
+
+def test_links_lead_to_the_benchmark_and_the_task_on_the_page(regressed):
+    data = {"evalmetrics": json.dumps(regressed).encode()}
+    page = "https://example.org/report.html"
+    body = comment_of(data, marker="<!-- m -->", run_url="https://r.org", page_url=page)
+    assert f"[math]({page}#/math.bench.yaml::math)" in body
+    assert re.search(rf"\[math: \d+\]\({page}#/math.bench.yaml::math/a0/\d+\)", body)
+
+
+def test_a_page_that_is_no_address_is_no_link(regressed):
+    data = {"evalmetrics": json.dumps(regressed).encode()}
+    page = "javascript:alert(1)"
+    body = comment_of(data, marker="<!-- m -->", run_url="https://r.org", page_url=page)
+    assert "javascript" not in body
+
+
+def test_the_commands_evaluate_again_and_never_accept_against_another_run(regressed):
+    body = comment({"evalmetrics": regressed})
+    assert "- again: <code>pytest math.bench.yaml::math</code>" in body
+    assert "--snapshot-update" not in body

@@ -275,3 +275,10 @@ def test_rollouts_over_a_reference_share_its_error(tmp_path):
     over = comparison_input(loaded.benchmark, "mean_reward/over_reference", itself)
     assert not plain.shares_error
     assert over.shares_error
+
+
+def test_a_comparison_keeps_the_pairs_of_tasks(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1], [0]])
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    pairing = one(benchmark(tmp_path, against())).pairing
+    assert list(pairing.baseline.tasks) == ["t0", "t1"]

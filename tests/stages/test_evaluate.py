@@ -1,12 +1,14 @@
 """The stages in order: what an evaluation keeps, and what an error leaves of it."""
 
+import json
+
 import msgspec
 from stages.making import against, benchmark, given, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.reasons import Failed, FirstRun, NoBaseline
-from pytest_evalmetrics.model.results import BenchmarkResult
-from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.model.results import BenchmarkResult, Check
+from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
 from pytest_evalmetrics.pipeline.reducing import Hooks
 
 
@@ -80,11 +82,85 @@ def test_a_broken_baseline_is_replaced_and_not_compared_with(tmp_path):
 
 def test_the_first_run_against_a_report_only_warns(tmp_path):
     write_rows(tmp_path, "new.jsonl", [[1]])
-    asked = benchmark(tmp_path, "baseline: {report: main.json}")
+    asked = benchmark(tmp_path, "baseline:\n  report: main.json")
     check = only(evaluated(asked, first_run=True).result.checks, Gate.BASELINE)
-    assert check.verdict is Verdict.WARN
-    assert check.reasons == (FirstRun("main.json"),)
+    assert check == Check(
+        gate=Gate.BASELINE,
+        name="baseline",
+        verdict=Verdict.WARN,
+        reasons=(FirstRun("main.json"),),
+        line=5,
+        acceptance=Acceptance.REPORT,
+    )
+
+
+def test_a_later_run_needs_the_report(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    asked = benchmark(tmp_path, "baseline: {report: main.json}")
     assert not evaluated(asked).result.passed
+
+
+def history_of(folder, values):
+    """Write a history of runs with these means of 100 tasks."""
+    point = {"tasks": 100, "rollouts": 100, "se": 0.01}
+    lines = [
+        {
+            "schema_version": 1,
+            "benchmark": "math.bench.yaml::math",
+            "time": f"2026-01-{day:02}T00:00:00Z",
+            "commit": f"{day:040x}",
+            "branch": None,
+            "url": None,
+            "verdict": "PASS",
+            "usable": True,
+            "starts": False,
+            "agents": {"agent": {"mean_reward": {"value": value, **point}}},
+        }
+        for day, value in enumerate(values, start=1)
+    ]
+    path = folder / "history.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+# a step from .9 to .5, with a little noise
+FALLING = [(0.9 if run < 12 else 0.5) + 0.01 * (-1) ** run for run in range(20)]
+
+
+def test_a_drift_over_the_history_fails_where_the_file_asks_for_it(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 50 + [[0]] * 50)
+    keys = "metrics: [mean_reward]\nbaseline: {against: best, rule: absolute, max_drop: 0.5, drift: fail}"
+    history = history_of(tmp_path, FALLING)
+    checks = evaluated(benchmark(tmp_path, keys), history=history).result.checks
+    assert [check.name for check in checks if check.verdict is Verdict.FAIL] == [
+        "drift"
+    ]
+
+
+def test_a_run_that_records_does_not_fail_by_a_drift(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 50 + [[0]] * 50)
+    keys = "metrics: [mean_reward]\nbaseline: {against: best, rule: absolute, max_drop: 0.5, drift: fail}"
+    history = history_of(tmp_path, FALLING)
+    checks = evaluated(
+        benchmark(tmp_path, keys), history=history, updates=True
+    ).result.checks
+    assert "drift" not in [check.name for check in checks]
+
+
+def test_what_was_noted_while_reading_is_told_where_the_rest_fails(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1, 1]])
+    keys = "metrics: [pass@5]\nthresholds: {pass@5: '>= 0.5'}"
+    result = evaluated(benchmark(tmp_path, keys)).result
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert any("completeness is unchecked" in note for note in result.notes)
+
+
+def test_a_task_outside_of_the_sample_is_a_known_name(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]] * 30)
+    keys = "sample: {tasks: 5}\nmust_pass: ['t*']"
+    result = evaluated(benchmark(tmp_path, keys)).result
+    names = {check.name for check in result.checks if check.verdict.fails}
+    assert names == set()
 
 
 def test_an_incomplete_run_leaves_no_baseline(tmp_path):

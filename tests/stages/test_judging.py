@@ -1,7 +1,8 @@
 """Judge: the checks of all gates, from what the stages before computed."""
 
 import numpy as np
-from stages.making import against, benchmark, given, load, write_rows
+import pytest
+from stages.making import FIELDS, against, benchmark, given, load, write_rows
 
 from pytest_evalmetrics.evaluate import evaluate
 from pytest_evalmetrics.model.bounds import (
@@ -304,3 +305,55 @@ def test_tasks_lost_at_random_warn_whatever_the_coverage(tmp_path):
     check = named(checks_of(asked), "mean_reward")
     assert check.verdict is Verdict.WARN
     assert isinstance(reason_in(check), MissingDecide)
+
+
+# -- what the checks of an agent bear
+
+
+def test_broken_tasks_are_checked_at_the_line_that_limits_them(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1, 1]] * 4)
+    write_rows(tmp_path, "new.jsonl", [[0, 0]] * 4)
+    keys = (
+        f"baseline:\n  rollouts: {{path: old.jsonl, fields: {FIELDS}}}\n  max_broken: 1"
+    )
+    assert named(checks_of(benchmark(tmp_path, keys)), "max_broken").line == 6
+
+
+def test_an_agent_alone_is_compared_with_the_only_one_before_whatever_its_name(
+    tmp_path,
+):
+    write_rows(tmp_path, "old.jsonl", [[1]], agent="then")
+    write_rows(tmp_path, "new.jsonl", [[1]], agent="now")
+    names = [check.name for check in checks_of(benchmark(tmp_path, against()))]
+    assert "agent" not in names
+
+
+def test_two_agents_are_not_the_one_before(tmp_path):
+    write_rows(tmp_path, "old.jsonl", [[1]], agent="then")
+    for agent in ("a", "b"):
+        write_rows(tmp_path, "new.jsonl", [[1]], agent=agent)
+    lost = [
+        check.agent
+        for check in checks_of(benchmark(tmp_path, against()))
+        if check.name == "agent" and isinstance(check.reasons[0], LostAgent)
+    ]
+    assert lost == ["then"]
+
+
+@pytest.mark.parametrize(
+    "keys",
+    [
+        "thresholds: {mean_reward: '>= 0.5'}\nbaseline: true",
+        "must_pass: [t0]\nbaseline: true",
+        "baseline: {max_broken: 0}",
+    ],
+)
+def test_what_another_gate_can_fail_is_no_baseline_that_nothing_can_fail(
+    tmp_path, keys
+):
+    write_rows(tmp_path, "new.jsonl", [[1], [1]])
+    rows, loaded = load(benchmark(tmp_path, keys))
+    reduced = reduce_agents(
+        loaded, rows, Hooks(), quarantined=frozenset(), names_tasks=False
+    )
+    assert judging.unfailable(loaded.benchmark, loaded.plan, reduced.gated) is None

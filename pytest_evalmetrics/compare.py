@@ -631,7 +631,7 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 def _offer_what_is_built_in() -> None:
     """Make the built-in metrics, loaders and gate rules known, as a run of pytest does."""
     from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
-    from pytest_evalmetrics.scorer_types import offer_scorers
+    from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
     offer_scorers()
 

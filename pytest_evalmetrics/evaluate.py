@@ -40,7 +40,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.gates import SingleTasks
     from pytest_evalmetrics.gates.sequential import Look
     from pytest_evalmetrics.model.baseline import AgentDocument, BaselineDocument
@@ -50,8 +49,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
     from pytest_evalmetrics.pipeline.scoring import Runtime, Scored, Scoring
     from pytest_evalmetrics.reports.html.picture import Picture
+    from pytest_evalmetrics.scoring.door import Budget, Engine
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Budget
 
 
 class BaselineReader(Protocol):

@@ -6,12 +6,6 @@ all that it offers, so that only those who extend the package pay for it.
 
 from __future__ import annotations
 
-from pytest_evalmetrics.chat.asking import ask, side_by_side
-from pytest_evalmetrics.chat.models import ChatModel, chat_model
-from pytest_evalmetrics.chat.prompts import Message, compile_prompt, compile_templates
-from pytest_evalmetrics.chat.replies import Reply, json_in, verdict_in
-from pytest_evalmetrics.chat.row_calls import Calls, Exchange
-from pytest_evalmetrics.engines.local import Engine, Workload, score_here
 from pytest_evalmetrics.errors import (
     ConfigError,
     DataError,
@@ -65,10 +59,20 @@ from pytest_evalmetrics.rollouts.source import (
     open_source,
 )
 from pytest_evalmetrics.rollouts.tool_loader import ChunkBuilder, Rollout, ToolLoader
-from pytest_evalmetrics.scorers.scorer import AsyncScorer, Explained, Scorer
+from pytest_evalmetrics.scoring.chat.asking import ask, side_by_side
+from pytest_evalmetrics.scoring.chat.models import ChatModel, chat_model
+from pytest_evalmetrics.scoring.chat.prompts import (
+    Message,
+    compile_prompt,
+    compile_templates,
+)
+from pytest_evalmetrics.scoring.chat.replies import Reply, json_in, verdict_in
+from pytest_evalmetrics.scoring.chat.row_calls import Calls, Exchange
+from pytest_evalmetrics.scoring.engines.local import Engine, Workload, score_here
+from pytest_evalmetrics.scoring.scorers.scorer import AsyncScorer, Explained, Scorer
+from pytest_evalmetrics.scoring.transport import CallError, Endpoint, Terms, needs_extra
 from pytest_evalmetrics.spec import BenchmarkSpec, FieldMap
 from pytest_evalmetrics.transcripts import ToolCall, ToolResult, Turn, turns_of
-from pytest_evalmetrics.transport import CallError, Endpoint, Terms, needs_extra
 
 __all__ = [
     "AgentResult",

@@ -48,7 +48,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from os import PathLike
 
-    from pytest_evalmetrics.engines.local import Engine
+    from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 _ENGINE = pytest.StashKey["Engine"]()
@@ -459,9 +459,9 @@ def _engine(config: pytest.Config) -> Engine | None:
         return None
     if _ENGINE not in config.stash:
         if name == "ray":
-            from pytest_evalmetrics.engines.ray_engine import RayEngine  # large
+            from pytest_evalmetrics.scoring.door import ray_engine  # loads asyncio
 
-            engine = RayEngine(
+            engine = ray_engine(
                 config.getoption("evalmetrics_ray_address"), config.rootpath
             )
         else:

@@ -42,7 +42,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput
     from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
     from pytest_evalmetrics.registry import Scope
-    from pytest_evalmetrics.transport import Budget
+    from pytest_evalmetrics.scoring.door import Budget
 
 _PARTS = 4  # looks at the rollouts; the first has a quarter, unless a metric needs more
 _SEEN = 0.8  # the power for the drop of a forecast

@@ -15,17 +15,22 @@ from uuid import uuid4
 import pytest
 from msgspec import structs
 
-from pytest_evalmetrics import settings, transport
+from pytest_evalmetrics import settings
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.settings import journal_path, journal_url
-from pytest_evalmetrics.transport import (
+from pytest_evalmetrics.scoring.door import (
+    Budget,
     Journal,
+    JournalError,
     JournalMode,
     Progress,
     Transport,
-    journal_copies,
+    Usage,
+    clear_journal,
+    export_journal,
+    import_journal,
 )
+from pytest_evalmetrics.settings import journal_path, journal_url
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -57,16 +62,16 @@ def _say(config: pytest.Config, text: str) -> None:
 
 
 _TRANSPORT = pytest.StashKey[Transport]()
-_BUDGET = pytest.StashKey[transport.Budget]()
+_BUDGET = pytest.StashKey[Budget]()
 
 
-def budget_of(config: pytest.Config) -> transport.Budget | None:
+def budget_of(config: pytest.Config) -> Budget | None:
     """Return the run's budget, which xdist's workers share through a file, or None."""
     limits = settings.budget(config)
     if limits and _BUDGET not in config.stash:
         shared, alone = getattr(config, "workerinput", {}), (None, time.time())
         path, started = shared.get(settings.SHARED_BUDGET, alone)
-        config.stash[_BUDGET] = transport.Budget(limits, path and Path(path), started)
+        config.stash[_BUDGET] = Budget(limits, path and Path(path), started)
     return config.stash.get(_BUDGET, None)
 
 
@@ -148,7 +153,7 @@ class ItemRuntime:
     def usage(self) -> dict[str, object]:
         """Return the usage of the benchmark's calls in this run."""
         client = self._transport
-        usage = transport.Usage() if client is None else client.usage.of(self._label)
+        usage = Usage() if client is None else client.usage.of(self._label)
         return structs.asdict(usage) if usage.calls or usage.failed else {}
 
     def warnings(self) -> list[str]:
@@ -190,9 +195,9 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
             copy = Path(folder, "journal.jsonl" + ".gz" * path.endswith(".gz"))
             if system.exists(path):
                 system.get_file(path, str(copy))
-                count = journal_copies.import_journal(journal, copy)
+                count = import_journal(journal, copy)
             if writes and journal.is_file():
-                count = journal_copies.export_journal(journal, copy)
+                count = export_journal(journal, copy)
                 if parent := path.rpartition("/")[0]:
                     system.makedirs(parent, exist_ok=True)
                 partial_copy = f"{path}.{uuid4().hex}"
@@ -203,7 +208,7 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
     except Exception as error:  # noqa: BLE001 - the libraries behind fsspec share no class
         message = f"the shared journal {url} can't be read or written: {error}"
         hint = "is the URL right, and may this job read and write there?"
-        raise transport.JournalError(message, hint=hint) from None
+        raise JournalError(message, hint=hint) from None
     return count
 
 
@@ -212,12 +217,10 @@ def prepare_asked(config: pytest.Config) -> list[str]:
     lines, journal = [], journal_path(config)
     try:
         if config.getoption("evalmetrics_journal_clear"):
-            count = journal_copies.clear_journal(journal)
+            count = clear_journal(journal)
             lines.append(f"journal: emptied, {many(count, 'answer')} dropped")
         if (source := config.getoption("evalmetrics_journal_import")) is not None:
-            count = journal_copies.import_journal(
-                journal, config.invocation_params.dir / source
-            )
+            count = import_journal(journal, config.invocation_params.dir / source)
             lines.append(f"journal: {many(count, 'new answer')} imported from {source}")
         if url := journal_url(config):
             count = _shared(config, url, writes=False)
@@ -234,6 +237,6 @@ def export_asked(config: pytest.Config) -> list[str]:
         count = _shared(config, url, writes=True)
         lines.append(f"journal: {many(count, 'answer')} shared at {url}")
     if (target := config.getoption("evalmetrics_journal_export")) is not None:
-        count = journal_copies.export_journal(journal_path(config), base / target)
+        count = export_journal(journal_path(config), base / target)
         lines.append(f"journal: {many(count, 'answer')} exported to {target}")
     return lines

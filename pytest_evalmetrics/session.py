@@ -675,7 +675,7 @@ def _is_ours(item: pytest.Item) -> bool:
 def let_register(config: pytest.Config) -> registry.Scope:
     """Call the hook that registers names, once; return the scope of the run as a whole."""
     if _REGISTRATION not in config.stash:
-        from pytest_evalmetrics.scorer_types import offer_scorers
+        from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
         offer_scorers()
         config.stash[_REGISTRATION] = _failed_registration(config)

@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from pytest_evalmetrics.config.benchmark_schema import SHIPPED, schema_of_file
-from pytest_evalmetrics.scorer_types import offer_scorers
+from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
 
 def main() -> None:

@@ -17,7 +17,7 @@ import pytest
 from forked import Run, can_fork
 
 import pytest_evalmetrics
-from pytest_evalmetrics.scorer_types import offer_scorers
+from pytest_evalmetrics.scoring.scorer_types import offer_scorers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping, Sequence

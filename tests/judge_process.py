@@ -8,9 +8,9 @@ from pydantic import TypeAdapter
 from transport.conftest import Server
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Calls, Row, Terms
-from pytest_evalmetrics.scorers import make_scorers
+from pytest_evalmetrics.scoring.scorers import make_scorers
+from pytest_evalmetrics.scoring.transport import Journal, Occurrences, Transport
 from pytest_evalmetrics.spec.model_keys import ModelSpec
-from pytest_evalmetrics.transport import Journal, Occurrences, Transport
 
 CHAT = "/v1/chat/completions"
 

@@ -13,7 +13,9 @@ FOR_ENDPOINTS = {
     "ray",
     "sqlite3",
 }
-OURS_FOR_ENDPOINTS = "chat engines generators history run_transport scorers transport"
+OURS_FOR_ENDPOINTS = (
+    "history run_transport scoring.door scoring.scorers scoring.transport"
+)
 HEAVY = {
     "numpy",
     "yaml",

@@ -137,15 +137,15 @@ RULES = {
             "rollouts.tool_usage",
         },
     ),
-    "scorers/*.py": (
+    "scoring/scorers/*.py": (
         {"__init__", "interface", "judge", "row_reading", "scorer"},
         {
             "expressions",
             "layout",
             "model.metric_facts",
-            "scorers.judge",
-            "scorers.row_reading",
-            "scorers.scorer",
+            "scoring.scorers.judge",
+            "scoring.scorers.row_reading",
+            "scoring.scorers.scorer",
             "spec.field_types",
             "spec.model_keys",
             "spec.scorer_keys",

@@ -42,7 +42,7 @@ def all_problems(
     spec = benchmark.spec
     yield from _unmatched_globs(benchmark)
     if spec.runs:
-        from pytest_evalmetrics.transport import SecretError  # few benchmarks call
+        from pytest_evalmetrics.scoring.door import SecretError  # few benchmarks call
 
         faults = list(_faults_of_scoring(benchmark, replays=replays))
         yield from (problem_at(benchmark, path, error) for path, error in faults)
@@ -116,25 +116,20 @@ def _faults_of_scoring(
     benchmark: Benchmark, *, replays: bool
 ) -> Iterator[tuple[Path, errors.EvalMetricsError]]:
     """Create each scorer and the generator on its own, and yield their errors."""
-    from pytest_evalmetrics import (  # few benchmarks have any
-        generators,
-        scorers,
-        transport,
-    )
+    # few benchmarks have any
+    from pytest_evalmetrics.scoring.door import Terms, make_generator, make_scorers
 
     spec = benchmark.spec
-    terms = transport.Terms(
-        replays=replays, judging=None if spec.model else spec.params
-    )
+    terms = Terms(replays=replays, judging=None if spec.model else spec.params)
     for at, scorer in enumerate(spec.scorers):
         try:
-            scorers.make_scorers([scorer], terms, lambda *_: 0)
+            make_scorers([scorer], terms, lambda *_: 0)
         except errors.EvalMetricsError as error:
             error.line = error.line or None
             yield ("scorers", at), error
     try:
         folder = benchmark.file.parent
-        generators.make_generator(spec, terms, lambda *_: 0, folder)
+        make_generator(spec, terms, lambda *_: 0, folder)
     except errors.EvalMetricsError as error:
         error.line = error.line or None
         yield ("model" if spec.model is not None else "target",), error

@@ -45,8 +45,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
+    from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
 
 # a row as scorers see it, and why it can't be scored

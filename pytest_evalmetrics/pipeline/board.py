@@ -11,17 +11,18 @@ from typing import IO, TYPE_CHECKING, TypeAlias
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import generators, scorers, transport
 from pytest_evalmetrics.errors import ArtifactError, RowError
 from pytest_evalmetrics.layout import compact, of_many
 from pytest_evalmetrics.model.scores import RowFailure, ScorerFailures
 from pytest_evalmetrics.pipeline import benchmark_rows
 from pytest_evalmetrics.pipeline.budgets import UNRECORDED, USED_UP
+from pytest_evalmetrics.scoring.door import BoundScorer, CallError, Generator, Progress
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable, Row
+    from pytest_evalmetrics.scoring.door import Calls, Exchange, Generated
 
 # the column that a rollout without an answer lacks
 ANSWER = ("output_text",)
@@ -77,7 +78,7 @@ def _close(file: IO[bytes]) -> None:
 
 
 # gives scores
-_Giver: TypeAlias = "scorers.BoundScorer | generators.Generator"
+_Giver: TypeAlias = "BoundScorer | Generator"
 
 
 class Board:
@@ -87,8 +88,8 @@ class Board:
         self,
         rows: RolloutTable,
         names: tuple[str, ...],
-        generator: generators.Generator | None,
-        progress: transport.Progress,
+        generator: Generator | None,
+        progress: Progress,
         hide: Callable[[str], str] = lambda text: text,
     ) -> None:
         self.rows = rows
@@ -112,7 +113,7 @@ class Board:
         if generator is not None:
             # then the progress counts rollouts
             progress.unit = "rollouts"
-            self._counted = transport.Progress()
+            self._counted = Progress()
 
     def scored(
         self,
@@ -143,9 +144,7 @@ class Board:
         self.failed.setdefault(row.index, {})[scores] = failure
         self._counted.failed(error.kind)
 
-    def asked(
-        self, row: Row, scorer: _Giver, exchanges: Sequence[scorers.Exchange]
-    ) -> None:
+    def asked(self, row: Row, scorer: _Giver, exchanges: Sequence[Exchange]) -> None:
         """Keep what was asked and answered for a row."""
         if exchanges:
             items = compact(exchanges)[1:-1].encode()
@@ -154,8 +153,8 @@ class Board:
     def attempted(
         self,
         row: Row,
-        calls: scorers.Calls,
-        generated: generators.Generated | None,
+        calls: Calls,
+        generated: Generated | None,
         failure: RowError | None,
         *,
         reason: str,
@@ -174,7 +173,7 @@ class Board:
         self.answers.add(row.index, 0, text)
         if failure is not None:
             self.lacks(row, ANSWER, failure, reason)
-            is_call = isinstance(failure, transport.CallError)
+            is_call = isinstance(failure, CallError)
             if is_call and failure.kind not in _NEVER_IGNORED:
                 self._requests_failed.append(row.index)
         failed = self.failed.get(row.index)
@@ -203,9 +202,7 @@ class Board:
         integers = self.rows.integers - self.columns.keys()
         return structs.replace(self.rows, scores=scores, integers=integers)
 
-    def failures(
-        self, bound: Sequence[scorers.BoundScorer]
-    ) -> Iterator[ScorerFailures]:
+    def failures(self, bound: Sequence[BoundScorer]) -> Iterator[ScorerFailures]:
         """Group the rows that lack scores: by scorer, and by reason."""
         if self.generator is not None:
             yield from self._failures_of(self.generator.type, ANSWER)

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics import gates, transport
+from pytest_evalmetrics import gates
 from pytest_evalmetrics.layout import many
 from pytest_evalmetrics.model.bounds import AllBound
 from pytest_evalmetrics.model.reasons import BudgetUsedUp, UnansweredReplay
 from pytest_evalmetrics.model.results import Check
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
+from pytest_evalmetrics.scoring.door import Budget, CallError, Forecast, Meter
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from pytest_evalmetrics.pipeline.board import Board
+    from pytest_evalmetrics.scoring.door import Tokens, Usage
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.model_keys import BudgetSpec, PriceSpec
-    from pytest_evalmetrics.transport import Budget, Tokens, Usage
 
 # the kind of a call that was not made because a budget was used up
 USED_UP = "budget"
@@ -40,7 +41,7 @@ def budget_of(spec: BudgetSpec) -> Budget:
         limits["cost"] = spec.cost, f"a cost of {spec.cost:g}"
     if spec.seconds is not None:
         limits["seconds"] = spec.seconds, f"{spec.seconds:g} seconds"
-    return transport.Budget(limits)
+    return Budget(limits)
 
 
 class CallLimits:
@@ -65,7 +66,7 @@ class CallLimits:
         if self.reached:
             way_out = _COUNT if self.uncounted else _GO_ON
             message = f"not asked: {self.reached}"
-            raise transport.CallError(USED_UP, message, hint=way_out)
+            raise CallError(USED_UP, message, hint=way_out)
         for budget in self.budgets.values():
             budget.begun += 1
 
@@ -85,7 +86,7 @@ class CallLimits:
         if 0 < left < total:
             calls = usage.calls / (total - left) * left
             parallelism = benchmark.spec.params.parallelism
-            rest = transport.Forecast.of(usage, calls, parallelism).text
+            rest = Forecast.of(usage, calls, parallelism).text
         reason = BudgetUsedUp(
             words=self.reached,
             left=left,
@@ -104,7 +105,7 @@ class CallLimits:
         )
 
 
-class Spender(transport.Meter):
+class Spender(Meter):
     """The meter of one rollout: what has begun is finished, whatever it takes."""
 
     def __init__(self, limits: CallLimits) -> None:

@@ -10,7 +10,7 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import gates, metrics, rollouts, scorers, stats
+from pytest_evalmetrics import gates, metrics, rollouts, stats
 from pytest_evalmetrics.errors import DataError, did_you_mean
 from pytest_evalmetrics.layout import listed, many, of_many, shown
 from pytest_evalmetrics.model.estimates import Estimate, Interval
@@ -32,11 +32,12 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.results import AgentResult, Check
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
     from pytest_evalmetrics.pipeline.board import Board
+    from pytest_evalmetrics.scoring.door import BoundScorer
     from pytest_evalmetrics.spec import Benchmark, BenchmarkSpec
     from pytest_evalmetrics.spec.benchmark import ReferenceSpec
     from pytest_evalmetrics.spec.model_keys import LabelsSpec
 
-    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[scorers.BoundScorer]], Board]
+    ScoreRows = Callable[[Sequence[ScorerInput], Sequence[BoundScorer]], Board]
     Labels = dict[
         tuple[str, str, int], float
     ]  # of a rollout: its agent, task and sample
@@ -52,7 +53,7 @@ _FEWEST = 30  # labelled tasks of an interval that can be relied on
 class LabelledRows(msgspec.Struct, frozen=True):
     """Rows with a person's label, for a score of one scorer."""
 
-    scorer: scorers.BoundScorer
+    scorer: BoundScorer
     score: str
     rows: list[ScorerInput]
     labels: NDArray[np.float64]
@@ -97,9 +98,7 @@ class JudgeOutcome(msgspec.Struct, frozen=True):
 class Judges:
     """The judges of a benchmark's scorers, and the labels that they are checked against."""
 
-    def __init__(
-        self, benchmark: Benchmark, bound: Sequence[scorers.BoundScorer]
-    ) -> None:
+    def __init__(self, benchmark: Benchmark, bound: Sequence[BoundScorer]) -> None:
         self._scorers, self._benchmark = bound, benchmark
         self._labelled: list[LabelledRows] = []
         self._anchors: LabelledRows | None = None
@@ -232,7 +231,7 @@ class Judges:
 def labelled_rows(
     benchmark: Benchmark,
     place: tuple[str | int, ...],
-    scorer: scorers.BoundScorer,
+    scorer: BoundScorer,
     keys: Any,
 ) -> LabelledRows:
     """Read the rows that the keys at a place of the benchmark file name, with their labels."""

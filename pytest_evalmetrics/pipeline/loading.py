@@ -22,10 +22,10 @@ from pytest_evalmetrics.spec.sources import Rounds, SampleSpec
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.scoring import Scored, Scoring
+    from pytest_evalmetrics.scoring.door import Engine
 
 
 class Prepared(msgspec.Struct, frozen=True):

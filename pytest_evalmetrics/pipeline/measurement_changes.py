@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from pytest_evalmetrics.model.reasons import MeasuredBy, MeasurementChange
-from pytest_evalmetrics.pipeline.ruler import (
+from pytest_evalmetrics.pipeline.measurement import (
     FIELD_PREFIX,
     READING_KEYS,
     Fingerprint,

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.pipeline import ruler
+from pytest_evalmetrics.pipeline import measurement as fingerprints
 from pytest_evalmetrics.pipeline.gate_settings import settings_of
 from pytest_evalmetrics.pipeline.measurement_changes import (
     changed_gates,
@@ -52,7 +52,7 @@ def measurement_of(
     scoring, spec = rows.prepared.scoring, loaded.benchmark.spec
     hide: Callable[[str], str] = str if scoring is None else scoring.hide
     return Measurement(
-        ruler=ruler.ruler_of(
+        ruler=fingerprints.measurement_of(
             spec,
             loaded.plan,
             () if scoring is None else scoring.scorers,
@@ -60,7 +60,7 @@ def measurement_of(
             hook=hook,
             hide=hide,
         ),
-        under_test=ruler.under_test_of(loaded.benchmark, hide),
+        under_test=fingerprints.under_test_of(loaded.benchmark, hide),
         gates=gates,
     )
 
@@ -112,7 +112,10 @@ def compare_measurements(
 ) -> AlikeMeasured:
     """Find what measures the run otherwise than its reference."""
     tables = chain.from_iterable(reference.runs.values())
-    recorded = {**reference.provenance, **ruler.stated_by(now.ruler, tables, hide)}
+    recorded = {
+        **reference.provenance,
+        **fingerprints.stated_by(now.ruler, tables, hide),
+    }
     notes: tuple[str, ...] = ()
     changes: tuple[MeasurementChange, ...] = ()
     if "ruler" in recorded:
@@ -124,8 +127,8 @@ def compare_measurements(
         )
         notes = (note,)
     under_test = recorded.get("under_test", {})
-    remarks = ruler.under_test_changes(under_test, now.under_test)
-    notes = (*notes, *ruler.unannounced_changes(under_test, now.under_test))
+    remarks = fingerprints.under_test_changes(under_test, now.under_test)
+    notes = (*notes, *fingerprints.unannounced_changes(under_test, now.under_test))
     remarks += changed_gates(recorded.get("gates", {}), now.gates, reference)
     return AlikeMeasured(
         reference,

@@ -11,9 +11,9 @@ from pytest_evalmetrics import rollouts
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.metrics import Plan
     from pytest_evalmetrics.model.rollout_table import RolloutTable
+    from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.sources import FilesSpec
 

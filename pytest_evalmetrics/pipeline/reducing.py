@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.scores import ScoreSummary
     from pytest_evalmetrics.pipeline.judges import Labels
     from pytest_evalmetrics.pipeline.loading import Loaded, Rows
-    from pytest_evalmetrics.scorers.scorer import About
+    from pytest_evalmetrics.scoring.door import About
 
 
 class Hooks(msgspec.Struct, frozen=True):
@@ -261,7 +261,7 @@ def _summaries(table: RolloutTable, rows: Rows) -> tuple[ScoreSummary, ...]:
     scoring, scored = rows.prepared.scoring, rows.scored
     if scored is None or scoring is None:
         return ()
-    from pytest_evalmetrics.scorers import summarise_all  # loaded by now
+    from pytest_evalmetrics.scoring.door import summarise_all  # loaded by now
 
     return tuple(summarise_all(scored.rows.names, table.scores, scoring.about))
 

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from pytest_evalmetrics import metrics
-    from pytest_evalmetrics.engines.local import Engine
     from pytest_evalmetrics.history import Anchors
     from pytest_evalmetrics.model.baseline import BaselineDocument, BehaviourDocument
+    from pytest_evalmetrics.scoring.door import Engine
     from pytest_evalmetrics.spec import Benchmark
 
 Snapshot = Callable[[], "tuple[str, str] | None"]  # the baseline's text and its file

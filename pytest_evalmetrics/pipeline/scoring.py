@@ -11,8 +11,6 @@ import msgspec
 import numpy as np
 from msgspec import structs
 
-from pytest_evalmetrics import generators, scorers, transport
-from pytest_evalmetrics.engines import local
 from pytest_evalmetrics.errors import ConfigError, DataError, Problem, RowError
 from pytest_evalmetrics.model.rollout_table import RolloutTable, Row, RowScores
 from pytest_evalmetrics.pipeline import benchmark_rows
@@ -30,6 +28,23 @@ from pytest_evalmetrics.pipeline.preflight import (
     template_problems,
 )
 from pytest_evalmetrics.reports.wording import failed_row_notes
+from pytest_evalmetrics.scoring.door import (
+    About,
+    BoundScorer,
+    Budget,
+    Engine,
+    Forecast,
+    ModelGenerator,
+    Terms,
+    Transport,
+    Usage,
+    Workload,
+    make_generator,
+    make_scorers,
+    redact,
+    score_here,
+    score_without_calls,
+)
 from pytest_evalmetrics.spec.metric_names import COUNTED_SCORES, MARK
 
 if TYPE_CHECKING:
@@ -42,10 +57,10 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.scores import JudgeCheck, JudgeUse, ScorerFailures
     from pytest_evalmetrics.pipeline.anchors import AnchorScores
     from pytest_evalmetrics.pipeline.benchmark_rows import ScorerInput
+    from pytest_evalmetrics.scoring.door import Progress
     from pytest_evalmetrics.spec import Benchmark
-    from pytest_evalmetrics.transport import Budget, Progress, Transport
 
-    Bound = Sequence[scorers.BoundScorer]
+    Bound = Sequence[BoundScorer]
 
 
 class Runtime(Protocol):
@@ -99,8 +114,8 @@ class Scoring:
         benchmark: Benchmark,
         runtime: Any,
         label: str,
-        engine: local.Engine | None = None,
-        budget: transport.Budget | None = None,
+        engine: Engine | None = None,
+        budget: Budget | None = None,
     ) -> None:
         spec = benchmark.spec
         self._runtime = runtime
@@ -108,13 +123,11 @@ class Scoring:
         # under which its calls are counted
         self._label = label
         self._terms = _terms_of(benchmark, runtime)
-        self.scorers = scorers.make_scorers(
-            spec.scorers, self._terms, benchmark.line_of
-        )
-        self.about: dict[str, scorers.About] = {}
+        self.scorers = make_scorers(spec.scorers, self._terms, benchmark.line_of)
+        self.about: dict[str, About] = {}
         for scorer in self.scorers:
             self.about |= scorer.about
-        self._generator = generators.make_generator(
+        self._generator = make_generator(
             spec, self._terms, benchmark.line_of, benchmark.file.parent
         )
         measured = () if self._generator is None else self._generator.scores
@@ -132,13 +145,13 @@ class Scoring:
             self._judges.benchmark, given, measured
         )
 
-    def _refuse_without_price(self, budget: transport.Budget) -> None:
+    def _refuse_without_price(self, budget: Budget) -> None:
         """Refuse a budget in money for models without a price."""
         if "cost" not in budget.limits:
             return
         priced = [judge.model for scorer in self.scorers for judge in scorer.judges]
         names = [model.name for model in priced if model.price is None]
-        if isinstance(self._generator, generators.ModelGenerator):
+        if isinstance(self._generator, ModelGenerator):
             names = [*self._generator.unpriced_names, *names]
         if names:
             _, words = budget.limits["cost"]
@@ -149,7 +162,7 @@ class Scoring:
 
     def hide(self, text: str) -> str:
         """Take the secrets of its scorers out of a text."""
-        return transport.redact(text, secrets=self._terms.secrets)
+        return redact(text, secrets=self._terms.secrets)
 
     @property
     def asks(self) -> bool:
@@ -275,7 +288,7 @@ class Scoring:
 
     def forecast(
         self, plan: Plan, recorded: Mapping[str, float]
-    ) -> tuple[transport.Forecast, int]:
+    ) -> tuple[Forecast, int]:
         """Count the calls still to be bound, and those that the journal answers."""
         self.scorers = tuple(scorer for scorer in self.scorers if scorer.calls)
         self.choose(plan)
@@ -288,13 +301,13 @@ class Scoring:
             unanswered = sum(ANSWER in failures for failures in board.failed.values())
             calls += unanswered * self._calls_of_an_answer(board, usage, unanswered)
         if usage.calls or not recorded:
-            return transport.Forecast.of(usage, calls, parallelism), usage.calls
+            return Forecast.of(usage, calls, parallelism), usage.calls
         expected: dict[str, float | None] = {}
         for name in ("total_tokens", "cost", "latency_s"):
             mean = recorded.get(f"mean/{name}")
             expected[name] = None if mean is None else mean * unanswered
         seconds = expected["latency_s"]
-        forecast = transport.Forecast(
+        forecast = Forecast(
             calls,
             expected["total_tokens"],
             expected["cost"],
@@ -302,9 +315,7 @@ class Scoring:
         )
         return forecast, 0
 
-    def _calls_of_an_answer(
-        self, board: Board, usage: transport.Usage, unanswered: int
-    ) -> float:
+    def _calls_of_an_answer(self, board: Board, usage: Usage, unanswered: int) -> float:
         """Return the scorers' calls for one answer, as for the answers that there are."""
         rows = len(board.rows)
         if unanswered < rows:
@@ -392,12 +403,12 @@ class Scoring:
             jobs = _jobs(board, rows, bound)
             has_calls = any(scorer.calls for scorer in bound)
             if engine is None and generator is None and not has_calls:
-                local.score_without_calls(jobs, board, self.hide)
+                score_without_calls(jobs, board, self.hide)
                 return board
             if engine is not None:
                 engine.prepare()
-            do = local.score_here if engine is None else engine.score
-            work = local.Workload(
+            do = score_here if engine is None else engine.score
+            work = Workload(
                 jobs=jobs if generator is None else ((row, None) for row, _ in rows),
                 scorers=tuple(bound),
                 answering=None if generator is None else board,
@@ -420,11 +431,11 @@ class Scoring:
     def _meter(self) -> Spender:
         return Spender(self._limits)
 
-    def _usage(self) -> transport.Usage:
+    def _usage(self) -> Usage:
         return self._transport().usage.of(self._label)
 
-    def _transport(self) -> transport.Transport:
-        client: transport.Transport = self._runtime.transport()
+    def _transport(self) -> Transport:
+        client: Transport = self._runtime.transport()
         client.keep_secret(self._terms.secrets)
         return client
 
@@ -458,10 +469,10 @@ def _names_of(bound: Bound) -> tuple[str, ...]:
     return tuple(name for scorer in bound for name in scorer.scores)
 
 
-def _terms_of(benchmark: Benchmark, runtime: Runtime | None) -> transport.Terms:
+def _terms_of(benchmark: Benchmark, runtime: Runtime | None) -> Terms:
     """Return the terms on which a benchmark's endpoints are called."""
     params = benchmark.spec.params
-    terms = transport.Terms(
+    terms = Terms(
         parallelism=params.parallelism,
         timeout_s=params.request_timeout,
         max_retries=params.max_retries,
@@ -490,7 +501,7 @@ def _recorded_row(row: Row) -> ScorerInput:
 
 def _jobs(
     board: Board, rows: Iterable[ScorerInput], bound: Bound
-) -> Iterator[tuple[Row, scorers.BoundScorer]]:
+) -> Iterator[tuple[Row, BoundScorer]]:
     for row, failure in rows:
         for scorer in bound:
             if failure is None:

@@ -22,5 +22,7 @@ def offer_types(find: Callable[[str], type[Keys]]) -> None:
 def keys_of_type(kind: str) -> type[Keys]:
     """Return the class of a built-in type's keys."""
     if _Offered.find is None:
-        raise RuntimeError("the built-in scorers are not imported: see scorer_types")
+        raise RuntimeError(
+            "the built-in scorers are not imported: see scoring.scorer_types"
+        )
     return _Offered.find(kind)

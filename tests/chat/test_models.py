@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Terms, chat_model
-from pytest_evalmetrics.transport import Tokens
+from pytest_evalmetrics.scoring.transport import Tokens
 
 SPEC = TypeAdapter(BenchmarkSpec)
 SAID = [{"role": "user", "content": "hello"}]

@@ -6,9 +6,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.chat.replies import read_reply
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import Reply, json_in
+from pytest_evalmetrics.scoring.chat.replies import read_reply
 
 
 def body(content=None, finish="stop", **message):

@@ -85,7 +85,7 @@ def nodes():
 @pytest.fixture(scope="session")
 def ray_engine(nodes, tmp_path_factory):
     """An engine on that cluster, connected once; reads the smallest files there."""
-    from pytest_evalmetrics.engines.ray_engine import RayEngine  # of the extra
+    from pytest_evalmetrics.scoring.engines.ray_engine import RayEngine  # of the extra
 
     root = tmp_path_factory.mktemp("project")
     engine = RayEngine(nodes.address, root, always=True, size=5000)

@@ -89,7 +89,7 @@ def test_an_engine_of_ones_own_reads_and_scores(project):
 
 def test_ray_is_imported_by_nobody_but_its_own_module():
     code = (
-        "import sys, pytest_evalmetrics.engines.ray_engine, pytest_evalmetrics.engines.ray_scoring;"
+        "import sys, pytest_evalmetrics.scoring.engines.ray_engine, pytest_evalmetrics.scoring.engines.ray_scoring;"
         "sys.exit('ray' in sys.modules)"
     )
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -154,8 +154,8 @@ def test_a_node_that_is_gone_in_the_middle_costs_nothing(
 
 
 def test_a_node_that_does_not_see_the_files_is_reported(tmp_path):
-    from pytest_evalmetrics.engines.ray_engine import read_piece  # on a node
     from pytest_evalmetrics.ext import Request  # the same
+    from pytest_evalmetrics.scoring.engines.ray_engine import read_piece  # on a node
 
     source = Source(tmp_path / "a.jsonl", "runs/a.jsonl", 10, b"{")
     problem = read_piece(source, None, Request(FieldMap()))

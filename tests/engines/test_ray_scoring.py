@@ -157,7 +157,7 @@ def test_a_scorer_that_can_neither_be_sent_nor_imported_is_reported(both, monkey
 
 
 def test_workers_that_die_again_and_again_end_the_benchmark(both, monkeypatch):
-    monkeypatch.setattr("pytest_evalmetrics.engines.ray_scoring._DEATHS", 2)
+    monkeypatch.setattr("pytest_evalmetrics.scoring.engines.ray_scoring._DEATHS", 2)
     both.write([{"id": n} for n in range(9)])
     check = why(both.there(BENCH.format("[{type: far-deadly}]")))
     assert "the Ray cluster lost the work again and again: The actor died" in reason_of(

@@ -6,7 +6,12 @@ from contextlib import nullcontext
 from pytest_evalmetrics.config import load_benchmarks
 from pytest_evalmetrics.evaluate import EvaluationInput, evaluate
 from pytest_evalmetrics.reports.payload import rollout_lines
-from pytest_evalmetrics.transport import Journal, JournalMode, Progress, Transport
+from pytest_evalmetrics.scoring.transport import (
+    Journal,
+    JournalMode,
+    Progress,
+    Transport,
+)
 
 
 class Run:

@@ -20,7 +20,7 @@ from measuring import ROUNDS, pytest_run, wall
 from pydantic import TypeAdapter
 
 from pytest_evalmetrics.ext import BenchmarkSpec, Row, Terms
-from pytest_evalmetrics.scorers import make_scorers
+from pytest_evalmetrics.scoring.scorers import make_scorers
 
 LIMIT, CALLS = 10_000, 4
 BENCHMARK = {

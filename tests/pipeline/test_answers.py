@@ -187,7 +187,7 @@ def test_why_a_judge_scored_so_is_shown_of_both_sides(project):
     project.write(
         "conftest.py",
         "from pytest_evalmetrics import register_scorer\n"
-        "from pytest_evalmetrics.scorers import Explained\n"
+        "from pytest_evalmetrics.ext import Explained\n"
         "@register_scorer('says')\n"
         "class Says:\n"
         "    scores = ('good',)\n"

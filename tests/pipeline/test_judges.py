@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from pytest_evalmetrics.scorers import About, summarise_all
+from pytest_evalmetrics.scoring.scorers import About, summarise_all
 
 NAN = float("nan")
 GATES = 'judge_accuracy/quality: ">= 0.5", judge_kappa/quality: ">= 0.5"'

@@ -8,7 +8,7 @@ from pydantic import TypeAdapter
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.ext import BenchmarkSpec, Row, Terms
-from pytest_evalmetrics.scorers import make_scorers
+from pytest_evalmetrics.scoring.scorers import make_scorers
 
 
 @cache

@@ -156,7 +156,7 @@ def test_a_new_version_of_a_prompt_asks_anew(judge_server, tmp_path, monkeypatch
         return judge_server.posts
 
     assert [posts(), posts()] == [2, 0]
-    keys = "pytest_evalmetrics.scorers.judge_scorers.AnswerAccuracySpec"
+    keys = "pytest_evalmetrics.scoring.scorers.judge_scorers.AnswerAccuracySpec"
     monkeypatch.setattr(f"{keys}.version", "next")
     assert [posts(), posts()] == [2, 0]
 

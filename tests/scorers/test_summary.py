@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from pytest_evalmetrics.scorers.interface import summarise
+from pytest_evalmetrics.scoring.scorers.interface import summarise
 
 
 def test_the_cases_of_the_nemo_sdk(acceptance):

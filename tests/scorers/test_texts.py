@@ -114,11 +114,11 @@ def test_a_package_that_is_missing_is_named_with_the_command(
 
 def test_knowing_the_scorers_imports_nothing_of_an_extra():
     code = "import sys; from pytest_evalmetrics.registry import scorers; "
-    code += "from pytest_evalmetrics.scorer_types import offer_scorers; "
+    code += "from pytest_evalmetrics.scoring.scorer_types import offer_scorers; "
     code += "offer_scorers(); scorers.names(); print(sorted(sys.modules))"
     run = subprocess.run(
         [sys.executable, "-c", code], capture_output=True, text=True, check=True
     )
-    assert "'pytest_evalmetrics.scorers.text_scorers'" in run.stdout
+    assert "'pytest_evalmetrics.scoring.scorers.text_scorers'" in run.stdout
     for name in ("jinja2", "jsonpath", "sacrebleu", "rouge_score", "nltk", "aiohttp"):
         assert f"'{name}'" not in run.stdout

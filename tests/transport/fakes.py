@@ -7,7 +7,7 @@ from contextlib import closing
 from types import SimpleNamespace
 
 from pytest_evalmetrics.ext import CallError, Endpoint
-from pytest_evalmetrics.transport import (
+from pytest_evalmetrics.scoring.transport import (
     Call,
     Journal,
     JournalMode,
@@ -15,10 +15,10 @@ from pytest_evalmetrics.transport import (
     run_bounded,
     written_body,
 )
-from pytest_evalmetrics.transport.journal_file import JournalFile, KeptFailure
-from pytest_evalmetrics.transport.origin_state import Fault, RetryPolicy
-from pytest_evalmetrics.transport.secrets import Secret
-from pytest_evalmetrics.transport.wire import (
+from pytest_evalmetrics.scoring.transport.journal_file import JournalFile, KeptFailure
+from pytest_evalmetrics.scoring.transport.origin_state import Fault, RetryPolicy
+from pytest_evalmetrics.scoring.transport.secrets import Secret
+from pytest_evalmetrics.scoring.transport.wire import (
     Clock,
     PaidAnswer,
     RawResponse,

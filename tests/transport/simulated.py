@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from transport.fakes import ok, status
 
 from pytest_evalmetrics.ext import CallError, Endpoint
-from pytest_evalmetrics.transport import run_bounded, written_body
-from pytest_evalmetrics.transport.exchange import RetryingSender
-from pytest_evalmetrics.transport.origin_state import Fault
-from pytest_evalmetrics.transport.wire import Clock, SendFailure
+from pytest_evalmetrics.scoring.transport import run_bounded, written_body
+from pytest_evalmetrics.scoring.transport.exchange import RetryingSender
+from pytest_evalmetrics.scoring.transport.origin_state import Fault
+from pytest_evalmetrics.scoring.transport.wire import Clock, SendFailure
 
 LATENCY_S = 0.02
 

@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport import run_bounded
+from pytest_evalmetrics.scoring.transport import run_bounded
 
 
 @given(st.lists(st.integers(0, 5), max_size=200), st.integers(1, 12))

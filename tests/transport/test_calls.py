@@ -8,7 +8,7 @@ from transport.fakes import KEY, secret
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError, Endpoint
-from pytest_evalmetrics.transport import Call, Occurrences
+from pytest_evalmetrics.scoring.transport import Call, Occurrences
 
 URL = "http://localhost:8000/evaluate"
 

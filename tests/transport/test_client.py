@@ -9,7 +9,7 @@ import pytest
 from transport.fakes import KEY, broken, ok, raw, status
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport.wire import EndpointError
+from pytest_evalmetrics.scoring.transport.wire import EndpointError
 
 
 def test_the_latency_is_that_of_the_attempt_that_succeeded(client):

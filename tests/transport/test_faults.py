@@ -11,7 +11,7 @@ import pytest
 from transport.fakes import KEY
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport.wire import EndpointError
+from pytest_evalmetrics.scoring.transport.wire import EndpointError
 
 
 @pytest.fixture

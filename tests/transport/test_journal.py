@@ -7,7 +7,7 @@ from transport.fakes import Client, answers_in, failures_in, raw
 
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport.journal_file import JournalFile
+from pytest_evalmetrics.scoring.transport.journal_file import JournalFile
 
 LARGE = '"' + "x" * 10_000 + '"'
 

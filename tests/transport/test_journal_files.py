@@ -5,7 +5,7 @@ import pytest
 from transport.fakes import Client, ok, raw, records_in, status
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport.journal_copies import (
+from pytest_evalmetrics.scoring.transport.journal_copies import (
     clear_journal,
     export_journal,
     import_journal,

@@ -15,7 +15,10 @@ import pytest
 from transport.fakes import Client, answers_in, broken, ok
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport.journal_copies import clear_journal, export_journal
+from pytest_evalmetrics.scoring.transport.journal_copies import (
+    clear_journal,
+    export_journal,
+)
 
 SCRIPT = Path(__file__).with_name("crashing.py")
 ANSWERS = 400

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from pytest_evalmetrics.transport import Transport
+from pytest_evalmetrics.scoring.transport import Transport
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import pytest
 from transport.fakes import ok, raw
 
 from pytest_evalmetrics.ext import CallError
-from pytest_evalmetrics.transport.wire import EndpointError
+from pytest_evalmetrics.scoring.transport.wire import EndpointError
 
 
 def gateway(error, **beside):

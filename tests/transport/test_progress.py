@@ -3,7 +3,7 @@ import asyncio
 import pytest
 from transport.fakes import FakeTime
 
-from pytest_evalmetrics.transport import Progress
+from pytest_evalmetrics.scoring.transport import Progress
 
 
 @pytest.fixture

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.transport.secrets import (
+from pytest_evalmetrics.scoring.transport.secrets import (
     Secret,
     find_secret,
     keys_in,

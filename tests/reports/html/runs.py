@@ -34,7 +34,7 @@ benchmark:
 
 SCORER = """
 from pytest_evalmetrics import RowError, register_scorer
-from pytest_evalmetrics.scorers import Explained
+from pytest_evalmetrics.ext import Explained
 
 
 @register_scorer("judge")

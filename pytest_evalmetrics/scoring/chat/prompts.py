@@ -1,0 +1,179 @@
+"""Prompts: templates, filled in with a row, as the messages of a conversation."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import spaced
+from pytest_evalmetrics.scoring import transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.expressions import Rendered
+
+Message: TypeAlias = "Mapping[str, Any]"
+
+# the names of the roles in LangChain, and in data sets for RAGAS
+_ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
+
+
+def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
+    """Compile the templates in a value, see `expressions.compile_value`."""
+    with transport.needs_extra("remote", who):
+        # of the extra
+        from pytest_evalmetrics.expressions import compile_value
+    return compile_value(value, body=body)
+
+
+def compile_prompt(
+    template: Any, who: str = "a prompt_template", *, conversations: bool = True
+) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+    """Compile a prompt: a text is one message of the user.
+
+    Parameters
+    ----------
+    who
+        The place of the prompt, for messages.
+    conversations
+        Whether a conversation that fills in a whole text, or the whole content of a message of
+        the user, becomes its messages. A judge's prompt shows it as data instead.
+    """
+    render = compile_templates(template, who)
+    is_text = isinstance(template, str)
+
+    def prompt(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+        value = render(context)
+        if not is_text:
+            return _messages(value, conversations=conversations)
+        if conversations and _is_conversation(value):
+            return _messages([value], conversations=True)
+        if isinstance(value, dict | list):
+            value = spaced(value)
+        return [{"role": "user", "content": _content(value, "the prompt")}]
+
+    return prompt
+
+
+def _messages(entries: list[Any], *, conversations: bool) -> list[dict[str, Any]]:
+    """Make messages of a prompt's entries: texts, messages, and whole conversations."""
+    flat: list[Any] = []
+    for entry in entries:
+        if isinstance(entry, list):
+            flat += entry
+        elif conversations and _is_filled_in(entry):
+            flat += entry["content"]
+        else:
+            flat.append(entry)
+    if not flat:
+        raise RowError("bad-prompt", "the prompt is a list of no messages")
+    messages = [
+        _message(entry, f"message {number} of the prompt")
+        for number, entry in enumerate(flat, start=1)
+    ]
+    _name_calls(messages)
+    return messages
+
+
+def _is_filled_in(entry: Any) -> bool:
+    """Check for a message of the user whose content is a whole conversation."""
+    if not isinstance(entry, dict) or entry.get("role") not in ("user", "human"):
+        return False
+    return _is_conversation(entry.get("content"))
+
+
+def _is_conversation(value: Any) -> bool:
+    """Check for a list of messages: each with a role, in place of one content's parts."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(entry, dict) and _role_of(entry) for entry in value)
+
+
+def _role_of(message: Mapping[str, Any]) -> str:
+    """Return the role of a message of OpenAI's, of LangChain's or of RAGAS' form; or ``""``."""
+    role = message.get("role")
+    if isinstance(role, str) and role:
+        return _ROLES.get(role, role)
+    kind = message.get("type")
+    return _ROLES.get(kind, "") if isinstance(kind, str) else ""
+
+
+def _message(value: Any, what: str) -> dict[str, Any]:
+    if isinstance(value, str):
+        return {"role": "user", "content": value}
+    role = _role_of(value) if isinstance(value, dict) else ""
+    if not role:
+        raise RowError(
+            "bad-prompt",
+            f"{what} is {value!r:.60}, without a role",
+            hint="a message has a role, such as user, and a content",
+        )
+    by_type = value.get("role") is None
+    rest = {
+        key: item
+        for key, item in value.items()
+        if key != "role" and not (by_type and key == "type")
+    }
+    message = {"role": role, **rest}
+    calls = message.get("tool_calls")
+    if isinstance(calls, list):
+        message["tool_calls"] = [_tool_call(call) for call in calls]
+        if not calls:
+            # endpoints refuse an empty list
+            del message["tool_calls"]
+    content = message.get("content")
+    is_parts = isinstance(content, list) and all(map(_is_part, content))
+    if not is_parts and not isinstance(content, str | None):
+        message["content"] = _content(content, what)
+    return message
+
+
+def _is_part(value: Any) -> bool:
+    """Check for a part of a content, such as an image; a message is none."""
+    if not isinstance(value, dict) or _role_of(value):
+        return False
+    return isinstance(value.get("type"), str)
+
+
+def _tool_call(call: Any) -> Any:
+    """Write a call of RAGAS' or LangChain's form, ``{name, args}``, as OpenAI's API does."""
+    if not isinstance(call, dict):
+        return call
+    if "function" in call or "name" not in call:
+        return dict(call)
+    arguments = call.get("args", call.get("arguments", {}))
+    if not isinstance(arguments, str):
+        arguments = json.dumps(arguments, ensure_ascii=False)
+    function = {"name": call["name"], "arguments": arguments}
+    made = {"type": "function", "function": function}
+    return {"id": call["id"], **made} if call.get("id") else made
+
+
+def _name_calls(messages: list[dict[str, Any]]) -> None:
+    """Give an id to each tool call, and to the result that follows it."""
+    waiting: list[str] = []
+    count = 0
+    for message in messages:
+        for call in message.get("tool_calls", ()):
+            if isinstance(call, dict):
+                count += 1
+                call.setdefault("id", f"call_{count}")
+                waiting.append(str(call["id"]))
+        if message["role"] != "tool":
+            continue
+        if message.get("tool_call_id") in waiting:
+            waiting.remove(message["tool_call_id"])
+        elif message.get("tool_call_id") is None and waiting:
+            message["tool_call_id"] = waiting.pop(0)
+
+
+def _content(value: Any, what: str) -> str:
+    if isinstance(value, str | int | float):
+        return str(value)
+    raise RowError(
+        "bad-prompt",
+        f"{what} is {value!r:.60}, expected text",
+        hint='make it text: "{{ column | string }}" or "{{ column | tojson }}"',
+    )

@@ -1,0 +1,537 @@
+"""Replies of models: the answer, its reasoning, and the JSON in it."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from contextlib import suppress
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import msgspec
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.scoring import transport
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from pytest_evalmetrics.scoring.transport import Tokens
+
+_T = TypeVar("_T")
+_DECODER = json.JSONDecoder(object_pairs_hook=transport.unique_keys)
+
+
+class Reply(msgspec.Struct, frozen=True):
+    """A model's reply."""
+
+    # the answer, without reasoning that its endpoint or an `end_token` sets apart; empty if the
+    # model only called tools
+    text: str
+    reasoning: str = ""
+    # as the model wrote them
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    # ``stop``, ``length``, ``tool_calls`` ...; empty for none
+    finish_reason: str = ""
+    # the whole message
+    message: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    # None if the answer does not give them
+    tokens: Tokens | None = None
+
+
+class _Message(msgspec.Struct, frozen=True):
+    """The message in a body, in the words of chat completions."""
+
+    message: Mapping[str, Any]
+    finish_reason: str
+
+
+# -- from a body to a reply ----------------------------------------------------------------
+
+# the words of other endpoints, for those of chat completions
+_FINISH_REASONS = {
+    "max_tokens": "length",
+    "max_output_tokens": "length",
+    "model_length": "length",
+    "model_context_window_exceeded": "length",
+    "incomplete": "length",
+    "end_turn": "stop",
+    "stop_sequence": "stop",
+    "completed": "stop",
+    "tool_use": "tool_calls",
+    "function_call": "tool_calls",
+    "safety": "content_filter",
+    "recitation": "content_filter",
+    "prohibited_content": "content_filter",
+    "blocklist": "content_filter",
+}
+
+
+def read_reply(body: Any, end_token: str | None = None) -> Reply:
+    """Read the body of an answer.
+
+    The body is one of chat completions, of plain completions, of the Responses API, or of
+    Anthropic's messages.
+
+    Raises
+    ------
+    RowError
+        There is no answer in it, with the reason: ``no-answer`` for reasoning alone.
+    """
+    answered = _message_in(body)
+    message = answered.message
+    finish = answered.finish_reason
+    text = text_of(message.get("content"))
+    calls = tool_calls_of(message)
+    reasoning = _reasoning_of(message)
+    if end_token and text is not None:
+        before, token, after = text.rpartition(end_token)
+        if token:
+            reasoning += before
+            text = after.strip()
+        elif finish == "length":
+            # it was cut off before the answer
+            reasoning += text
+            text = ""
+    has_answer = text is not None and _split(text).answer.strip()
+    if not has_answer and not calls:
+        _refuse_without_text(message, text, reasoning, finish)
+    return Reply(
+        text=text or "",
+        reasoning=reasoning,
+        tool_calls=calls,
+        finish_reason=finish,
+        message=message,
+        tokens=transport.tokens_of(body),
+    )
+
+
+def _refuse_without_text(
+    message: Mapping[str, Any], text: str | None, reasoning: str, finish: str
+) -> None:
+    """Refuse a message without an answer, but for one that is empty and complete."""
+    if finish == "length":
+        raise RowError(
+            "cut-off",
+            "the model wrote as many tokens as it may and came to no answer "
+            "(finish_reason: length)",
+            hint="raise max_tokens",
+        )
+    thoughts = reasoning or text or ""
+    if thoughts.strip():
+        raise RowError(
+            "no-answer", f"the model gave reasoning and no answer: {shown(thoughts)}"
+        )
+    if text is None:
+        raise RowError(
+            "no-text", f"the model gave no text and no tool calls: {shown(message)}"
+        )
+
+
+def _message_in(body: Any) -> _Message:
+    """Find the message of a body, and why the model stopped."""
+    if isinstance(body, dict) and isinstance(body.get("output"), list):
+        found = _of_responses(body)
+    elif isinstance(body, dict) and body.get("type") == "message":
+        found = _of_messages(body)
+    else:
+        found = _of_completions(body)
+    if found.message.get("refusal"):
+        raise RowError(
+            "refusal", f"the model refused: {shown(found.message['refusal'])}"
+        )
+    if found.finish_reason == "content_filter":
+        raise RowError("filtered", "the endpoint's content filter took the answer")
+    return found
+
+
+def _of_completions(body: Any) -> _Message:
+    choices = body.get("choices") if isinstance(body, dict) else None
+    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+        raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
+    choice = choices[0]
+    error = choice.get("error") or body.get("error")
+    if error or choice.get("finish_reason") in ("error", "abort"):
+        # from a router whose model failed midway
+        raise RowError(
+            "failed-answer", f"the answer holds an error: {shown(error or choice)}"
+        )
+    message = choice.get("message")
+    if message is None and isinstance(choice.get("text"), str):
+        # of plain completions
+        message = {"role": "assistant", "content": choice["text"]}
+    if not isinstance(message, dict):
+        raise RowError("no-message", f"the answer has no message: {shown(choice)}")
+    return _Message(message, _finish_reason(choice.get("finish_reason")))
+
+
+def _of_responses(body: Mapping[str, Any]) -> _Message:
+    """Read a body of OpenAI's Responses API: a list of items."""
+    if body.get("error") or body.get("status") in ("failed", "cancelled"):
+        fault = shown(body.get("error") or body.get("status"))
+        raise RowError("failed-answer", f"the answer holds an error: {fault}")
+    parts: list[Any] = []
+    calls: list[dict[str, Any]] = []
+    thoughts: list[str] = []
+    refusals: list[str] = []
+    for item in body["output"]:
+        kind = item.get("type") if isinstance(item, dict) else None
+        if kind == "message" and isinstance(item.get("content"), list):
+            parts += item["content"]
+            refusals += _texts(item["content"], "refusal")
+        elif kind == "function_call":
+            function = {key: item.get(key) for key in ("name", "arguments")}
+            call_id = item.get("call_id")
+            calls.append({"id": call_id, "type": "function", "function": function})
+        elif kind == "reasoning":
+            thoughts += _texts(item.get("summary"), "text")
+            thoughts += _texts(item.get("content"), "text")
+    text = text_of(parts)
+    if text is None and not calls:
+        # a reply of reasoning alone has no message, and an empty one is no answer
+        text = "" if thoughts else None
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    if calls:
+        message["tool_calls"] = calls
+    if thoughts:
+        message["reasoning_content"] = "\n".join(thoughts)
+    if refusals:
+        message["refusal"] = " ".join(refusals)
+    details = body.get("incomplete_details")
+    why = details.get("reason") if isinstance(details, dict) else None
+    return _Message(message, _finish_reason(why or body.get("status")))
+
+
+def _of_messages(body: Mapping[str, Any]) -> _Message:
+    """Read a body of Anthropic's messages: a list of blocks."""
+    blocks = body.get("content")
+    if not isinstance(blocks, list):
+        raise RowError("no-message", f"the answer has no content: {shown(body)}")
+    calls: list[dict[str, Any]] = []
+    for block in blocks:
+        if isinstance(block, dict) and block.get("type") == "tool_use":
+            arguments = json.dumps(block.get("input"))
+            function = {"name": block.get("name"), "arguments": arguments}
+            call_id = block.get("id")
+            calls.append({"id": call_id, "type": "function", "function": function})
+    thoughts = _texts(blocks, "thinking")
+    message: dict[str, Any] = {"role": "assistant", "content": text_of(blocks)}
+    if message["content"] is None and not calls:
+        message["content"] = ""
+    if calls:
+        message["tool_calls"] = calls
+    if thoughts:
+        message["reasoning_content"] = "\n".join(thoughts)
+    reason = body.get("stop_reason")
+    if reason == "refusal":
+        message["refusal"] = message["content"] or "stop_reason: refusal"
+    return _Message(message, _finish_reason(reason))
+
+
+def _finish_reason(reason: Any) -> str:
+    if not isinstance(reason, str):
+        return ""
+    return _FINISH_REASONS.get(reason.lower(), reason.lower())
+
+
+def _reasoning_of(message: Mapping[str, Any]) -> str:
+    """Return the reasoning that an endpoint sets apart from the answer."""
+    for key in ("reasoning_content", "reasoning"):
+        reasoning = message.get(key)
+        if isinstance(reasoning, str) and reasoning:
+            return reasoning
+    content = message.get("content")
+    if not isinstance(content, list):
+        return ""
+    parts = [part for part in content if not _is_text_part(part)]
+    return "\n".join([*_texts(parts, "text"), *_texts(parts, "thinking")])
+
+
+def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+    """Return the tool calls of a message."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        fault = f"the answer's tool_calls is {shown(calls)}, expected a list"
+        raise RowError("bad-tool_calls", fault)
+    return tuple(call for call in calls if isinstance(call, dict))
+
+
+# the types of a message's parts that hold its text; others hold reasoning or images
+_TEXT_PARTS = (None, "text", "input_text", "output_text")
+
+
+def text_of(content: Any) -> str | None:
+    """Return the text of a message's content, with its parts joined, or None."""
+    if not isinstance(content, list):
+        return content if isinstance(content, str) else None
+    texts = _texts([part for part in content if _is_text_part(part)], "text")
+    return "".join(texts) if texts else None
+
+
+def _is_text_part(part: Any) -> bool:
+    return isinstance(part, dict) and part.get("type") in _TEXT_PARTS
+
+
+def _texts(parts: Any, key: str) -> list[str]:
+    """List the texts that parts of a message hold under a key."""
+    if not isinstance(parts, list):
+        return []
+    values = [part.get(key) for part in parts if isinstance(part, dict)]
+    return [value for value in values if isinstance(value, str)]
+
+
+# -- from a reply to a verdict -------------------------------------------------------------
+
+_NAMES = (
+    "think|thinking|thought|thoughts|reasoning|reflection|scratchpad|analysis|rationale"
+    "|chain_of_thought|inner_monologue|seed:think|antthinking"
+)
+_BEGINS = (
+    rf"<(?:{_NAMES})\b[^<>]*>|\[THINK\]|◁think▷|<\|begin_of_thought\|>"
+    r"|<\|channel\|>\s*analysis\s*<\|message\|>"
+)
+_ENDS = (
+    rf"</(?:{_NAMES})\s*>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+    r"|<\|channel\|>\s*final\s*<\|message\|>"
+)
+_MARK = re.compile(f"(?P<begin>{_BEGINS})|(?P<end>{_ENDS})", re.IGNORECASE)
+
+
+class JsonValue(msgspec.Struct, frozen=True):
+    """A JSON value in a text, at ``text[start:end]``."""
+
+    value: Any
+    start: int
+    end: int
+
+
+def final_answer(reply: Reply) -> Reply:
+    """Return a judge's reply without the reasoning that is written into its text.
+
+    Raises
+    ------
+    RowError
+        The judge came to no answer: it was cut off, still reasons, or calls a tool.
+    """
+    if reply.finish_reason == "length":
+        raise RowError(
+            "cut-off",
+            "the judge wrote as many tokens as it may, and its answer was cut off "
+            f"(finish_reason: length): {shown(reply.text)}",
+            hint="raise max_tokens",
+        )
+    if reply.tool_calls:
+        raise RowError(
+            "tool-call",
+            f"the judge called a tool in place of an answer: {shown(reply.tool_calls)}",
+        )
+    parts = _split(reply.text)
+    if parts.is_open:
+        raise RowError(
+            "no-answer",
+            f"the judge's reasoning has no end, and no answer: {shown(reply.text)}",
+        )
+    if not parts.reasoning:
+        return reply
+    return msgspec.structs.replace(
+        reply,
+        text=parts.answer.strip(),
+        reasoning=reply.reasoning + parts.reasoning,
+    )
+
+
+class _Parts(msgspec.Struct, frozen=True):
+    """The parts of a text that holds reasoning between marks."""
+
+    answer: str
+    reasoning: str
+    # whether the last reasoning has no end
+    is_open: bool
+
+
+def _split(text: str) -> _Parts:
+    """Split a text into its answer, and the reasoning that is written into it."""
+    if _MARK.search(text) is None:
+        return _Parts(answer=text, reasoning="", is_open=False)
+    try:
+        values = json_values(text)
+    except RowError:
+        values = []
+    answer = ""
+    reasoning = ""
+    is_open = False
+    at = 0
+    for mark in _MARK.finditer(text):
+        if any(value.start < mark.start() < value.end for value in values):
+            # a judge's words about a tag, inside of its JSON
+            continue
+        before = text[at : mark.start()]
+        if mark["end"] is not None:
+            # without a beginning it is the prompt's template that began the reasoning
+            reasoning += before if is_open else answer + before
+            answer = answer if is_open else ""
+            is_open = False
+        elif is_open:
+            # named in the reasoning
+            continue
+        else:
+            answer += before
+            is_open = True
+        at = mark.end()
+    if is_open:
+        return _Parts(answer=answer, reasoning=reasoning + text[at:], is_open=True)
+    return _Parts(answer=answer + text[at:], reasoning=reasoning, is_open=False)
+
+
+def json_values(text: str) -> list[JsonValue]:
+    """List the JSON in a text: the whole of it, or the outermost objects and lists of objects.
+
+    Raises
+    ------
+    RowError
+        An object holds a key twice, or stands inside of one that is not valid.
+    """
+    with suppress(ValueError, RecursionError):
+        return [JsonValue(_DECODER.decode(text.strip()), 0, len(text))]
+    values: list[JsonValue] = []
+    broken: list[int] = []
+    start = _next_opening(text, 0)
+    while start >= 0:
+        end = start + 1
+        try:
+            value, end = _DECODER.raw_decode(text, start)
+        except (ValueError, RecursionError):
+            if re.match(r'\{\s*"', text[start : start + 20]):
+                broken.append(start)
+        else:
+            if isinstance(value, dict) or _holds_objects(value):
+                values.append(JsonValue(value, start, end))
+        start = _next_opening(text, end)
+    for value in values:
+        if any(_is_open(text, at, value.start) for at in broken if at < value.start):
+            raise RowError(
+                "no-json", f"the model's answer is not valid JSON: {shown(text)}"
+            )
+    return values
+
+
+def _next_opening(text: str, start: int) -> int:
+    places = [text.find(bracket, start) for bracket in "{["]
+    return min((place for place in places if place >= 0), default=-1)
+
+
+def _holds_objects(value: Any) -> bool:
+    return isinstance(value, list) and any(isinstance(item, dict) for item in value)
+
+
+def _is_open(text: str, start: int, end: int) -> bool:
+    """Check whether an object that begins at `start` is not closed before `end`."""
+    return text.count("{", start, end) > text.count("}", start, end)
+
+
+def verdict_in(
+    reply: Reply,
+    read: Callable[[Any], _T],
+    *,
+    claim: Callable[[Any], object] | None = None,
+) -> _T:
+    """Read the verdict in a judge's answer: that of the last object.
+
+    Parameters
+    ----------
+    read
+        Reads a JSON value; raises a `RowError` for one that is no verdict.
+    claim
+        Returns what a JSON value says, to be compared with the other values of the answer; raises
+        a `RowError` for one that says nothing, such as the form that was asked for. By default
+        what `read` returns.
+
+    Raises
+    ------
+    RowError
+        There is no verdict, or an earlier value claims something else.
+    """
+    values = json_values(reply.text)
+    if not values:
+        raise RowError(
+            "no-json", f"the model's answer holds no JSON object: {shown(reply.text)}"
+        )
+    last = values[-1].value
+    verdict = read(_finite(last))
+    claimed = claim or read
+    for value in values[:-1]:
+        try:
+            other = claimed(_finite(value.value))
+        except RowError:
+            continue
+        if other != claimed(last):
+            raise disagreement(value.value, last)
+    return verdict
+
+
+def disagreement(first: Any, last: Any) -> RowError:
+    """Make the error of an answer that says two things."""
+    return RowError(
+        "disagree",
+        f"the judge's answer says {shown(first)} and {shown(last)}: it is not clear which counts",
+    )
+
+
+def json_in(reply: Reply) -> Any:
+    """Extract the JSON of a reply: the whole text, or the last object in it.
+
+    Raises
+    ------
+    RowError
+        There is none, or an earlier object has the same keys and other values.
+    """
+    last_keys: list[object] = []
+
+    def read(value: Any) -> Any:
+        keys = sorted(value) if isinstance(value, dict) else None
+        if last_keys and keys != last_keys[0]:
+            raise RowError("no-json", "another object")
+        last_keys.append(keys)
+        return value
+
+    return verdict_in(reply, read)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, float) and not math.isfinite(value):
+        raise RowError(
+            "no-number", f"the model's answer holds {value}, no finite number"
+        )
+    if isinstance(value, dict | list):
+        for child in value.values() if isinstance(value, dict) else value:
+            _finite(child)
+    return value
+
+
+# -- words beside the JSON -----------------------------------------------------------------
+
+_VALUE = r"""[\s"'*_`:]*(?P<said>(?>[-+]?[\w.]*\w))"""
+# ``1-5``, ``1 to 5``, ``"kind" or "cold"``: a form that is shown
+_OF_SEVERAL = r"""(?!["'\s]*(?:-|\u2013|to\b|or\b|\||\.\.)\s*["']?\w)"""
+_SAYS = rf"""["'*_`]*\s*(?:[:=>]|\bis\b){_VALUE}{_OF_SEVERAL}"""
+_BEGINS_LINE = r"""^[\W_]*(?:(?:my|the|final|overall)\s+)*"""
+
+
+def said_beside(text: str, name: str) -> list[str]:
+    """List what the words beside the JSON of a text say of a name: ``quality: 1``.
+
+    Words behind the last object count wherever they stand. Those before it are an argument,
+    unless they begin a line.
+    """
+    values = json_values(text)
+    before = ""
+    at = 0
+    for value in values:
+        before += text[at : value.start] + "\n"
+        at = value.end
+    pattern = rf"(?<!\w){re.escape(name)}{_SAYS}"
+    flags = re.IGNORECASE | re.MULTILINE
+    matches = [*re.finditer(_BEGINS_LINE + pattern, before, flags)]
+    matches += re.finditer(pattern, text[at:], flags)
+    return [match["said"] for match in matches]

@@ -1,0 +1,205 @@
+"""The bodies of requests to models, by the API that answers them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Literal, TypeAlias
+
+from pytest_evalmetrics.scoring.chat.replies import text_of
+
+Api: TypeAlias = Literal["chat", "completions", "responses", "messages"]
+# the body of a request: of messages, and of further keys in the words of chat completions
+Body: TypeAlias = dict[str, Any]
+
+# Anthropic's API wants a bound; its own documentation shows this one
+_MOST_TOKENS = 4096
+
+
+def _of_chat(messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]) -> Body:
+    return {"messages": [dict(message) for message in messages], **keys}
+
+
+def _of_completions(
+    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+) -> Body:
+    texts = [str(message["content"]) for message in messages]
+    return {"prompt": "\n\n".join(texts), **keys}
+
+
+# -- OpenAI's Responses API ----------------------------------------------------------------
+
+
+def _of_responses(
+    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+) -> Body:
+    items = [item for message in messages for item in _items(message)]
+    body: Body = {"input": items}
+    for key, value in keys.items():
+        if key in ("max_tokens", "max_completion_tokens"):
+            body["max_output_tokens"] = value
+        elif key == "reasoning_effort":
+            body["reasoning"] = {"effort": value}
+        elif key == "response_format":
+            body["text"] = {"format": _text_format(value)}
+        elif key == "tools":
+            body["tools"] = [_flat_tool(tool) for tool in value]
+        else:
+            body[key] = value
+    return body
+
+
+def _items(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Write a message as items of the Responses API, its tool calls each as one."""
+    role = message.get("role")
+    content = message.get("content")
+    if role == "tool":
+        call_id = message.get("tool_call_id")
+        output = text_of(content) or ""
+        return [{"type": "function_call_output", "call_id": call_id, "output": output}]
+    items: list[dict[str, Any]] = []
+    if content:
+        items.append({"role": role, "content": _parts(content, role)})
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", {})
+        items.append(
+            {
+                "type": "function_call",
+                "call_id": call.get("id"),
+                "name": function.get("name"),
+                "arguments": function.get("arguments"),
+            }
+        )
+    return items
+
+
+def _parts(content: Any, role: Any) -> Any:
+    """Write the parts of a message by the names that the Responses API has for them."""
+    if not isinstance(content, list):
+        return content
+    kind = "output_text" if role == "assistant" else "input_text"
+    return [
+        {**part, "type": kind} if part.get("type") == "text" else part
+        for part in content
+    ]
+
+
+def _text_format(value: Any) -> Any:
+    """Write a ``response_format`` of chat completions as the format of a text."""
+    if isinstance(value, Mapping) and isinstance(value.get("json_schema"), Mapping):
+        return {"type": value["type"], **value["json_schema"]}
+    return value
+
+
+def _flat_tool(tool: Any) -> Any:
+    if isinstance(tool, Mapping) and isinstance(tool.get("function"), Mapping):
+        return {"type": "function", **tool["function"]}
+    return tool
+
+
+# -- Anthropic's messages ------------------------------------------------------------------
+
+
+def _of_messages(
+    messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+) -> Body:
+    system = [
+        text_of(message.get("content")) or ""
+        for message in messages
+        if message.get("role") in ("system", "developer")
+    ]
+    turns: list[dict[str, Any]] = []
+    for message in messages:
+        if message.get("role") in ("system", "developer"):
+            continue
+        role = "assistant" if message.get("role") == "assistant" else "user"
+        blocks = _blocks(message)
+        if turns and turns[-1]["role"] == role:
+            # results of several tools are one turn
+            turns[-1]["content"] += blocks
+        else:
+            turns.append({"role": role, "content": blocks})
+    body: Body = {"max_tokens": _MOST_TOKENS, "messages": turns}
+    if system:
+        body["system"] = "\n\n".join(system)
+    for key, value in keys.items():
+        if key == "max_completion_tokens":
+            body["max_tokens"] = value
+        elif key == "stop":
+            body["stop_sequences"] = [value] if isinstance(value, str) else value
+        elif key == "tools":
+            body["tools"] = [_named_tool(tool) for tool in value]
+        else:
+            body[key] = value
+    return body
+
+
+def _blocks(message: Mapping[str, Any]) -> list[dict[str, Any]]:
+    """Write a message's content, its tool calls, or a tool's result as blocks."""
+    content = message.get("content")
+    if message.get("role") == "tool":
+        call_id = message.get("tool_call_id")
+        result = text_of(content) or ""
+        return [{"type": "tool_result", "tool_use_id": call_id, "content": result}]
+    blocks: list[dict[str, Any]] = []
+    if isinstance(content, list):
+        blocks += content
+    elif content:
+        blocks.append({"type": "text", "text": str(content)})
+    for call in message.get("tool_calls") or ():
+        function = call.get("function", {})
+        blocks.append(
+            {
+                "type": "tool_use",
+                "id": call.get("id"),
+                "name": function.get("name"),
+                "input": _arguments(function.get("arguments")),
+            }
+        )
+    return blocks
+
+
+def _arguments(text: Any) -> Any:
+    """Parse a call's arguments; a model's that are no JSON are sent as a text of their own."""
+    if not isinstance(text, str):
+        return text or {}
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return {"arguments": text}
+    return value if isinstance(value, dict) else {"arguments": value}
+
+
+def _named_tool(tool: Any) -> Any:
+    if not isinstance(tool, Mapping) or not isinstance(tool.get("function"), Mapping):
+        return tool
+    function = dict(tool["function"])
+    schema = function.pop("parameters", {"type": "object"})
+    function.pop("strict", None)
+    return {**function, "input_schema": schema}
+
+
+_BODIES: Mapping[
+    Api, Callable[[Sequence[Mapping[str, Any]], Mapping[str, Any]], Body]
+] = {
+    "chat": _of_chat,
+    "completions": _of_completions,
+    "responses": _of_responses,
+    "messages": _of_messages,
+}
+
+
+def body_for(
+    api: Api, messages: Sequence[Mapping[str, Any]], keys: Mapping[str, Any]
+) -> Body:
+    """Make the body of a request for an API.
+
+    Parameters
+    ----------
+    messages
+        In the form of chat completions.
+    keys
+        Further keys, such as inference parameters, in the words of chat completions; others are
+        passed on as they are.
+    """
+    return _BODIES[api](messages, keys)

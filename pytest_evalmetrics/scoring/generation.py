@@ -1,0 +1,358 @@
+"""Answers to the rows of a data set: by a model, or by a function of the user."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import json
+import math
+import threading
+from concurrent.futures import Future
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import msgspec
+
+from pytest_evalmetrics import depends
+from pytest_evalmetrics.errors import (
+    DataError,
+    EvalMetricsError,
+    RegistryError,
+    RowError,
+    raised_words,
+)
+from pytest_evalmetrics.local_code import code_hash
+from pytest_evalmetrics.registry import origin, targets
+from pytest_evalmetrics.scoring.chat.models import chat_model
+from pytest_evalmetrics.scoring.chat.prompts import compile_prompt, compile_templates
+from pytest_evalmetrics.scoring.chat.replies import Reply, read_reply, tool_calls_of
+from pytest_evalmetrics.scoring.transport import (
+    CallError,
+    Terms,
+    tokens_of,
+    was_cancelled,
+)
+from pytest_evalmetrics.spec.metric_names import GENERATED_SCORES
+
+if TYPE_CHECKING:
+    from collections.abc import Awaitable, Callable, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.expressions import Rendered
+    from pytest_evalmetrics.scoring.chat.row_calls import Calls
+    from pytest_evalmetrics.spec import BenchmarkSpec
+    from pytest_evalmetrics.spec.model_keys import ModelSpec, TargetSpec
+
+
+class Generated(msgspec.Struct, frozen=True):
+    """One answer to one row."""
+
+    reply: Reply
+    response: Mapping[str, Any]  # as a body of OpenAI's API
+    latency_s: float  # seconds that it took when it was paid for
+    cost: float = math.nan  # of the tokens; NaN without a price, or without tokens
+    more: Mapping[str, Any] = msgspec.field(
+        default_factory=dict
+    )  # further keys of a target's answer
+    # the defect of an answer that was paid for all the same: a refusal, nothing but reasoning
+    failure: RowError | None = None
+
+    @property
+    def sample_data(self) -> dict[str, Any]:
+        """The value of ``sample`` in templates."""
+        return {
+            **self.more,
+            "output_text": self.reply.text,
+            "response": self.response,
+            "reasoning": self.reply.reasoning,
+            "tool_calls": list(self.reply.tool_calls),
+            "finish_reason": self.reply.finish_reason,
+        }
+
+    @property
+    def measured(self) -> dict[str, float]:
+        """Its columns, by the names of `GENERATED_SCORES`; NaN for unknown ones."""
+        tokens = self.reply.tokens
+        return {
+            "input_tokens": math.nan if tokens is None else float(tokens.prompt),
+            "output_tokens": math.nan if tokens is None else float(tokens.completion),
+            "total_tokens": math.nan if tokens is None else float(tokens.total),
+            "latency_s": self.latency_s,
+            "cost": self.cost,
+            "truncated": float(self.reply.finish_reason == "length"),
+        }
+
+
+# both make the first call of a row before anything is awaited: calls are counted in the order of
+# the rows, so that a run that is started again finds its answers
+Generator: TypeAlias = "TargetGenerator | ModelGenerator"
+
+
+def make_generator(
+    spec: BenchmarkSpec, terms: Terms, line_of: Callable[..., int], folder: Path
+) -> Generator | None:
+    """Make the generator of a benchmark; None if nothing is generated.
+
+    Answers are kept for as long as the files that the benchmark `depends` on, by globs relative
+    to its folder, are unchanged.
+    """
+    for pattern in depends.unmatched(spec.depends, folder):
+        raise DataError(
+            f"depends: no file matches {pattern!r}, relative to the folder of the benchmark file",
+            line=line_of("depends", spec.depends.index(pattern)),
+        )
+    files = depends.digest(spec.depends, folder) if spec.depends else ""
+    try:
+        if spec.target is not None:
+            return TargetGenerator(spec.target, terms, files)
+        return (
+            None
+            if spec.model is None
+            else ModelGenerator(spec.model, spec, terms, files)
+        )
+    except EvalMetricsError as error:
+        if error.line is None and error.file is None:
+            error.line = line_of("target" if spec.target is not None else "model")
+        raise
+
+
+# the kinds of answers that a model gives on purpose: they are paid for, kept and not asked again
+_ON_PURPOSE = frozenset({"refusal", "filtered", "cut-off", "no-answer"})
+
+
+class ModelGenerator:
+    """Asks a model; the number of the sample is not sent."""
+
+    type = "model"
+
+    def __init__(
+        self, model: ModelSpec, spec: BenchmarkSpec, terms: Terms, files: str = ""
+    ) -> None:
+        self._versions = {"depends": files} if files else None
+        self._model = chat_model(model, terms, spec.params)
+        priced = self._model.price is not None
+        self.scores = tuple(
+            name for name in GENERATED_SCORES if name != "cost" or priced
+        )
+        # the names of its models without a price, which no budget in money can count
+        self.unpriced_names = () if priced else (model.name,)
+        self._prompt = compile_prompt(spec.prompt_template)
+        self._more: Mapping[str, Rendered] = {
+            key: compile_templates(value, key, body=True)
+            for key, value in (
+                ("tools", spec.tools),
+                ("response_format", spec.response_format),
+            )
+            if value is not None
+        }
+
+    async def generate(
+        self, row: Mapping[str, Any], sample: int, calls: Calls
+    ) -> Generated:
+        """Attempt one row."""
+        del sample
+        context = {**row, "item": row, "sample": {}}
+        more = {key: render(context) for key, render in self._more.items()}
+        request = self._model.request(self._prompt(context), **more)
+
+        def read(body: Any) -> tuple[Reply, RowError | None]:
+            try:
+                return read_reply(body, self._model.end_token), None
+            except RowError as error:
+                if error.kind not in _ON_PURPOSE:
+                    raise
+                finish = "length" if error.kind == "cut-off" else ""
+                return Reply("", finish_reason=finish, tokens=tokens_of(body)), error
+
+        body = await calls.post(
+            self._model.endpoint,
+            request,
+            kind="generate/1",
+            check=read,
+            versions=self._versions,
+        )
+        reply, failure = read(body)
+        tokens, price = reply.tokens, self._model.price
+        cost = math.nan if tokens is None or price is None else tokens.cost(price)
+        response = body if "choices" in body else _as_completion(body, reply)
+        return Generated(reply, response, calls.latency_s, cost, failure=failure)
+
+
+def _as_completion(body: Mapping[str, Any], reply: Reply) -> dict[str, Any]:
+    """Write the body of another API as chat completions do, which scorers and templates read."""
+    choice = {
+        "index": 0,
+        "message": dict(reply.message),
+        "finish_reason": reply.finish_reason,
+    }
+    kept = {key: body[key] for key in ("id", "model", "usage") if key in body}
+    return {**kept, "choices": [choice]}
+
+
+class TargetGenerator:
+    """Calls a function with each row; plain ones in threads, so that they run side by side."""
+
+    type = "target"
+    scores = tuple(
+        name for name in GENERATED_SCORES if name != "cost"
+    )  # of each answer
+
+    def __init__(self, spec: TargetSpec, terms: Terms, files: str = "") -> None:
+        self._spec = spec
+        self._function = _target(spec.function)
+        self._version = _version_of(spec, files)
+        self._takes_sample = "sample" in inspect.signature(self._function).parameters
+        self._timeout_s = spec.timeout_seconds or terms.timeout_s
+        self._free = asyncio.Semaphore(terms.parallelism)
+        # an engine may replace it, to call the function elsewhere
+        self.call: Callable[[Mapping[str, Any], int], Awaitable[str]] = self.answer
+
+    async def generate(
+        self, row: Mapping[str, Any], sample: int, calls: Calls
+    ) -> Generated:
+        """Attempt one row."""
+
+        async def make() -> str:
+            async with self._free:
+                return await self.call(row, sample)
+
+        answer = await calls.perform(
+            self._spec.function, row, make, version=self._version
+        )
+        return read_answer(answer.body, answer.latency_s)
+
+    async def answer(self, row: Mapping[str, Any], sample: int) -> str:
+        """Call the function; return its answer as JSON."""
+        more = {"sample": sample} if self._takes_sample else {}
+        given = dict(row)  # a function that changes its row changes no other's
+        try:
+            async with asyncio.timeout(self._timeout_s):
+                value = await _in_a_thread(lambda: self._function(given, **more))
+                if inspect.isawaitable(value):  # as of `async def`
+                    value = await value
+            return as_json(value)
+        except EvalMetricsError:
+            raise
+        # an agent's sys.exit() would end the loop on which all others run
+        except (
+            Exception,
+            SystemExit,
+            KeyboardInterrupt,
+            asyncio.CancelledError,
+        ) as error:
+            if isinstance(error, TimeoutError) and self._timeout_s is not None:
+                text = f"the target gave no answer within {self._timeout_s:g} s"
+                raise CallError("timeout", text) from None
+            if isinstance(error, asyncio.CancelledError) and was_cancelled():
+                raise
+            raise CallError(*raised_words(error, "the target")) from error
+
+
+def _version_of(spec: TargetSpec, files: str) -> str | None:
+    """Return the version by which the journal knows a target's answers; None for no answers.
+
+    Its own version is not trusted alone: the code may have changed without it.
+    """
+    if spec.version is None and not files:
+        return None
+    source = code_hash(spec.function)
+    return json.dumps([spec.version, source, files])
+
+
+def _target(reference: str) -> Any:
+    target = targets.find(reference).target
+    if inspect.isclass(target):
+        try:
+            target = target()
+        except Exception as error:
+            message = f"the target {reference!r} can't be made: {type(error).__name__}: {error}"
+            hint = (
+                "name a function, or a class that is made without arguments and called"
+            )
+            raise RegistryError(message, hint=hint) from error
+    if not callable(target):
+        message = f"the target {reference!r} is not a function: {origin(target)}"
+        raise RegistryError(
+            message, hint="name a function that takes a row and gives its answer"
+        )
+    try:
+        inspect.signature(target).bind({})
+    except (TypeError, ValueError):
+        signature = inspect.signature(target)
+        if "sample" not in signature.parameters:
+            called = f"{reference.rpartition(':')[2]}{signature}"
+            message = f"the target {reference!r} can't be called with a row: {called}"
+            hint = "write def answer(row): ...; or (row, sample), with the attempt's number"
+            raise RegistryError(message, hint=hint) from None
+    return target
+
+
+async def _in_a_thread(function: Callable[[], Any]) -> Any:
+    """Call a function in a thread of its own, which nothing waits for at the end, in 50 us."""
+    future: Future[Any] = Future()
+    future.set_running_or_notify_cancel()  # it can't be cancelled any more, only abandoned
+
+    def run() -> None:
+        try:
+            future.set_result(function())
+        except StopIteration as stop:  # a coroutine can't raise one
+            future.set_exception(RuntimeError(f"StopIteration: {stop}"))
+        except BaseException as error:  # noqa: BLE001 - handed to the coroutine that waits
+            future.set_exception(error)
+
+    threading.Thread(target=run, name="evalmetrics-target", daemon=True).start()
+    return await asyncio.wrap_future(future)
+
+
+_TEXT_KEYS = ("output_text", "output", "response", "content", "text")
+_OUR_KEYS = {*_TEXT_KEYS, "usage", "tool_calls", "reasoning", "finish_reason", "role"}
+
+
+def as_json(value: Any) -> str:
+    """Write a target's answer: builtins, or an object with a ``model_dump`` of them."""
+    dump = getattr(value, "model_dump", None)
+    if callable(dump):  # a model of pydantic, such as an answer of the OpenAI client
+        value = dump(mode="json")
+    try:
+        return json.dumps(value, allow_nan=False, separators=(",", ":"))
+    except (TypeError, ValueError, RecursionError) as error:
+        given = f"a {type(value).__name__} that can't be written as JSON: {error}"
+        hint = "give a text, a message, or a mapping with output"
+        raise RowError("no-answer", f"the target gave {given}", hint=hint) from None
+
+
+def read_answer(value: Any, latency_s: float) -> Generated:
+    """Read a target's answer: a text, a message, a mapping with the text, or a whole body."""
+    if isinstance(value, str):
+        value = {"content": value}
+    if not isinstance(value, dict):
+        wanted = "expected a text, a message, or a mapping with output"
+        raise RowError("no-answer", f"the target gave {value!r:.60}, {wanted}")
+    more = {key: item for key, item in value.items() if key not in _OUR_KEYS}
+    text = next((value[key] for key in _TEXT_KEYS if value.get(key) is not None), None)
+    if "choices" in value:
+        return Generated(read_reply(value), value, latency_s)
+    calls = tool_calls_of(value)
+    if isinstance(text, dict) and "choices" in text:  # the whole body as `response`
+        body = {"usage": value.get("usage"), **text}
+        return Generated(read_reply(body), body, latency_s, more=more)
+    text = "" if text is None and calls else text
+    if not isinstance(text, str):
+        given = (
+            f"{text!r:.60}" if text is not None else f"the keys {', '.join(value)[:60]}"
+        )
+        wanted = "expected the answer's text under output"
+        raise RowError("no-answer", f"the target gave {given}, {wanted}")
+    finish = value.get("finish_reason")
+    finish = finish if isinstance(finish, str) else ""
+    reasoning = value.get("reasoning")
+    reasoning = reasoning if isinstance(reasoning, str) else ""
+    if not text.strip() and not calls and reasoning.strip():
+        given = f"reasoning and no answer: {reasoning!r:.60}"
+        raise RowError("no-answer", f"the target gave {given}")
+    # worded as OpenAI's API does, for scorers that read it so
+    message: dict[str, Any] = {"role": "assistant", "content": text}
+    message |= {"tool_calls": list(calls)} if calls else {}
+    usage = {"usage": value["usage"]} if isinstance(value.get("usage"), dict) else {}
+    reply = Reply(text, reasoning, calls, finish, message, tokens_of(value))
+    response = {"choices": [{"index": 0, "message": message}], **usage}
+    return Generated(reply, response, latency_s, more=more)

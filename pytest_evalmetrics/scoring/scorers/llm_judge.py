@@ -1,0 +1,480 @@
+"""``llm-judge``: a judge, or several, with a prompt and scores of the user's own."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from hashlib import blake2b
+from itertools import chain, count
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Discriminator, Field, Tag
+
+from pytest_evalmetrics.errors import RowError, did_you_mean
+from pytest_evalmetrics.layout import compact, shown
+from pytest_evalmetrics.model.metric_facts import ScoreFacts
+from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.scoring.chat.models import chat_model
+from pytest_evalmetrics.scoring.chat.prompts import compile_prompt
+from pytest_evalmetrics.scoring.chat.replies import Reply, json_in, verdict_in
+from pytest_evalmetrics.scoring.chat.row_calls import Calls
+from pytest_evalmetrics.scoring.scorers import judge as judging
+from pytest_evalmetrics.scoring.scorers.row_reading import (
+    as_number,
+    compiled_path,
+    unexpected,
+    within,
+)
+from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
+from pytest_evalmetrics.scoring.transport import Terms
+from pytest_evalmetrics.spec import scorer_keys as shared
+from pytest_evalmetrics.spec.field_types import Keys, Name, doc, json_path, refuse
+from pytest_evalmetrics.spec.model_keys import ModelSpec, PromptField
+
+_VERSION = "2"  # of the default prompt; count it up with every change
+
+
+@dataclass(frozen=True, kw_only=True)
+class RubricSpec(Keys):
+    """One level of a rubric."""
+
+    label: Annotated[Name, doc("the judge's answer")]
+    value: Annotated[float, Field(allow_inf_nan=False, description="its score")]
+    description: Annotated[str, doc("when it is to be chosen")] = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class JsonParserSpec(Keys):
+    """A score in a JSON object: a key of it, or a path."""
+
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
+    json_path: Annotated[
+        Name,
+        AfterValidator(
+            lambda value: json_path(value) if value.startswith("$") else value
+        ),
+        doc("a key of the judge's JSON object, or a JSONPath"),
+    ]
+
+    def find(self, answer: Any) -> Any:
+        """Find the score in the JSON of an answer."""
+        key = self.json_path
+        if key.startswith("$"):
+            matches, value = compiled_path(key).first(answer)
+        else:
+            matches = isinstance(answer, dict) and key in answer
+            value = answer[key] if matches else None
+        if not matches:
+            raise RowError(
+                "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
+            )
+        return value
+
+
+def _pattern(value: str) -> str:
+    try:
+        groups = re.compile(value).groups
+    except re.error as error:
+        raise refuse(f"this is not a regular expression: {error}") from None
+    if not groups:
+        raise refuse(r"it has no group that holds the score, such as SCORE: (\d)")
+    return value
+
+
+@dataclass(frozen=True, kw_only=True)
+class RegexParserSpec(Keys):
+    """A score in any text."""
+
+    type: Annotated[Literal["regex"], doc("the answer is any text")] = "regex"
+    pattern: Annotated[
+        Name, AfterValidator(_pattern), doc("a regular expression with a group")
+    ]
+    method: Annotated[
+        Literal["match", "search"],
+        doc("match from the text's beginning, or search anywhere"),
+    ] = "match"
+    group: Annotated[
+        Annotated[int, Field(ge=1)] | Name, doc("which group holds the score")
+    ] = 1
+
+    def __post_init__(self) -> None:
+        """Refuse a group that the pattern doesn't have."""
+        pattern = re.compile(self.pattern)
+        groups = (
+            range(pattern.groups + 1)
+            if isinstance(self.group, int)
+            else pattern.groupindex
+        )
+        if self.group not in groups:
+            raise refuse(f"the pattern has no group {self.group!r}")
+
+    def find(self, reply: Reply) -> str:
+        """Find the score in an answer."""
+        match = (re.match if self.method == "match" else re.search)(
+            self.pattern, reply.text
+        )
+        if match is None or match[self.group] is None:
+            hint = " (method: search looks anywhere)" if self.method == "match" else ""
+            fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
+            raise RowError("no-score", f"the judge's answer {fault}")
+        return str(match[self.group])
+
+
+def _parser_type(value: Any) -> str:
+    if not isinstance(value, dict):
+        return str(getattr(value, "type", "json"))
+    default = "regex" if "pattern" in value else "json"
+    kind = value.get("type", default)
+    return kind if kind in ("json", "regex") else default
+
+
+ParserField = Annotated[
+    Annotated[JsonParserSpec, Tag("json")] | Annotated[RegexParserSpec, Tag("regex")],
+    Discriminator(_parser_type),
+]
+
+
+@dataclass(frozen=True, kw_only=True)
+class JudgeScoreSpec(Keys):
+    """One score that the judge gives."""
+
+    name: shared.ScoreName
+    description: Annotated[str, doc("{{ scores }} in the prompt has it")] = ""
+    parser: Annotated[
+        ParserField | None, doc("its place in an answer; default `name`")
+    ] = None
+    rubric: Annotated[
+        tuple[RubricSpec, ...] | None,
+        Field(
+            min_length=2, strict=False, description="the labels that the judge may say"
+        ),
+    ] = None
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
+    direction: shared.Better = None
+
+    def __post_init__(self) -> None:
+        """Refuse contradictions."""
+        shared.check_range(self.minimum, self.maximum)
+        if self.rubric is None:
+            return
+        if self.minimum is not None or self.maximum is not None:
+            raise refuse("a rubric has labels, no minimum and maximum")
+        for what in ("label", "value"):
+            entries = [getattr(level, what) for level in self.rubric]
+            if len(set(entries)) < len(entries):
+                raise refuse(f"two {what}s of the rubric are the same: {entries}")
+
+    @property
+    def facts(self) -> ScoreFacts:
+        """Its direction, and its range: that of the rubric's values, if it has one."""
+        if self.rubric is None:
+            return ScoreFacts(self.direction, self.minimum, self.maximum)
+        values = [level.value for level in self.rubric]
+        return ScoreFacts(self.direction, min(values), max(values))
+
+    @property
+    def found_by(self) -> JsonParserSpec | RegexParserSpec:
+        """The way to find it in an answer."""
+        return self.parser or JsonParserSpec(json_path=self.name)
+
+    def read(self, reply: Reply, row: Row | None = None) -> float:
+        """Read it in an answer about a row: a number, or a label of the rubric."""
+        parser = self.found_by
+        if isinstance(parser, RegexParserSpec):
+            return self._of_text(parser.find(reply))
+        key = parser.json_path
+
+        def read(answer: Any) -> float:
+            value = parser.find(answer)
+            if row is not None:
+                judging.refuse_echo(answer, key, row)
+            return self._of_json(value)
+
+        def claim(answer: Any) -> float:
+            return self._claimed(parser.find(answer))
+
+        score = verdict_in(reply, read, claim=claim)
+        labels = {level.value: level.label for level in self.rubric or ()}
+        said = labels.get(score, score)
+        judging.refuse_other_words(reply, key, said, tuple(labels.values()))
+        return score
+
+    def _claimed(self, value: Any) -> float:
+        """Return what a value says of the score, even where it is off the scale, or text."""
+        if self.rubric is not None:
+            return self._of_label(value)
+        return as_number(value, self._what)
+
+    def _of_json(self, value: Any) -> float:
+        if self.rubric is not None:
+            return self._of_label(value)
+        has_scale = self.minimum is not None or self.maximum is not None
+        if isinstance(value, str) or (isinstance(value, bool) and has_scale):
+            raise unexpected("no-number", self._what, value, "a number")
+        return self._of_text(value)
+
+    def _of_text(self, value: Any) -> float:
+        if self.rubric is not None:
+            return self._of_label(value)
+        number = as_number(value, self._what)
+        return within(self.name, number, self.minimum, self.maximum)
+
+    def _of_label(self, value: Any) -> float:
+        labels = {level.label: level.value for level in self.rubric or ()}
+        if not isinstance(value, str) or value not in labels:
+            guess = did_you_mean(str(value), labels, what="its labels")
+            raise RowError(
+                "no-label", f"{self._what} is {shown(value)}, no label: {guess}"
+            )
+        return labels[value]
+
+    @property
+    def _what(self) -> str:
+        return f"the judge's {self.name}"
+
+
+@dataclass(frozen=True, kw_only=True)
+class LlmJudgeSpec(judging.JudgedScores):
+    """Ask one or several judges with a prompt of the user, and read scores from their answers.
+
+    Several judges are asked side by side. Each score is then the mean of theirs, or the
+    majority's; and each judge's own is a score too.
+    """
+
+    type: Annotated[
+        Literal["llm-judge", "llm_judge"],
+        doc("a judge with a prompt and scores of your own"),
+    ]
+    model: Annotated[ModelSpec | None, doc("the model that judges")] = None
+    judge_model: Annotated[ModelSpec | None, doc("another name for model")] = None
+    judges: Annotated[
+        tuple[ModelSpec, ...] | None,
+        Field(
+            min_length=2,
+            strict=False,
+            description="several models that all judge each row",
+        ),
+    ] = None
+    combine: Annotated[
+        Literal["mean", "majority"], doc("how judgements are combined")
+    ] = "mean"
+    prompt_template: Annotated[
+        PromptField | None,
+        doc("the judge's prompt: a text, a list of messages, {messages: ...}"),
+    ] = None
+    scores: Annotated[
+        tuple[JudgeScoreSpec, ...],
+        Field(min_length=1, strict=False, description="the scores in a judge's answer"),
+        AfterValidator(shared.check_score_names),
+    ]
+    structured_output: Annotated[
+        bool | dict[str, Any],
+        doc("whether the form of the answer is asked for; or {schema: ...} of it"),
+    ] = True
+    judge_check: judging.JudgeCheck = None
+    judge_repeats: judging.JudgeRepeats = 1
+
+    def __post_init__(self) -> None:
+        """Require judges, written in one way."""
+        if self.judges and self.judge_repeats > 1:
+            raise refuse(
+                "judges are several models, judge_repeats asks one model: write one"
+            )
+        keys = [
+            key
+            for key in ("model", "judge_model", "judges")
+            if getattr(self, key) is not None
+        ]
+        if len(keys) != 1:
+            raise refuse(
+                f"{' and '.join(keys)} say the same: write one of them"
+                if keys
+                else "model is missing: {url, name, api_key_secret}; or judges, a list of them"
+            )
+        if isinstance(self.structured_output, dict) and (
+            set(self.structured_output) != {"schema"}
+            or not isinstance(self.structured_output["schema"], dict)
+        ):
+            raise refuse(
+                "structured_output has to be true, false or {schema: a JSON Schema}"
+            )
+
+    @property
+    def base_names(self) -> tuple[str, ...]:
+        """Names of the scores."""
+        return tuple(score.name for score in self.scores)
+
+    def facts_of(self, score: str) -> ScoreFacts:
+        """Return what the file states of a score, or of the score of single judges."""
+        columns = self.columns
+        for spec in self.scores:
+            if score in (spec.name, *columns[spec.name]):
+                return spec.facts
+        return ScoreFacts()
+
+    @property
+    def combines_by_majority(self) -> bool:
+        """Whether `combine` says so."""
+        return self.combine == "majority"
+
+    @property
+    def members(self) -> tuple[LlmJudgeSpec, ...]:
+        """The keys of each judge by itself."""
+        if self.judges is None:
+            return (self,)
+        return tuple(replace(self, judges=None, model=model) for model in self.judges)
+
+    @property
+    def judgements(self) -> tuple[str, ...]:
+        """Names of the judges, or numbers of the judgements; empty for one."""
+        if self.judges is None:
+            return super().judgements
+        names: list[str] = []
+        for model in self.judges:
+            short = re.sub(r"[^\w.-]+", "_", model.name)
+            spellings = chain([short], (f"{short}_{number}" for number in count(2)))
+            names.append(next(name for name in spellings if name not in names))
+        return tuple(names)
+
+    def make(self, terms: Terms) -> judging.JudgingScorer:
+        """Make the scorer of one judgement."""
+        versions, digest, prompt = {"prompts": _VERSION}, "", None
+        notes: tuple[str, ...] = ()
+        if self.prompt_template is not None:
+            versions = {}
+            digest = blake2b(
+                compact(self.prompt_template).encode(), digest_size=6
+            ).hexdigest()
+            prompt = compile_prompt(
+                self.prompt_template, f"the scorer {self.type}", conversations=False
+            )
+            notes = _bare_note(self.prompt_template)
+        spec: Any = self.model or self.judge_model
+        model = chat_model(spec, terms, terms.judging)
+        judge = judging.Judge(model, "llm-judge", versions, digest)
+        in_templates, schema = _in_templates(self.scores), _schema(self)
+        for each in self.scores:  # a missing package is found before anything is paid
+            if each.found_by.type == "json" and each.found_by.json_path.startswith("$"):
+                compiled_path(each.found_by.json_path)
+
+        async def score(row: Row, calls: Calls) -> Explained:
+            def read(reply: Reply) -> Explained:
+                scores = {each.name: each.read(reply, row) for each in self.scores}
+                return Explained(scores, _why(reply))
+
+            if prompt is None:
+                question: Any = _default_prompt(self.scores, row)
+            else:
+                question = prompt({"scores": in_templates, **row.context})
+            return await judge.ask(calls, question, read, schema)
+
+        about = {
+            score.name: About(
+                tuple((level.label, level.value) for level in score.rubric or ())
+            )
+            for score in self.scores
+        }
+        return judging.JudgingScorer(
+            score=score, judges=(judge,), notes=notes, about=about
+        )
+
+
+def _bare_note(prompt: Any) -> tuple[str, ...]:
+    from pytest_evalmetrics.expressions import bare_values  # of the extra
+
+    bare = list(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
+    if not bare:
+        return ()
+    note = f"the prompt of llm-judge has {', '.join(bare)} as written in the row, where a text can "
+    return (f"{note}talk to the judge: write {{{{ {bare[0]} | untrusted }}}}",)
+
+
+def _why(reply: Reply) -> str:
+    """Return a judge's reason: a key of its JSON, else its reasoning, or its whole text."""
+    reason = reply.text
+    with suppress(RowError):
+        if isinstance(answer := json_in(reply), dict):
+            keys = ("reasoning", "reason", "explanation", "rationale")
+            reason = next(
+                (answer[key] for key in keys if isinstance(answer.get(key), str)), ""
+            )
+    return " ".join((reason or reply.reasoning).split())
+
+
+def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
+    """Return the JSON Schema that is asked for; None if the scores are no keys of an answer."""
+    if isinstance(spec.structured_output, dict):
+        return dict(spec.structured_output["schema"])
+    properties: dict[str, dict[str, Any]] = {}
+    for score in spec.scores if spec.structured_output else ():
+        parser = score.found_by
+        if parser.type != "json" or parser.json_path.startswith("$"):
+            return None
+        schema: dict[str, Any] = {"type": "number"}
+        if score.rubric:
+            schema = judging.choice(*(level.label for level in score.rubric))
+        elif score.minimum is not None and score.maximum is not None:
+            # a range is given in words: not every endpoint takes it in a strict schema
+            schema["description"] = _form(score).removeprefix("a number ")
+        if score.description:
+            schema["description"] = score.description
+        properties[parser.json_path] = schema
+    return judging.closed(**properties) if properties else None
+
+
+# The default prompt.
+
+
+def _default_prompt(scores: Sequence[JudgeScoreSpec], row: Row) -> str:
+    generated = (
+        None if row.sample_data is row.item else row.sample_data.get("output_text")
+    )
+    data: dict[str, Any] = {"data": row.item}
+    if isinstance(generated, str):
+        data["answer"] = generated
+    listed = "\n".join(map(_criterion, scores))
+    form = ", ".join(f'"{score.name}": {_form(score)}' for score in scores)
+    return f"""\
+{judging.about(**data)}
+
+Judge the {"answer" if "answer" in data else "data"} by:
+{listed}
+
+Answer with a JSON object and nothing else: {{{form}}}"""
+
+
+def _criterion(score: JudgeScoreSpec) -> str:
+    levels = [("  - ", level.label, level.description) for level in score.rubric or ()]
+    entries = [("- ", score.name, score.description), *levels]
+    return "\n".join(
+        mark + (f"{name}: {text}" if text else name) for mark, name, text in entries
+    )
+
+
+def _form(score: JudgeScoreSpec) -> str:
+    if score.rubric:
+        return " or ".join(f'"{r.label}"' for r in score.rubric)
+    low, high = score.minimum, score.maximum
+    if low is not None:
+        return f"a number from {low:.12g}" + (
+            "" if high is None else f" to {high:.12g}"
+        )
+    return "a number" if high is None else f"a number up to {high:.12g}"
+
+
+def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]:
+    """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
+    values: dict[str, dict[str, Any]] = {}
+    for score in scores:
+        keys = {
+            **asdict(score),
+            "rubric": [asdict(level) for level in score.rubric or ()] or None,
+        }
+        names = ("name", "description", "minimum", "maximum", "rubric")
+        values[score.name] = {
+            name: keys[name] for name in names if keys[name] is not None
+        }
+    return values

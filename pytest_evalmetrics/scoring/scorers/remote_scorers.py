@@ -1,0 +1,238 @@
+"""``remote`` and ``nemo-agent-toolkit-remote``: scores that an endpoint computes."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any, Literal
+
+from pydantic import AfterValidator, Field
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.model.metric_facts import ScoreFacts
+from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.scoring.chat.prompts import compile_templates
+from pytest_evalmetrics.scoring.chat.row_calls import Calls
+from pytest_evalmetrics.scoring.scorers.row_reading import (
+    as_number,
+    compiled_path,
+    within,
+)
+from pytest_evalmetrics.scoring.transport import Endpoint, Terms
+from pytest_evalmetrics.spec import field_types as types
+from pytest_evalmetrics.spec import scorer_keys as shared
+from pytest_evalmetrics.spec.field_types import Keys, doc
+
+_Score = Callable[[Row, Calls], Awaitable[Any]]
+
+
+def _endpoint(spec: RemoteScorerSpec | NatScorerSpec, terms: Terms) -> Endpoint:
+    return terms.endpoint(
+        spec.url,
+        secret=spec.api_key_secret,
+        timeout_s=spec.timeout_seconds,
+        max_retries=spec.max_retries,
+    )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ParserSpec(Keys):
+    """The place of a score in a response."""
+
+    type: Annotated[Literal["json"], doc("the answer is JSON")] = "json"
+    json_path: Annotated[types.JsonPathText, doc("JSONPath; the first match counts")]
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteScoreSpec(Keys):
+    """One score of a response."""
+
+    name: shared.ScoreName
+    parser: Annotated[ParserSpec, doc("its place in the answer")]
+    description: Annotated[str, doc("for people")] = ""
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
+    direction: shared.Better = None
+
+    def __post_init__(self) -> None:
+        """Refuse an empty range."""
+        shared.check_range(self.minimum, self.maximum)
+
+    def read(self, answer: Any) -> float:
+        """Read it in an answer."""
+        path = self.parser.json_path
+        _refuse_error(answer, path)
+        matches, value = compiled_path(path).first(answer)
+        if not matches:
+            raise RowError(
+                "no-score", f"the answer has nothing at {path}: {shown(answer)}"
+            )
+        number = as_number(value, f"{path} of the answer")
+        return within(self.name, number, self.minimum, self.maximum)
+
+
+@dataclass(frozen=True, kw_only=True)
+class RemoteScorerSpec(Keys):
+    """POST a body with values of the row, and read scores from the answer."""
+
+    type: Annotated[Literal["remote"], doc("an endpoint of your own")]
+    url: types.Url
+    body: Annotated[
+        types.BodyValue,
+        doc("the request; {{ item.column }} in it is filled in for each row"),
+    ]
+    scores: Annotated[
+        tuple[RemoteScoreSpec, ...],
+        Field(min_length=1, strict=False, description="the scores in the answer"),
+        AfterValidator(shared.check_score_names),
+    ]
+    api_key_secret: types.SecretName = None
+    timeout_seconds: types.TimeoutSeconds = None
+    max_retries: types.MaxRetries = None
+
+    @property
+    def score_names(self) -> tuple[str, ...]:
+        """Names of its scores."""
+        return tuple(score.name for score in self.scores)
+
+    def facts_of(self, score: str) -> ScoreFacts:
+        """Return the direction and the range that the file gives a score."""
+        for spec in self.scores:
+            if spec.name == score:
+                return ScoreFacts(spec.direction, spec.minimum, spec.maximum)
+        return ScoreFacts()
+
+    def make(self, terms: Terms) -> _Score:
+        """Make the function that scores a row."""
+        body = compile_templates(self.body, f"the scorer {self.type}", body=True)
+        endpoint = _endpoint(self, terms)
+        for each in self.scores:  # a missing package is found before anything is paid
+            compiled_path(each.parser.json_path)
+
+        def read(answer: Any) -> dict[str, float]:
+            return {score.name: score.read(answer) for score in self.scores}
+
+        async def score(row: Row, calls: Calls) -> dict[str, float]:
+            return read(
+                await calls.post(
+                    endpoint, body(row.context), kind="remote/1", check=read
+                )
+            )
+
+        return score
+
+
+# how the toolkit's evaluators begin a text instead of a reasoning when they crash
+_CRASHED = re.compile(
+    r"\s*(traceback \(most recent|(evaluator|evaluation) (error|failed)\b"
+    r"|error (in|during|from|while) (the )?(evaluat|scor|pars)|\w*(Error|Exception): )",
+    re.IGNORECASE,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class NatScorerSpec(shared.NamedScores):
+    """POST ``{evaluator_name, item: row}`` and read ``$.result.score``.
+
+    A server of the NeMo Agent Toolkit answers 200 also where it could not evaluate:
+    ``success: false``, a score of null, and a score of 0.0 with an error in ``reasoning`` are
+    failed rows.
+    """
+
+    type: Annotated[
+        Literal["nemo-agent-toolkit-remote", "nemo_agent_toolkit_remote"],
+        doc("a server of the NeMo Agent Toolkit"),
+    ]
+    better = None
+    url: types.Url
+    evaluator_name: Annotated[
+        types.Name, doc("the evaluator's name on the server; names the score too")
+    ]
+    minimum: shared.Minimum = None
+    maximum: shared.Maximum = None
+    api_key_secret: types.SecretName = None
+    timeout_seconds: types.TimeoutSeconds = None
+    max_retries: types.MaxRetries = None
+
+    def __post_init__(self) -> None:
+        """Refuse an empty range."""
+        shared.check_range(self.minimum, self.maximum)
+
+    @property
+    def own_names(self) -> tuple[str, ...]:
+        """The evaluator's name, without characters that a score's name can't hold."""
+        return (re.sub(r"[^\w.-]+", "_", self.evaluator_name),)
+
+    @property
+    def limits(self) -> tuple[float | None, float | None]:
+        """The settings of the benchmark file."""
+        return self.minimum, self.maximum
+
+    def make(self, terms: Terms) -> _Score:
+        """Make the function that scores a row."""
+        endpoint, kind = _endpoint(self, terms), "nemo-agent-toolkit-remote/1"
+
+        async def score(row: Row, calls: Calls) -> float:
+            body = {"evaluator_name": self.evaluator_name, "item": row.item}
+            return self._read(
+                await calls.post(endpoint, body, kind=kind, check=self._read)
+            )
+
+        return score
+
+    def _read(self, answer: Any) -> float:
+        if not isinstance(answer, dict):
+            raise RowError("no-score", f"the answer is not an object: {shown(answer)}")
+        if answer.get("success") is False or answer.get("error"):
+            words = f"the evaluator failed: {_words(answer.get('error'))}"
+            raise RowError("not-successful", words)
+        result = answer.get("result")
+        if not isinstance(result, dict) or "score" not in result:
+            words = f"the answer has nothing at $.result.score: {shown(answer)}"
+            raise RowError("no-score", words)
+        if result.get("error"):
+            words = f"the evaluator crashed: {_words(result['error'])}"
+            raise RowError("evaluator-crashed", words)
+        score = as_number(result["score"], "$.result.score")
+        crash = result.get("reasoning") if score == 0.0 else None
+        if isinstance(crash, dict):
+            crash = crash.get("error") or crash.get("exception")
+        elif not (isinstance(crash, str) and _CRASHED.match(crash)):
+            crash = None
+        if crash:
+            words = f"the evaluator crashed and said 0.0: {_words(crash)}"
+            raise RowError("evaluator-crashed", words)
+        return within(self.score_names[0], score, self.minimum, self.maximum)
+
+
+_KEY = re.compile(r"\.(\w+)|\[\s*(?:'([^']*)'|\"([^\"]*)\")\s*\]")
+
+
+def _refuse_error(answer: Any, path: str) -> None:
+    """Refuse a score beside an error: an endpoint that failed says 0, too."""
+    keys = ["".join(key) for key in _KEY.findall(path)]
+    holder = answer
+    for key in keys:
+        if not isinstance(holder, dict):
+            return
+        error = holder.get("error", holder.get("errors"))
+        if "error" not in key and _is_failure(error):
+            message = f"the endpoint answered with an error: {_words(error)}"
+            raise RowError("error-in-answer", message)
+        if holder.get("success") is False:
+            message = f"the endpoint answered with success: false: {shown(answer)}"
+            raise RowError("error-in-answer", message)
+        holder = holder.get(key)
+
+
+def _is_failure(error: Any) -> bool:
+    """Check whether a value is an error: a fraction, or an empty one, is none."""
+    return bool(error) and not isinstance(error, float)
+
+
+def _words(error: Any) -> str:
+    if isinstance(error, str) and error.strip():
+        return " ".join(error.split())[:300]
+    return shown(error) if error else "it says no reason"

@@ -1,0 +1,297 @@
+"""Reading numbers, responses, conversations and tool calls out of rows and answers."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from functools import cache
+from typing import Any, NoReturn
+
+import msgspec
+
+from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.layout import shown
+from pytest_evalmetrics.model.rollout_table import Row
+from pytest_evalmetrics.scoring.chat.replies import text_of
+from pytest_evalmetrics.scoring.transport import needs_extra
+
+
+def unexpected(
+    kind: str, what: str, value: Any, expected: str, hint: str | None = None
+) -> RowError:
+    """Make the error of a value that is something else."""
+    return RowError(kind, f"{what} is {shown(value)}, expected {expected}", hint=hint)
+
+
+# what Python reads as a number beside these is none to people: 1_0, nan, digits of other scripts
+_NUMBER = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)([eE][-+]?\d+)?\s*", re.ASCII)
+
+
+def is_number(text: str) -> bool:
+    """Check whether a text is a number as people write it."""
+    return _NUMBER.fullmatch(text) is not None
+
+
+def as_number(value: Any, what: str) -> float:
+    """Read a finite number: ``0.25``, ``"0.25"`` and ``true`` are accepted."""
+    if value is None:
+        raise RowError("no-score", f"{what} is null")
+    number = math.nan
+    is_text = isinstance(value, str | bytes)
+    if not is_text or (isinstance(value, str) and is_number(value)):
+        with suppress(TypeError, ValueError, OverflowError):
+            number = float(value)
+    if not math.isfinite(number):
+        raise unexpected("no-number", what, value, "a finite number")
+    return number
+
+
+def within(name: str, number: float, low: float | None, high: float | None) -> float:
+    """Return a number that is within its bounds; None is no bound."""
+    if (low is not None and number < low) or (high is not None and number > high):
+        bounds = [f"at least {low:.12g}"] if low is not None else []
+        bounds += [f"at most {high:.12g}"] if high is not None else []
+        raise RowError(
+            "out-of-range", f"{name} is {number:.12g}, expected {' and '.join(bounds)}"
+        )
+    return number
+
+
+def as_text(value: Any, what: str) -> str:
+    """Return a value that is text."""
+    if not isinstance(value, str):
+        hint = "a template can make one: {{ item.answer | string }}"
+        raise unexpected("no-text", what, value, "text", hint)
+    return value
+
+
+def column_of(row: Row, name: str) -> Any:
+    """Return a column that the row has to have."""
+    value = row.item.get(name)
+    if value is None:
+        raise RowError(f"no-{name}", f"the row has no {name}")
+    return value
+
+
+def text_in(row: Row, name: str) -> str:
+    """Return a column that is text."""
+    if not isinstance(value := column_of(row, name), str):
+        raise unexpected(f"bad-{name}", name, value, "text")
+    return value
+
+
+@cache
+def compiled_path(path: str) -> Any:
+    """Compile a JSONPath once, see `expressions.JsonPath`."""
+    with needs_extra("remote", "a json_path"):
+        from pytest_evalmetrics.expressions import JsonPath  # of the extra
+
+        return JsonPath(path)
+
+
+# A response: a body of OpenAI's APIs (chat completions or responses), one message, or text.
+
+
+def response_of(row: Row) -> Any:
+    """Return the response: ``sample.response``, else ``item.response``; None for none."""
+    response = row.sample_data.get("response")
+    return row.item.get("response") if response is None else response
+
+
+def response_in(row: Row, hint: str | None = None) -> Any:
+    """Return the response's text: the text generated for the row, else that of its ``response``."""
+    text = row.sample_data.get("output_text")
+    if isinstance(text, str):
+        return text
+    if (response := response_of(row)) is None:
+        what = "the row has no response, and nothing was generated for it"
+        raise RowError("no-response", what, hint=hint)
+    return response if isinstance(response, str) else _content(message_of(response))
+
+
+def message_of(response: Any) -> Mapping[str, Any]:
+    """Return the message of a response, as chat completions have it."""
+    expected = "choices[0].message, as in an answer of chat completions, or a message"
+    if not isinstance(response, dict):
+        raise unexpected("bad-response", "the response", response, expected)
+    if "choices" in response:
+        choices = response["choices"]
+        first = choices[0] if isinstance(choices, list) and choices else None
+        message = first.get("message") if isinstance(first, dict) else None
+        if not isinstance(message, dict):
+            raise unexpected("bad-response", "response.choices", choices, expected)
+        return message
+    if "output" in response:
+        items = response["output"]
+        if not isinstance(items, list) or not all(
+            isinstance(item, dict) for item in items
+        ):
+            raise unexpected(
+                "bad-response", "response.output", items, "a list of items"
+            )
+        texts = [_content(item) for item in items if item.get("type") == "message"]
+        calls = [item for item in items if item.get("type") == "function_call"]
+        return {"content": "".join(texts), "tool_calls": calls}
+    if response.keys().isdisjoint(("role", "content", "tool_calls")):
+        raise unexpected("bad-response", "the response", response, expected)
+    return response
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content")
+    if not isinstance(content, str | list):
+        raise unexpected("bad-response", "the content of a message", content, "text")
+    return text_of(content) or ""
+
+
+# Tool calls, in the forms in which conversations and data sets hold them.
+
+_FORMS = "{name, args} or {function: {name, arguments}}"
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One call of a tool."""
+
+    name: str | None
+    args: Mapping[str, Any] | None  # None if they are no JSON object
+    fault: str = ""  # the defect of the arguments; empty for none
+    has_args: bool = True
+
+
+def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
+    """Read the calls of a model's message; invalid arguments are the model's fault."""
+    calls = message.get("tool_calls") or []
+    if not isinstance(calls, list):
+        raise unexpected("bad-call", f"{where}.tool_calls", calls, "a list")
+    return [
+        _tool_call(call, f"{where}.tool_calls", at) for at, call in enumerate(calls)
+    ]
+
+
+def wanted_calls(value: Any, what: str) -> list[ToolCall]:
+    """Read the tool calls of a reference."""
+    if isinstance(value, str):
+        try:
+            value = _decoded(value)
+        except ValueError as error:
+            fault = f"{what} is text that is not JSON ({error}): {shown(value)}"
+            raise RowError("bad-reference", fault) from None
+    if not isinstance(value, list):
+        raise unexpected("bad-reference", what, value, "a list of tool calls")
+    calls = [_tool_call(call, what, at) for at, call in enumerate(value)]
+    for at, call in enumerate(calls):
+        if call.name is None or not call.has_args:
+            expected = f"a call with name and arguments: {_FORMS}"
+            raise unexpected("bad-reference", f"{what}[{at}]", value[at], expected)
+        if call.fault:
+            raise RowError("bad-reference", f"{what}[{at}]: {call.fault}")
+    return calls
+
+
+def _tool_call(value: Any, what: str, at: int) -> ToolCall:
+    inner = (
+        value["function"] if isinstance(value, dict) and "function" in value else value
+    )
+    key = "arguments" if isinstance(inner, dict) and "arguments" in inner else "args"
+    # {} and {"not_function": ...} are no calls
+    if not isinstance(inner, dict) or not (
+        isinstance(inner.get("name"), str)
+        or (inner.get("name") is None and key in inner)
+    ):
+        raise unexpected("bad-call", f"{what}[{at}]", value, f"a tool call: {_FORMS}")
+    name, args = inner.get("name"), inner.get(key)
+    if type(args) is dict:
+        return ToolCall(name, args)
+    if args is None:
+        return ToolCall(name, {}, has_args=key in inner)
+    reason = "they are no JSON object"
+    if isinstance(args, str):
+        try:
+            args = _decoded(args)
+        except ValueError as error:
+            reason = f"they are no JSON: {error}"
+    if isinstance(args, dict):
+        return ToolCall(name, args)
+    return ToolCall(
+        name, None, f"the arguments of {name!r} are {shown(inner[key])}: {reason}"
+    )
+
+
+def _decoded(text: str) -> Any:
+    """Decode JSON; a key that an object holds twice is an error, as both values can't be meant."""
+    try:
+        return json.loads(
+            text, parse_constant=_refuse_constant, object_pairs_hook=_with_single_keys
+        )
+    except RecursionError:
+        raise ValueError("nested too deep") from None
+
+
+def _refuse_constant(name: str) -> NoReturn:
+    raise ValueError(f"{name} is not JSON")
+
+
+def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    single = dict(pairs)
+    if len(single) < len(pairs):
+        names = [name for name, _ in pairs]
+        twice = next(name for name in names if names.count(name) > 1)
+        raise ValueError(f"the key {twice!r} occurs twice")
+    return single
+
+
+# Conversations, written out for a judge.
+
+AGENT = "Agent"
+_SPEAKERS = {
+    **dict.fromkeys(("human", "user"), "User"),
+    **dict.fromkeys(("ai", "assistant"), AGENT),
+    **dict.fromkeys(("tool", "function"), "Tool result"),
+    **dict.fromkeys(("system", "developer"), "System"),
+}
+
+
+def speaker_of(message: Any, at: int) -> str:
+    """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
+    if isinstance(message, Mapping):
+        for key in (
+            "type",
+            "role",
+        ):  # OpenAI's APIs write role, and perhaps type: message
+            role = message.get(key)
+            if isinstance(role, str) and role in _SPEAKERS:
+                return _SPEAKERS[role]
+    expected = "a type (human, ai or tool) or a role (user, assistant, tool, system)"
+    what = f"user_input[{at}]"
+    raise unexpected("bad-user_input", what, message, f"a message with {expected}")
+
+
+def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
+    """List the messages and the tool calls in a row's ``user_input``, and the response to it."""
+    value = column_of(row, "user_input")
+    messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
+    if not isinstance(messages, list) or not messages:
+        expected = "a list of messages, or text"
+        raise unexpected("bad-user_input", "user_input", value, expected)
+    spoken = [
+        line for at, message in enumerate(messages) for line in _lines(message, at)
+    ]
+    generated = row.sample_data and row.sample_data is not row.item
+    # a recorded conversation has its own end
+    recorded = isinstance(value, str) and row.item.get("response") is not None
+    answer = response_in(row) if answered and (generated or recorded) else ""
+    return [*spoken, {"from": AGENT, "text": answer}] if answer else spoken
+
+
+def _lines(message: Any, at: int) -> Iterator[dict[str, Any]]:
+    speaker = speaker_of(message, at)
+    content = message.get("content")
+    text = "" if content is None else _content(message)
+    if text:
+        yield {"from": speaker, "text": text}
+    for call in made_calls(message, f"user_input[{at}]"):
+        args = call.fault if call.args is None else dict(call.args)
+        yield {"from": AGENT, "calls": call.name, "arguments": args}

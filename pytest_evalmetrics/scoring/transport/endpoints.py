@@ -1,0 +1,312 @@
+"""Endpoints, calls, and their names in the journal."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from dataclasses import dataclass, field
+from functools import cached_property
+from hashlib import blake2b
+from math import isfinite
+from typing import TYPE_CHECKING, Any, ClassVar, Protocol
+from urllib.parse import urlsplit
+
+import msgspec
+
+from pytest_evalmetrics.scoring.transport.secrets import (
+    Secret,
+    find_secret,
+    keys_in,
+    secrets_in_url,
+)
+from pytest_evalmetrics.scoring.transport.wire import (
+    CallError,
+    EndpointError,
+    SecretError,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Hashable, Mapping
+
+    from pytest_evalmetrics.scoring.transport.wire import RawResponse
+    from pytest_evalmetrics.spec import ParamsSpec
+    from pytest_evalmetrics.spec.model_keys import PriceSpec
+
+# Escaped, so that half a surrogate pair in a row can be sent; in the caller's order of keys,
+# because the order of a schema's properties is part of the question to a model.
+_BODY = json.JSONEncoder(allow_nan=False, separators=(",", ":"))
+_CANONICAL = json.JSONEncoder(allow_nan=False, separators=(",", ":"), sort_keys=True)
+DEFAULT_TIMEOUT_S = 30.0
+DEFAULT_MAX_RETRIES = 3
+_WORK = json.JSONEncoder(separators=(",", ":"), sort_keys=True, default=repr)
+
+
+# the schemes of endpoints, and their usual ports; LiteLLM has none
+_PORTS = {"http": 80, "https": 443, "litellm": 0}
+
+
+class Sender(Protocol):
+    """Sends a call once; the caller bounds the time by cancelling."""
+
+    async def send(self, endpoint: Endpoint, payload: bytes | None) -> RawResponse:
+        """Send a call, and return the whole answer; SendFailure without one."""
+
+
+class Endpoint(msgspec.Struct, frozen=True, dict=True):
+    """The URL of calls, and their limits.
+
+    Raises
+    ------
+    EndpointError
+        The URL can't be used, or a number is out of range.
+    """
+
+    # http or https, or litellm for a model that LiteLLM asks; no user and password in it
+    url: str
+    # sent as ``Authorization: Bearer ...``, or as the header `key_header`
+    secret: Secret | None = None
+    # of one attempt, from connecting to the last byte of the answer
+    timeout_s: float = DEFAULT_TIMEOUT_S
+    max_retries: int = DEFAULT_MAX_RETRIES  # attempts after the first one
+    parallelism: int = (
+        16  # calls in flight; all endpoints of one host and port share the limit
+    )
+    max_response_bytes: int = 16 * 2**20  # the largest answer, uncompressed
+    price: PriceSpec | None = None  # of a model's tokens
+    longest_wait_s: float | None = None  # of a Retry-After; None for the policy's
+    # further headers of each request, by name
+    headers: tuple[tuple[str, str], ...] = ()
+    # the header that holds the key alone; None for a bearer token
+    key_header: str | None = None
+    # sends the calls in place of the HTTP client
+    sender: Sender | None = None
+
+    def __post_init__(self) -> None:
+        try:
+            parts = urlsplit(self.url)
+            usable = parts.scheme in _PORTS and bool(parts.hostname)
+            _ = (
+                parts.port,
+                (parts.hostname or "").encode("idna"),
+            )  # raise for an invalid one
+            usable = usable and not set(parts.hostname or "") & set(" !%*,;<>\\^`{|}")
+        except ValueError:
+            usable = False
+        if not usable:
+            raise EndpointError(
+                f"{self.url.rpartition('@')[2]!r} is not a usable URL",
+                hint="write http://host:port/path or https://host/path",
+            )
+        if parts.username is not None or parts.password is not None:
+            raise EndpointError(
+                f"the URL of {parts.hostname} holds a user or a password",
+                hint="name a secret that is in the environment instead (api_key_secret)",
+            )
+        for name, right, expected in (
+            (
+                "timeout_s",
+                isfinite(self.timeout_s) and self.timeout_s > 0,
+                "more than 0",
+            ),
+            ("max_retries", self.max_retries >= 0, "0 or more"),
+            ("parallelism", self.parallelism >= 1, "1 or more"),
+        ):
+            if not right:
+                raise EndpointError(
+                    f"{name} is {getattr(self, name)}, expected {expected}"
+                )
+
+    @cached_property
+    def origin(self) -> str:
+        """Scheme, host and port: the scope of a limit."""
+        parts = urlsplit(self.url)
+        port = parts.port or _PORTS[parts.scheme]
+        return f"{parts.scheme}://{(parts.hostname or '').lower()}:{port}"
+
+    @cached_property
+    def shown(self) -> str:
+        """The URL as messages write it: without the query, which may hold a key."""
+        return self.url.partition("?")[0].partition("#")[0]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call, as the journal knows it."""
+
+    endpoint: Endpoint
+    payload: bytes | None = (
+        None  # the body as `written_body` gives it; None for no body
+    )
+    kind: str = "call/1"  # the caller and its version, whose change invalidates answers
+    versions: Mapping[str, str] = field(
+        default_factory=dict
+    )  # of the model, the prompt
+    sample: int = 0  # the attempt's number: each sample of a task gets its own answer
+    occurrence: int = 0  # how many calls with the same content came before it
+    label: str = ""  # its usage is counted under it
+    # its name in the journal in place of its body: a question may be sent in several forms
+    identity: bytes | None = None
+    place: float = 0.0  # position among the calls of its row; halves are second tries
+    # asked anew even if the journal has an answer, but in a replay
+    anew: bool = False
+
+    @property
+    def price(self) -> PriceSpec | None:
+        """The price of its tokens."""
+        return self.endpoint.price
+
+    @property
+    def shown(self) -> str:
+        """Its name in messages."""
+        return f"POST {self.endpoint.shown}"
+
+    def key(self, without_secrets: Callable[[str], str]) -> bytes:
+        """Name it for the journal: by its question, never by the asker."""
+        start = _CANONICAL.encode(
+            ["evalmetrics-journal/1", self.kind, "POST", self.endpoint.url]
+        )
+        versions = _CANONICAL.encode(dict(self.versions)) if self.versions else "{}"
+        head = f"{start[:-1]},{versions},{self.sample},{self.occurrence}]"
+        identity = self.payload if self.identity is None else self.identity
+        body = (identity or b"").decode("ascii")
+        text = without_secrets(f"{head}\n{body}")
+        return blake2b(text.encode("ascii"), digest_size=20).digest()
+
+
+@dataclass(frozen=True)
+class Work:
+    """One call of a function of the user's."""
+
+    shown: str  # the function: ``package.module:function``
+    given: Mapping[str, Any]  # its arguments
+    # the function's version; None if it has none: then its answers are not kept, because a
+    # change of the function could not be noticed
+    version: str | None
+    sample: int  # the attempt's number
+    occurrence: int  # how many calls with the same arguments came before it
+    label: str  # its usage is counted under it
+    price: ClassVar[None] = None
+    anew: ClassVar[bool] = False
+
+    def key(self, without_secrets: Callable[[str], str]) -> bytes:
+        """Name it for the journal; empty if it is not kept."""
+        if self.version is None:
+            return b""
+        name = [
+            "evalmetrics-work/1",
+            self.shown,
+            self.version,
+            self.sample,
+            self.occurrence,
+        ]
+        text = without_secrets(_WORK.encode([*name, self.given]))
+        return blake2b(
+            text.encode("utf-8", "backslashreplace"), digest_size=20
+        ).digest()
+
+
+def written_body(body: Any) -> bytes | None:
+    """Serialize a request body; None stands for no body."""
+    try:
+        return None if body is None else _BODY.encode(body).encode("ascii")
+    except (TypeError, ValueError, RecursionError) as error:
+        place, fault = _culprit(body) or ("", str(error))
+        raise CallError(
+            "bad-request",
+            f"the request can't be written as JSON: body{place} is {fault}",
+        ) from None
+
+
+class Occurrences:
+    """Counts repetitions of the same content, in the order of the rows, never of the answers."""
+
+    def __init__(self) -> None:
+        self._counts: defaultdict[int, int] = defaultdict(
+            int
+        )  # by a hash, which is small
+
+    def next(self, content: bytes | None, *of: Hashable) -> int:
+        """Count one; return how many came before it."""
+        digest = hash((content or b"", of))
+        self._counts[digest] += 1
+        return self._counts[digest] - 1
+
+
+def _culprit(value: Any, place: str = "", depth: int = 0) -> tuple[str, str] | None:
+    """Find the first value that JSON can't write: its place and its description."""
+    if (
+        depth > 100 or value is None or isinstance(value, str | bool | int)
+    ):  # deep enough
+        return None
+    if isinstance(value, float):
+        return None if isfinite(value) else (place, repr(value))
+    if isinstance(value, dict):
+        inner = ((f"{place}.{key}", item) for key, item in value.items())
+    elif isinstance(value, list | tuple):
+        inner = ((f"{place}[{index}]", item) for index, item in enumerate(value))
+    else:
+        return place, f"a {type(value).__name__}"
+    culprits = (_culprit(item, path, depth + 1) for path, item in inner)
+    return next((culprit for culprit in culprits if culprit), None)
+
+
+class Terms(msgspec.Struct, frozen=True, eq=False):
+    """The settings of all endpoints: ``params:`` of the benchmark file, and defaults."""
+
+    parallelism: int = 16  # calls in flight at once
+    timeout_s: float | None = None  # of scorers that give none
+    max_retries: int | None = None
+    max_wait_s: float | None = None  # the longest wait that an endpoint may ask for
+    replays: bool = False  # nothing is called, so that secrets may be missing
+    judging: ParamsSpec | None = None  # parameters of the judges' models
+    # the secrets of the endpoints so far, in their order
+    secrets: dict[Secret, None] = msgspec.field(default_factory=dict)
+    # remarks on secrets that stand where people read them
+    notes: list[str] = msgspec.field(default_factory=list)
+
+    def hide_keys_of(self, text: str) -> None:
+        """Hide the keys that the text of a benchmark file holds by mistake."""
+        for secret in keys_in(text):
+            self.secrets.setdefault(secret)
+            self._note(
+                "the benchmark file holds a key: it is hidden in reports, but everyone who "
+                "reads the file has it; write the name of an environment variable instead"
+            )
+
+    def _note(self, note: str) -> None:
+        if note not in self.notes:
+            self.notes.append(note)
+
+    def endpoint(
+        self,
+        url: str,
+        *,
+        secret: str | None = None,
+        timeout_s: float | None = None,
+        max_retries: int | None = None,
+    ) -> Endpoint:
+        """Make an endpoint on these terms."""
+        value: Secret | None = None
+        if secret is not None:
+            try:
+                value = find_secret(secret)
+                self.secrets.setdefault(value)
+            except SecretError:
+                if not self.replays:
+                    raise
+        for in_url in secrets_in_url(url):
+            self.secrets.setdefault(in_url)
+            whose = f"the value of {in_url.variable}" if in_url.variable else "a key"
+            self._note(
+                f"a URL holds {whose}: it is hidden in reports, but proxies and servers "
+                "log URLs; api_key_secret sends it in a header"
+            )
+        retries = self.max_retries if max_retries is None else max_retries
+        return Endpoint(
+            url,
+            secret=value,
+            timeout_s=timeout_s or self.timeout_s or DEFAULT_TIMEOUT_S,
+            max_retries=DEFAULT_MAX_RETRIES if retries is None else retries,
+            parallelism=self.parallelism,
+            longest_wait_s=self.max_wait_s,
+        )

@@ -1,0 +1,353 @@
+"""Usage of calls (tokens, seconds and money), its limits, and the progress of a run."""
+
+from __future__ import annotations
+
+import asyncio
+import math
+import sqlite3
+import time
+from collections import Counter, defaultdict, deque
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+from msgspec import structs
+
+from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.scoring.transport.wire import Answer, Clock
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator, Callable, Mapping
+    from pathlib import Path
+
+    from pytest_evalmetrics.spec.model_keys import PriceSpec
+
+
+class Tokens(msgspec.Struct, frozen=True):
+    """Tokens of one call."""
+
+    prompt: int
+    completion: int
+    total: int
+
+    def cost(self, price: PriceSpec) -> float:
+        """Return the price of the call."""
+        return (self.prompt * price.input + self.completion * price.output) / 1e6
+
+
+class Usage(msgspec.Struct):
+    """The usage of one label."""
+
+    calls: int = 0  # answers, also those of the journal
+    from_journal: int = 0  # answers that cost nothing now
+    requests: int = (
+        0  # HTTP requests that were sent in this run for the answers, retries included
+    )
+    failed: int = 0  # calls that ended in an error
+    # of the answers that give them, also those of the journal: the same for a run that was
+    # interrupted and for one that was not
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    total_tokens: int = 0
+    without_tokens: int = (
+        0  # answers that don't give their tokens: the sums are without them
+    )
+    latency_s: float = (
+        0.0  # seconds, of the attempts that succeeded, when they were paid for
+    )
+    # of all calls, and of those that were sent in this run; None without a price, or where an
+    # answer doesn't give its tokens
+    cost: float | None = None
+    cost_now: float | None = None
+
+
+def tokens_of(body: Any) -> Tokens | None:
+    """Read the tokens of an answer; None if it does not give them."""
+    usage = body.get("usage") if isinstance(body, dict) else None
+    if not isinstance(usage, dict):
+        return None
+
+    def count(*names: str) -> int | None:
+        counts: list[Any] = [
+            *map(usage.get, names)
+        ]  # of JSON: True is none, and 12.0 is 12
+        whole = (n for n in counts if type(n) in (int, float) and n >= 0 and n % 1 == 0)
+        return next(map(int, whole), None)
+
+    # the names in chat completions, then those in responses and messages
+    prompt = count("prompt_tokens", "input_tokens")
+    completion = count("completion_tokens", "output_tokens")
+    if prompt is None and completion is None:
+        return None
+    both = (prompt or 0) + (completion or 0)
+    return Tokens(prompt or 0, completion or 0, max(both, count("total_tokens") or 0))
+
+
+class UsageTally:
+    """Adds usage up per label."""
+
+    def __init__(self) -> None:
+        self._usage: defaultdict[str, Usage] = defaultdict(
+            Usage
+        )  # an unknown cost is NaN here
+
+    def answered(
+        self, label: str, answer: Answer, price: PriceSpec | None = None
+    ) -> None:
+        """Count an answer."""
+        usage, tokens = self._usage[label], tokens_of(answer.body)
+        sent_now = not answer.from_journal
+        usage.calls += 1
+        usage.from_journal += answer.from_journal
+        usage.requests += answer.attempts * sent_now
+        usage.latency_s += answer.latency_s
+        if tokens is None:
+            usage.without_tokens += 1
+        else:
+            usage.prompt_tokens += tokens.prompt
+            usage.completion_tokens += tokens.completion
+            usage.total_tokens += tokens.total
+        cost = math.nan if tokens is None or price is None else tokens.cost(price)
+        usage.cost = (usage.cost or 0.0) + cost
+        if sent_now or not math.isnan(cost):
+            usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
+
+    def failed(self, label: str, requests: int) -> None:
+        """Count a call that ended in an error after so many requests."""
+        self._usage[label].failed += 1
+        self._usage[label].requests += requests
+
+    def cost_now(self) -> float | None:
+        """Return the cost of this run so far, or None if a price is unknown."""
+        costs = [usage.cost_now for usage in self._usage.values()]
+        total = math.fsum(math.nan if cost is None else cost for cost in costs)
+        return total if costs and not math.isnan(total) else None
+
+    def of(self, label: str) -> Usage:
+        """Return the sums of a label."""
+        usage = self._usage.get(label, Usage())
+        unknown = {
+            n: None
+            for n in ("cost", "cost_now")
+            if math.isnan(getattr(usage, n) or 0.0)
+        }
+        return structs.replace(usage, **unknown)
+
+
+class Budget:
+    """Counts what calls use against limits; with a file, what all processes of a run use."""
+
+    def __init__(
+        self,
+        # of ``requests``, ``tokens``, ``cost`` and ``seconds``: the limit, and its words
+        limits: Mapping[str, tuple[float, str]],
+        path: Path | None = None,  # a SQLite file that the run's processes share
+        started: float
+        | None = None,  # of the seconds, since 1970; else with the first call
+    ) -> None:
+        self.limits = limits
+        self.begun = 0  # rollouts that have sent nothing yet
+        self._spent = {"requests": 0.0, "tokens": 0.0, "cost": 0.0}
+        self._started = started
+        self._db: sqlite3.Connection | None = None
+        if path is not None:
+            path.parent.mkdir(mode=0o700, exist_ok=True)
+            options: Any = {"isolation_level": None, "check_same_thread": False}
+            self._db = db = sqlite3.connect(path, timeout=30, **options)
+            db.execute("PRAGMA synchronous = OFF")
+            db.execute(
+                "CREATE TABLE IF NOT EXISTS spent (run PRIMARY KEY, requests, tokens, cost)"
+            )
+            db.execute("INSERT OR IGNORE INTO spent VALUES (1, 0, 0, 0)")
+
+    def spent(self) -> dict[str, float]:
+        """Return the usage so far, by the names of the limits."""
+        now = time.time()
+        if self._started is None:
+            self._started = now
+        if self._db is not None:
+            row = self._db.execute(
+                "SELECT requests, tokens, cost FROM spent"
+            ).fetchone()
+            self._spent = dict(zip(self._spent, row, strict=True))
+        return {**self._spent, "seconds": now - self._started}
+
+    def used_up(self) -> str:
+        """Return the limit that is reached, in words; empty while none is."""
+        spent = self.spent()
+        spent["requests"] += self.begun  # each sends one request at least
+        reached = (
+            words
+            for name, (limit, words) in self.limits.items()
+            if spent[name] >= limit
+        )
+        return next(reached, "")
+
+    def add(self, requests: int, tokens: int, cost: float) -> None:
+        """Count a call that was sent."""
+        if self._db is not None:
+            self._db.execute(
+                "UPDATE spent SET requests = requests + ?, tokens = tokens + ?, cost = cost + ?",
+                (requests, tokens, cost),
+            )
+        for name, value in zip(self._spent, (requests, tokens, cost), strict=True):
+            self._spent[name] += value
+
+    def close(self) -> None:
+        """Close the file."""
+        if self._db is not None:
+            self._db.close()
+
+    @property
+    def text(self) -> str:
+        """The usage so far, for the progress: ``1.2 of 5 usd spent``."""
+        spent = self.spent()
+        spent["seconds"] /= 60  # the run's are written in minutes
+        used = (
+            f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items()
+        )
+        return f"{', '.join(used)} spent"
+
+
+class Forecast(msgspec.Struct, frozen=True):
+    """The expected usage of the calls that are still to be made; None for an unknown part."""
+
+    calls: float
+    tokens: float | None = None
+    cost: float | None = None
+    seconds: float | None = None
+
+    @classmethod
+    def of(cls, usage: Usage, calls: float, parallelism: int) -> Forecast:
+        """Expect of each call what those so far took on average, whenever they were paid for."""
+        if not usage.calls:
+            return cls(calls)
+        counted = usage.calls - usage.without_tokens
+        tokens = usage.total_tokens / counted * calls if counted else None
+        cost = None if usage.cost is None else usage.cost / usage.calls * calls
+        return cls(
+            calls, tokens, cost, usage.latency_s / usage.calls * calls / parallelism
+        )
+
+    @property
+    def text(self) -> str:
+        """In words: ``120 calls, about 34000 tokens, a cost of 0.12, 3 min 20 s``."""
+        parts = [many(round(self.calls), "call")]
+        if self.calls and self.tokens is not None:
+            parts.append(f"about {self.tokens:.3g} tokens")
+        if self.calls and self.cost is not None:
+            parts.append(f"a cost of about {self.cost:.3g}")
+        if self.calls and self.seconds is not None:
+            parts.append(f"about {duration(self.seconds)}")
+        return ", ".join(parts)
+
+
+_SAMPLE_S = 0.5
+_SAMPLES = 60  # the rate is that of the last half minute
+_TICK_S = 1.0
+
+
+class Progress:
+    """Counts rows, and reports the progress of a run now and then, as one line of text."""
+
+    def __init__(
+        self,
+        label: str = "",
+        total: int | None = None,
+        *,
+        report: Callable[[str], None] | None = None,
+        every_s: float = 5.0,
+        cost: Callable[[], float | None] | None = None,
+        budget: Budget | None = None,
+        clock: Clock | None = None,
+    ) -> None:
+        self.label, self.total, self.unit = label, total, "rows"
+        self.done = self.from_journal = 0
+        self.failures: Counter[str] = Counter()  # rows with an error, by category
+        self._report, self._every_s, self._cost, self._budget = (
+            report,
+            every_s,
+            cost,
+            budget,
+        )
+        self._clock = clock or Clock()
+        self._start = self._reported = self._clock.monotonic()
+        # when, and how many rows were called for until then
+        self._called = deque([(self._start, 0)], maxlen=_SAMPLES)
+
+    def succeeded(self, *, from_journal: bool = False) -> None:
+        """Count a row that has its scores."""
+        self.done += 1
+        self.from_journal += from_journal
+        self.tick()
+
+    def failed(self, kind: str) -> None:
+        """Count a row that ended in an error."""
+        self.done += 1
+        self.failures[kind] += 1
+        self.tick()
+
+    def tick(self) -> None:
+        """Report if it is time."""
+        now = self._clock.monotonic()
+        if now - self._called[-1][0] >= _SAMPLE_S:
+            self._called.append((now, self.done - self.from_journal))
+        if self._report is not None and now - self._reported >= self._every_s:
+            self._reported = now
+            self._report(self.text)
+
+    @property
+    def text(self) -> str:
+        """The progress in one line."""
+        now, (then, called) = self._clock.monotonic(), self._called[0]
+        recent = self.done - self.from_journal - called
+        rate = recent / (now - then) if recent > 0 and now > then else None
+        whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
+        unit = (
+            self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
+        )
+        parts = [f"{self.done}{whole} {unit}"]
+        if self.from_journal:
+            parts.append(f"{self.from_journal} from the journal")
+        if self.failures:
+            kinds = ", ".join(
+                f"{kind} {count}" for kind, count in self.failures.items()
+            )
+            parts.append(f"{self.failures.total()} failed ({kinds})")
+        if rate is not None:
+            parts.append(f"{rate:.3g} {self.unit}/s")
+        if rate is not None and self.total is not None and self.done != self.total:
+            parts.append(f"{duration(max(0, self.total - self.done) / rate)} left")
+        else:
+            parts.append(duration(now - self._start))
+        if self._budget is not None:
+            parts.append(self._budget.text)
+        elif self._cost is not None and (cost := self._cost()) is not None:
+            parts.append(f"cost {cost:.4g}")
+        return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
+
+    @asynccontextmanager
+    async def ticking(self) -> AsyncIterator[None]:
+        """Tick every second inside of it, so that a run that hangs is reported too."""
+
+        async def tick_on() -> None:
+            while True:
+                await self._clock.sleep(_TICK_S)
+                self.tick()
+
+        task = asyncio.ensure_future(tick_on())
+        try:
+            yield
+        finally:
+            task.cancel()
+            if self._report is not None and self._reported > self._start:
+                self._report(self.text)  # the last state, if any was reported
+
+
+def duration(seconds: float) -> str:
+    """Write seconds for people."""
+    minutes, rest = divmod(round(seconds), 60)
+    hours, over = divmod(minutes, 60)
+    if hours:
+        return f"{hours} h {over:02} min"
+    return f"{minutes} min {rest:02} s" if minutes else f"{rest} s"

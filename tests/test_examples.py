@@ -24,7 +24,7 @@ def test_examples_are_as_their_commands_write_them_and_pass(project):
     baselines = [
         file for folder in folders for file in folder.glob("__baselines__/*/*.json")
     ]
-    assert (len(runs), len(baselines)) == (2, 5)
+    assert (len(runs), len(baselines)) == (4, 5)
     before = {file: file.read_bytes() for file in (*runs, *baselines)}
     for file in runs:
         file.unlink()
@@ -32,7 +32,7 @@ def test_examples_are_as_their_commands_write_them_and_pass(project):
     project.run("--snapshot-update", "-n", "1")
     assert {file: file.read_bytes() for file in before} == before
     result = project.run()
-    result.assert_outcomes(passed=9, xfailed=2)
+    result.assert_outcomes(passed=10, xfailed=2)
     for line in (
         "PASS * examples/digits/digits.bench.yaml::forest  pass@1 0.9600*",
         "PASS * examples/digits/digits.bench.yaml::logistic  pass@1 0.9675*",
@@ -44,6 +44,17 @@ def test_examples_are_as_their_commands_write_them_and_pass(project):
     ):
         result.stdout.fnmatch_lines([line])
     assert (project.path / "evalmetrics/rollouts.jsonl").read_text().count("\n") == 48
+
+
+def test_another_prompt_keeps_the_score_and_changes_what_the_agent_does(project):
+    copied(project, "agent_tools")
+    result = project.run("examples/agent_tools", "-k", "prompt-change")
+    result.assert_outcomes(passed=1)
+    (line,) = [line for line in result.outlines if "changed: behaviour" in line]
+    assert "behaviour: same score; " in line
+    assert "19.6 % more tool calls (3.06 to 3.66)" in line
+    assert "`compare_prices` is called in 66.2 % of rollouts (6.25 % before)" in line
+    assert "more often in 32 of 40 tasks" in line
 
 
 def test_digits_shows_what_a_regression_prints(project):

@@ -120,12 +120,16 @@ def _whole_calls(written: object, shapes: Mapping[str, str]) -> str:
 def recorded(
     document: BehaviourDocument, table: RolloutTable, *, own: Sequence[str] = ()
 ) -> RolloutTable:
-    """Return the columns of a baseline's behaviour, for the rollouts of its table.
+    """Return the columns of a baseline's behaviour, for the rollouts that it is of.
 
     `own` are the features that are not built in: those that the baseline lacks have no
     value. BaselineError says that both parts of the baseline hold other rollouts.
     """
-    rows = [document.tasks.get(str(task), ()) for task in table.tasks]
+    kept = np.array([str(task) in document.tasks for task in table.tasks], dtype=bool)
+    table = table.where(kept[table.task])
+    if len(table.tasks) != len(document.tasks):
+        raise _damaged("its behaviour is of tasks that its scores lack")
+    rows = [document.tasks[str(task)] for task in table.tasks]
     counts = np.array([len(of_task) for of_task in rows])
     if not np.array_equal(counts, table.counts):
         raise _damaged(

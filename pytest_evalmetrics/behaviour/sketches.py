@@ -25,7 +25,7 @@ def sketch(answer: str) -> str:
         return _NO_SKETCH
     text = " ".join(words)
     whole = blake2b(text.encode("utf-8", "surrogatepass"), digest_size=_TEXT).digest()
-    smallest = sorted({_word_hash(word) for word in words})[:_WORDS]
+    smallest = sorted(set(map(_word_hash, words)))[:_WORDS]
     data = whole + b"".join(smallest)
     return base64.b64encode(data).decode().rstrip("=")
 

@@ -8,7 +8,7 @@ from typing import Final
 import msgspec
 
 _BEGINNING: Final = 300  # characters in which a refusal stands
-_READ: Final = 600  # characters that tell the language
+_READ: Final = 300  # characters that tell the language
 _FEWEST_WORDS: Final = 3  # of one language that show it
 _is_refusal = re.compile(
     r"\b(?:i(?: am|['\u2019]m)? (?:can(?:no|['\u2019])t|unable to|not able to|won['\u2019]t"

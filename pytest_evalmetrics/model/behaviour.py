@@ -85,8 +85,10 @@ class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What one agent does, and what it did before."""
 
     agent: str
-    rollouts: int
-    unread: int  # rollouts without a transcript
+    rollouts: int  # that were looked at
+    unread: int  # of them without a transcript
+    tasks: int  # that were looked at
+    of_tasks: int
     # all features that could be compared, those that changed first
     changes: tuple[FeatureChange, ...] = ()
     churn: Churn | None = None

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from hashlib import blake2b
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
@@ -31,7 +32,7 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import gated_tasks
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.reducing import without
-from pytest_evalmetrics.rollouts.recorded import records
+from pytest_evalmetrics.rollouts.recorded import records_at
 from pytest_evalmetrics.transcripts import turns_of
 
 if TYPE_CHECKING:
@@ -47,11 +48,15 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
     from pytest_evalmetrics.spec.sources import FilesSpec
 
+# rollouts from which on a part of the tasks is observed: more are no surer, and slow
+_MOST: Final = 10_000
+
 
 class Observed(msgspec.Struct, frozen=True):
-    """What the agents of a run do."""
+    """What the agents of a run do, in the tasks that were observed."""
 
-    tables: Mapping[str, RolloutTable]  # by agent: the columns of behaviour
+    # by agent: the columns of behaviour, of these tasks alone
+    tables: Mapping[str, RolloutTable]
 
 
 class BehaviourOutcome(msgspec.Struct, frozen=True):
@@ -67,13 +72,30 @@ class BehaviourOutcome(msgspec.Struct, frozen=True):
 def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
     """Read what each rollout does, from its row and what was answered."""
     own = _own_features(loaded.benchmark, spec)
-    table = loaded.table
+    # rules hold for each rollout, and need all of them
+    table = loaded.table if spec.has_rules else _sampled(loaded.table)
     observer = Observer(len(table), own)
     with collector_paused():
-        if table.read_as is not None:
-            _observe(observer, table.read_as, _rows_of(loaded, rows))
-    observed = observed_of(table, observer)
-    return Observed(dict(observed.by_agent()))
+        for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
+            observer.observe(place, turns_of(row), where=where)
+    return Observed(dict(observed_of(table, observer).by_agent()))
+
+
+def _sampled(table: RolloutTable) -> RolloutTable:
+    """Choose the tasks that are compared: all, unless there are very many rollouts."""
+    if len(table) <= _MOST:
+        return table
+    level = int(2**64 * _MOST / len(table))
+    rows = table.task.searchsorted(np.arange(len(table.tasks)))
+    contents = None if table.content is None else table.content[rows].tolist()
+    left_out = set()
+    for at, task in enumerate(map(str, table.tasks)):
+        # the same tasks on both sides, also where only their ids moved
+        key = contents[at] if contents is not None and contents[at] else task.encode()
+        digest = blake2b(key, digest_size=8).digest()
+        if int.from_bytes(digest, "big") > level:
+            left_out.add(task)
+    return without(table, left_out)
 
 
 def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]:
@@ -93,31 +115,30 @@ def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]
 
 
 def _rows_of(
-    loaded: Loaded, rows: Rows
+    loaded: Loaded, rows: Rows, table: RolloutTable
 ) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
-    """Yield each row's number, its place in the files, and the row with its answer."""
+    """Yield the number of each row of a table, its place in the files, and the row."""
     scoring = rows.prepared.scoring
+    if table.read_as is None:
+        return
+    wanted = set(table.read_as.tolist())
     if scoring is None:
         benchmark = loaded.benchmark
-        files = records(benchmark.spec.rows, benchmark.file.parent)
-        for number, (where, item) in enumerate(files):
-            yield number, where, item
+        yield from records_at(benchmark.spec.rows, benchmark.file.parent, wanted)
         return
-    for row, _ in scoring.as_scored():
+    for row, _ in scoring.as_scored(wanted):
         yield row.index, row.where, {**row.item, **row.sample_data}
 
 
-def _observe(
-    observer: Observer,
-    read_as: Ints,
-    rows: Iterator[tuple[int, str, Mapping[str, Any]]],
-) -> None:
-    places = np.full(int(read_as.max(initial=-1)) + 1, -1)
-    places[read_as] = np.arange(len(read_as))
-    place_of = places.tolist()
+def _placed(
+    table: RolloutTable, rows: Iterator[tuple[int, str, Mapping[str, Any]]]
+) -> Iterator[tuple[int, str, Mapping[str, Any]]]:
+    """Yield the rows with their places in a table in place of their numbers."""
+    if table.read_as is None:
+        return
+    places = dict(zip(table.read_as.tolist(), range(len(table)), strict=True))
     for number, where, row in rows:
-        if number < len(place_of) and place_of[number] >= 0:
-            observer.observe(place_of[number], turns_of(row), where=where)
+        yield places[number], where, row
 
 
 # -- what a baseline keeps -------------------------------------------------------------------
@@ -130,7 +151,7 @@ def with_documents(reduced: Reduced, observed: Observed) -> Reduced:
         table = observed.tables.get(agent.agent)
         document = agent.document
         if table is not None and document is not None:
-            document = structs.replace(document, behaviour=described(table))
+            document = structs.replace(document, behaviour=described(_sampled(table)))
         agents.append(structs.replace(agent, document=document))
     return structs.replace(reduced, agents=tuple(agents))
 
@@ -157,7 +178,7 @@ def judge(
     facts: list[BehaviourFacts] = []
     checks: list[Check] = []
     for run in runs:
-        now = _gated(observed.tables[run.result.agent], run)
+        now = _tasks_of(observed.tables[run.result.agent], run.table)
         sides = None
         if terms is not None:
             sides = _sides(benchmark, terms, run, now, before)
@@ -175,10 +196,10 @@ def judge(
     return BehaviourOutcome(tuple(facts), tuple(checks))
 
 
-def _gated(table: RolloutTable, run: AgentRun) -> RolloutTable:
-    """Leave the tasks out that are not gated."""
-    gated = set(map(str, run.table.tasks))
-    return without(table, {str(task) for task in table.tasks} - gated)
+def _tasks_of(table: RolloutTable, other: RolloutTable) -> RolloutTable:
+    """Keep the tasks that another table has."""
+    kept = set(map(str, other.tasks))
+    return without(table, {str(task) for task in table.tasks} - kept)
 
 
 def _facts(
@@ -192,6 +213,8 @@ def _facts(
         agent=run.result.agent,
         rollouts=len(now),
         unread=int(np.count_nonzero(~is_read)),
+        tasks=len(now.tasks),
+        of_tasks=len(run.table.tasks),
         lacks_baseline=terms is not None and sides is None,
     )
     if sides is None:
@@ -220,15 +243,16 @@ def _sides(
         return None
     then, _ = metrics.align(now, gated_tasks(terms, before[counterpart], run))
     reward = benchmark.spec.reward
-    table = terms.reference.runs[counterpart][-1]
-    rewards, _ = metrics.align(run.table, gated_tasks(terms, table, run))
+    table = _tasks_of(terms.reference.runs[counterpart][-1], before[counterpart])
+    current = _tasks_of(run.table, now)
+    rewards, _ = metrics.align(current, gated_tasks(terms, table, run))
     scores = None
-    if reward in rewards.scores and reward in run.table.scores:
-        scores = (rewards.rewards(reward), run.table.rewards(reward))
+    if reward in rewards.scores and reward in current.scores:
+        scores = (rewards.rewards(reward), current.rewards(reward))
     sides = Sides(
         before=then,
         now=now,
-        clusters=_clusters(benchmark, run.table),
+        clusters=_clusters(benchmark, current),
         gate_id=f"{benchmark.spec.name}::{run.result.agent}::behaviour",
     )
     return _AlignedSides(sides, scores)
@@ -267,24 +291,19 @@ def _observed_in_files(
     if files.runs:
         newest = replace(files, path=files.runs[-1])
     own = _own_features(benchmark, spec)
-    observers: dict[str, Observer] = {}
-    places: dict[int, tuple[str, int]] = {}
-    for agent, table in tables.items():
+    observed: dict[str, RolloutTable] = {}
+    for agent, whole in tables.items():
+        table = _sampled(whole)
         if table.read_as is None:
             continue
-        observers[agent] = Observer(len(table), own)
-        for place, number in enumerate(table.read_as.tolist()):
-            places[number] = (agent, place)
-    with collector_paused():
-        rows = records(newest, benchmark.file.parent)
-        for number, (where, row) in enumerate(rows):
-            if number in places:
-                agent, place = places[number]
-                observers[agent].observe(place, turns_of(row), where=where)
-    return {
-        agent: observed_of(tables[agent], observer)
-        for agent, observer in observers.items()
-    }
+        observer = Observer(len(table), own)
+        wanted = set(table.read_as.tolist())
+        with collector_paused():
+            rows = records_at(newest, benchmark.file.parent, wanted)
+            for place, where, row in _placed(table, rows):
+                observer.observe(place, turns_of(row), where=where)
+        observed[agent] = observed_of(table, observer)
+    return observed
 
 
 def with_scores(

@@ -33,7 +33,7 @@ from pytest_evalmetrics.rollouts.source import (
 from pytest_evalmetrics.rollouts.table import TableBuilder
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Container, Iterator, Sequence
     from pathlib import Path
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable
@@ -87,6 +87,16 @@ def records(spec: FilesSpec, base: Path) -> Iterator[tuple[str, dict[str, Any]]]
     """Yield ``file:line`` and the row, for all rows, in the order in which `load` reads them."""
     for at, source, row in _whole_rows(spec, base):
         yield at, decode_row(row, source) if isinstance(row, SourceRow) else row
+
+
+def records_at(
+    spec: FilesSpec, base: Path, wanted: Container[int]
+) -> Iterator[tuple[int, str, dict[str, Any]]]:
+    """Yield the wanted rows of `records`, each with its number; no other row is parsed."""
+    for number, (at, source, row) in enumerate(_whole_rows(spec, base)):
+        if number in wanted:
+            item = decode_row(row, source) if isinstance(row, SourceRow) else row
+            yield number, at, item
 
 
 def _whole_rows(

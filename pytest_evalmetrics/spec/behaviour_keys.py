@@ -143,6 +143,15 @@ class BehaviourSpec(Keys):
         relative = any(limit.is_relative for limit in self.all_limits.values())
         return relative or self.order is not None
 
+    @property
+    def has_rules(self) -> bool:
+        """Whether it asserts anything about single rollouts."""
+        limits = self.all_limits.values()
+        has_bounds = any(one.max is not None or one.min is not None for one in limits)
+        of_tools = (*self.tools.forbid, *self.tools.require)
+        of_sequences = (*self.sequences.forbid, *self.sequences.require)
+        return has_bounds or bool(of_tools or of_sequences)
+
     def path_of(self, feature: str) -> tuple[str, ...]:
         """Return the path of a feature's limits."""
         return ("limits", feature) if feature in self.limits else (feature,)

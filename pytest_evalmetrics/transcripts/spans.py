@@ -43,6 +43,9 @@ _ROLES_OF_EVENTS: Final = {
     "gen_ai.choice": "assistant",
 }
 _DETAILS: Final = "gen_ai.client.inference.operation.details"
+_HOLDERS: Final = (
+    *("spans", "resourceSpans", "scopeSpans", "observations", "trace", "data"),
+)
 _MARKS: Final = ("gen_ai.", "llm.", "openinference.", "ai.prompt")
 
 
@@ -51,16 +54,11 @@ def spans_in(row: Mapping[str, object]) -> list[Mapping[str, object]]:
     if _is_span(row):
         return [row]
     found: list[Mapping[str, object]] = []
-    for key in (
-        "spans",
-        "resourceSpans",
-        "scopeSpans",
-        "observations",
-        "trace",
-        "data",
-    ):
-        value = row.get(key)
-        if isinstance(value, dict) and key in ("trace", "data"):
+    for key in _HOLDERS:
+        if key not in row:
+            continue
+        value = row[key]
+        if isinstance(value, dict):
             found += spans_in(value)
         for inner in value if isinstance(value, list) else ():
             if isinstance(inner, dict):
@@ -71,8 +69,9 @@ def spans_in(row: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _is_span(row: Mapping[str, object]) -> bool:
-    attributes = row.get("attributes")
-    names = _flat(row if attributes is None else attributes)
+    names: Iterable[str] = row
+    if "attributes" in row:
+        names = _flat(row["attributes"])
     return any(name.startswith(_MARKS) for name in names)
 
 

@@ -3,6 +3,13 @@
 import json
 import random
 
+import numpy as np
+
+from pytest_evalmetrics.behaviour import observed_of
+from pytest_evalmetrics.behaviour.columns import Observer
+from pytest_evalmetrics.ext import RolloutTable, TaskRewards
+from pytest_evalmetrics.transcripts import turns_of
+
 
 def row(task, sample, calls, *, reward=1.0, answer="It is booked."):
     """Make a row of NeMo Gym; a call is (name, arguments) or (name, arguments, output)."""
@@ -63,3 +70,24 @@ def run(seed, *, tasks=40, samples=4, searches=0.2, order=0.0, answer=None):
             reward = float((7 * task + sample) % 3 > 0)
             rows.append(row(task, sample, calls, reward=reward, answer=text))
     return rows
+
+
+def table_of(rows):
+    """Return the behaviour of rows, and their rewards; rows are sorted by task."""
+    tasks, counts = np.unique(
+        [row["_ng_task_index"] for row in rows], return_counts=True
+    )
+    table = RolloutTable(
+        agents=("agent",),
+        agent=np.zeros(len(rows), dtype=np.int32),
+        tasks=tuple(tasks.tolist()),
+        task=np.repeat(np.arange(len(tasks)), counts),
+        sample=np.zeros(len(rows), dtype=np.int64),
+        scores={},
+    )
+    observer = Observer(len(rows))
+    rewards = {task: [] for task in tasks.tolist()}
+    for place, one in enumerate(rows):
+        observer.observe(place, turns_of(one))
+        rewards[one["_ng_task_index"]].append(one["reward"])
+    return observed_of(table, observer), TaskRewards.from_lists(list(rewards.values()))

@@ -111,9 +111,7 @@ def test_a_rise_above_its_limit_fails(agent):
     )
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        [
-            "*% more tool calls (2.* to 2.* a rollout), p = *: more than the 20 % that are*"
-        ]
+        ["*% more tool calls (2.* to 2.*), p = *: more than the 20 % that are*"]
     )
 
 

@@ -62,6 +62,9 @@ def behaviour_notes(facts: BehaviourFacts) -> list[str]:
     if facts.unread:
         rollouts = of_many(facts.unread, facts.rollouts, "rollout", "has")
         notes.append(f"behaviour: {rollouts} no transcript that can be read")
+    if facts.tasks < facts.of_tasks:
+        tasks = of_many(facts.tasks, facts.of_tasks, "task", "is")
+        notes.append(f"behaviour: {tasks} compared, chosen by a hash, for speed")
     if facts.lacks_baseline:
         notes.append(
             "behaviour: the baseline holds none, so nothing is compared: record a new "
@@ -80,12 +83,12 @@ def change_text(change: FeatureChange) -> str:
 
 def _number(change: FeatureChange) -> str:
     words = _WORDS.get(change.name, change.name)
-    values = f"{change.before:.4g} to {change.now:.4g}"
+    values = f"{change.before:.3g} to {change.now:.3g}"
     if change.before <= 0:
-        return f"{words}: {values} a rollout"
+        return f"{words} from {values}"
     share = 100 * abs(change.now - change.before) / change.before
     more = "more" if change.now > change.before else "fewer"
-    return f"{share:.3g} % {more} {words} ({values} a rollout)"
+    return f"{share:.3g} % {more} {words} ({values})"
 
 
 def _rate(change: FeatureChange) -> str:

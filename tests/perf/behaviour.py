@@ -1,0 +1,302 @@
+"""Behaviour: false alarms on unchanged agents, what is detected, and what it costs.
+
+python tests/perf/behaviour.py [alarms|power|cost] [runs]
+
+Agents are simulated as in tau-bench: each task has its own chances of calling tools, and
+of lengths, errors and orders. Others are drawn from the recorded transcripts of
+examples/agent_tools. It prints figures, and fails for nothing.
+"""
+
+import json
+import random
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+import numpy as np
+from measuring import pytest_run
+
+from pytest_evalmetrics.behaviour import compare_behaviour, observed_of
+from pytest_evalmetrics.behaviour.changes import Sides
+from pytest_evalmetrics.behaviour.columns import Observer
+from pytest_evalmetrics.ext import RolloutTable, TaskRewards
+from pytest_evalmetrics.transcripts import ToolCall, Turn, turns_of
+
+ROOT = Path(__file__).parents[2]
+WORDS = [
+    "the",
+    "flight",
+    "to",
+    "oslo",
+    "is",
+    "booked",
+    "for",
+    "you",
+    "and",
+    "leaves",
+    "at",
+    "nine",
+    "in",
+    "the",
+    "morning",
+    "from",
+    "gate",
+    "two",
+    "please",
+    "be",
+    "there",
+    "on",
+    "time",
+    "with",
+    "your",
+    "passport",
+    "thank",
+    "you",
+    "have",
+    "a",
+    "good",
+    "trip",
+    "see",
+    "you",
+    "soon",
+]
+TOOLS = ("find_user", "get_order", "search_flights", "book", "refund", "calculate")
+
+
+class Agent:
+    """An agent like those of tau-bench: chances of each task, drawn once."""
+
+    def __init__(self, seed, tasks, spread=1.0):
+        chance = random.Random(seed)
+        self.tasks = []
+        for _ in range(tasks):
+            uses = {
+                tool: min(max(chance.gauss(0.5, 0.35 * spread), 0), 1) for tool in TOOLS
+            }
+            self.tasks.append(
+                {
+                    "uses": uses,
+                    "fails": chance.choice((0.0, 0.05, 0.3)),
+                    "swaps": chance.choice((0.0, 0.2, 0.5)),
+                    "words": chance.randint(3, 40),
+                    "passes": chance.choice((0.0, 0.5, 0.9, 1.0)),
+                }
+            )
+
+    def rollout(self, chance, task, uses):
+        """Return the turns of one rollout, and its reward."""
+        habits = self.tasks[task]
+        chances = {**habits["uses"], **uses}
+        called = [tool for tool in TOOLS if chance.random() < chances[tool]]
+        if len(called) > 1 and chance.random() < habits["swaps"]:
+            called[0], called[1] = called[1], called[0]
+        turns = [Turn("user", f"task {task}")]
+        for tool in called:
+            fails = chance.random() < habits["fails"]
+            arguments = json.dumps({"id": chance.randint(1, 5)})
+            error = "Error: not found" if fails else ""
+            turns.append(
+                Turn("assistant", calls=(ToolCall(tool, arguments, "c", error),))
+            )
+        words = max(1, int(chance.gauss(habits["words"], habits["words"] / 4)))
+        text = " ".join(chance.choice(WORDS) for _ in range(words))
+        turns.append(Turn("assistant", text))
+        return turns, float(chance.random() < habits["passes"])
+
+    def run(self, seed, samples, **uses):
+        """Return the turns and the rewards of a run, task by task."""
+        chance = random.Random(seed)
+        return [
+            [self.rollout(chance, task, uses) for _ in range(samples)]
+            for task in range(len(self.tasks))
+        ]
+
+
+class Recorded:
+    """The rollouts of an example, drawn anew: a task's from those of its kind."""
+
+    def __init__(self, tasks=40):
+        path = ROOT / "examples/agent_tools/runs/conversations.jsonl"
+        self.kinds = {}
+        for line in path.read_text(encoding="utf-8").splitlines():
+            row = json.loads(line)
+            self.kinds.setdefault(row["calls"], []).append(turns_of(row))
+        names = sorted(self.kinds)
+        self.tasks = [names[task % len(names)] for task in range(tasks)]
+
+    def run(self, seed, samples):
+        chance = random.Random(seed)
+        return [
+            [(chance.choice(self.kinds[kind]), 1.0) for _ in range(samples)]
+            for kind in self.tasks
+        ]
+
+
+def table_of(run):
+    """Return the behaviour of a run, and its rewards."""
+    counts = [len(task) for task in run]
+    rows = sum(counts)
+    table = RolloutTable(
+        agents=("agent",),
+        agent=np.zeros(rows, dtype=np.int32),
+        tasks=tuple(range(len(run))),
+        task=np.repeat(np.arange(len(run)), counts),
+        sample=np.zeros(rows, dtype=np.int64),
+        scores={},
+    )
+    observer = Observer(rows)
+    rewards = []
+    place = 0
+    for task in run:
+        rewards.append([reward for _, reward in task])
+        for turns, _ in task:
+            observer.observe(place, turns)
+            place += 1
+    return observed_of(table, observer), TaskRewards.from_lists(rewards)
+
+
+def compared(before, now, gate_id):
+    then, rewards_then = table_of(before)
+    today, rewards_now = table_of(now)
+    sides = Sides(before=then, now=today, gate_id=gate_id)
+    return compare_behaviour(sides, (rewards_then, rewards_now))
+
+
+def rate(count, runs):
+    share = count / runs
+    error = (max(share, 1 / runs) * (1 - share) / runs) ** 0.5
+    return f"{100 * share:5.1f} +- {100 * error:.1f} %"
+
+
+def alarms(runs):
+    """Print how often an unchanged agent is named."""
+    cells = [
+        ("tau-like, 100 x 4", Agent(1, 100), 4, 4),
+        ("tau-like, 20 x 4", Agent(2, 20), 4, 4),
+        ("tau-like, 200 x 1", Agent(3, 200), 1, 1),
+        ("tau-like, 50 x 8 -> 50 x 2", Agent(4, 50), 8, 2),
+        ("tau-like, 6 x 8", Agent(5, 6), 8, 8),
+        ("tau-like, sure tools, 100 x 4", Agent(6, 100, spread=3), 4, 4),
+        ("recorded, 40 x 4", Recorded(40), 4, 4),
+        ("recorded, 100 x 2", Recorded(100), 2, 2),
+    ]
+    print(f"{'unchanged agent':32} {'any feature':>16} {'churn':>16}   s/run")
+    for name, agent, before, now in cells:
+        features = churns = 0
+        started = time.perf_counter()
+        for seed in range(runs):
+            changes, churn = compared(
+                agent.run(2 * seed, before), agent.run(2 * seed + 1, now), f"{seed}"
+            )
+            features += any(change.is_significant for change in changes)
+            churns += churn is not None and churn.is_significant
+        each = (time.perf_counter() - started) / runs
+        print(
+            f"{name:32} {rate(features, runs):>16} {rate(churns, runs):>16} {each:7.2f}",
+            flush=True,
+        )
+
+
+def power(runs):
+    """Print how often a change of one tool's rate is named."""
+    agent = Agent(1, 100)
+    print("one tool, 100 x 4            this tool   any feature")
+    for before, now in ((0.2, 0.4), (0.2, 0.3), (0.2, 0.26)):
+        tool = hits = 0
+        for seed in range(runs):
+            changes, _ = compared(
+                agent.run(2 * seed, 4, refund=before),
+                agent.run(2 * seed + 1, 4, refund=now),
+                f"{seed}",
+            )
+            named = [change for change in changes if change.is_significant]
+            tool += any(change.name == "refund" for change in named)
+            hits += bool(named)
+        print(
+            f"{100 * before:.0f} % -> {100 * now:.0f} %  {rate(tool, runs):>20} {rate(hits, runs)}",
+            flush=True,
+        )
+
+
+def _row(chance, task, sample):
+    calls = []
+    for number in range(chance.choice((2, 3, 4))):
+        call_id = f"call_{number}"
+        arguments = json.dumps({"city": "Oslo", "day": chance.randint(1, 28)})
+        calls.append(
+            {
+                "type": "function_call",
+                "call_id": call_id,
+                "name": chance.choice(TOOLS),
+                "arguments": arguments,
+                "status": "completed",
+            }
+        )
+        output = " ".join(chance.choice(WORDS) for _ in range(70))
+        calls.append(
+            {"type": "function_call_output", "call_id": call_id, "output": output}
+        )
+    text = " ".join(chance.choice(WORDS) for _ in range(280))
+    content = [{"type": "output_text", "annotations": [], "text": text}]
+    answer = {"type": "message", "role": "assistant", "content": content}
+    return {
+        "_ng_task_index": task,
+        "_ng_rollout_index": sample,
+        "reward": float(chance.random() < 0.6),
+        "responses_create_params": {
+            "input": [
+                {"role": "system", "content": " ".join(WORDS * 2)},
+                {"role": "user", "content": f"task {task}"},
+            ]
+        },
+        "response": {"output": [*calls, answer], "usage": {"total_tokens": 300}},
+    }
+
+
+def cost(rows):
+    """Print the time of a run of many rollouts with and without behaviour."""
+    bench = (
+        "benchmark: {{name: a, rollouts: runs.jsonl, num_samples: 8, "
+        "metrics: [mean_reward], baseline: true{}}}\n"
+    )
+    kinds = {
+        "without": "",
+        "behaviour: true": ", behaviour: true",
+        "a rule for each rollout": ", behaviour: {tools: {forbid: [delete_*]}}",
+    }
+    with tempfile.TemporaryDirectory() as name:
+        chance = random.Random(7)
+        runs = Path(name) / "runs.jsonl"
+        with runs.open("w", encoding="utf-8") as file:
+            for at in range(rows):
+                file.write(json.dumps(_row(chance, at // 8, at % 8)) + "\n")
+        print(f"{rows} rollouts of {runs.stat().st_size / rows:.0f} bytes")
+        base = None
+        for kind, keys in kinds.items():
+            folder = Path(name) / kind.replace(" ", "_").replace(":", "")
+            folder.mkdir()
+            (folder / "runs.jsonl").symlink_to(runs)
+            text = bench.format(keys)
+            (folder / "a.bench.yaml").write_text(text, encoding="utf-8")
+            pytest_run(folder, "--snapshot-update")
+            used = min(pytest_run(folder) for _ in range(3))
+            base = base or used
+            print(
+                f"{kind:24} {used.wall:6.2f} s, {used.cpu:6.2f} s of CPU, "
+                f"{used.peak:5.0f} MiB: {used.cpu / base.cpu:.2f} times",
+                flush=True,
+            )
+
+
+def main(which="all", runs="200"):
+    if which in ("alarms", "all"):
+        alarms(int(runs))
+    if which in ("power", "all"):
+        power(int(runs) // 2)
+    if which in ("cost", "all"):
+        cost(80_000)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])

@@ -71,6 +71,13 @@ def of_many(part: int, whole: int, what: str, verb: str = "") -> str:
     return f"{part} of {many(whole, what)} {verb if part == 1 else _OF_MANY[verb]}".rstrip()
 
 
+def amount(value: float) -> str:
+    """Write an amount in four digits, never with an exponent."""
+    from decimal import Decimal  # rare
+
+    return format(Decimal(f"{value:.4g}"), "f")
+
+
 def capped(
     lines: Sequence[str], most: int, rest: str, count: int | None = None
 ) -> list[str]:

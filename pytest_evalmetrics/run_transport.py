@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import os
-import sys
 import time
 from contextlib import contextmanager, nullcontext, suppress
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import IO, TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 import pytest
@@ -18,6 +16,7 @@ from msgspec import structs
 from pytest_evalmetrics import settings
 from pytest_evalmetrics.errors import EvalMetricsError
 from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.progress_display import display_of, uncaptured
 from pytest_evalmetrics.scoring.door import (
     Budget,
     Journal,
@@ -36,26 +35,9 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from contextlib import AbstractContextManager
 
-_ERASE = "\r\x1b[2K"
-_FRAME_S = 0.1  # between two reports on a terminal
-
-
-def _terminal(config: pytest.Config) -> IO[str] | None:
-    """Open pytest's own output, which capture has replaced."""
-    capture = config.pluginmanager.get_plugin("capturemanager")
-    uncaptured = (
-        capture.global_and_fixture_disabled() if capture is not None else nullcontext()
-    )
-    with uncaptured, suppress(OSError, ValueError, AttributeError):
-        sys.stdout.flush()
-        # a copy of the descriptor: it stays the terminal when capture goes on
-        copy = os.dup(sys.stdout.fileno())
-        return os.fdopen(copy, "w", encoding=sys.stdout.encoding, errors="replace")
-    return None
-
 
 def _say(config: pytest.Config, text: str) -> None:
-    out = None if hasattr(config, "workerinput") else _terminal(config)
+    out = None if hasattr(config, "workerinput") else uncaptured(config, "stdout")
     if out is not None:
         with suppress(OSError), out:
             out.write(f"\n{text}\n")
@@ -106,49 +88,17 @@ class ItemRuntime:
 
     @contextmanager
     def progress(self, total: int) -> Iterator[Progress]:
-        """Show the benchmark's progress; nothing under -q, and nothing in xdist's workers."""
-        config = self._item.config
-        progress = partial(
-            Progress, self._item.name, total, cost=self._cost, budget=self.budget
-        )
-        reporter = config.pluginmanager.get_plugin("terminalreporter")
-        quiet = (
-            reporter is None
-            or config.option.verbose < 0
-            or hasattr(config, "workerinput")
-        )
-        out = None if quiet else _terminal(config)
-        if out is None:
-            yield progress()
-            return
-        # where pytest's cursor is: it goes on there afterwards
-        column = int(
-            getattr(getattr(reporter, "_tw", None), "width_of_current_line", 0)
-        )
-
-        def write(text: str) -> None:
-            with suppress(OSError):
-                out.write(text)
-                out.flush()
-
-        with out:
-            if not out.isatty():  # whole lines, for logs
-                starts = iter("\n" if column else "")
-                yield progress(report=lambda text: write(f"{next(starts, '')}{text}\n"))
-                return
-
-            def show(text: str) -> None:  # one line, written over and over
-                with suppress(OSError):
-                    width = (
-                        os.get_terminal_size(out.fileno()).columns or 80
-                    )  # 0 if unknown
-                    write(_ERASE + text[: width - 1])
-
-            write("\n")
-            try:
-                yield progress(report=show, every_s=_FRAME_S)
-            finally:
-                write(f"{_ERASE}\x1b[1A\x1b[{column + 1}G")
+        """Show the benchmark's progress."""
+        with display_of(self._item.config) as display:
+            yield Progress(
+                self._item.name,
+                total,
+                report=display.report,
+                every_s=display.every_s,
+                calls=self._calls,
+                cost=self._cost,
+                budget=self.budget,
+            )
 
     def usage(self) -> dict[str, object]:
         """Return the usage of the benchmark's calls in this run."""
@@ -160,8 +110,12 @@ class ItemRuntime:
         """Return the warnings of the run."""
         return [] if self._transport is None else list(self._transport.warnings)
 
-    def _cost(self) -> float | None:
-        return None if self._transport is None else self._transport.usage.cost_now()
+    def _calls(self) -> int:
+        client = self._transport
+        return 0 if client is None else client.usage.of(self._label).calls
+
+    def _cost(self) -> str:
+        return "" if self._transport is None else self._transport.usage.cost_text()
 
 
 class PlanRuntime:

@@ -5,6 +5,7 @@ import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -476,20 +477,62 @@ def test_a_full_disk_is_reported_and_leaves_nothing_half_written(scored):
 # -- progress ---------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
-@pytest.mark.parametrize("flag", ["-v", "-q"])
-def test_a_live_line_on_a_terminal(scored, flag):
-    import pty  # not on Windows
+# no test waits for 30 seconds: a line comes ten times a second
+OFTEN = """
+from pytest_evalmetrics import progress_display
 
-    scored.data(*({"score": 1} for _ in range(8)))
+progress_display.LOG_S = 0.1
+progress_display.BAR_S = 0.01
+"""
+
+
+@pytest.fixture
+def slow(scored):
+    """A benchmark of twelve calls, one after the other, that take most of a second."""
+    scored.data(*({"score": 1} for _ in range(12)))
+    scored.write("conftest.py", OFTEN)
     scored.bench(
         "params: {parallelism: 1}\nmetrics: mean_reward", path="/score?latency=0.05"
     )
+    return scored
+
+
+@pytest.mark.parametrize("options", [(), ("-q",), ("-n", "1")])
+def test_a_log_gets_a_line_now_and_then_on_stderr(slow, options):
+    result = slow.run(*options)
+    result.assert_outcomes(passed=1)
+    lines = [line for line in result.stderr.lines if line.startswith("scored: ")]
+    assert 2 <= len(lines) <= 12
+    assert re.fullmatch(
+        r"scored: \d+/12 rows \(\d+%\), accuracy 1 so far, \d+ s (so far|left), \d+ calls?",
+        lines[0],
+    )
+    assert lines[-1].startswith("scored: 12/12 rows (100%), accuracy 1 so far, ")
+    assert "/12 rows" not in result.stdout.str()
+
+
+def test_without_a_reporter_a_line_comes_too(slow):
+    result = slow.run("-p", "no:terminal")
+    assert any(line.startswith("scored: ") for line in result.stderr.lines)
+
+
+def on_a_terminal(project, *flags, columns=80, script=""):
+    """Run pytest in a pseudo terminal; return all that it wrote."""
+    import fcntl  # not on Windows
+    import pty
+    import struct
+    import termios
+
     ours, theirs = pty.openpty()
-    environment = {**os.environ, "TERM": "xterm", "COLUMNS": "120"}
+    size = struct.pack("HHHH", 24, columns, 0, 0)
+    fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
+    environment = {**os.environ, "TERM": "xterm"}
+    start = ["-c", f"{script}; import pytest; raise SystemExit(pytest.main())"]
     with os.fdopen(theirs, "wb") as terminal:
-        command = [sys.executable, "-mpytest", flag, "--color=no"]
-        run = Run(command, scored.path, environment, terminal, terminal)
+        command = [sys.executable, *(start if script else ["-mpytest"]), *flags]
+        run = subprocess.Popen(
+            command, cwd=project.path, env=environment, stdout=terminal, stderr=terminal
+        )
     seen = b""
     while True:
         try:
@@ -501,10 +544,38 @@ def test_a_live_line_on_a_terminal(scored, flag):
         seen += piece
     os.close(ours)
     assert run.wait() == 0, seen.decode()
-    text = seen.decode()
-    assert ("8/8 (100%) rows" in text) == (flag != "-q")
-    if flag == "-v":
-        assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
+    return seen.decode()
+
+
+def frames(text):
+    """Yield the states of the bar, without colours."""
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    return re.findall(r"\r\x1b\[2K([^\r\n\x1b]+)", plain)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+@pytest.mark.parametrize("script", ["", "import sys; sys.modules['rich'] = None"])
+@pytest.mark.parametrize("columns", [40, 80, 120])
+def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
+    text = on_a_terminal(slow, columns=columns, script=script)
+    states = frames(text)
+    assert len(states) > 5
+    assert all(len(state) < columns for state in states)
+    assert all(state.startswith("scored ") for state in states)
+    assert ("12/12 rows (100%)" in states[-1]) == (columns > 40)
+    if script:
+        assert "[####################]" in states[-1]
+    # then the cursor is where pytest left it
+    assert re.search(r"\x1b\[2K\x1b\[1A\x1b\[\d+G", text)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
+def test_a_quiet_terminal_gets_lines_and_no_bar(slow):
+    text = on_a_terminal(slow, "-q")
+    assert frames(text) == []
+    lines = [line for line in text.splitlines() if line.startswith("scored: ")]
+    assert lines[-1].startswith("scored: 12/12 rows (100%), accuracy 1 so far, ")
+    assert all(len(line) < 80 for line in lines)
 
 
 @pytest.mark.parametrize("kind", ["file", "folder", "URL"])

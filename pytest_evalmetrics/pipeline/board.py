@@ -183,6 +183,14 @@ class Board:
         else:
             self.progress.succeeded(from_journal=calls.from_journal)
 
+    def mean_so_far(self, name: str) -> tuple[str, float] | None:
+        """Return a score's name and its mean over the rows that have it; None without any."""
+        column = self.columns.get(name)
+        if column is None:
+            return None
+        values = column[~np.isnan(column)]
+        return (name, float(values.mean())) if len(values) else None
+
     # -- the outcome -------------------------------------------------------------------------
 
     def failed_rows(self, kind: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
@@ -400,6 +401,7 @@ class Scoring:
             total = len(table)
         with self._runtime.progress(total) as progress:
             board = Board(table, names, generator, progress, self.hide)
+            progress.score = partial(board.mean_so_far, self.benchmark.spec.reward)
             jobs = _jobs(board, rows, bound)
             has_calls = any(scorer.calls for scorer in bound)
             if engine is None and generator is None and not has_calls:

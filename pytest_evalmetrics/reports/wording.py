@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from pytest_evalmetrics.layout import capped, listed, many, of_many, visible
+from pytest_evalmetrics.layout import amount, capped, listed, many, of_many, visible
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -81,7 +81,7 @@ def _judge_model(model: str, uses: Sequence[JudgeUse]) -> str:
         parts.append(many(tokens, "token"))
     cost = _total(use.cost for use in uses)
     if cost is not None:
-        parts.append(f"cost {cost:.4g}")
+        parts.append(f"cost {amount(cost)}")
     slowest = max(use.latency_s["p95"] for use in uses)
     parts.append(f"95 % within {slowest:.2g} s")
     return ", ".join(parts)
@@ -107,9 +107,9 @@ def calls_line(totals: Sequence[CallTotals]) -> list[str]:
     paid = _total(each.cost_now for each in totals)
     worth = _total(each.cost for each in totals)
     if paid is not None:
-        parts.append(f"cost {paid:.4g}")
+        parts.append(f"cost {amount(paid)}")
         if from_journal and worth is not None:
-            parts.append(f"saved {worth - paid:.4g}")
+            parts.append(f"saved {amount(worth - paid)}")
     return [f"calls: {', '.join(parts)}"]
 
 

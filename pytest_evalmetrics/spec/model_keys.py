@@ -22,12 +22,13 @@ from pytest_evalmetrics.spec.field_types import (
 
 @dataclass(frozen=True, kw_only=True)
 class PriceSpec(Keys):
-    """The price of a million tokens, in any currency."""
+    """The price of a million tokens."""
 
     input: Annotated[float, Field(ge=0, allow_inf_nan=False, description="of a prompt")]
     output: Annotated[
         float, Field(ge=0, allow_inf_nan=False, description="of an answer")
     ]
+    currency: Annotated[str, doc("its name beside costs, such as usd")] = ""
 
 
 @dataclass(frozen=True, kw_only=True)

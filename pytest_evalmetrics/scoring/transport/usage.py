@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
-from pytest_evalmetrics.layout import many
+from pytest_evalmetrics.layout import amount, many
 from pytest_evalmetrics.scoring.transport.wire import Answer, Clock
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
+    from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
     from pytest_evalmetrics.spec.model_keys import PriceSpec
@@ -87,9 +87,9 @@ class UsageTally:
     """Adds usage up per label."""
 
     def __init__(self) -> None:
-        self._usage: defaultdict[str, Usage] = defaultdict(
-            Usage
-        )  # an unknown cost is NaN here
+        # an unknown cost is NaN here
+        self._usage: defaultdict[str, Usage] = defaultdict(Usage)
+        self._currencies: set[str] = set()
 
     def answered(
         self, label: str, answer: Answer, price: PriceSpec | None = None
@@ -108,6 +108,8 @@ class UsageTally:
             usage.completion_tokens += tokens.completion
             usage.total_tokens += tokens.total
         cost = math.nan if tokens is None or price is None else tokens.cost(price)
+        if price is not None:
+            self._currencies.add(price.currency)
         usage.cost = (usage.cost or 0.0) + cost
         if sent_now or not math.isnan(cost):
             usage.cost_now = (usage.cost_now or 0.0) + cost * sent_now
@@ -122,6 +124,16 @@ class UsageTally:
         costs = [usage.cost_now for usage in self._usage.values()]
         total = math.fsum(math.nan if cost is None else cost for cost in costs)
         return total if costs and not math.isnan(total) else None
+
+    @property
+    def currency(self) -> str:
+        """The currency of the prices; empty if there is none, or several."""
+        return next(iter(self._currencies)) if len(self._currencies) == 1 else ""
+
+    def cost_text(self) -> str:
+        """Write the cost of this run so far, in its currency; empty if a price is unknown."""
+        cost = self.cost_now()
+        return "" if cost is None else f"{amount(cost)} {self.currency}".rstrip()
 
     def of(self, label: str) -> Usage:
         """Return the sums of a label."""
@@ -204,7 +216,8 @@ class Budget:
         spent = self.spent()
         spent["seconds"] /= 60  # the run's are written in minutes
         used = (
-            f"{spent[name]:.4g} of {words}" for name, (_, words) in self.limits.items()
+            f"{amount(spent[name])} of {words}"
+            for name, (_, words) in self.limits.items()
         )
         return f"{', '.join(used)} spent"
 
@@ -242,36 +255,55 @@ class Forecast(msgspec.Struct, frozen=True):
         return ", ".join(parts)
 
 
-_SAMPLE_S = 0.5
-_SAMPLES = 60  # the rate is that of the last half minute
+_SAMPLE_S = 1.0
+_SAMPLES = 60  # the rate is that of the last minute
 _TICK_S = 1.0
+_FEW = 5  # rows, of which no rate is made
 
 
 class Progress:
-    """Counts rows, and reports the progress of a run now and then, as one line of text."""
+    """Counts rows, and reports the progress of a run now and then.
+
+    Parameters
+    ----------
+    label
+        The benchmark.
+    total
+        The number of rows; None if it is unknown.
+    report
+        Is called with the progress every `every_s` seconds.
+    calls, cost
+        Return the number of answers so far, and what they cost in words; empty if unknown.
+    """
 
     def __init__(
         self,
         label: str = "",
         total: int | None = None,
         *,
-        report: Callable[[str], None] | None = None,
-        every_s: float = 5.0,
-        cost: Callable[[], float | None] | None = None,
+        report: Callable[[Progress], None] | None = None,
+        every_s: float = 30.0,
+        calls: Callable[[], int] | None = None,
+        cost: Callable[[], str] | None = None,
         budget: Budget | None = None,
         clock: Clock | None = None,
     ) -> None:
-        self.label, self.total, self.unit = label, total, "rows"
-        self.done = self.from_journal = 0
+        self.label = label
+        self.total = total
+        self.unit = "rows"
+        self.done = 0
+        self.from_journal = 0
         self.failures: Counter[str] = Counter()  # rows with an error, by category
-        self._report, self._every_s, self._cost, self._budget = (
-            report,
-            every_s,
-            cost,
-            budget,
-        )
+        # the name and the mean so far of the benchmark's reward; None before there is any
+        self.score: Callable[[], tuple[str, float] | None] = lambda: None
+        self._report = report
+        self._every_s = every_s
+        self._calls = calls
+        self._cost = cost
+        self._budget = budget
         self._clock = clock or Clock()
-        self._start = self._reported = self._clock.monotonic()
+        self._start = self._clock.monotonic()
+        self._reported = self._start
         # when, and how many rows were called for until then
         self._called = deque([(self._start, 0)], maxlen=_SAMPLES)
 
@@ -294,37 +326,61 @@ class Progress:
             self._called.append((now, self.done - self.from_journal))
         if self._report is not None and now - self._reported >= self._every_s:
             self._reported = now
-            self._report(self.text)
+            self._report(self)
+
+    @property
+    def share(self) -> float | None:
+        """The share of rows that are done; None if their number is unknown."""
+        return self.done / self.total if self.total else None
 
     @property
     def text(self) -> str:
-        """The progress in one line."""
-        now, (then, called) = self._clock.monotonic(), self._called[0]
-        recent = self.done - self.from_journal - called
-        rate = recent / (now - then) if recent > 0 and now > then else None
-        whole = f"/{self.total} ({self.done / self.total:.0%})" if self.total else ""
-        unit = (
-            self.unit.removesuffix("s") if (self.total or self.done) == 1 else self.unit
-        )
-        parts = [f"{self.done}{whole} {unit}"]
+        """The progress in one line, behind its label."""
+        return f"{self.label}: {self.details}" if self.label else self.details
+
+    @property
+    def details(self) -> str:
+        """The progress in one line: ``120/400 rows (30%), accuracy 0.71 so far, ...``."""
+        return ", ".join(self._parts())
+
+    def _parts(self) -> Iterator[str]:
+        one = (self.total or self.done) == 1
+        unit = self.unit.removesuffix("s") if one else self.unit
+        if self.total:
+            yield f"{self.done}/{self.total} {unit} ({self.share:.0%})"
+        else:
+            yield f"{self.done} {unit}"
+        score = self.score()
+        if score is not None:
+            name, value = score
+            yield f"{name} {value:.3g} so far"
+        yield self._time()
+        calls = 0 if self._calls is None else self._calls()
+        if calls:
+            yield many(calls, "call")
         if self.from_journal:
-            parts.append(f"{self.from_journal} from the journal")
+            yield f"{self.from_journal} from the journal"
         if self.failures:
             kinds = ", ".join(
                 f"{kind} {count}" for kind, count in self.failures.items()
             )
-            parts.append(f"{self.failures.total()} failed ({kinds})")
-        if rate is not None:
-            parts.append(f"{rate:.3g} {self.unit}/s")
-        if rate is not None and self.total is not None and self.done != self.total:
-            parts.append(f"{duration(max(0, self.total - self.done) / rate)} left")
-        else:
-            parts.append(duration(now - self._start))
+            yield f"{self.failures.total()} failed ({kinds})"
         if self._budget is not None:
-            parts.append(self._budget.text)
-        elif self._cost is not None and (cost := self._cost()) is not None:
-            parts.append(f"cost {cost:.4g}")
-        return f"{self.label}: {', '.join(parts)}" if self.label else ", ".join(parts)
+            yield self._budget.text
+        elif self._cost is not None and (cost := self._cost()):
+            yield f"cost {cost}"
+
+    def _time(self) -> str:
+        """Say how long the rest takes at the rate of the last minute; else how long it took."""
+        now = self._clock.monotonic()
+        then, called = self._called[0]
+        recent = self.done - self.from_journal - called
+        if self.total is None or self.done == self.total:
+            return duration(now - self._start)
+        if recent < min(_FEW, self.total) or now <= then:
+            return f"{duration(now - self._start)} so far"
+        rate = recent / (now - then)
+        return f"{duration(max(0, self.total - self.done) / rate)} left"
 
     @asynccontextmanager
     async def ticking(self) -> AsyncIterator[None]:
@@ -341,7 +397,7 @@ class Progress:
         finally:
             task.cancel()
             if self._report is not None and self._reported > self._start:
-                self._report(self.text)  # the last state, if any was reported
+                self._report(self)  # the last state, if any was reported
 
 
 def duration(seconds: float) -> str:

@@ -233,3 +233,12 @@ def test_a_result_is_the_same_after_it_crossed_a_process(tmp_path):
     result = msgspec.structs.replace(result, agents=agents)
     builtins = msgspec.to_builtins(result)
     assert msgspec.convert(builtins, BenchmarkResult) == result
+
+
+def test_a_benchmark_whose_tasks_are_all_in_quarantine_can_not_be_judged(tmp_path):
+    write_rows(tmp_path, "new.jsonl", [[1]])
+    entry = "{task: t0, reason: flaky, until: 2999-01-01}"
+    result = evaluated(benchmark(tmp_path, f"quarantine: [{entry}]")).result
+    check = only(result.checks, Gate.DATA)
+    assert result.verdict is Verdict.INCONCLUSIVE
+    assert check.reasons[0].words.startswith("every task is in quarantine")

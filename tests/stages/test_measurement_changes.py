@@ -64,6 +64,13 @@ def test_a_scorer_that_replaces_another_of_the_same_score_is_one_change():
     assert change.scores == ("quality", "tone")
 
 
+def test_a_scorer_that_is_gone_is_named():
+    change = only({"reward": REWARD, "scorer j": JUDGE}, {"reward": REWARD})
+    assert change.entry == "scorer j"
+    assert (change.before, change.now) == ("j", "none")
+    assert change.scores == ("quality",)
+
+
 def test_scorers_of_other_scores_do_not_replace_each_other():
     before, now = {"scorer a": {"scores": ["x"]}}, {"scorer b": {"scores": ["y"]}}
     assert [(c.before, c.now) for c in changes(before, now)] == [

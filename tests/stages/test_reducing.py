@@ -58,6 +58,7 @@ def test_all_tasks_in_quarantine_are_an_error_and_leave_nothing_to_gate(tmp_path
     )
     agents = reduced(asked, quarantined=frozenset({"t0"}), names_tasks=True)
     assert agents.error.message.startswith("every task is in quarantine")
+    assert agents.error.hint == "take one of them out, or skip the benchmark"
     assert agents.error.line == 4
     assert agents.gated == ()
     assert len(agents.results) == 1

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import io
 import json
 import math
 import zlib
@@ -450,7 +451,15 @@ def keep(
             lines[places[row.index]] = encode(kept)
     data = b"".join(line + b"\n" for line in lines)
     digest = blake2b(data, digest_size=8).hexdigest()
-    return gzip.compress(data, mtime=0), {"count": len(lines), "digest": digest}
+    return _compressed(data), {"count": len(lines), "digest": digest}
+
+
+def _compressed(data: bytes) -> bytes:
+    """Compress bytes as each version of Python does: `gzip.compress` names the system in some."""
+    packed = io.BytesIO()
+    with gzip.GzipFile("", "wb", fileobj=packed, mtime=0) as file:
+        file.write(data)
+    return packed.getvalue()
 
 
 def kept_rows(

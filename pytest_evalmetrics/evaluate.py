@@ -271,6 +271,7 @@ def judge_behaviour(
             stages.reduced.gated,
             stages.compared.terms,
             updates=stages.given.updates,
+            benchmarks=stages.given.benchmarks,
         )
     except errors.EvalMetricsError as error:
         return (), _failed(stages.benchmark, error)

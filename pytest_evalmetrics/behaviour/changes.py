@@ -166,10 +166,11 @@ def two_sided_p(compared: Sequence[ComparedFeature], gate_id: str) -> list[float
     comparisons = [one.rise for one in compared] + [one.fall for one in compared]
     adjusted = adjusted_p(comparisons, [gate_id] * len(comparisons))
     count = len(compared)
-    return [_least(adjusted[place], adjusted[count + place]) for place in range(count)]
+    return [least_p(adjusted[place], adjusted[count + place]) for place in range(count)]
 
 
-def _least(rise: float, fall: float) -> float:
+def least_p(rise: float, fall: float) -> float:
+    """Return the smaller of two p values; NaN if neither is known."""
     known = [p for p in (rise, fall) if not math.isnan(p)]
     return min(known, default=math.nan)
 
@@ -179,14 +180,15 @@ def _changes(
 ) -> tuple[FeatureChange, ...]:
     p_values = two_sided_p(compared, gate_id)
     changes = [
-        change_of(one.paired, p) for one, p in zip(compared, p_values, strict=True)
+        change_of(one.paired, p, ALPHA)
+        for one, p in zip(compared, p_values, strict=True)
     ]
     changes.sort(key=lambda change: 1.0 if change.p is None else change.p)
     return tuple(changes)
 
 
-def change_of(paired: PairedFeature, p: float) -> FeatureChange:
-    """Describe a feature on both sides."""
+def change_of(paired: PairedFeature, p: float, alpha: float) -> FeatureChange:
+    """Describe a feature on both sides; below `alpha` its change is significant."""
     pair = paired.pair
     before = np.zeros(0) if pair.baseline is None else pair.baseline
     now = np.zeros(0) if pair.current is None else pair.current
@@ -204,7 +206,7 @@ def change_of(paired: PairedFeature, p: float) -> FeatureChange:
         before=_rounded(pair.value_baseline),
         now=_rounded(pair.value_current),
         p=None if math.isnan(p) else _rounded(p),
-        is_significant=p < ALPHA,
+        is_significant=p < alpha,
         tasks=len(pair.tasks),
         rose=int(np.count_nonzero(moved > 0)),
         fell=int(np.count_nonzero(moved < 0)),

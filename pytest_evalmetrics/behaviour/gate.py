@@ -16,8 +16,8 @@ from pytest_evalmetrics.behaviour.changes import (
     Sides,
     change_of,
     compared_feature,
+    least_p,
     paired_features,
-    two_sided_p,
 )
 from pytest_evalmetrics.behaviour.fingerprint import NUMBERS
 from pytest_evalmetrics.behaviour.rules import violations
@@ -53,6 +53,7 @@ class GateTerms(msgspec.Struct, frozen=True, kw_only=True):
     agent: str  # its name where a benchmark has several
     line_of: Callable[..., int]
     acceptance: Acceptance
+    alpha: float = ALPHA  # the chance that any of the limits fails by chance
 
 
 class _Direction(msgspec.Struct, frozen=True):
@@ -117,25 +118,36 @@ def check_changes(terms: GateTerms, sides: Sides | None) -> Iterator[Check]:
         yield _unknown(terms, name)
     paired = paired_features(sides)
     limited = _limited(terms.spec, sides, paired)
-    p_values = adjusted_p(
-        [direction.comparison for direction in limited],
-        [sides.gate_id] * len(limited),
-    )
+    ordered = _ordered(terms.spec, sides, paired)
+    comparisons = [direction.comparison for direction in limited]
+    comparisons += [one.rise for one in ordered]
+    comparisons += [one.fall for one in ordered]
+    p_values = adjusted_p(comparisons, [sides.gate_id] * len(comparisons))
+    of_limits = list(zip(limited, p_values[: len(limited)], strict=True))
     for name, limit in terms.spec.all_limits.items():
         if limit.is_relative and name not in unknown:
-            of_name = [
-                (direction, p)
-                for direction, p in zip(limited, p_values, strict=True)
-                if direction.name == name
-            ]
+            of_name = [(one, p) for one, p in of_limits if one.name == name]
             yield _change_check(terms, name, limit, of_name)
     if terms.spec.order is not None and "order" not in unknown:
-        ordered = [
-            compared_feature(sides, one)
-            for one in paired
-            if one.feature.kind is FeatureKind.ORDER
+        rises = p_values[len(limited) : len(limited) + len(ordered)]
+        falls = p_values[len(limited) + len(ordered) :]
+        changes = [
+            change_of(one.paired, least_p(rise, fall), terms.alpha)
+            for one, rise, fall in zip(ordered, rises, falls, strict=True)
         ]
-        yield _order_check(terms, ordered, two_sided_p(ordered, sides.gate_id))
+        yield _order_check(terms, changes)
+
+
+def _ordered(
+    spec: BehaviourSpec, sides: Sides, paired: Sequence[PairedFeature]
+) -> list[ComparedFeature]:
+    if spec.order is None:
+        return []
+    return [
+        compared_feature(sides, one)
+        for one in paired
+        if one.feature.kind is FeatureKind.ORDER
+    ]
 
 
 def _asserted(spec: BehaviourSpec) -> Iterator[str]:
@@ -205,14 +217,14 @@ def _change_check(
     value = None
     reasons: list[BehaviourMoved] = []
     for direction, p in tested:
-        change = change_of(direction.other.paired, p)
+        change = change_of(direction.other.paired, p, terms.alpha)
         value = change.now
         by = _moved_by(change, is_rise=direction.is_rise)
         if by <= direction.limit:
             continue
         found = Verdict.PASS
         if p < _WARN_ALPHA:
-            found = Verdict.FAIL if p < ALPHA else Verdict.WARN
+            found = Verdict.FAIL if p < terms.alpha else Verdict.WARN
         verdict = max(verdict, found, key=list(Verdict).index)
         reasons.append(
             BehaviourMoved(
@@ -228,7 +240,7 @@ def _change_check(
         verdict=_of_tier(terms.spec, verdict),
         agent=terms.agent,
         value=value,
-        bound=MoveBound(limit.max_rise, limit.max_fall, ALPHA),
+        bound=MoveBound(limit.max_rise, limit.max_fall, terms.alpha),
         reasons=tuple(reasons),
         line=terms.line_of("behaviour", *terms.spec.path_of(name)),
         acceptance=terms.acceptance,
@@ -247,19 +259,14 @@ def _moved_by(change: FeatureChange, *, is_rise: bool) -> float:
     return by / abs(change.before)
 
 
-def _order_check(
-    terms: GateTerms, ordered: Sequence[ComparedFeature], p_values: Sequence[float]
-) -> Check:
-    changes = [
-        change_of(one.paired, p) for one, p in zip(ordered, p_values, strict=True)
-    ]
+def _order_check(terms: GateTerms, changes: Sequence[FeatureChange]) -> Check:
     changed = tuple(change for change in changes if change.is_significant)
     return Check(
         gate=Gate.BEHAVIOUR,
         name="behaviour order",
         verdict=_of_tier(terms.spec, Verdict.FAIL if changed else Verdict.PASS),
         agent=terms.agent,
-        bound=OrderBound(ALPHA),
+        bound=OrderBound(terms.alpha),
         reasons=(OrderChanged(changed),) if changed else (),
         line=terms.line_of("behaviour", "order"),
         acceptance=terms.acceptance,

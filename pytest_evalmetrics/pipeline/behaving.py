@@ -17,7 +17,7 @@ from pytest_evalmetrics.behaviour import (
     observed_of,
     recorded,
 )
-from pytest_evalmetrics.behaviour.changes import Sides
+from pytest_evalmetrics.behaviour.changes import ALPHA, Sides
 from pytest_evalmetrics.behaviour.columns import Observer, OwnFeature
 from pytest_evalmetrics.behaviour.gate import (
     GateTerms,
@@ -166,10 +166,12 @@ def judge(
     terms: ComparisonTerms | None,
     *,
     updates: bool,
+    benchmarks: int,
 ) -> BehaviourOutcome:
     """Compare the behaviour of each agent with the reference, and check the rules.
 
-    A run that `updates` the baseline shows the changes and asserts only the rules.
+    A run that `updates` the baseline shows the changes and asserts only the rules. So many
+    `benchmarks` share the level of a false alarm.
     """
     spec = benchmark.spec.behaviour
     if spec is None:
@@ -187,6 +189,7 @@ def judge(
             agent=run.shown,
             line_of=benchmark.line_of,
             acceptance=acceptance_of(benchmark),
+            alpha=ALPHA / (benchmarks * len(runs)),
         )
         checks += check_rollouts(gate_terms, now)
         if terms is not None:

@@ -8,7 +8,12 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.model.bounds import SingleTasksBound, SlicesBound
+from pytest_evalmetrics.model.bounds import (
+    MoveBound,
+    OrderBound,
+    SingleTasksBound,
+    SlicesBound,
+)
 from pytest_evalmetrics.model.reasons import SingleTasksUnseen
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports import triage
@@ -78,7 +83,7 @@ def _levels(result: BenchmarkResult) -> Iterator[float]:
 
 
 def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
-    """Yield the levels that single tasks and slices take from the metrics."""
+    """Yield the levels beside that of the metrics: of single tasks, slices and behaviour."""
     bounds: dict[type, float] = {}
     for check in result.checks:
         if isinstance(check.bound, SingleTasksBound | SlicesBound):
@@ -88,6 +93,10 @@ def _levels_beside(result: BenchmarkResult) -> Iterator[float]:
             )
             if not unseen:
                 bounds[type(check.bound)] = check.bound.alpha
+        elif isinstance(check.bound, MoveBound | OrderBound):
+            # the limits of an agent share one level
+            agents = max(len(result.agents), 1)
+            bounds[MoveBound] = check.bound.alpha * agents
     yield from bounds.values()
 
 

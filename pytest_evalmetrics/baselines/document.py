@@ -210,18 +210,24 @@ def _rendered_agent(agent: AgentDocument) -> str:
     return ",\n      ".join(parts)
 
 
-def _rendered_behaviour(behaviour: BehaviourDocument) -> str:
+def _rendered_behaviour(behaviour: BehaviourDocument, indent: int = 8) -> str:
     """Write what rollouts do: a line a number, a tool, a task."""
     parts = [
-        f'"summary": {one_per_line(behaviour.summary, 8)}',
-        f'"shapes": {one_per_line(behaviour.shapes, 8)}',
+        f'"summary": {one_per_line(behaviour.summary, indent)}',
+        f'"shapes": {one_per_line(behaviour.shapes, indent)}',
         f'"columns": {spaced(behaviour.columns)}',
     ]
     if behaviour.zeros:
         parts.append(f'"zeros": {spaced(behaviour.zeros)}')
-    parts.append(f'"tasks": {one_per_line(behaviour.tasks, 8)}')
-    lines = ",\n        ".join(parts)
-    return f"{{\n        {lines}\n      }}"
+    parts.append(f'"tasks": {one_per_line(behaviour.tasks, indent)}')
+    if behaviour.earlier:
+        runs = ", ".join(
+            _rendered_behaviour(run, indent + 2) for run in behaviour.earlier
+        )
+        parts.append(f'"earlier": [{runs}]')
+    pad = " " * indent
+    lines = f",\n{pad}".join(parts)
+    return f"{{\n{pad}{lines}\n{pad[2:]}}}"
 
 
 def text_of(path: Path, shown: str) -> str | None:

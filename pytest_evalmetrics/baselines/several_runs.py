@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.baseline import (
         AgentDocument,
         BaselineDocument,
+        BehaviourDocument,
         Cell,
         Cells,
         Provenance,
@@ -90,7 +91,22 @@ def _agent_with_run(old: AgentDocument, new: AgentDocument, keep: int) -> AgentD
             column: (*_apart(old.tasks[task][column]), *_apart(cells))[-keep:]
             for column, cells in columns.items()
         }
-    return structs.replace(new, key_metrics=metrics, tasks=tasks)
+    return structs.replace(
+        new,
+        key_metrics=metrics,
+        tasks=tasks,
+        behaviour=_behaviour_of_runs(old.behaviour, new.behaviour, keep),
+    )
+
+
+def _behaviour_of_runs(
+    old: BehaviourDocument | None, new: BehaviourDocument | None, keep: int
+) -> BehaviourDocument | None:
+    """Keep what the rollouts of the runs before did, as far as that is known."""
+    if old is None or new is None:
+        return new
+    earlier = (*old.earlier, structs.replace(old, earlier=()))
+    return structs.replace(new, earlier=earlier[-(keep - 1) :])
 
 
 def _count_of_runs(metric: MetricDocument) -> int:

@@ -10,8 +10,14 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.behaviour.churn import churn_of
+from pytest_evalmetrics.behaviour.columns import RUN
 from pytest_evalmetrics.behaviour.features import Feature, features_of
-from pytest_evalmetrics.comparison import ComparisonInput, adjusted_p, compare
+from pytest_evalmetrics.comparison import (
+    ComparisonInput,
+    adjusted_p,
+    compare,
+    runs_of,
+)
 from pytest_evalmetrics.metrics.alignment import positions
 from pytest_evalmetrics.model.behaviour import FeatureChange, TaskMove
 from pytest_evalmetrics.model.comparison import (
@@ -20,6 +26,7 @@ from pytest_evalmetrics.model.comparison import (
     RuleName,
     RuleSettings,
 )
+from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Direction
 from pytest_evalmetrics.sums import mean_of
 
@@ -43,8 +50,10 @@ _DIGITS: Final = 6
 class Sides(msgspec.Struct, frozen=True, kw_only=True):
     """The behaviour of one agent on both sides, its tasks aligned by their ids."""
 
+    # all runs of the baseline, see `pooled`
     before: RolloutTable
     now: RolloutTable
+    runs: int = 1  # of the baseline
     # each task's cluster, of the run, shape (tasks,); None if tasks are independent
     clusters: Ints | None = None
     # of the benchmark and the agent: seeds random numbers
@@ -56,6 +65,8 @@ class PairedFeature(msgspec.Struct, frozen=True):
 
     feature: Feature
     pair: PairedMetric
+    # with each run of the baseline, the newest last; empty if there is one
+    of_runs: tuple[PairedMetric, ...] = ()
 
 
 class ComparedFeature(msgspec.Struct, frozen=True):
@@ -64,6 +75,15 @@ class ComparedFeature(msgspec.Struct, frozen=True):
     paired: PairedFeature
     rise: Comparison
     fall: Comparison
+
+
+def pooled(runs: Sequence[RolloutTable]) -> RolloutTable:
+    """Put the runs of a baseline into one table that knows the run of each row."""
+    marked = []
+    for number, run in enumerate(runs):
+        column = np.full(len(run), float(number))
+        marked.append(structs.replace(run, scores={**run.scores, RUN: column}))
+    return pool(marked)
 
 
 def compare_behaviour(
@@ -96,8 +116,25 @@ def paired_features(sides: Sides) -> list[PairedFeature]:
         if values.size and float(np.ptp(values)) > 0:
             pair = _paired(sides, feature, shared, at[shared])
             if pair.tasks:
-                paired.append(PairedFeature(feature, pair))
+                of_runs = _of_runs(sides, feature, pair, shared, at[shared])
+                paired.append(PairedFeature(feature, pair, of_runs))
     return paired
+
+
+def _of_runs(
+    sides: Sides, feature: Feature, pair: PairedMetric, ours: Ints, theirs: Ints
+) -> tuple[PairedMetric, ...]:
+    """Pair a feature with each run; empty if a run has no value for some task."""
+    pairs: list[PairedMetric] = []
+    for run in range(sides.runs if sides.runs > 1 else 0):
+        is_run = sides.before.scores[RUN] == run
+        of_run = structs.replace(
+            feature, before=np.where(is_run, feature.before, np.nan)
+        )
+        pairs.append(_paired(sides, of_run, ours, theirs))
+    if any(one.tasks != pair.tasks for one in pairs):
+        return ()
+    return tuple(pairs)
 
 
 def _paired(sides: Sides, feature: Feature, ours: Ints, theirs: Ints) -> PairedMetric:
@@ -140,12 +177,21 @@ def task_means(rewards: TaskRewards) -> Floats:
 
 
 def compared_feature(sides: Sides, paired: PairedFeature) -> ComparedFeature:
-    """Test whether a feature rose, and whether it fell."""
+    """Test whether a feature rose, and whether it fell.
+
+    Several runs of the baseline show how much runs differ as a whole, which is added to
+    the noise of tasks.
+    """
+    is_rate = paired.feature.is_rate
+    runs = None
+    if paired.of_runs:
+        runs = runs_of(paired.of_runs, pooled=True, is_rate=is_rate)
     given = ComparisonInput(
         pair=paired.pair,
         rule=_rule(Direction.LOWER),
         gate_id=sides.gate_id,
-        is_rate=paired.feature.is_rate,
+        runs=runs,
+        is_rate=is_rate,
     )
     fall = structs.replace(given, rule=_rule(Direction.HIGHER))
     return ComparedFeature(paired, compare(given), compare(fall))

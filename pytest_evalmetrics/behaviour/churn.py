@@ -5,19 +5,25 @@ compared with each other, and so are the answers of each side among themselves. 
 the rollouts of each task to the two sides anew, those of equal reward among themselves,
 shows how much more the sides differ by chance: a permutation test of the energy distance
 (Székely and Rizzo 2013), exact where rollouts are independent.
+
+Where the baseline has several runs, the floor is how much the answers of two of them
+differ. The answers now have to differ by more than that, too: by a t test over tasks,
+and from three runs on by a t test over runs, whose distances to each other scatter.
 """
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Final
 
 import msgspec
 import numpy as np
 
-from pytest_evalmetrics.behaviour.columns import ANSWER, texts_of
+from pytest_evalmetrics.behaviour.columns import ANSWER, RUN, texts_of
 from pytest_evalmetrics.behaviour.sketches import Sketch, distance
 from pytest_evalmetrics.metrics.alignment import positions
 from pytest_evalmetrics.model.behaviour import Churn
+from pytest_evalmetrics.stats import mean_test, t_sf
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -30,8 +36,19 @@ _TASKS: Final = 400  # whose answers are compared; more are no surer, and slow
 _ROLLOUTS: Final = 8  # of a task on each side
 _DEALS: Final = 1_999
 _EQUAL: Final = 1e-9
+_FEWEST: Final = 2  # tasks of a t test
+_FEWEST_RUNS: Final = 3  # of another one
+_LEVEL: Final = 0.95
 _SEED: Final = 20_130_101
 _DIGITS: Final = 4
+
+
+class _Answer(msgspec.Struct, frozen=True):
+    """The answer of one rollout."""
+
+    sketch: Sketch
+    reward: float
+    run: float  # of the baseline; 0 for the run's own
 
 
 class _Task(msgspec.Struct, frozen=True):
@@ -42,7 +59,17 @@ class _Task(msgspec.Struct, frozen=True):
     # whether they differ at all, of the same shape
     differs: Floats
     rewards: Floats  # shape (answers,)
-    before: int  # how many are of the baseline
+    runs: Floats  # the run of each answer of the baseline, shape (before,)
+
+    @property
+    def before(self) -> int:
+        """How many answers are of the baseline."""
+        return len(self.runs)
+
+    @property
+    def has_runs(self) -> bool:
+        """Whether the answers of the baseline are of several runs."""
+        return len(np.unique(self.runs)) > 1
 
 
 def churn_of(
@@ -54,21 +81,55 @@ def churn_of(
     tasks = _tasks(before, now, scores)
     if not tasks:
         return None
-    cross = [_cross(task.differs, task.before) for task in tasks]
-    distances = [_cross(task.distances, task.before) for task in tasks]
-    within = [_within(task.differs, task.before) for task in tasks]
-    within_distances = [_within(task.distances, task.before) for task in tasks]
-    has_floor = not np.isnan(within).all()
-    p = _p_of_deals(tasks) if has_floor else None
+    cross = np.array([_cross(task.distances, task.before) for task in tasks])
+    floors = np.array([_floor(task, task.distances) for task in tasks])
+    changed = [_cross(task.differs, task.before) for task in tasks]
+    changed_floors = [_floor(task, task.differs) for task in tasks]
+    has_floor = not np.isnan(floors).all()
+    p = _p(tasks, cross - floors) if has_floor else None
     return Churn(
         tasks=len(tasks),
-        changed=_rounded(np.mean(cross)),
-        floor=_rounded(np.nanmean(within)) if has_floor else None,
-        distance=_rounded(np.mean(distances)),
-        distance_floor=_rounded(np.nanmean(within_distances)) if has_floor else None,
+        changed=_rounded(np.mean(changed)),
+        floor=_rounded(np.nanmean(changed_floors)) if has_floor else None,
+        distance=_rounded(np.mean(cross)),
+        distance_floor=_rounded(np.nanmean(floors)) if has_floor else None,
         p=p,
         is_significant=p is not None and p < _ALPHA,
     )
+
+
+def _p(tasks: Sequence[_Task], excess: Floats) -> float:
+    """Test the answers now; `excess` is the distance of each task above its floor."""
+    p = _p_of_deals(tasks)
+    known = excess[~np.isnan(excess)]
+    if any(task.has_runs for task in tasks) and len(known) >= _FEWEST:
+        p = max(p, mean_test(known, None, _LEVEL).p, _p_of_runs(tasks))
+    return float(f"{p:.4g}")
+
+
+def _p_of_runs(tasks: Sequence[_Task]) -> float:
+    """Test how far the answers now are from the runs, which are so far from each other.
+
+    Returns 0 with fewer than three runs, whose distances show no scatter.
+    """
+    distances: dict[float, list[float]] = {}
+    now: list[float] = []
+    for task in tasks:
+        before = task.distances[: task.before, : task.before]
+        now.append(_cross(task.distances, task.before))
+        for run in np.unique(task.runs).tolist():
+            is_run = task.runs == run
+            others = before[np.ix_(is_run, ~is_run)]
+            if others.size:
+                distances.setdefault(run, []).append(float(others.mean()))
+    means = np.array([np.mean(of_run) for of_run in distances.values()])
+    if len(means) < _FEWEST_RUNS:
+        return 0.0
+    excess = float(np.mean(now) - means.mean())
+    spread = float(means.std(ddof=1)) * math.sqrt(1 + 1 / len(means))
+    if spread <= _EQUAL:
+        return 0.0 if excess > 0 else 1.0
+    return t_sf(excess / spread, len(means) - 1)
 
 
 def _rounded(value: float | np.floating) -> float:
@@ -91,54 +152,78 @@ def _tasks(
         theirs = _answers(before, at, then_answers, rewards_then)
         if not ours or not theirs:
             continue
-        mean_now = np.mean([reward for _, reward in ours])
-        mean_then = np.mean([reward for _, reward in theirs])
+        mean_now = np.mean([answer.reward for answer in ours])
+        mean_then = np.mean([answer.reward for answer in theirs])
         if abs(mean_now - mean_then) <= _EQUAL:
-            tasks.append(_task(theirs, ours))
+            tasks.append(_task(_of_each_run(theirs), ours[:_ROLLOUTS]))
     return tasks
 
 
 def _answers(
     table: RolloutTable, task: int, answers: Sequence[str], rewards: TaskRewards
-) -> list[tuple[Sketch, float]]:
+) -> list[_Answer]:
     """Return the answers of a task with their rewards; none if a reward is missing."""
     start, stop = table.offsets[task : task + 2].tolist()
     first, last = rewards.offsets[task : task + 2].tolist()
     if stop - start != last - first:
         return []
-    stop = min(stop, start + _ROLLOUTS)
+    runs = table.scores.get(RUN)
     return [
-        (Sketch(answers[row]), float(rewards.values[first + row - start]))
+        _Answer(
+            sketch=Sketch(answers[row]),
+            reward=float(rewards.values[first + row - start]),
+            run=0.0 if runs is None else float(runs[row]),
+        )
         for row in range(start, stop)
         if answers[row]
     ]
 
 
-def _task(
-    theirs: Sequence[tuple[Sketch, float]], ours: Sequence[tuple[Sketch, float]]
-) -> _Task:
+def _of_each_run(answers: Sequence[_Answer]) -> list[_Answer]:
+    """Keep so many answers as are compared, the same number of each run."""
+    by_run: dict[float, list[_Answer]] = {}
+    for answer in answers:
+        by_run.setdefault(answer.run, []).append(answer)
+    if not by_run:
+        return []
+    share = max(_ROLLOUTS // len(by_run), 1)
+    return [answer for run in by_run.values() for answer in run[:share]]
+
+
+def _task(theirs: Sequence[_Answer], ours: Sequence[_Answer]) -> _Task:
     both = [*theirs, *ours]
     count = len(both)
     distances = np.zeros((count, count))
     differs = np.zeros((count, count))
     for row in range(count):
         for column in range(row):
-            first = both[row][0]
-            second = both[column][0]
+            first = both[row].sketch
+            second = both[column].sketch
             distances[row, column] = distances[column, row] = distance(first, second)
             is_other = float(first.text != second.text)
             differs[row, column] = differs[column, row] = is_other
-    rewards = np.array([reward for _, reward in both])
-    return _Task(distances, differs, rewards, len(theirs))
+    return _Task(
+        distances=distances,
+        differs=differs,
+        rewards=np.array([answer.reward for answer in both]),
+        runs=np.array([answer.run for answer in theirs]),
+    )
 
 
 def _cross(values: Floats, before: int) -> float:
     return float(values[:before, before:].mean())
 
 
-def _within(values: Floats, before: int) -> float:
-    """Return the mean over pairs of one side, both sides alike; NaN without a pair."""
-    sides = [values[:before, :before], values[before:, before:]]
+def _floor(task: _Task, values: Floats) -> float:
+    """Return the mean over pairs of one side; NaN without a pair.
+
+    Of several runs, only answers of different ones are a pair.
+    """
+    if task.has_runs:
+        before = values[: task.before, : task.before]
+        is_other = task.runs[:, None] != task.runs[None, :]
+        return float(before[is_other].mean())
+    sides = [values[: task.before, : task.before], values[task.before :, task.before :]]
     means = [
         side.sum() / (len(side) * (len(side) - 1)) for side in sides if len(side) > 1
     ]

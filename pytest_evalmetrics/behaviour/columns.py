@@ -25,6 +25,8 @@ CALLS: Final = "calls"
 LANGUAGE: Final = "language"
 STOP: Final = "stop"
 ANSWER: Final = "answer"
+#: The column of numbers that tells the run of each row of a baseline.
+RUN: Final = "(run)"
 TEXTS: Final = (CALLS, LANGUAGE, STOP, ANSWER)
 
 

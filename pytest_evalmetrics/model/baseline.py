@@ -32,7 +32,7 @@ class MetricDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
 
 
 class BehaviourDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """What an agent's rollouts do, of one run; the newest, if there are several."""
+    """What an agent's rollouts do, of the newest run."""
 
     # the mean of each number over all rollouts, and the share that calls each tool
     summary: Mapping[str, float]
@@ -44,6 +44,8 @@ class BehaviourDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults
     zeros: tuple[str, ...] = ()
     # task -> a row of cells for each rollout
     tasks: Mapping[str, tuple[tuple[Cell, ...], ...]]
+    # the same of the runs before, the newest last
+    earlier: tuple[BehaviourDocument, ...] = ()
 
 
 class AgentDocument(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

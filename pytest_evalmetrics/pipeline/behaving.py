@@ -17,7 +17,7 @@ from pytest_evalmetrics.behaviour import (
     observed_of,
     recorded,
 )
-from pytest_evalmetrics.behaviour.changes import ALPHA, Sides
+from pytest_evalmetrics.behaviour.changes import ALPHA, Sides, pooled
 from pytest_evalmetrics.behaviour.columns import Observer, OwnFeature
 from pytest_evalmetrics.behaviour.gate import (
     GateTerms,
@@ -28,6 +28,7 @@ from pytest_evalmetrics.behaviour.gate import (
 from pytest_evalmetrics.errors import RegistryError
 from pytest_evalmetrics.gc_pause import collector_paused
 from pytest_evalmetrics.model.behaviour import BehaviourFacts
+from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import gated_tasks
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
@@ -46,7 +47,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.pipeline.reducing import AgentRun, Reduced
     from pytest_evalmetrics.spec import Benchmark
     from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec
-    from pytest_evalmetrics.spec.sources import FilesSpec
+    from pytest_evalmetrics.spec.sources import FilesSpec, RunsSpec
 
 # rollouts from which on a part of the tasks is observed: more are no surer, and slow
 _MOST: Final = 10_000
@@ -238,15 +239,18 @@ def _sides(
     terms: ComparisonTerms,
     run: AgentRun,
     now: RolloutTable,
-    before: Mapping[str, RolloutTable],
+    before: Mapping[str, Sequence[RolloutTable]],
 ) -> _AlignedSides | None:
     """Align the tasks of both sides; None if nothing is known of the reference."""
     counterpart = terms.reference.agent_for(run.result.agent, alone=not run.shown)
     if counterpart is None or counterpart not in before:
         return None
-    then, _ = metrics.align(now, gated_tasks(terms, before[counterpart], run))
+    runs = before[counterpart]
+    whole = pooled(runs)
+    then, _ = metrics.align(now, gated_tasks(terms, whole, run))
     reward = benchmark.spec.reward
-    table = _tasks_of(terms.reference.runs[counterpart][-1], before[counterpart])
+    recorded_runs = terms.reference.runs[counterpart][-len(runs) :]
+    table = _tasks_of(pool(recorded_runs), whole)
     current = _tasks_of(run.table, now)
     rewards, _ = metrics.align(current, gated_tasks(terms, table, run))
     scores = None
@@ -255,6 +259,7 @@ def _sides(
     sides = Sides(
         before=then,
         now=now,
+        runs=len(runs),
         clusters=_clusters(benchmark, current),
         gate_id=f"{benchmark.spec.name}::{run.result.agent}::behaviour",
     )
@@ -268,45 +273,65 @@ def _clusters(benchmark: Benchmark, table: RolloutTable) -> Ints | None:
     return table.categories[field].codes[table.offsets[:-1]].astype(np.int64)
 
 
-def _recorded(benchmark: Benchmark, terms: ComparisonTerms) -> dict[str, RolloutTable]:
-    """Find what the reference's agents do: as it is recorded, or in its files."""
+def _recorded(
+    benchmark: Benchmark, terms: ComparisonTerms
+) -> dict[str, list[RolloutTable]]:
+    """Find what the reference's agents do in each run: as recorded, or in its files."""
     reference = terms.reference
     spec = benchmark.spec.behaviour
-    tables = {agent: runs[-1] for agent, runs in reference.runs.items()}
-    if settings_of(benchmark).rollouts is not None:
-        return _observed_in_files(benchmark, tables)
+    files = settings_of(benchmark).rollouts
+    if files is not None:
+        return _observed_in_files(benchmark, files, reference.runs)
     own = () if spec is None else spec.own_features
-    return {
-        agent: recorded(document, tables[agent], own=own)
-        for agent, document in reference.behaviour.items()
-    }
+    found: dict[str, list[RolloutTable]] = {}
+    for agent, newest in reference.behaviour.items():
+        documents = [*newest.earlier, newest]
+        tables = reference.runs[agent][-len(documents) :]
+        documents = documents[-len(tables) :]
+        found[agent] = [
+            recorded(document, table, own=own)
+            for document, table in zip(documents, tables, strict=True)
+        ]
+    return found
 
 
 def _observed_in_files(
-    benchmark: Benchmark, tables: Mapping[str, RolloutTable]
-) -> dict[str, RolloutTable]:
-    """Read what the newest run of the reference does from its files."""
+    benchmark: Benchmark,
+    files: RunsSpec,
+    runs: Mapping[str, Sequence[RolloutTable]],
+) -> dict[str, list[RolloutTable]]:
+    """Read what each run of the reference does from its files."""
     spec = benchmark.spec.behaviour
-    files = settings_of(benchmark).rollouts
-    if spec is None or files is None:
+    if spec is None:
         return {}
-    newest: FilesSpec = files
-    if files.runs:
-        newest = replace(files, path=files.runs[-1])
     own = _own_features(benchmark, spec)
-    observed: dict[str, RolloutTable] = {}
-    for agent, whole in tables.items():
-        table = _sampled(whole)
-        if table.read_as is None:
+    each_run = [replace(files, path=paths) for paths in files.runs] or [files]
+    found: dict[str, list[RolloutTable]] = {}
+    for agent, tables in runs.items():
+        # an agent that some runs lack can't be told apart in them
+        if len(tables) != len(each_run):
             continue
-        observer = Observer(len(table), own)
+        found[agent] = [
+            _observed_run(benchmark, of_run, _sampled(table), own)
+            for of_run, table in zip(each_run, tables, strict=True)
+        ]
+    return found
+
+
+def _observed_run(
+    benchmark: Benchmark,
+    files: FilesSpec,
+    table: RolloutTable,
+    own: Sequence[OwnFeature],
+) -> RolloutTable:
+    observer = Observer(len(table), own)
+    if table.read_as is not None:
         wanted = set(table.read_as.tolist())
         with collector_paused():
-            rows = records_at(newest, benchmark.file.parent, wanted)
+            rows = records_at(files, benchmark.file.parent, wanted)
             for place, where, row in _placed(table, rows):
                 observer.observe(place, turns_of(row), where=where)
-        observed[agent] = observed_of(table, observer)
-    return observed
+    return observed_of(table, observer)
 
 
 def with_scores(

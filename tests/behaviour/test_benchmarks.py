@@ -35,7 +35,7 @@ def agent(project):
 def test_an_unchanged_agent_has_no_line(agent):
     result = agent(run(1), run(2))
     result.assert_outcomes(passed=1)
-    assert "behaviour" not in result.stdout.str()
+    assert "changed: behaviour" not in result.stdout.str()
 
 
 def test_a_changed_tool_is_named_beside_the_same_score_and_does_not_fail(agent):
@@ -306,3 +306,63 @@ def test_updating_accepts_a_change_and_still_checks_the_rules(project):
     project.run().assert_outcomes(failed=1)
     project.run("--snapshot-update").assert_outcomes(passed=1)
     project.run().assert_outcomes(passed=1)
+
+
+# -- several runs of the baseline ------------------------------------------------------------
+
+SEVERAL = BENCH.replace("{{rollouts: old.jsonl}}", "{{rollouts: {runs}}}")
+# an agent whose runs differ as a whole, as where each starts another server
+SHIFTS = (0.15, 0.45, 0.2, 0.5, 0.3)
+
+
+def test_a_shift_as_large_as_those_between_earlier_runs_is_no_finding(project):
+    for number, searches in enumerate(SHIFTS):
+        project.rows(f"run{number}.jsonl", run(number, searches=searches))
+    project.rows("runs.jsonl", run(9, searches=0.55))
+    one = "[[run0.jsonl]]"
+    write_bench(project, SEVERAL.format(runs=one, behaviour="true"))
+    assert "`search` is called in" in project.run().stdout.str()
+    all_runs = str([[f"run{number}.jsonl"] for number in range(len(SHIFTS))])
+    write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    assert "changed: behaviour" not in result.stdout.str()
+
+
+def test_a_committed_baseline_keeps_the_behaviour_of_several_runs(project):
+    bench = BENCH.format(behaviour="true").replace("{rollouts: old.jsonl}", "true")
+    write_bench(project, bench)
+    for number, searches in enumerate(SHIFTS):
+        project.rows("runs.jsonl", run(number, searches=searches))
+        project.run("--snapshot-update", *(["--evalmetrics-add-run"] if number else []))
+    document = json.loads(
+        project.baseline("agent.bench/agent.json").read_text(encoding="utf-8")
+    )
+    (agent,) = document["agents"].values()
+    assert len(agent["behaviour"]["earlier"]) == len(SHIFTS) - 1
+    project.rows("runs.jsonl", run(9, searches=0.55))
+    result = project.run()
+    result.assert_outcomes(passed=1)
+    assert "changed: behaviour" not in result.stdout.str()
+    project.rows("runs.jsonl", run(9, searches=0.2, order=1.0))
+    project.run().stdout.fnmatch_lines(
+        ["*behaviour: same score; *`search` before `plan`*"]
+    )
+
+
+def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
+    words = [
+        ["the", "flight", "is", "booked", "for", "you", "now"],
+        ["your", "seat", "has", "been", "reserved", "as", "requested"],
+        ["everything", "went", "well", "and", "tickets", "were", "sent"],
+        ["we", "found", "one", "flight", "which", "suits", "them"],
+        ["it", "leaves", "at", "nine", "from", "gate", "two"],
+    ]
+    for number in range(4):
+        project.rows(f"run{number}.jsonl", run(number, answer=words[number]))
+    project.rows("runs.jsonl", run(9, answer=words[4]))
+    all_runs = str([[f"run{number}.jsonl"] for number in range(4)])
+    write_bench(project, SEVERAL.format(runs="[[run0.jsonl]]", behaviour="true"))
+    assert "of answers changed" in project.run().stdout.str()
+    write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
+    assert "of answers changed" not in project.run().stdout.str()

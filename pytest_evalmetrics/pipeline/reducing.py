@@ -65,7 +65,8 @@ class Reduced(msgspec.Struct, frozen=True):
     """The numbers of all agents, up to one that can't be reduced."""
 
     agents: tuple[ReducedAgent, ...]
-    error: EvalMetricsError | None = None  # of the last agent
+    # of the first agent that can't be reduced
+    error: EvalMetricsError | None = None
 
     @property
     def results(self) -> tuple[AgentResult, ...]:
@@ -96,30 +97,35 @@ def reduce_agents(
 ) -> Reduced:
     """Reduce one agent after the other; an error ends it, and what was reduced stays.
 
+    The completeness of the agents behind it is known all the same.
     `quarantined` are the ids of tasks that are not gated, and `names_tasks` says whether
     the benchmark names single tasks at all.
     """
     work = _Work(loaded, rows, hooks)
     several = len(loaded.table.agents) > 1
-    reduced: list[ReducedAgent] = []
-    for agent, table in loaded.table.by_agent():
-        shown = agent if several else ""
-        counted = ReducedAgent(
+    waiting = [
+        ReducedAgent(
             agent=agent,
-            shown=shown,
+            shown=agent if several else "",
             table=table,
             completeness=gates.completeness_of(loaded.benchmark.spec, table),
         )
+        for agent, table in loaded.table.by_agent()
+    ]
+    reduced: list[ReducedAgent] = []
+    while waiting:
+        counted = waiting.pop(0)
         try:
             whole = _with_result(counted, work)
         except EvalMetricsError as error:
-            return Reduced((*reduced, counted), error)
+            return Reduced((*reduced, counted, *waiting), error)
         try:
             gated = _with_gated(
                 whole, work, quarantined=quarantined, names_tasks=names_tasks
             )
         except EvalMetricsError as error:
-            return Reduced((*reduced, structs.replace(whole, gated=None)), error)
+            ungated = structs.replace(whole, gated=None)
+            return Reduced((*reduced, ungated, *waiting), error)
         reduced.append(gated)
     return Reduced(tuple(reduced))
 

@@ -20,7 +20,7 @@ from pytest_evalmetrics.reports.sentences import bound_of
 from pytest_evalmetrics.reports.wording import number, signed
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Iterable, Iterator, Sequence
 
     from pytest_evalmetrics.model.comparison import (
         Blindness,
@@ -189,23 +189,38 @@ def is_unproven_drop(check: Check) -> bool:
     return facts.drop > 0 and facts.drop >= rule.max_drop
 
 
-def before_and_now(check: Check) -> Iterator[str]:
-    """Say what a metric was, how it changed, how likely by chance, and what would be seen."""
+def before_and_now(check: Check, *, briefly: bool = False) -> Iterator[str]:
+    """Say what a metric was, how it changed, and how likely that is by chance."""
     facts = check.comparison
     if facts is None or facts.baseline is None:
         return
-    change, _, _ = change_of(check)
+    change = signed(change_of(check)[0])
     p = p_value(check)
     parts = [f"was {number(facts.baseline)}"]
-    if change:
-        parts.append(signed(change))
-    if change and p is not None:
-        parts.append(f"p {p:.2g}")
+    if change not in ("", "0"):
+        if not briefly:
+            parts.append(change)
+        if p is not None:
+            parts.append(f"p {p:.2g}")
     yield ", ".join(parts)
     if is_unproven_drop(check):
         yield "drop NOT PROVEN"
-    if check.verdict is Verdict.PASS and facts.detectable_drop:
-        yield f"sees losses from {facts.detectable_drop:.2g} on"
+
+
+def seen_losses(checks: Iterable[Check]) -> str:
+    """Say from which size on the gates that pass would have seen a loss; empty if unknown."""
+    drops = [
+        check.comparison.detectable_drop
+        for check in checks
+        if check.verdict is Verdict.PASS
+        and check.comparison is not None
+        and check.comparison.detectable_drop
+    ]
+    if not drops:
+        return ""
+    least, most = f"{min(drops):.2g}", f"{max(drops):.2g}"
+    sizes = least if least == most else f"{least} to {most}"
+    return f"sees losses from {sizes} on"
 
 
 def task_counts(check: Check) -> tuple[int, int, int] | None:

@@ -17,7 +17,7 @@ from pytest_evalmetrics.failure_lines import (
 )
 from pytest_evalmetrics.layout import capped, listed, many, visible
 from pytest_evalmetrics.model import reasons as kinds
-from pytest_evalmetrics.model.verdicts import Acceptance, Gate, Verdict
+from pytest_evalmetrics.model.verdicts import Acceptance, Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, flipped_tasks, triage, wording
 from pytest_evalmetrics.reports.failure_layout import text_of
 from pytest_evalmetrics.reports.sentences import (
@@ -40,6 +40,7 @@ if TYPE_CHECKING:
 _NOTES = 3  # of a kind
 _SLICES = 3  # in the table
 _DRAWN = 2  # changes
+_AGENTS = 5  # with the same reason
 _ALIKE = 8  # times that the largest of changes on one scale may be another
 _VALUES = ("verdict", "agent", "metric", "value", "95% interval", "tasks", "expected")
 _COMPARED = (
@@ -317,8 +318,6 @@ def change_picture(check: Check) -> Picture | None:
     change, low, high = check_wording.change_of(check)
     if change is None or low is None or high is None:
         return None
-    rule = check_wording.rule_of(check)
-    allowed = "" if rule is None else allowed_text(rule)
     return Picture(
         low=low,
         value=change,
@@ -326,8 +325,18 @@ def change_picture(check: Check) -> Picture | None:
         limit=check_wording.change_that_matters(check),
         shows_zero=True,
         label="",
-        text=f"gate: {allowed}" if allowed else "",
+        text=_gate(check),
     )
+
+
+def _gate(check: Check) -> str:
+    """Say what the gate lets pass; where less is better, readers don't expect it."""
+    rule = check_wording.rule_of(check)
+    allowed = "" if rule is None else allowed_text(rule)
+    if rule is None or not allowed:
+        return ""
+    better = ", lower is better" if rule.direction is Direction.LOWER else ""
+    return f"gate: {allowed}{better}"
 
 
 def _value_picture(check: Check) -> Picture | None:
@@ -360,21 +369,39 @@ def _reasons(result: BenchmarkResult, said_above: Sequence[Check]) -> Blocks:
         if check.verdict is not Verdict.PASS and reason_of(check)
     ]
     failing.sort(key=lambda check: not check.verdict.fails)
-    for check, following in zip(failing, [*failing[1:], None], strict=True):
+    groups = _alike(failing)
+    for group, following in zip(groups, [*groups[1:], None], strict=True):
+        check = group[0]
         is_above = any(check is other for other in said_above)
         if is_above:
             yield from _beside_the_table(check)
         else:
-            yield _reason(result, check)
-            picture = _value_picture(check) or change_picture(check)
-            if picture is not None:
-                yield picture
+            yield _reason(result, group)
+            yield from _drawn(check)
         for line in check_wording.comparison_details(check):
             yield Line(f"    {visible(line)}", LineKind.DETAIL)
         # the way out of a change stands below the tasks
         hint = "" if _is_worse(check) else _hint(check)
-        if following is None or hint != _hint(following):
+        if following is None or hint != _hint(following[0]):
             yield from _hints([hint])
+
+
+def _drawn(check: Check) -> Blocks:
+    """Draw what was held against the gate; without an interval say what the gate is."""
+    picture = _value_picture(check) or change_picture(check)
+    if picture is not None:
+        yield picture
+    elif is_compared(check) and _gate(check):
+        yield Line(f"  {_gate(check)}")
+
+
+def _alike(checks: Sequence[Check]) -> list[list[Check]]:
+    """Group checks of several agents that fail for the same reason."""
+    groups: dict[tuple[object, ...], list[Check]] = {}
+    for check in checks:
+        key = (check.gate, check.name, check.verdict, check.line, reason_of(check))
+        groups.setdefault(key, []).append(check)
+    return list(groups.values())
 
 
 def _hint(check: Check) -> str:
@@ -408,10 +435,14 @@ def _beside_the_table(check: Check) -> Blocks:
         yield Line(full, LineKind.DETAIL, check.verdict)
 
 
-def _reason(result: BenchmarkResult, check: Check) -> Line:
-    agent = check_wording.of_agent(check)
-    short = _at(result, check, f"{agent}{reason_of(brief(check))}")
-    full = _at(result, check, f"{agent}{reason_of(check)}")
+def _reason(result: BenchmarkResult, checks: Sequence[Check]) -> Line:
+    """Write a reason once, for all agents that have it."""
+    check = checks[0]
+    names = [one.agent for one in checks if one.agent]
+    agents = f"{listed(names, _AGENTS)}: " if names else ""
+    short = _at(result, check, f"{agents}{reason_of(brief(check))}")
+    every = f"{', '.join(names)}: " if names else ""
+    full = _at(result, check, f"{every}{reason_of(check)}")
     return Line(short, LineKind.REASON, check.verdict, full)
 
 

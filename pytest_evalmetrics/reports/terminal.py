@@ -43,8 +43,10 @@ if TYPE_CHECKING:
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _OTHERS_SHOWN = 10
 _BLIND_NAMED = 5
+_CHANGES = 3  # of a benchmark
 _MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
-_PASSING_SHOWN = 30  # lines of passing benchmarks; -v shows all
+_PASSING_SHOWN = 30  # passing benchmarks; -v shows all
+_PASSING_WHOLE = 10  # of so many each has all of its lines
 _QUIET_SHOWN = 50  # lines of -q
 _CASE = 156  # columns of a cause's case: two lines of a narrow terminal
 _INDENT = " " * 6
@@ -122,32 +124,37 @@ def _quiet(
 
 
 def _overview(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
-    """Write each benchmark, the failing first; of many the first of each kind."""
+    """Write each benchmark, the failing first; of many one line each, and the first ones."""
     everything = reading.verbosity > 0
-    red = triage.failing(results)
-    shown = list(results)
+    folded = [one for one in results if _is_folded(one, results, reading)]
+    passing = [one for one in results if _passes_as_before(one)]
+    hidden: set[str] = set()
+    short: set[str] = set()
     if not everything:
-        unexplained = [one for one in results if _is_folded(one, red, reading)]
-        passing = [one for one in results if _passes_as_before(one)]
-        hidden = [*unexplained[triage.FOLDED :], *passing[_PASSING_SHOWN:]]
-        ids = {one.id for one in hidden}
-        shown = [one for one in results if one.id not in ids]
-    for result in shown:
-        if not everything and _is_folded(result, red, reading):
+        hidden = {
+            one.id for one in (*folded[triage.FOLDED :], *passing[_PASSING_SHOWN:])
+        }
+        short = {one.id for one in folded}
+        if len(passing) > _PASSING_WHOLE:
+            short |= {one.id for one in passing}
+    for result in results:
+        if result.id in hidden:
+            continue
+        if result.id in short:
             yield _short_line(result, reading), _colour(result)
         else:
             yield from _entry(result, reading)
-    if len(shown) < len(results):
-        ids = {one.id for one in shown}
-        yield from _hidden([one for one in results if one.id not in ids])
+    if hidden:
+        yield from _hidden([one for one in results if one.id in hidden])
 
 
 def _is_folded(
-    result: BenchmarkResult, red: Sequence[BenchmarkResult], reading: Reading
+    result: BenchmarkResult, results: Sequence[BenchmarkResult], reading: Reading
 ) -> bool:
     """Whether one of many failing benchmarks has one line alone."""
-    fails = result.verdict.fails and not result.xfail
-    return fails and len(red) > triage.FOLDED and result.id not in reading.explained
+    if not result.verdict.fails or result.xfail or result.id in reading.explained:
+        return False
+    return len(triage.failing(results)) > triage.FOLDED
 
 
 def _hidden(results: Sequence[BenchmarkResult]) -> Lines:
@@ -178,22 +185,29 @@ def _short_line(result: BenchmarkResult, reading: Reading) -> str:
     unmet = [check for check in result.checks if check.verdict is not Verdict.PASS]
     telling = ""
     if unmet:
-        check = min(unmet, key=_telling)
-        agent = check_wording.of_agent(check)
-        held = "; ".join(check_wording.before_and_now(check))
-        if held:
-            now = wording.number(check_wording.sides_of(check)[1])
-            telling = f"{agent}{check.name} {now} ({held})"
-        else:
-            telling = f"{agent}{reason_of(brief(check))}"
+        telling = _unmet_text(min(unmet, key=_telling))
     elif result.agents:
-        phrases = _metric_phrases(result, result.agents[0])
-        name = f"{result.agents[0].agent}: " if len(result.agents) > 1 else ""
+        first = result.agents[0]
         others = len(result.agents) - 1
+        name = f"{first.agent}: " if others else ""
+        phrases = _metric_phrases(result, first, briefly=True)
+        phrases += _size_phrases(first)
         more = f", and {many(others, 'more agent')}" if others else ""
         telling = f"{name}{', '.join(phrases)}{more}"
     line = f"{_title(result)}  {telling}".rstrip()
     return line if reading.width is None else beginning(line, reading.width)
+
+
+def _unmet_text(check: Check) -> str:
+    agent = check_wording.of_agent(check)
+    baseline, now = check_wording.sides_of(check)
+    p = check_wording.p_value(check)
+    if check.comparison is None or baseline is None:
+        return f"{agent}{reason_of(brief(check))}"
+    held = f"was {wording.number(baseline)}"
+    if p is not None:
+        held += f", p {p:.2g}"
+    return f"{agent}{check.name} {wording.number(now)} ({held})"
 
 
 def _telling(check: Check) -> tuple[bool, bool, tuple[int, float, float]]:
@@ -211,13 +225,16 @@ def _entry(result: BenchmarkResult, reading: Reading) -> Lines:
     details: list[str] = []
     if not is_explained:
         details += _details(result) if everything else _remarkable(result)
-        details += [f"changed: {text}" for text in result.changes]
+        changes = [f"changed: {text}" for text in result.changes]
+        more = many(len(changes) - _CHANGES, "more change")
+        most = len(changes) if everything else _CHANGES
+        details += capped(changes, most, f"... and {more} (-v shows them)")
     details += wording.recorded_lines(result.recorded)
     details += wording.judge_lines(result.judges)
     for text in details:
         line = f"    {text}"
         if reading.width is not None and not everything:
-            line = beginning(line, 2 * reading.width - len(_INDENT))
+            line = beginning(line, reading.width)
         yield from _plain(broken(line, reading.width))
 
 
@@ -228,28 +245,45 @@ def _agent_lines(
     title = _title(result)
     unmet = {c.agent: None for c in result.checks if c.verdict is not Verdict.PASS}
     if is_explained and len(result.agents) <= 1:
-        names = dict.fromkeys(
-            check.name for check in result.checks if check.verdict.fails
-        )
-        return _phrases(title, list(names), reading.width)
+        return _phrases(title, _failing_names(result), reading.width)
     if not result.agents:
         return _phrases(title, _worst_reasons(result)[:1], reading.width)
     if len(result.agents) == 1:
         phrases = _agent_phrases(result, result.agents[0])
         return _phrases(title, phrases, reading.width)
     ordered = sorted(result.agents, key=lambda agent: agent.agent not in unmet)
-    lines = [f"{title}  {many(len(ordered), 'agent')}"]
+    sizes = {tuple(_size_phrases(agent)) for agent in ordered}
+    about = [many(len(ordered), "agent")]
+    if len(sizes) == 1:  # then once
+        tasks, *others = sizes.pop()
+        about += [f"each {tasks}", *others]
+    seen = check_wording.seen_losses(result.checks)
+    about += [seen] if seen and not is_explained else []
+    lines = _phrases(title, about, reading.width)
     for agent in ordered:
         name = f"{_INDENT}{isolated(agent.agent)}:"
-        if not is_explained:
-            phrases = _agent_phrases(result, agent)
-            lines += _phrases(name, phrases, reading.width, between=" ")
-        elif agent.agent in unmet:
+        if is_explained and agent.agent in unmet:
             lines.append(f"{name} {_worst_of(result, agent.agent)}, see above")
-        else:  # briefly: another agent is why the benchmark fails
-            phrases = _metric_phrases(result, agent)[:1]
-            lines += _phrases(name, phrases, reading.width, between=" ")
+            continue
+        phrases = _metric_phrases(result, agent)
+        if is_explained:  # briefly: another agent is why the benchmark fails
+            phrases = phrases[:1]
+        if sizes:
+            phrases += _size_phrases(agent)
+        lines += _phrases(name, phrases, reading.width, between=" ")
     return lines
+
+
+def _failing_names(result: BenchmarkResult) -> list[str]:
+    """Name what fails, and for which agents."""
+    agents: dict[str, list[str]] = {}
+    for check in result.checks:
+        if check.verdict is not Verdict.PASS:
+            agents.setdefault(check.name, []).append(check.agent)
+    return [
+        f"{name} ({', '.join(map(isolated, of_name))})" if any(of_name) else name
+        for name, of_name in agents.items()
+    ]
 
 
 def _worst_of(result: BenchmarkResult, agent: str) -> Verdict:
@@ -282,23 +316,31 @@ def _pieces(phrases: Sequence[str]) -> list[str]:
 
 
 def _agent_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
-    phrases = _metric_phrases(result, agent)
-    phrases += [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
-    if agent.missing:
-        phrases.append(f"{agent.missing} missing")
-    return phrases
+    seen = check_wording.seen_losses(result.checks)
+    phrases = _metric_phrases(result, agent) + _size_phrases(agent)
+    return [*phrases, seen] if seen else phrases
 
 
-def _metric_phrases(result: BenchmarkResult, agent: AgentResult) -> list[str]:
+def _size_phrases(agent: AgentResult) -> list[str]:
+    phrases = [many(agent.tasks, "task"), many(agent.rollouts, "rollout")]
+    return [*phrases, f"{agent.missing} missing"] if agent.missing else phrases
+
+
+def _metric_phrases(
+    result: BenchmarkResult, agent: AgentResult, *, briefly: bool = False
+) -> list[str]:
     gated = run_wording.gated_names(result)
     headline = run_wording.headline_metrics(gated, agent.key_metrics)
     return [
-        f"{name} {wording.number(value)}{_held_against(result, agent.agent, name)}"
+        f"{name} {wording.number(value)}"
+        f"{_held_against(result, agent.agent, name, briefly=briefly)}"
         for name, value in list(headline.items())[:_METRICS_NAMED]
     ]
 
 
-def _held_against(result: BenchmarkResult, agent: str, metric: str) -> str:
+def _held_against(
+    result: BenchmarkResult, agent: str, metric: str, *, briefly: bool
+) -> str:
     """Say what a value was held against; empty where nothing was."""
     parts: list[str] = []
     for check in result.checks:
@@ -307,7 +349,7 @@ def _held_against(result: BenchmarkResult, agent: str, metric: str) -> str:
         if check.gate is Gate.THRESHOLD and check.bound is not None:
             parts.append(bound_of(check))
         elif check.gate is Gate.BASELINE:
-            parts += check_wording.before_and_now(check)
+            parts += check_wording.before_and_now(check, briefly=briefly)
     return f" ({'; '.join(parts)})" if parts else ""
 
 

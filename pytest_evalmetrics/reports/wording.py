@@ -29,8 +29,13 @@ def number(value: float | None) -> str:
     return f"{value:.4f}" if 0.001 <= abs(value) < 100 else f"{value:.6g}"  # a shape
 
 
+_ROUNDING = 1e-12  # of a difference of two means
+
+
 def signed(value: float | None) -> str:
-    """Write a change, with its sign."""
+    """Write a change, with its sign; what is left of rounding is none."""
+    if value is not None and abs(value) < _ROUNDING:
+        return "0"
     return ("+" if value is not None and value > 0 else "") + number(value)
 
 

@@ -52,10 +52,11 @@ def test_of_many_agents_the_failing_come_first_and_what_a_name_holds_begins_no_l
     monkeypatch.setenv("GITHUB_ACTIONS", "true")
     monkeypatch.setenv("GITHUB_WORKSPACE", str(project.path.parent))
     result = project.run()
-    shown = r"odd\n::stop-commands::\x1b[31m$x$ @you: mean_reward"
     lines = result.stdout.lines
-    assert rf"FAIL  math.bench.yaml:5: {shown} is 0, below 0.7" in lines
-    head = lines.index("FAIL  math.bench.yaml::math  9 agents")
+    agents = r"worst, odd\n::stop-commands::\x1b[31m$x$ @you"
+    reason = "mean_reward is 0, below 0.7"
+    assert rf"FAIL  math.bench.yaml:5: {agents}: {reason}" in lines
+    head = lines.index("FAIL  math.bench.yaml::math  9 agents, each 1 task, 1 rollout")
     agents = lines[head + 1 : head + 10]
     assert sorted(agents[:2]) == [
         r"      odd\n::stop-commands::\x1b[31m$x$ @you: FAIL, see above",

@@ -64,12 +64,14 @@ def test_all_tasks_in_quarantine_are_an_error_and_leave_nothing_to_gate(tmp_path
     assert len(agents.results) == 1
 
 
-def test_an_agent_that_cant_be_reduced_ends_the_stage_and_keeps_those_before(tmp_path):
+def test_an_agent_that_cant_be_reduced_keeps_those_before_and_counts_those_behind(
+    tmp_path,
+):
     write_rows(tmp_path, "new.jsonl", [[1, 1]], agent="a")
     write_rows(tmp_path, "new.jsonl", [[1]], agent="b")
     write_rows(tmp_path, "new.jsonl", [[1, 1]], agent="c")
     agents = reduced(benchmark(tmp_path, "metrics: [pass@2]"))
-    assert [agent.agent for agent in agents.agents] == ["a", "b"]
+    assert [agent.agent for agent in agents.agents] == ["a", "b", "c"]
     assert [result.agent for result in agents.results] == ["a"]
     assert [run.result.agent for run in agents.gated] == ["a"]
     assert agents.error is not None

@@ -14,7 +14,7 @@ from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.model.rollout_table import Category
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Collection, Mapping, Sequence
 
     from pytest_evalmetrics.model.comparison import Floats
     from pytest_evalmetrics.model.rollout_table import RolloutTable
@@ -48,10 +48,25 @@ class Observer:
         One list a column of texts, of so many rows; empty where a row has none.
     unread
         How many of the observed rows have no transcript.
+
+    Parameters
+    ----------
+    rows
+        How many there are.
+    own
+        The features that are not built in.
+    sketched
+        The places whose answers are sketched; None for all.
     """
 
-    def __init__(self, rows: int, own: Sequence[OwnFeature] = ()) -> None:
+    def __init__(
+        self,
+        rows: int,
+        own: Sequence[OwnFeature] = (),
+        sketched: Collection[int] | None = None,
+    ) -> None:
         self._own = own
+        self._sketched = range(rows) if sketched is None else sketched
         names = (*NUMBERS, *(feature.name for feature in own))
         self.numbers: dict[str, Floats] = {
             name: np.full(rows, np.nan) for name in names
@@ -70,7 +85,8 @@ class Observer:
         self.texts[CALLS][place] = seen.calls
         self.texts[LANGUAGE][place] = seen.language
         self.texts[STOP][place] = seen.stop
-        self.texts[ANSWER][place] = sketch(seen.answer)
+        if place in self._sketched:
+            self.texts[ANSWER][place] = sketch(seen.answer)
         for feature in self._own:
             self.numbers[feature.name][place] = _own_number(feature, turns, where)
 

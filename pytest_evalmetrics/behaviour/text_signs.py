@@ -15,8 +15,12 @@ _is_refusal = re.compile(
     r"|will not|must decline|sorry,? but i)\b"
     r"|(?:can(?:no|['\u2019])t|unable to) (?:help|assist|comply)"
     r"|as an ai\b|i (?:have to|need to|must) (?:decline|refuse))",
-    re.IGNORECASE,
 ).search
+_REFUSING: Final = (
+    *("can't", "can\u2019t", "cannot", "unable to", "not able to"),
+    *("won't", "won\u2019t", "will not", "decline", "refuse", "sorry", "as an ai"),
+)
+_CITING: Final = ("://", "[", "\u3010")
 _citations = re.compile(r"https?://|\[\d{1,3}\]|\u3010").findall
 _fenced = re.compile(r"\A\s*```(?:json)?\s*\n(.*)```\s*\Z", re.DOTALL).match
 _decode = msgspec.json.Decoder().decode
@@ -48,11 +52,17 @@ for _language, _words in _WORDS.items():
 
 def is_refusal(answer: str) -> bool:
     """Check whether an answer begins with a refusal, in English."""
-    return _is_refusal(answer, 0, _BEGINNING) is not None
+    beginning = answer[:_BEGINNING].lower()
+    # a search for plain words is ten times as fast
+    if not any(word in beginning for word in _REFUSING):
+        return False
+    return _is_refusal(beginning) is not None
 
 
 def count_citations(answer: str) -> int:
     """Count addresses and numbers of sources in an answer."""
+    if not any(mark in answer for mark in _CITING):
+        return 0
     return len(_citations(answer))
 
 

@@ -39,6 +39,8 @@ from pytest_evalmetrics.transcripts import turns_of
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
 
+    from numpy.typing import NDArray
+
     from pytest_evalmetrics.model.comparison import Ints
     from pytest_evalmetrics.model.results import Check
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
@@ -51,6 +53,7 @@ if TYPE_CHECKING:
 
 # rollouts from which on a part of the tasks is observed: more are no surer, and slow
 _MOST: Final = 10_000
+_MOST_ANSWERS: Final = 5_000  # the same for answers
 
 
 class Observed(msgspec.Struct, frozen=True):
@@ -75,7 +78,8 @@ def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
     own = _own_features(loaded.benchmark, spec)
     # rules hold for each rollout, and need all of them
     table = loaded.table if spec.has_rules else _sampled(loaded.table)
-    observer = Observer(len(table), own)
+    sketched = _sketched(table, of=len(loaded.table))
+    observer = Observer(len(table), own, sketched)
     with collector_paused():
         for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
             observer.observe(place, turns_of(row), where=where)
@@ -84,19 +88,34 @@ def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
 
 def _sampled(table: RolloutTable) -> RolloutTable:
     """Choose the tasks that are compared: all, unless there are very many rollouts."""
-    if len(table) <= _MOST:
-        return table
-    level = int(2**64 * _MOST / len(table))
-    rows = table.task.searchsorted(np.arange(len(table.tasks)))
+    chosen = _chosen(table, _MOST, of=len(table))
+    return table if chosen.all() else table.where(chosen[table.task])
+
+
+def _sketched(table: RolloutTable, *, of: int) -> set[int] | None:
+    """Choose the rows whose answers are compared, of a run's; None for all."""
+    chosen = _chosen(table, _MOST_ANSWERS, of=of)
+    if chosen.all():
+        return None
+    return set(np.flatnonzero(chosen[table.task]).tolist())
+
+
+def _chosen(table: RolloutTable, most: int, *, of: int) -> NDArray[np.bool_]:
+    """Choose tasks by a hash, shape (tasks,): so many rollouts `of` those of the run.
+
+    They are the same on both sides, also where only their ids moved.
+    """
+    if of <= most:
+        return np.ones(len(table.tasks), dtype=bool)
+    level = int(2**64 * most / of)
+    rows = np.zeros(len(table.tasks), dtype=np.int64)
+    rows[table.task] = np.arange(len(table))
     contents = None if table.content is None else table.content[rows].tolist()
-    left_out = set()
-    for at, task in enumerate(map(str, table.tasks)):
-        # the same tasks on both sides, also where only their ids moved
-        key = contents[at] if contents is not None and contents[at] else task.encode()
-        digest = blake2b(key, digest_size=8).digest()
-        if int.from_bytes(digest, "big") > level:
-            left_out.add(task)
-    return without(table, left_out)
+    keys = [str(task).encode("utf-8", "surrogatepass") for task in table.tasks]
+    if contents is not None:
+        keys = [held or key for held, key in zip(contents, keys, strict=True)]
+    digests = [blake2b(key, digest_size=8).digest() for key in keys]
+    return np.array([int.from_bytes(digest, "big") <= level for digest in digests])
 
 
 def _own_features(benchmark: Benchmark, spec: BehaviourSpec) -> list[OwnFeature]:
@@ -312,7 +331,7 @@ def _observed_in_files(
         if len(tables) != len(each_run):
             continue
         found[agent] = [
-            _observed_run(benchmark, of_run, _sampled(table), own)
+            _observed_run(benchmark, of_run, table, own)
             for of_run, table in zip(each_run, tables, strict=True)
         ]
     return found
@@ -324,7 +343,9 @@ def _observed_run(
     table: RolloutTable,
     own: Sequence[OwnFeature],
 ) -> RolloutTable:
-    observer = Observer(len(table), own)
+    sketched = _sketched(_sampled(table), of=len(table))
+    table = _sampled(table)
+    observer = Observer(len(table), own, sketched)
     if table.read_as is not None:
         wanted = set(table.read_as.tolist())
         with collector_paused():

@@ -17,6 +17,7 @@ _NAMES: Final = ("name", "tool_name", "toolName", "function_name", "tool")
 _IDS: Final = (
     *("call_id", "tool_call_id", "toolCallId", "tool_use_id", "toolUseId", "id"),
 )
+_ERRORS: Final = frozenset({"parse_error", "error"})
 _ARGUMENTS: Final = (
     *("arguments", "args", "input", "parameters", "inputParameters"),
     *("action_input", "tool_input", "kwargs"),
@@ -57,7 +58,9 @@ def read_call(value: object) -> ToolCall | None:
         name=name,
         arguments=arguments_of(named),
         id=call_id_of(value),
-        error=stated_failure(value.get("parse_error"), value.get("error")),
+        error=""
+        if _ERRORS.isdisjoint(value)
+        else stated_failure(value.get("parse_error"), value.get("error")),
     )
 
 

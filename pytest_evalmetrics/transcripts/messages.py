@@ -48,6 +48,14 @@ _REASONING: Final = (
     *("reasoning_content", "reasoning", "thinking", "thought"),
     *("thinking_blocks", "reasoning_details"),
 )
+_THOUGHT: Final = frozenset(_REASONING)
+_ENVELOPES: Final = frozenset({"message", "kwargs", "data"})
+_BESIDE_CONTENT: Final = frozenset(
+    {
+        *("tool_calls", "toolCalls", "function_call", "additional_kwargs"),
+        *("refusal", "finish_reason", "stop_reason"),
+    }
+)
 _NOT_CALLS: Final = ("mcp_list_tools", "item_reference", "mcp_approval_request")
 
 
@@ -101,7 +109,9 @@ class _MessageReader:
             message = {"role": "user", "content": message}
         if not isinstance(message, dict):
             return
-        unwrapped = _unwrapped(message)
+        # most messages have no envelope, and are read many thousand times
+        has_envelope = not _ENVELOPES.isdisjoint(message)
+        unwrapped = _unwrapped(message) if has_envelope else message
         kind = text(unwrapped.get("type"))
         if "role" not in unwrapped and kind not in _ROLES and _is_item(unwrapped):
             self._read_item(kind, unwrapped)
@@ -210,15 +220,18 @@ def _unwrapped(message: Mapping[str, object]) -> Mapping[str, object]:
 
 def _add_message(draft: Draft, message: Mapping[str, object]) -> None:
     """Add what a message says and calls."""
-    for key in _REASONING:
-        value = message.get(key)
-        if value:
-            add_content(draft, _as_reasoning(value))
-            break
+    if not _THOUGHT.isdisjoint(message):
+        for key in _REASONING:
+            value = message.get(key)
+            if value:
+                add_content(draft, _as_reasoning(value))
+                break
     for key in ("content", "parts", "contents", "value", "text"):
         if message.get(key) is not None:
             add_content(draft, message[key])
             break
+    if _BESIDE_CONTENT.isdisjoint(message):
+        return
     extra = message.get("additional_kwargs")
     add_calls(draft, _calls_in(message) or _calls_in(extra))
     refusal = text(message.get("refusal"))

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     Part: TypeAlias = Mapping[str, object]
 
 _NESTED: Final = 4
+_FLAGS: Final = ("error", "is_error", "isError")  # of a failure, messages first
+_ANY_FLAG: Final = frozenset(_FLAGS)
 
 
 def add_content(draft: Draft, content: object, *, level: int = 0) -> None:
@@ -180,7 +182,9 @@ def result_of(part: Part) -> ResultDraft:
             output = part[key]
             break
     status = part.get("status")
-    error = stated_failure(part.get("error"), part.get("is_error"), part.get("isError"))
+    error = ""
+    if not _ANY_FLAG.isdisjoint(part):
+        error = stated_failure(*[part.get(flag) for flag in _FLAGS])
     shown = plain_text(output)
     if not error and failed_status(status):
         error = shown or str(status)

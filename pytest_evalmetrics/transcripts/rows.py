@@ -34,6 +34,7 @@ _CONVERSATIONS: Final = (
     *("steps", "intermediate_steps", "contents", "all_messages", "nodes"),
     *("transcript", "history"),
 )
+_HOLDERS: Final = frozenset(_CONVERSATIONS)
 _ASKED: Final = (
     *("responses_create_params", "prompt", "input", "inputs", "user_input"),
     *("request", "question", "problem", "problem_statement", "instruction"),
@@ -113,6 +114,8 @@ def _add_recorded(
 
 def _recorded(row: Mapping[str, object]) -> Sequence[object] | None:
     """Find a list that is a whole conversation."""
+    if _HOLDERS.isdisjoint(row):
+        return None
     for key in _CONVERSATIONS:
         value = row.get(key)
         if isinstance(value, str) and value[:1] in "[{":

@@ -3,8 +3,12 @@
 import json
 from textwrap import dedent
 
+import numpy as np
 import pytest
-from behaviour.making import CITY, row, run
+from behaviour.making import CITY, row, run, table_of
+from msgspec import structs
+
+from pytest_evalmetrics.pipeline import behaving
 
 BENCH = """
 benchmark:
@@ -366,3 +370,49 @@ def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
     assert "of answers changed" in project.run().stdout.str()
     write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
     assert "of answers changed" not in project.run().stdout.str()
+
+
+# -- very many rollouts ----------------------------------------------------------------------
+
+
+def test_very_many_rollouts_are_compared_in_the_same_part_of_their_tasks(
+    agent, project
+):
+    result = agent(run(1, tasks=3000, searches=0.2), run(2, tasks=3000, searches=0.3))
+    result.assert_outcomes(passed=1)
+    (facts,) = project.report()["benchmarks"][0]["behaviour"]
+    assert 2200 < facts["tasks"] < 2800
+    assert {
+        change["tasks"] for change in facts["changes"] if change["kind"] == "tool"
+    } == {facts["tasks"]}
+    assert facts["churn"]["tasks"] > 100
+    result.stdout.fnmatch_lines(["*of 3000 tasks are compared, chosen by a hash*"])
+
+
+def test_rules_see_every_one_of_very_many_rollouts(project):
+    rows = run(1, tasks=3000)
+    for task in range(0, 3000, 100):
+        rows[4 * task] = row(task, 0, [("delete_user", CITY)])
+    project.rows("runs.jsonl", rows)
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: runs.jsonl
+          behaviour: {tools: {forbid: [delete_*]}}
+        """,
+    )
+    result = project.run()
+    result.assert_outcomes(failed=1)
+    result.stdout.fnmatch_lines(["*30 of 12000 rollouts called `delete_*`*"])
+
+
+def test_tasks_are_chosen_by_their_content_where_there_is_some():
+    table, _ = table_of(run(1, tasks=400, samples=1))
+    content = np.array([f"{number:012x}" for number in range(400)], dtype="S12")
+    before = structs.replace(table, content=content)
+    now = structs.replace(table, content=content[::-1].copy())
+    chosen = behaving._chosen(before, 100, of=400)
+    assert 60 < chosen.sum() < 140
+    np.testing.assert_array_equal(behaving._chosen(now, 100, of=400), chosen[::-1])

@@ -1,6 +1,6 @@
 """Behaviour: false alarms on unchanged agents, what is detected, and what it costs.
 
-python tests/perf/behaviour.py [alarms|power|cost] [runs]
+python tests/perf/behaviour.py [alarms|power|limits|cost] [runs]
 
 Agents are simulated as in tau-bench: each task has its own chances of calling tools, and
 of lengths, errors and orders. Others are drawn from the recorded transcripts of
@@ -20,7 +20,10 @@ from measuring import pytest_run
 from pytest_evalmetrics.behaviour import compare_behaviour, observed_of
 from pytest_evalmetrics.behaviour.changes import Sides
 from pytest_evalmetrics.behaviour.columns import Observer
+from pytest_evalmetrics.behaviour.gate import GateTerms, check_changes
 from pytest_evalmetrics.ext import RolloutTable, TaskRewards
+from pytest_evalmetrics.model.verdicts import Acceptance
+from pytest_evalmetrics.spec.behaviour_keys import BehaviourSpec, LimitSpec
 from pytest_evalmetrics.transcripts import ToolCall, Turn, turns_of
 
 ROOT = Path(__file__).parents[2]
@@ -219,6 +222,38 @@ def power(runs):
         )
 
 
+def limits(runs):
+    """Print how often limits fail: of an unchanged agent, and of one that changed."""
+    agent = Agent(1, 100)
+    spec = BehaviourSpec(
+        tool_calls=LimitSpec(max_rise=0.1),
+        answer_chars=LimitSpec(max_rise=0.1, max_fall=0.1),
+        tool_errors=LimitSpec(max_rise=0.1),
+        order="same",
+    )
+    terms = GateTerms(
+        spec=spec, agent="", line_of=lambda *_: 1, acceptance=Acceptance.SNAPSHOT
+    )
+    print("limits of 10 %, and the order, 100 x 4         any fails   the calls fail")
+    changes = {
+        "unchanged": {},
+        "12 % more calls": {"refund": 0.5, "calculate": 0.5},
+        "25 % more calls": {"refund": 0.7, "calculate": 0.7},
+    }
+    base = {"refund": 0.3, "calculate": 0.3}
+    for name, uses in changes.items():
+        failed = calls = 0
+        for seed in range(runs):
+            before, _ = table_of(agent.run(2 * seed, 4, **base))
+            now, _ = table_of(agent.run(2 * seed + 1, 4, **(base | uses)))
+            sides = Sides(before=before, now=now, gate_id=f"{seed}")
+            checks = list(check_changes(terms, sides))
+            red = [check.name for check in checks if check.verdict.fails]
+            failed += bool(red)
+            calls += "behaviour tool_calls" in red
+        print(f"{name:40} {rate(failed, runs):>16} {rate(calls, runs):>16}", flush=True)
+
+
 def _row(chance, task, sample):
     calls = []
     for number in range(chance.choice((2, 3, 4))):
@@ -294,6 +329,8 @@ def main(which="all", runs="200"):
         alarms(int(runs))
     if which in ("power", "all"):
         power(int(runs) // 2)
+    if which in ("limits", "all"):
+        limits(int(runs) // 2)
     if which in ("cost", "all"):
         cost(80_000)
 

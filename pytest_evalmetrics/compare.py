@@ -638,6 +638,11 @@ def _offer_what_is_built_in() -> None:
 
 def main(argv: Sequence[str] | None = None) -> int:
     """Run the command; return 0 if nothing got worse, 1 if that isn't sure, 2 on an error."""
+    arguments = sys.argv[1:] if argv is None else argv
+    if arguments[:1] == ["case"]:
+        from pytest_evalmetrics.cases import main as run_case
+
+        return run_case(arguments[1:])
     given = _parsed(argv)
     try:
         if given.command == "site":

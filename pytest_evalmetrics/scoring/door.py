@@ -48,6 +48,7 @@ from pytest_evalmetrics.scoring.transport.journal_copies import (
     export_journal,
     import_journal,
 )
+from pytest_evalmetrics.scoring.transport.secrets import keys_in
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -78,6 +79,7 @@ __all__ = [
     "clear_journal",
     "export_journal",
     "import_journal",
+    "keys_in",
     "make_generator",
     "make_scorers",
     "ray_engine",

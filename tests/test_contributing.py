@@ -33,7 +33,7 @@ def test_each_file_and_folder_that_is_named_exists():
         for path in re.findall(r"`([\w./]+(?:/|\.py))`", tables)
     ]
     assert [path for path in named if not (ROOT / path).exists()] == []
-    rooms = {path.parent.name for path in package.glob("*/__init__.py")}
-    assert rooms <= {
+    packages = {path.parent.name for path in package.glob("*/__init__.py")}
+    assert packages <= {
         path.removeprefix("pytest_evalmetrics/").rstrip("/") for path in named
     }

@@ -97,6 +97,9 @@ class Evaluated(msgspec.Struct, frozen=True, kw_only=True):
     # None if a number may be missing or wrong
     baseline: BaselineDocument | None = None
     row_scores: RowScores | None = None  # of each row; None without scorers
+    # when the baseline of the comparison was recorded, and why; empty if unknown
+    recorded: str = ""
+    reason: str = ""
     # the baseline's rows, compressed; None if it keeps none
     kept_rows: bytes | None = None
     # by agent: its tasks before and after, for the page; none of a benchmark that
@@ -567,8 +570,12 @@ def _finished(
     if not has_passed and stages.compared.terms is not None and not given.updates:
         result = structs.replace(result, flips=tuple(_flips(stages)))
     scored = rows.scored
+    terms = stages.compared.terms
+    provenance = {} if terms is None else terms.reference.provenance
     return Evaluated(
         result=result,
+        recorded=provenance.get("recorded") or "",
+        reason=provenance.get("reason") or "",
         documents=outcome.documents_of(stages.reduced),
         baseline=baseline,
         row_scores=None if scored is None else scored.rows,

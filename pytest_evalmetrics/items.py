@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,6 +14,7 @@ import pytest
 from msgspec import structs
 
 from pytest_evalmetrics import baselines, errors, metrics, registry, settings
+from pytest_evalmetrics.baselines.ages import stale_baseline
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.files import folder_of
 from pytest_evalmetrics.baselines.store import Store
@@ -20,7 +22,12 @@ from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
 from pytest_evalmetrics.model.reasons import HookFailed
-from pytest_evalmetrics.model.results import BenchmarkResult, Check, Power
+from pytest_evalmetrics.model.results import (
+    BenchmarkResult,
+    Check,
+    Power,
+    StaleBaseline,
+)
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.benchmark_check import all_problems
 from pytest_evalmetrics.pipeline.preflight import unknown_metrics
@@ -291,6 +298,8 @@ def _evaluated(
         provenance = structs.replace(document.provenance, reason=reason)
         document = structs.replace(document, provenance=provenance)
     result = structs.replace(result, notes=(*result.notes, *names.notes))
+    if store is not None and not given.updates:
+        result = structs.replace(result, stale=_stale(config, store, evaluated))
     if store is not None:
         result = store.settle(result, document, evaluated.kept_rows)
     elif given.updates and result.passed:
@@ -321,6 +330,20 @@ def _evaluated(
             (whose + n, value) for n, value in agent["key_metrics"].items()
         ]
     return result
+
+
+def _stale(
+    config: pytest.Config, store: Store, evaluated: Evaluated
+) -> StaleBaseline | None:
+    """Describe the baseline of a comparison if it is too old."""
+    return stale_baseline(
+        store.path,
+        store.shown,
+        recorded=evaluated.recorded,
+        reason=evaluated.reason,
+        now=datetime.now(UTC),
+        limit=settings.baseline_age(config),
+    )
 
 
 def _announced(item: pytest.Item, result: BenchmarkResult) -> BenchmarkResult:

@@ -332,6 +332,11 @@ def _declare_settings(parser: pytest.Parser) -> None:
         "(default), or all of a run together",
     )
     parser.addini(
+        "evalmetrics_baseline_age",
+        default="90",
+        help="days after which a committed baseline is warned of; 0 for never",
+    )
+    parser.addini(
         "evalmetrics_journal",
         default="normal",
         help="how paid calls use the journal, as --evalmetrics-replay, -refresh "
@@ -361,6 +366,7 @@ def validate(config: pytest.Config) -> None:
     for option, needed in _NEEDS.items():
         if config.getoption(option) and not config.getoption(needed, default=None):
             raise pytest.UsageError(f"{option} needs {needed}")
+    baseline_age(config)
     for setting, choices in _CHOICES.items():
         value = config.getini(setting)
         if value not in choices:
@@ -552,6 +558,16 @@ def history_path(config: pytest.Config) -> Path | None:
     if option := config.getoption("evalmetrics_history"):
         return config.invocation_params.dir / str(option)
     return _from_root(config, "evalmetrics_history")
+
+
+def baseline_age(config: pytest.Config) -> int:
+    """Return the days after which a committed baseline is warned of; 0 for never."""
+    text = str(config.getini("evalmetrics_baseline_age")).strip()
+    if not text.isascii() or not text.isdigit():
+        raise pytest.UsageError(
+            f"evalmetrics_baseline_age: expected a number of days, found {text!r}"
+        )
+    return int(text)
 
 
 def output_prefix(config: pytest.Config) -> str:

@@ -118,6 +118,17 @@ class RecordedBaseline(msgspec.Struct, frozen=True):
     metrics: Mapping[str, tuple[float | None, float | None]]
 
 
+class StaleBaseline(msgspec.Struct, frozen=True, kw_only=True):
+    """A committed baseline that is older than the run's limit."""
+
+    file: str
+    recorded: str  # the time in UTC
+    days: int  # its age
+    limit: int  # in days
+    reason: str = ""  # why it was recorded
+    by: str = ""  # who committed it; empty if unknown
+
+
 class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     """The verdict on one benchmark, with its evidence."""
 
@@ -137,6 +148,7 @@ class BenchmarkResult(msgspec.Struct, frozen=True, kw_only=True):
     recorded: RecordedBaseline | None = None
     failed_rows: tuple[ScorerFailures, ...] = ()  # of scorers that failed for a row
     partial: bool = False  # rows were left out on purpose: never a baseline
+    stale: StaleBaseline | None = None  # its baseline, where it is too old
     judges: tuple[JudgeUse, ...] = ()
     judge_checks: tuple[JudgeCheck, ...] = ()
     flips: tuple[Flip, ...] = ()  # the tasks that changed most, if it does not pass

@@ -43,6 +43,8 @@ def _benchmark(result: BenchmarkResult) -> dict[str, Any]:
     document = result_document(result)
     if not result.flips:  # the benchmark passes, or its files hold no texts
         del document["flips"]
+    if result.stale is None:
+        del document["stale"]
     if not result.behaviour:  # the benchmark does not ask for it
         del document["behaviour"]
     pairs = zip(result.checks, document["checks"], strict=True)

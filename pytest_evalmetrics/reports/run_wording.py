@@ -22,6 +22,7 @@ from pytest_evalmetrics.reports.check_wording import (
     is_unproven_drop,
     rule_of,
 )
+from pytest_evalmetrics.reports.sentences import stale_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -123,6 +124,17 @@ def has_unproven_drop(result: BenchmarkResult) -> bool:
 def drifts_of(report: RunReport) -> list[str]:
     """Say which metrics drift over the history, with their sizes and directions."""
     return [text for runs in report.history.values() for text in runs[-1].drift]
+
+
+def stale_baselines(results: Iterable[BenchmarkResult]) -> list[str]:
+    """Say which baselines are too old, the oldest first."""
+    stale = [result for result in results if result.stale is not None]
+    stale.sort(key=lambda result: -(result.stale.days if result.stale else 0))
+    return [
+        f"{result.name}: {stale_text(result.stale)}"
+        for result in stale
+        if result.stale is not None
+    ]
 
 
 def lost_ones(report: RunReport) -> list[tuple[str, str]]:

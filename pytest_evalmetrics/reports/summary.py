@@ -122,6 +122,8 @@ def head(report: RunReport, size: Size) -> list[str]:
     if chance:
         lines += [f"{chance[0].upper()}{chance[1:]}.", ""]
     warnings = [f"- ⚠️ drift: {plain(text)}" for text in run_wording.drifts_of(report)]
+    stale = run_wording.stale_baselines(report.benchmarks)
+    warnings += [f"- ⚠️ {plain(text)}" for text in stale]
     lines += _block((), capped(warnings, size.others, "- and {} more, in report.json"))
     return lines + _causes(report)
 

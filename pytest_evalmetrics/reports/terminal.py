@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 _METRICS_NAMED = 3  # on a benchmark's line; all of them are in the report
 _OTHERS_SHOWN = 10
 _BLIND_NAMED = 5
+_STALE = 3  # baselines
 _CHANGES = 3  # of a benchmark
 _MANY = 5  # benchmarks; from so many on, the expected false alarms are mentioned
 _PASSING_SHOWN = 30  # passing benchmarks; -v shows all
@@ -86,6 +87,11 @@ def _lines(report: RunReport, written: Sequence[str], reading: Reading) -> Lines
         chance = run_wording.false_alarms(results)
         if chance:
             yield f"note: {chance}", None
+    stale = run_wording.stale_baselines(results)
+    most = len(stale) if verbosity > 0 else _STALE
+    rest = "and {} more baselines that are too old (-v shows them)"
+    for text in capped(stale, most if verbosity >= 0 else 0, rest):
+        yield f"warning: {text}", "yellow"
     if written:
         yield f"artifacts: {', '.join(written)}", None
 

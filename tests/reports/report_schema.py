@@ -84,11 +84,11 @@ def report_schema() -> dict[str, Any]:
 def _add_verdict(result: dict[str, Any]) -> None:
     """Add a benchmark's verdict, which its checks give; flips are there if it fails.
 
-    Behaviour is there if the benchmark asks for it.
+    Behaviour is there if the benchmark asks for it, and a stale baseline if it has one.
     """
     identity = {"id": result["properties"].pop("id"), "verdict": _VERDICT}
     result["properties"] = identity | result["properties"]
-    left_out = ("flips", "behaviour")
+    left_out = ("flips", "behaviour", "stale")
     required = [name for name in result["required"] if name not in left_out]
     result["required"] = required
     result["required"].append("verdict")

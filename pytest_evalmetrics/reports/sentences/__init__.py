@@ -41,6 +41,7 @@ from pytest_evalmetrics.reports.sentences.failures import (
 )
 from pytest_evalmetrics.reports.sentences.references import change_text as change_text
 from pytest_evalmetrics.reports.sentences.references import place_of as place_of
+from pytest_evalmetrics.reports.sentences.references import stale_text as stale_text
 from pytest_evalmetrics.reports.sentences.tasks import flips_text as flips_text
 from pytest_evalmetrics.reports.sentences.ways_out import fixing, way_out
 

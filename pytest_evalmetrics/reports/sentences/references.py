@@ -26,6 +26,8 @@ from pytest_evalmetrics.reports.sentences.dispatch import sentence, text_of
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from pytest_evalmetrics.model.results import StaleBaseline
+
 _NAMED = 10  # tasks on a line
 _WITH_REWARDS = 100  # new tasks, up to which each is named with its reward
 _PER_CENT = 100  # a drop of a rate up to this was perhaps meant in per cent
@@ -156,6 +158,16 @@ def cannot_fail(reason: CannotFail) -> str:
 def exceeds_rate(reason: CannotFail) -> bool:
     """Whether the drop is larger than any of a rate."""
     return reason.is_rate and reason.drop >= 1
+
+
+def stale_text(stale: StaleBaseline) -> str:
+    """Say how old a baseline is, who recorded it, and why."""
+    recorded = f"recorded {stale.recorded[:10]}"
+    if stale.by:
+        recorded += f" by {stale.by}"
+    if stale.reason:
+        recorded += f": {stale.reason}"
+    return f"the baseline is {many(stale.days, 'day')} old ({recorded})"
 
 
 # -- the task list ---------------------------------------------------------------------------

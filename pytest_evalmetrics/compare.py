@@ -559,13 +559,19 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
             yield f"{name}: a loss of {d.detectable:.3g} would be seen with 80 % power"
 
 
+# what a narrow terminal goes without, the first to go first; the picture has the interval
+_DISPENSABLE = ("tasks", "better", "worse", "95% interval", "churn")
+_PICTURE = 24  # columns of an interval
+
+
 def _as_text(differences: Sequence[Difference], first: str) -> str:
     """Lay out as a table, or where that is too wide as a block for each difference."""
-    from pytest_evalmetrics.reports.wording import table
+    from pytest_evalmetrics.reports.wording import fitted_table
 
     width = max(shutil.get_terminal_size((_WIDE, 24)).columns, 40)
     rows = _rows(differences)
-    lines = table(list(rows[0]), [list(row.values()) for row in rows])
+    cells = [list(row.values()) for row in rows]
+    lines = fitted_table(list(rows[0]), cells, width, _DISPENSABLE)
     if max(map(len, lines)) > width:
         lines = []
         for row in rows:
@@ -579,23 +585,75 @@ def _as_text(differences: Sequence[Difference], first: str) -> str:
         part for line in _words(differences) for part in wrapped.wrap(visible(line))
     ]
     title = f"against {visible(first)}"
-    return "\n".join([title, "", *lines, *([""] if words else []), *words]) + "\n"
+    blocks = [[title], lines, _drawn(differences, width), words]
+    return "\n\n".join("\n".join(block) for block in blocks if block) + "\n"
 
 
-def _as_markdown(differences: Sequence[Difference], _first: str) -> str:
-    from pytest_evalmetrics.reports.markdown import plain
+def _drawn(differences: Sequence[Difference], width: int) -> list[str]:
+    """Draw the changes with their intervals on one scale for each metric."""
+    from pytest_evalmetrics.failure_lines import Picture
+    from pytest_evalmetrics.reports import drawing
+    from pytest_evalmetrics.reports.console import both_ends, columns_of, padded
+    from pytest_evalmetrics.reports.failure_layout import strokes_of
 
-    rows = _rows(differences)
-    lines = [
-        list(rows[0]),
-        ["---"] * len(rows[0]),
-        *(map(plain, row.values()) for row in rows),
-    ]
+    strokes = strokes_of(sys.stdout.encoding)
+    metrics: dict[str, list[tuple[str, Picture]]] = {}
+    for d in differences:
+        if d.change is None or d.low is None or d.high is None:
+            continue
+        name = " ".join(filter(None, (d.run, d.benchmark, d.agent, d.metric)))
+        label = both_ends(visible(name), width - _PICTURE - 4)
+        picture = Picture(
+            low=d.low,
+            value=d.change,
+            high=d.high,
+            limit=None,
+            shows_zero=True,
+            label=label,
+            text="",
+        )
+        metrics.setdefault(d.metric, []).append((label, picture))
+    labels = [label for named in metrics.values() for label, _ in named]
+    if not labels:
+        return []
+    columns = max(map(columns_of, labels))
+    lines = []
+    for named in metrics.values():
+        scale = drawing.scale_of([picture for _, picture in named], _PICTURE)
+        lines += [
+            f"{padded(label, columns)}  {drawing.drawn(picture, scale, strokes)}"
+            for label, picture in named
+        ]
+    return [*lines, f"{' ' * columns}  {strokes.zero} no change"]
+
+
+def _as_markdown(differences: Sequence[Difference], first: str) -> str:
+    """Write a table as wide as GitHub's column, and the words below it."""
+    from pytest_evalmetrics.reports.markdown import plain, table
+    from pytest_evalmetrics.reports.summary import SIGNS
+
+    header = ("", "run", "metric", "before -> now", "change", "p", "worse / better")
+    more = ("churn", "same")
+    rows = []
+    for d, row in zip(differences, _rows(differences), strict=True):
+        name = " / ".join(filter(None, (d.run, d.benchmark, d.agent)))
+        change = row.get("change", "")
+        if d.low is not None:
+            change += f" ({row['95% interval'].strip('[]').replace(', ', ' to ')})"
+        cells = [
+            name,
+            d.metric,
+            f"{row.get('first', '')} -> {row.get('now', '')}",
+            change,
+            row.get("p", ""),
+            f"{d.worse} / {d.better}" if d.tasks else "",
+            *(row.get(key, "") for key in more),
+        ]
+        rows.append([SIGNS[d.verdict], *map(plain, cells)])
     words = [f"- {plain(line.strip())}" for line in _words(differences)]
-    return (
-        "\n".join([*(f"| {' | '.join(line)} |" for line in lines), "", *words]).rstrip()
-        + "\n"
-    )
+    title = f"Against {plain(first)}:"
+    lines = [title, "", *table((*header, *more), rows), "", *words]
+    return "\n".join(lines).rstrip() + "\n"
 
 
 def _as_page(differences: Sequence[Difference], first: str) -> str:

@@ -182,7 +182,7 @@ def test_formats(runs, capsys, style):
         assert text.count("<tr") == 3
         assert text.count('<tr class="fails">') == 1
     else:
-        head, line, *rows = text.split("\n\n")[0].splitlines()
+        head, line, *rows = text.split("\n\n")[1].splitlines()
         assert head.count("|") == line.count("|") == rows[1].count("|")
         assert "a\\|b\\<i\\>" in rows[0]
 
@@ -337,3 +337,29 @@ def test_the_benchmarks_of_two_reports_share_the_level_of_a_false_alarm(
     assert len(differences) == 41
     assert 0.01 / 41 < differences[0].p < 0.01
     assert {difference.verdict for difference in differences} == {"WARN"}
+
+
+def test_markdown_is_a_table_that_fits_github_s_column(capsys):
+    names = ["before.jsonl", "after.jsonl"]
+    assert main(["compare", *names, *ASKED, "--format", "markdown"]) == 1
+    title, table, *_ = capsys.readouterr().out.split("\n\n")
+    assert title == "Against before.jsonl:"
+    head, _, row = table.splitlines()
+    assert (
+        head
+        == "|  | run | metric | before -> now | change | p | worse / better | churn |"
+    )
+    assert row.startswith("| ❌ | after.jsonl | mean\\_reward | ")
+    assert len(row.replace("\\", "")) < 120
+
+
+def test_the_changes_are_drawn_on_one_scale(capsys, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    names = ["before.jsonl", "after.jsonl", "nearly.jsonl"]
+    assert main(["compare", *names, *ASKED]) == 1
+    lines = capsys.readouterr().out.splitlines()
+    drawn = [line for line in lines if "●" in line]
+    assert [line.split()[0] for line in drawn] == ["after.jsonl", "nearly.jsonl"]
+    zero = {line.index("│") for line in drawn if "│" in line}
+    assert len(zero) == 1
+    assert lines[lines.index(drawn[-1]) + 1].strip() == "│ no change"

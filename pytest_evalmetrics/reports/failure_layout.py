@@ -205,27 +205,13 @@ def _table_lines(table: Table, shown: Shown) -> Iterator[Line]:
 
 
 def _fitted(table: Table, cells: Sequence[Sequence[str]], shown: Shown) -> list[str]:
-    """Align the columns, without those that the width has no room for."""
     left_out = set() if shown.everything else set(_DETAILS)
     agent = table.header.index("agent")
     if not shown.everything and len({row[agent] for row in cells}) == 1:
         left_out.add("agent")  # the line above names it
-    lines = _aligned(table, cells, left_out)
-    for name in table.dispensable:
-        width = shown.width
-        if width is None or max(map(columns_of, lines)) <= width:
-            break
-        left_out.add(name)
-        lines = _aligned(table, cells, left_out)
-    return lines
-
-
-def _aligned(
-    table: Table, cells: Sequence[Sequence[str]], left_out: set[str]
-) -> list[str]:
-    kept = [i for i, column in enumerate(table.header) if column not in left_out]
-    header = [table.header[i] for i in kept]
-    return wording.table(header, [[row[i] for i in kept] for row in cells])
+    return wording.fitted_table(
+        table.header, cells, shown.width, table.dispensable, left_out
+    )
 
 
 # -- pictures --------------------------------------------------------------------------------

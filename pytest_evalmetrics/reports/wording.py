@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.layout import amount, capped, listed, many, of_many, visible
+from pytest_evalmetrics.reports.console import columns_of, padded
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
@@ -46,11 +47,34 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]]) -> list[str]:
         [header[i] for i in used],
         *([visible(row[i]) for i in used] for row in rows),
     ]
-    widths = [max(len(line[i]) for line in lines) for i in range(len(used))]
+    widths = [max(columns_of(line[i]) for line in lines) for i in range(len(used))]
     return [
-        "  ".join(cell.ljust(w) for cell, w in zip(line, widths, strict=True)).rstrip()
+        "  ".join(
+            padded(cell, w) for cell, w in zip(line, widths, strict=True)
+        ).rstrip()
         for line in lines
     ]
+
+
+def fitted_table(
+    header: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    width: int | None,
+    dispensable: Sequence[str],
+    left_out: Iterable[str] = (),
+) -> list[str]:
+    """Align rows, without the columns that the width has no room for, the first ones first."""
+    gone = set(left_out)
+    waiting = list(dispensable)
+    while True:
+        kept = [i for i, name in enumerate(header) if name not in gone]
+        lines = table(
+            [header[i] for i in kept], [[row[i] for i in kept] for row in rows]
+        )
+        fits = width is None or max(map(columns_of, lines)) <= width
+        if fits or not waiting:
+            return lines
+        gone.add(waiting.pop(0))
 
 
 _BARS = "▁▂▃▄▅▆▇█"

@@ -73,6 +73,8 @@ class Difference(msgspec.Struct, frozen=True):
     p_equivalent: float | None = None  # of two one-sided tests (Schuirmann 1987)
     detectable: float | None = None  # the least loss seen with 80 % power
     worst: tuple[str, ...] = ()  # the tasks that lost most
+    # what the run's agents do otherwise, in words; with the first metric alone
+    behaviour: str = ""
 
     @property
     def equivalent(self) -> bool | None:
@@ -87,6 +89,7 @@ def _benchmark(
 
     values = {"rollouts": rollouts, "metrics": given.metrics or ["mean_reward"]}
     values |= _named(given, ("pass_threshold",))
+    values["behaviour"] = getattr(given, "behaviour", False)
     values["baseline"] = {
         **baseline,
         **_named(given, ("max_drop", "alpha", "direction")),
@@ -376,6 +379,8 @@ def _differences(
             benchmarks=(len(given.runs) - 1) * benchmarks,
         )
     )
+    texts = map(sentences.behaviour_sentence, evaluated.result.behaviour)
+    behaviour = "; ".join(text for text in texts if text)
     for check in evaluated.result.checks:
         for reason in check.reasons:
             if isinstance(reason, InvalidKey) and reason.undeclared:
@@ -389,7 +394,9 @@ def _differences(
             isinstance(check.bound, SingleTasksBound | SlicesBound) and not check.value
         )
         if not is_silent and (check.gate is Gate.BASELINE or check.verdict.fails):
-            yield _difference(name, check, given.margin)
+            difference = _difference(name, check, given.margin)
+            yield structs.replace(difference, behaviour=behaviour)
+            behaviour = ""
 
 
 def _difference(name: str, check: Check, margin: float | None) -> Difference:
@@ -555,6 +562,8 @@ def _words(differences: Iterable[Difference]) -> Iterator[str]:
         if d.verdict.fails and d.worst:
             more = ", ..." if d.worse > len(d.worst) else ""
             yield f"  worse: task {', '.join(d.worst)}{more}"
+        if d.behaviour:
+            yield f"{d.run}: {d.behaviour}"
         if not d.reason and d.detectable:
             yield f"{name}: a loss of {d.detectable:.3g} would be seen with 80 % power"
 
@@ -778,6 +787,11 @@ def _parsed(argv: Sequence[str] | None) -> Namespace:
     )
     both.add_argument(
         "--answer", metavar="FIELD", help="the field whose changes churn counts"
+    )
+    both.add_argument(
+        "--behaviour",
+        action="store_true",
+        help="say too what the agents do otherwise, by their transcripts",
     )
     both.add_argument(
         "--max-drop", type=float, help="a loss up to which nothing is a regression"

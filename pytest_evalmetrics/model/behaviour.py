@@ -19,6 +19,15 @@ class FeatureKind(StrEnum):
     STOP = "stop"  # the share that end for a reason
 
 
+class ScoreChange(StrEnum):
+    """What became of an agent's scores beside its behaviour."""
+
+    SAME = "same"  # within half a point
+    NOT_SHOWN = "not_shown"  # another number, and chance may explain it
+    CHANGED = "changed"
+    UNKNOWN = "unknown"  # none was compared
+
+
 class RuleKind(StrEnum):
     """What a rule demands of each rollout."""
 
@@ -92,7 +101,7 @@ class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
     # all features that could be compared, those that changed first
     changes: tuple[FeatureChange, ...] = ()
     churn: Churn | None = None
-    same_score: bool | None = None  # None if no score was compared
+    score: ScoreChange = ScoreChange.UNKNOWN
     # why nothing was compared: there is no behaviour in the baseline
     lacks_baseline: bool = False
 

@@ -27,7 +27,7 @@ from pytest_evalmetrics.behaviour.gate import (
 )
 from pytest_evalmetrics.errors import RegistryError
 from pytest_evalmetrics.gc_pause import collector_paused
-from pytest_evalmetrics.model.behaviour import BehaviourFacts
+from pytest_evalmetrics.model.behaviour import BehaviourFacts, ScoreChange
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import gated_tasks
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
 
 # rollouts from which on a part of the tasks is observed: more are no surer, and slow
 _MOST: Final = 10_000
+_HALF_A_POINT: Final = 0.005
 _MOST_ANSWERS: Final = 5_000  # the same for answers
 
 
@@ -358,7 +359,7 @@ def _observed_run(
 def with_scores(
     outcome: BehaviourOutcome, runs: Sequence[AgentRun], checks: Sequence[Check]
 ) -> tuple[BehaviourFacts, ...]:
-    """Say of each agent whether its scores are the baseline's, as its checks found."""
+    """Say of each agent what became of its scores, as its checks found."""
     shown = {run.result.agent: run.shown for run in runs}
     facts = []
     for of_agent in outcome.facts:
@@ -369,13 +370,26 @@ def with_scores(
             and check.agent == shown.get(of_agent.agent)
             and check.comparison is not None
         ]
-        is_same = None
-        if compared:
-            is_same = all(
-                check.verdict is Verdict.PASS
-                and check.comparison is not None
-                and not check.comparison.improved
-                for check in compared
-            )
-        facts.append(structs.replace(of_agent, same_score=is_same))
+        facts.append(structs.replace(of_agent, score=_score_change(compared)))
     return tuple(facts)
+
+
+def _score_change(compared: Sequence[Check]) -> ScoreChange:
+    """Return the largest change of several metrics."""
+    changes = [_change_of(check) for check in compared]
+    for change in (ScoreChange.CHANGED, ScoreChange.NOT_SHOWN, ScoreChange.SAME):
+        if change in changes:
+            return change
+    return ScoreChange.UNKNOWN
+
+
+def _change_of(check: Check) -> ScoreChange:
+    facts = check.comparison
+    if facts is None or facts.baseline is None or facts.current is None:
+        return ScoreChange.UNKNOWN
+    if check.verdict is not Verdict.PASS or facts.improved:
+        return ScoreChange.CHANGED
+    half_a_point = _HALF_A_POINT * max(1.0, abs(facts.baseline))
+    if abs(facts.current - facts.baseline) <= half_a_point:
+        return ScoreChange.SAME
+    return ScoreChange.NOT_SHOWN

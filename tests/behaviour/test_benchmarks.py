@@ -1,6 +1,8 @@
 """`behaviour:` in benchmark files, from rows to what a run says."""
 
 import json
+import subprocess
+import sys
 from textwrap import dedent
 
 import numpy as np
@@ -47,6 +49,17 @@ def test_a_changed_tool_is_named_beside_the_same_score_and_does_not_fail(agent):
     result.assert_outcomes(passed=1)
     result.stdout.fnmatch_lines(
         ["*changed: behaviour: same score; *`search` is called in * % of rollouts (*"]
+    )
+
+
+def test_a_score_that_only_seems_the_same_is_not_called_so(agent):
+    now = run(2, searches=0.9)
+    for one in now[:12]:
+        one["reward"] = 0.0
+    result = agent(run(1, searches=0.1), now)
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*changed: behaviour: no change of the score is shown; *"]
     )
 
 
@@ -370,6 +383,30 @@ def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
     assert "of answers changed" in project.run().stdout.str()
     write_bench(project, SEVERAL.format(runs=all_runs, behaviour="true"))
     assert "of answers changed" not in project.run().stdout.str()
+
+
+# -- without a benchmark file ----------------------------------------------------------------
+
+
+def test_compare_says_what_another_run_does_otherwise(project):
+    project.rows("old.jsonl", run(1, searches=0.2))
+    project.rows("new.jsonl", run(2, searches=0.7))
+    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "compare"]
+    files = ["old.jsonl", "new.jsonl"]
+    plain = subprocess.run(
+        [*command, *files], cwd=project.path, capture_output=True, text=True, check=True
+    )
+    assert "behaviour" not in plain.stdout
+    asked = subprocess.run(
+        [*command, *files, "--behaviour"],
+        cwd=project.path,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    words = " ".join(asked.stdout.split())
+    assert "new.jsonl: behaviour: same score; " in words
+    assert "`search` is called in" in words
 
 
 # -- very many rollouts ----------------------------------------------------------------------

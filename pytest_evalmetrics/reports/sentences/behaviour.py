@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Final
 
 from pytest_evalmetrics.layout import listed, many, of_many
-from pytest_evalmetrics.model.behaviour import FeatureKind, RuleKind
+from pytest_evalmetrics.model.behaviour import FeatureKind, RuleKind, ScoreChange
 from pytest_evalmetrics.model.reasons import (
     BehaviourMoved,
     NoBehaviour,
@@ -42,6 +42,14 @@ _WORDS: Final = {
 }
 
 
+_SCORES: Final = {
+    ScoreChange.SAME: "same score; ",
+    ScoreChange.NOT_SHOWN: "no change of the score is shown; ",
+    ScoreChange.CHANGED: "",
+    ScoreChange.UNKNOWN: "",
+}
+
+
 def behaviour_sentence(facts: BehaviourFacts) -> str:
     """Say on one line what an agent does otherwise; empty if nothing changed."""
     texts = [change_text(change) for change in facts.significant]
@@ -52,8 +60,7 @@ def behaviour_sentence(facts: BehaviourFacts) -> str:
         parts.append(churn_text(facts.churn))
     if not parts:
         return ""
-    score = "same score; " if facts.same_score else ""
-    return f"behaviour: {score}{'; '.join(parts)}"
+    return f"behaviour: {_SCORES[facts.score]}{'; '.join(parts)}"
 
 
 def behaviour_notes(facts: BehaviourFacts) -> list[str]:

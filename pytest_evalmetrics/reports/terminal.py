@@ -19,6 +19,7 @@ from pytest_evalmetrics.reports.console import (
 )
 from pytest_evalmetrics.reports.failure_layout import COLOURS
 from pytest_evalmetrics.reports.sentences import (
+    behaviour_details,
     blind_text,
     bound_of,
     reason_of,
@@ -384,6 +385,8 @@ def _details(result: BenchmarkResult) -> Iterator[str]:
             line += f" (expected {bound_of(check)})"
         reason = reason_of(check)
         yield f"{line}: {reason}" if reason else line
+    for facts in result.behaviour:
+        yield from behaviour_details(facts)
     yield from (f"note: {note}" for note in result.notes)
 
 

@@ -72,6 +72,16 @@ def test_another_order_is_named_with_its_tasks(agent):
     )
 
 
+def test_the_page_and_a_verbose_run_list_each_feature_with_its_tasks(agent, project):
+    agent(run(1, searches=0.1), run(2, searches=0.7))
+    page = (project.path / "evalmetrics/report.html").read_text(encoding="utf-8")
+    assert "behaviour: `search` is called in" in page
+    result = project.run("-v")
+    result.stdout.fnmatch_lines(
+        ["*behaviour: `search` is called in *, p = *; most in * (0 to 1), *"]
+    )
+
+
 def test_the_report_holds_the_features_with_the_tasks_that_moved_most(agent, project):
     agent(run(1, searches=0.1), run(2, searches=0.7))
     (facts,) = project.report()["benchmarks"][0]["behaviour"]

@@ -10,7 +10,12 @@ from msgspec import structs
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.verdicts import Direction, Gate, Verdict
 from pytest_evalmetrics.reports import check_wording, run_wording, wording
-from pytest_evalmetrics.reports.sentences import bound_of, hint_of, reason_of
+from pytest_evalmetrics.reports.sentences import (
+    behaviour_details,
+    bound_of,
+    hint_of,
+    reason_of,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -423,7 +428,10 @@ def about(
     checks = list(result.checks)
     if short:
         checks.sort(key=lambda check: _SEVERITY[check.verdict])
-    notes = [*(f"changed: {change}" for change in result.changes), *result.notes]
+    notes = [f"changed: {change}" for change in result.changes]
+    for facts in result.behaviour:
+        notes += behaviour_details(facts)
+    notes += result.notes
     view = BenchmarkView(
         description=result.description[:_TEXT],
         line=result.line,

@@ -21,6 +21,9 @@ from pytest_evalmetrics.reports.sentences import references as references
 from pytest_evalmetrics.reports.sentences import tasks as tasks
 from pytest_evalmetrics.reports.sentences import thresholds as thresholds
 from pytest_evalmetrics.reports.sentences.behaviour import (
+    behaviour_details as behaviour_details,
+)
+from pytest_evalmetrics.reports.sentences.behaviour import (
     behaviour_notes as behaviour_notes,
 )
 from pytest_evalmetrics.reports.sentences.behaviour import (

@@ -63,6 +63,22 @@ def behaviour_sentence(facts: BehaviourFacts) -> str:
     return f"behaviour: {_SCORES[facts.score]}{'; '.join(parts)}"
 
 
+def behaviour_details(facts: BehaviourFacts) -> list[str]:
+    """Say of each feature that changed how sure that is, and where it moved most."""
+    lines = []
+    for change in facts.significant:
+        line = f"behaviour: {change_text(change)}"
+        if change.p is not None:
+            line += f", p = {change.p:.2g}"
+        moves = [
+            f"{move.task} ({move.before:.3g} to {move.now:.3g})" for move in change.most
+        ]
+        if moves:
+            line += f"; most in {listed(moves)}"
+        lines.append(line)
+    return lines
+
+
 def behaviour_notes(facts: BehaviourFacts) -> list[str]:
     """Say what could not be compared."""
     notes = []

@@ -416,12 +416,16 @@ NumSamples = Annotated[
 
 # -- params, and what they share with model -----------------------------------------------
 
+_SEVERAL = "num_samples; or judge_repeats of a judge, beside its model"
 _OTHER_KEYS = {  # of a request -> the key of a benchmark that sets it
     "model": "name",
     "messages": "prompt_template",
     "prompt": "prompt_template",
     "stream": "nothing: one whole answer is asked for",
-    "n": "num_samples",
+    "n": _SEVERAL,
+    "best_of": _SEVERAL,
+    "num_return_sequences": _SEVERAL,
+    "candidate_count": _SEVERAL,
     "tools": "tools",
     "response_format": "response_format",
 }

@@ -136,3 +136,23 @@ def test_an_object_is_extracted_from_any_chatter(value, chatter):
 def test_any_text_is_read_or_refused(text):
     with suppress(RowError):
         json_in(read_reply(body(text)))
+
+
+def test_several_answers_to_one_question_are_none():
+    several = body("4")
+    several["choices"] += body("2")["choices"]
+    with pytest.raises(RowError, match="2 answers to one question") as raised:
+        read_reply(several)
+    assert raised.value.kind == "several-answers"
+
+
+def test_the_same_answer_twice_is_one():
+    several = body("4")
+    several["choices"] += body("4")["choices"]
+    assert read_reply(several).text == "4"
+
+
+def test_a_call_in_the_old_form_is_a_call_of_a_tool():
+    call = {"name": "look_up", "arguments": "{}"}
+    reply = read_reply(body(None, "function_call", function_call=call))
+    assert reply.tool_calls == ({"type": "function", "function": call},)

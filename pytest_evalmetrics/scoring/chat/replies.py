@@ -151,6 +151,13 @@ def _of_completions(body: Any) -> _Message:
     if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
+    messages = [other.get("message") for other in choices if isinstance(other, dict)]
+    if any(message != messages[0] for message in messages):
+        raise RowError(
+            "several-answers",
+            f"the model gave {len(choices)} answers to one question: {shown(choices)}",
+            hint="ask for one: num_samples, and judge_repeats of a judge, ask several times",
+        )
     error = choice.get("error") or body.get("error")
     if error or choice.get("finish_reason") in ("error", "abort"):
         # from a router whose model failed midway
@@ -241,6 +248,9 @@ def _reasoning_of(message: Mapping[str, Any]) -> str:
         reasoning = message.get(key)
         if isinstance(reasoning, str) and reasoning:
             return reasoning
+    details = message.get("reasoning_details")
+    if isinstance(details, list):
+        return "\n".join([*_texts(details, "text"), *_texts(details, "summary")])
     content = message.get("content")
     if not isinstance(content, list):
         return ""
@@ -254,7 +264,12 @@ def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
     if not isinstance(calls, list):
         fault = f"the answer's tool_calls is {shown(calls)}, expected a list"
         raise RowError("bad-tool_calls", fault)
-    return tuple(call for call in calls if isinstance(call, dict))
+    called = tuple(call for call in calls if isinstance(call, dict))
+    function = message.get("function_call")
+    if isinstance(function, dict) and not called:
+        # what tool_calls replaced, and older servers still send
+        return ({"type": "function", "function": function},)
+    return called
 
 
 # the types of a message's parts that hold its text; others hold reasoning or images
@@ -288,17 +303,25 @@ _NAMES = (
     "|chain_of_thought|inner_monologue|seed:think|antthinking"
 )
 _BEGINS = (
-    rf"<(?:{_NAMES})\b[^<>]*>|\[THINK\]|◁think▷|<\|begin_of_thought\|>"
+    rf"<(?:\w+[:_-])?(?:{_NAMES})\b[^<>]*>|\[THINK\]|◁think▷"
+    rf"|<\|(?:(?:start|begin)_(?:of_)?)?(?:{_NAMES})\|>"
     r"|<\|channel\|>\s*analysis\s*<\|message\|>"
 )
 _ENDS = (
-    rf"</(?:{_NAMES})\s*>|\[/THINK\]|◁/think▷|<\|end_of_thought\|>"
+    rf"</(?:\w+[:_-])?(?:{_NAMES})\s*>|\[/THINK\]|◁/think▷"
+    rf"|<\|(?:/|end_(?:of_)?)(?:{_NAMES})\|>"
     r"|<\|channel\|>\s*final\s*<\|message\|>"
 )
 _MARK = re.compile(f"(?P<begin>{_BEGINS})|(?P<end>{_ENDS})", re.IGNORECASE)
+# a call of a tool that a server did not take out of the text
+_TOOL_CALL = re.compile(
+    r"^\s*(<\|?(tool_calls?|function_calls?|python_tag)\b[^<>]*>|<function=|\[TOOL_CALLS\]"
+    r"|<\uff5ctool\u2581calls?\u2581begin\uff5c>|<\|tool_calls?_(section_)?begin\|>)",
+    re.IGNORECASE | re.MULTILINE,
+)
 
 
-class JsonValue(msgspec.Struct, frozen=True):
+class PlacedJson(msgspec.Struct, frozen=True):
     """A JSON value in a text, at ``text[start:end]``."""
 
     value: Any
@@ -321,12 +344,13 @@ def final_answer(reply: Reply) -> Reply:
             f"(finish_reason: length): {shown(reply.text)}",
             hint="raise max_tokens",
         )
-    if reply.tool_calls:
+    parts = _split(reply.text)
+    if reply.tool_calls or _TOOL_CALL.search(parts.answer):
+        called = reply.tool_calls or reply.text
         raise RowError(
             "tool-call",
-            f"the judge called a tool in place of an answer: {shown(reply.tool_calls)}",
+            f"the judge called a tool in place of an answer: {shown(called)}",
         )
-    parts = _split(reply.text)
     if parts.is_open:
         raise RowError(
             "no-answer",
@@ -384,7 +408,7 @@ def _split(text: str) -> _Parts:
     return _Parts(answer=answer + text[at:], reasoning=reasoning, is_open=False)
 
 
-def json_values(text: str) -> list[JsonValue]:
+def json_values(text: str) -> list[PlacedJson]:
     """List the JSON in a text: the whole of it, or the outermost objects and lists of objects.
 
     Raises
@@ -393,8 +417,8 @@ def json_values(text: str) -> list[JsonValue]:
         An object holds a key twice, or stands inside of one that is not valid.
     """
     with suppress(ValueError, RecursionError):
-        return [JsonValue(_DECODER.decode(text.strip()), 0, len(text))]
-    values: list[JsonValue] = []
+        return [PlacedJson(_DECODER.decode(text.strip()), 0, len(text))]
+    values: list[PlacedJson] = []
     broken: list[int] = []
     start = _next_opening(text, 0)
     while start >= 0:
@@ -406,7 +430,7 @@ def json_values(text: str) -> list[JsonValue]:
                 broken.append(start)
         else:
             if isinstance(value, dict) or _holds_objects(value):
-                values.append(JsonValue(value, start, end))
+                values.append(PlacedJson(value, start, end))
         start = _next_opening(text, end)
     for value in values:
         if any(_is_open(text, at, value.start) for at in broken if at < value.start):
@@ -514,7 +538,7 @@ def _finite(value: Any) -> Any:
 _VALUE = r"""[\s"'*_`:]*(?P<said>(?>[-+]?[\w.]*\w))"""
 # ``1-5``, ``1 to 5``, ``"kind" or "cold"``: a form that is shown
 _OF_SEVERAL = r"""(?!["'\s]*(?:-|\u2013|to\b|or\b|\||\.\.)\s*["']?\w)"""
-_SAYS = rf"""["'*_`]*\s*(?:[:=>]|\bis\b){_VALUE}{_OF_SEVERAL}"""
+_SAYS = rf"""["'*_`]*\s*(?:[:=>\uff1a\uff1d]|\bis\b){_VALUE}{_OF_SEVERAL}"""
 _BEGINS_LINE = r"""^[\W_]*(?:(?:my|the|final|overall)\s+)*"""
 
 

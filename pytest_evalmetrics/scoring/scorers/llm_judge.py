@@ -18,12 +18,17 @@ from pytest_evalmetrics.model.metric_facts import ScoreFacts
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.models import chat_model
 from pytest_evalmetrics.scoring.chat.prompts import compile_prompt
-from pytest_evalmetrics.scoring.chat.replies import Reply, json_in, verdict_in
+from pytest_evalmetrics.scoring.chat.replies import (
+    Reply,
+    json_in,
+    verdict_in,
+)
 from pytest_evalmetrics.scoring.chat.row_calls import Calls
 from pytest_evalmetrics.scoring.scorers import judge as judging
 from pytest_evalmetrics.scoring.scorers.row_reading import (
     as_number,
     compiled_path,
+    is_number,
     unexpected,
     within,
 )
@@ -111,15 +116,39 @@ class RegexParserSpec(Keys):
             raise refuse(f"the pattern has no group {self.group!r}")
 
     def find(self, reply: Reply) -> str:
-        """Find the score in an answer."""
-        match = (re.match if self.method == "match" else re.search)(
-            self.pattern, reply.text
-        )
+        """Find the score in an answer: what the first match says."""
+        find = re.match if self.method == "match" else re.search
+        match = find(self.pattern, reply.text)
         if match is None or match[self.group] is None:
             hint = " (method: search looks anywhere)" if self.method == "match" else ""
             fault = f"does not match {self.pattern!r}{hint}: {shown(reply.text)}"
             raise RowError("no-score", f"the judge's answer {fault}")
+        self._refuse_part(match)
         return str(match[self.group])
+
+    def _refuse_part(self, match: re.Match[str]) -> None:
+        """Refuse a group that takes 1 out of 10, or 3 out of 3-4."""
+        start, end = match.span(self.group)
+        before = match.string[:start]
+        after = match.string[end:]
+        number = match[self.group]
+        is_part = _NUMBER_BEFORE.search(before) or _NUMBER_AFTER.match(after)
+        if is_part and is_number(number):
+            text = f"{before[-_NEAR:]}{number}{after[:_NEAR]}"
+            raise RowError(
+                "no-score",
+                f"{self.pattern!r} takes {number} out of {shown(text)}, which is another "
+                "number",
+                hint=r"write a pattern that takes a whole number, such as SCORE: (\d+)\b",
+            )
+
+
+# the rest of a number beside a part of it
+_NUMBER_BEFORE = re.compile(
+    r"(\d|\d[.,_]|(?<![\w)\s])[-\u2212]|^[-\u2212]|\s[-\u2212])$", re.ASCII
+)
+_NUMBER_AFTER = re.compile(r"\d|[.,_]\d|\s?%|[-\u2013]\d|e[-+]?\d|\s+to\s+\d", re.ASCII)
+_NEAR = 8  # characters that a message shows on both sides
 
 
 def _parser_type(value: Any) -> str:

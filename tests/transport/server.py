@@ -42,13 +42,47 @@ class Seen:
 
 def reply(status, body, **headers):
     lines = [f"HTTP/1.1 {status} Reason", f"Content-Length: {len(body)}"]
-    headers = {"Content-Type": "application/json"} | headers
+    headers = {"Content_Type": "application/json"} | headers
     lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
     return ("\r\n".join(lines) + "\r\n\r\n").encode() + body
 
 
 def as_json(value):
     return reply(200, json.dumps(value).encode())
+
+
+SCORE = b'{"score": 1.0}'
+PACKED = gzip.compress(SCORE * 50)
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+# answers that are not what their head says, or hardly
+LIES = {
+    "a longer body": reply(200, SCORE) + b"EXTRA\r\n\r\n",
+    "a shorter body": reply(200, SCORE).replace(b"Length: 14", b"Length: 99"),
+    "two lengths": reply(200, SCORE, CONTENT_LENGTH="5"),
+    "no length": b"HTTP/1.0 200 OK\r\n\r\n" + SCORE,
+    "a length that is no number": reply(200, SCORE).replace(b"14", b"many"),
+    "gzip": reply(200, SCORE, Content_Encoding="gzip"),
+    "an encoding of its own": reply(200, SCORE, Content_Encoding="zippy"),
+    "half of the gzip": reply(200, PACKED[:-20], Content_Encoding="gzip"),
+    "half of the chunks": CHUNKED + b"e\r\n" + SCORE[:6],
+    "a chunk's size": CHUNKED + b"zz\r\n" + SCORE + b"\r\n0\r\n\r\n",
+    "utf-16": reply(200, SCORE, Content_Type="application/json; charset=utf-16"),
+    "a charset of its own": reply(200, SCORE, Content_Type="text/json; charset=zippy"),
+    "a charset that is no text": reply(
+        200, SCORE, Content_Type="text/json; charset=base64"
+    ),
+    "no content type": b"HTTP/1.1 200 OK\r\nContent-Length: 14\r\n\r\n" + SCORE,
+    "3 MB of spaces": reply(200, b" " * 3_000_000),
+    "3 MB of spaces before it": reply(200, b" " * 3_000_000 + SCORE),
+    "zeros": reply(200, b"\0" * 100),
+    "no content": b"HTTP/1.1 204 No Content\r\n\r\n",
+    "a head without an end": b"HTTP/1.1 200 OK\r\nX: " + b"x" * 100_000,
+    "a page of a 503": reply(
+        503,
+        b"<html><head><title>503 Service Temporarily Unavailable</title></head></html>",
+        Content_Type="text/html",
+    ),
+}
 
 
 async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
@@ -103,6 +137,10 @@ async def answer(  # noqa: PLR0911, PLR0917 - one return for each path
             return None
         case "/cut":  # half of what was promised
             writer.write(reply(200, b'{"score": 1.0, "text": "abcdefgh"}')[:-12])
+            await writer.drain()
+            return None
+        case "/lie":
+            writer.write(LIES[query["about"]])
             await writer.drain()
             return None
         case "/close":

@@ -92,6 +92,12 @@ def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secr
         ("", 0),
         ("soon", 0),
         ("inf", 0),
+        ("0", 0),
+        ("-1e9", 0),
+        ("1_0", 0),
+        ("5, 10", 0),
+        ("PT30S", 0),
+        ("٣", 0),
         ("Fri, 99 Foo 2023 00:00:00 GMT", 0),
         ("Fri, 01 Jan 99999999999999999999 00:00:00 GMT", 0),
     ],
@@ -100,6 +106,13 @@ def test_401_403_404_stop_everything_with_the_endpoints_words(client, code, secr
 def test_what_the_endpoint_asks_for_is_waited(client, code, asked, seconds):
     client(status(code, Retry_After=asked), ok()).ask()
     assert client.time.now == pytest.approx(1000 + seconds, abs=0.021)
+
+
+@pytest.mark.parametrize("asked", ["0", "-5", "Thu, 01 Jan 1970 00:00:00 GMT"])
+def test_who_is_asked_to_come_back_at_once_does_not_hammer(client, asked):
+    busy = [status(429, Retry_After=asked)] * 10
+    client(*busy, ok()).ask()
+    assert client.time.now > 1000 + 1
 
 
 def test_a_wait_goes_by_the_endpoints_clock(client):

@@ -60,6 +60,54 @@ def test_an_answer_that_is_none(ask, at, kind, message):
     assert str(error.value).startswith("POST http://127.0.0.1:")
 
 
+LIES = {
+    "a longer body": "not-http",
+    "a shorter body": "closed",
+    "two lengths": "not-http",
+    "a length that is no number": "not-http",
+    "gzip": "encoding",
+    "half of the gzip": "invalid-json",
+    "half of the chunks": "closed",
+    "a chunk's size": "not-http",
+    "utf-16": "invalid-json",
+    "a charset of its own": "invalid-json",
+    "a charset that is no text": "invalid-json",
+    "3 MB of spaces": "empty",
+    "zeros": "invalid-json",
+    "no content": "empty",
+    "a head without an end": "not-http",
+}
+
+
+@pytest.mark.parametrize("about", LIES)
+def test_an_answer_that_is_not_what_its_head_says_fails_its_row_alone(ask, about):
+    assert ask("/ok")["score"] == 1.0
+    with pytest.raises(CallError) as error:
+        ask(f"/lie?about={quote(about)}", max_retries=0)
+    assert error.value.kind == LIES[about]
+    assert ask("/ok", {"row": 2})["score"] == 1.0
+
+
+@pytest.mark.parametrize(
+    "about",
+    [
+        "no length",
+        "no content type",
+        "an encoding of its own",
+        "3 MB of spaces before it",
+    ],
+)
+def test_an_answer_with_a_poor_head_is_read(ask, about):
+    assert ask(f"/lie?about={quote(about)}") == {"score": 1.0}
+
+
+def test_a_page_of_a_503_is_asked_again_and_its_title_is_shown(client, server):
+    client(network=True, give_up_s=0.2)
+    with pytest.raises(EndpointError, match="said: 503 Service Temporarily") as error:
+        client.ask(url=server.at(f"/lie?about={quote('a page of a 503')}"))
+    assert "nothing was answered for 0.2 s" in str(error.value)
+
+
 @pytest.mark.parametrize("chunked", ["", "&chunked=1"])
 @pytest.mark.parametrize("code", [200, 400])
 def test_a_huge_body_is_not_read(ask, chunked, code):

@@ -24,6 +24,30 @@ MAY_PASS = [
     gateway("too many requests", code=429),
     ok({"choices": [{"error": {"code": 502}, "finish_reason": "error"}]}),
     raw(b'data: {"error": {"code": 429}}\n\ndata: [DONE]\n', "text/event-stream"),
+    gateway({"http_code": 503, "message": "upstream"}),
+    gateway("Model is overloaded", error_type="overloaded"),
+    gateway("Model m is currently loading", estimated_time=20.5),
+    ok([{"error": {"code": 503, "status": "UNAVAILABLE", "message": "later"}}]),
+    ok({"statusCode": 429, "message": "Rate limit is exceeded."}),
+    ok({"__type": "ThrottlingException", "message": "Too many requests"}),
+    ok({"__type": "com.amazon#ServiceUnavailableException", "message": "later"}),
+    ok({"object": "error", "type": "InternalServerError", "message": "x", "code": 500}),
+    ok({"code": "Throttling.RateQuota", "message": "slow down", "request_id": "r"}),
+    ok({"error_code": 18, "error_msg": "Open api qps request limit reached"}),
+    ok({"base_resp": {"status_code": 1002, "status_msg": "limit"}, "choices": None}),
+    ok({"errors": [{"status": "429", "title": "Too Many Requests"}]}),
+    ok({"success": False, "errors": [{"code": 10000, "message": "x"}], "result": None}),
+    ok({"type": "about:blank", "title": "Too Many Requests", "status": 429}),
+    ok(
+        {
+            "fault": {
+                "faultstring": "x",
+                "detail": {"errorcode": "a.SpikeArrestViolation"},
+            }
+        }
+    ),
+    ok({"status": "error", "code": 503, "message": "upstream"}),
+    raw(b': PROCESSING\n\ndata: {"error": {"code": 502}}\n\n', "text/event-stream"),
     raw(b'event: error\ndata: {"type": "error", "error": {"type": "api_error"}}\n\n'),
 ]
 
@@ -34,6 +58,28 @@ def test_an_error_that_may_pass_is_asked_again(client, answer):
     answered.ask("another")
     assert answered.ask().body == {"score": 0.5}
     assert len(client.sender.bodies) == 4
+
+
+OF_THE_ROW = [
+    ok(
+        {
+            "object": "error",
+            "type": "BadRequestError",
+            "message": "too long",
+            "code": 400,
+        }
+    ),
+    ok({"__type": "ValidationException", "message": "too long"}),
+    ok({"code": "InvalidParameter", "message": "too long", "request_id": "r"}),
+]
+
+
+@pytest.mark.parametrize("answer", OF_THE_ROW, ids=range(len(OF_THE_ROW)))
+def test_an_error_of_the_row_in_another_form_is_not_asked_again(client, answer):
+    client(ok(), answer, ok()).ask("another")
+    with pytest.raises(CallError, match="too long") as raised:
+        client.ask()
+    assert raised.value.attempts == 1
 
 
 @pytest.mark.parametrize("code", [401, 402, 403, 404, "invalid_api_key"])
@@ -64,6 +110,14 @@ def test_it_is_not_kept_in_the_journal(client):
 
 ANSWERS = [
     {"error": None, "score": 1},
+    {"status": 429, "message": "of the row", "score": 1},
+    {"status": "completed", "message": "done"},
+    {"code": 0, "message": "success"},
+    {"code": 429},
+    {"success": False, "error": "the evaluator failed"},
+    {"result": {"score": 1}, "status": 500, "message": "an answer with a result"},
+    {"base_resp": {"status_code": 0, "status_msg": "success"}, "score": 1},
+    {"errors": [], "score": 1},
     {"error": "", "score": 1},
     {"error": "none", "score": 1},
     {"error": False, "score": 1},

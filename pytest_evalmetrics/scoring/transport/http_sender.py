@@ -119,12 +119,20 @@ def _failure(
     if isinstance(error, aiohttp.ClientConnectorError):
         is_name = isinstance(error, aiohttp.ClientConnectorDNSError)
         return _connection_failure(error.os_error.errno, where, host, is_name=is_name)
-    if isinstance(error, aiohttp.ClientResponseError):
-        return SendFailure("not-http", f"{where} did not answer in HTTP")
     if isinstance(error, aiohttp.InvalidURL | aiohttp.NonHttpUrlClientError):
         return SendFailure(
             "bad-url", f"{parts.scheme}://{where} is not a usable URL", fatal=True
         )
+    return _broken_answer(aiohttp, error, where)
+
+
+def _broken_answer(aiohttp: Any, error: Exception, where: str) -> SendFailure:
+    if isinstance(error.__cause__, aiohttp.http_exceptions.ContentEncodingError):
+        return SendFailure(
+            "encoding", f"{where} answered in another encoding than its head says"
+        )
+    if isinstance(error, aiohttp.ClientResponseError):
+        return SendFailure("not-http", f"{where} did not answer in HTTP")
     return SendFailure(
         "closed",
         f"{where} closed the connection before the answer was whole",

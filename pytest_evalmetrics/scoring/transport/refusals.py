@@ -8,7 +8,7 @@ import re
 from contextlib import suppress
 from datetime import UTC
 from email.utils import parsedate_to_datetime
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import msgspec
 
@@ -20,6 +20,7 @@ from pytest_evalmetrics.scoring.transport.wire import RawResponse, SendFailure
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport.endpoints import Endpoint
 
 LATER = "run again later: paid answers are kept"
@@ -40,66 +41,105 @@ _SPENT = re.compile(
     re.IGNORECASE,
 )
 
-# words of gateways and of gRPC for what a status says
+# words of gateways, of clouds and of gRPC for what a status says, without `error` at their end
 _STATUS_OF_WORD = {
-    "invalid_request_error": 400,
+    "invalid_request": 400,
     "invalid_argument": 400,
+    "invalid_parameter": 400,
     "bad_request": 400,
+    "validation": 400,
     "context_length_exceeded": 400,
     "string_above_max_length": 400,
     "content_filter": 400,
+    "data_inspection_failed": 400,
     "failed_precondition": 400,
     "out_of_range": 400,
-    "authentication_error": 401,
+    "authentication": 401,
     "invalid_api_key": 401,
     "unauthenticated": 401,
     "unauthorized": 401,
-    "billing_error": 402,
-    "permission_error": 403,
+    "billing": 402,
+    "arrearage": 402,
+    "permission": 403,
     "permission_denied": 403,
+    "access_denied": 403,
     "forbidden": 403,
     "not_found": 404,
-    "not_found_error": 404,
     "model_not_found": 404,
+    "resource_not_found": 404,
     "request_too_large": 413,
     "insufficient_quota": 429,
     "too_many_requests": 429,
-    "rate_limit_error": 429,
+    "rate_limit": 429,
     "rate_limit_exceeded": 429,
     "requests": 429,
     "tokens": 429,
     "resource_exhausted": 429,
+    "throttling": 429,
+    "spike_arrest_violation": 429,
+    "api": 500,
+    "internal": 500,
+    "internal_failure": 500,
+    "internal_server": 500,
+    "server": 500,
+    "bad_gateway": 502,
+    "engine_overloaded": 503,
+    "model_not_ready": 503,
     "overloaded": 503,
-    "overloaded_error": 503,
     "service_unavailable": 503,
     "unavailable": 503,
     "timeout": 504,
-    "timeout_error": 504,
+    "gateway_timeout": 504,
+    "model_timeout": 504,
     "deadline_exceeded": 504,
 }
 _UNKNOWN = 500  # an error without a code that says more: it may pass
+# the keys that say which error it is, in the order in which they are asked
+_CODES = (
+    "code",
+    "status_code",
+    "statusCode",
+    "http_code",
+    "http_status",
+    "status",
+    "type",
+    "error_type",
+    "errorcode",
+    "__type",
+)
 # what may stand beside an error that is the whole answer
 _BESIDE = frozenset(
     {
-        "code",
+        *_CODES,
         "created",
         "detail",
         "error",
+        "error_code",
+        "error_msg",
+        "estimated_time",
         "id",
+        "instance",
         "message",
+        "messages",
         "model",
         "object",
         "param",
         "path",
         "provider",
         "request_id",
-        "status",
-        "status_code",
+        "result",
+        "success",
         "timestamp",
-        "type",
+        "title",
         "usage",
         "user_id",
+        "warnings",
     }
+)
+# one of them is in every body that is an error
+_MARKS = tuple(
+    f'"{key}"'.encode()
+    for key in (*_CODES, "error", "errors", "error_code", "fault", "base_resp")
 )
 
 
@@ -112,55 +152,96 @@ class NamedError(msgspec.Struct, frozen=True):
 
 def named_error(raw: RawResponse) -> NamedError | None:
     """Find the error that is the body of a 2xx, as gateways and streams send it."""
-    if b'"error"' not in raw.body:
+    if not any(mark in raw.body for mark in _MARKS):
         return None
     text = raw.body.decode("utf-8", errors="replace").strip()
     for document in _documents(text):
-        error = _error_in(document)
-        if error is not None:
-            return error
+        status = _status_of(document)
+        if status:
+            return NamedError(status, json.dumps(document))
     return None
 
 
-def _documents(text: str) -> Iterator[Any]:
-    """Yield the body as JSON, or the data of its server-sent events."""
+def _documents(text: str) -> Iterator[JsonObject]:
+    """Yield the object that is the body, or the objects of its server-sent events."""
     texts = [text]
     if text.startswith(("data:", "event:", "id:", ":")):
         lines = text.splitlines()
         texts = [line.partition(":")[2] for line in lines if line.startswith("data:")]
     for one in texts:
+        document: JsonValue = None
         with suppress(ValueError, RecursionError):
-            yield json.loads(one)
+            document = json.loads(one)
+        if isinstance(document, list) and len(document) == 1:
+            # Google's streams are lists
+            document = document[0]
+        if isinstance(document, dict):
+            yield document
 
 
-def _error_in(document: Any) -> NamedError | None:
-    if not isinstance(document, dict):
-        return None
+def _status_of(document: JsonObject) -> int:
+    """Return the status that an error stands for; 0 for an answer.
+
+    An error in words alone, without a code, is for the caller, whose rows may fail like this.
+    """
+    for error in _errors_in(document):
+        return _status_in(error) or _status_in(document) or _UNKNOWN
+    if not _BESIDE.issuperset(document) or document.get("result"):
+        return 0
+    if "estimated_time" in document:
+        # a model of Hugging Face that is being loaded
+        return 503
+    if document.get("error_code"):
+        return _status_in(document) or _UNKNOWN
+    has_words = any(document.get(key) for key in ("error", "message", "title"))
+    return (_status_in(document) or 0) if has_words else 0
+
+
+def _errors_in(document: JsonObject) -> Iterator[JsonObject]:
+    """Yield the objects of a document that are errors."""
     error = document.get("error")
     choices = document.get("choices")
     if not error and isinstance(choices, list) and choices:
         first = choices[0]
         error = first.get("error") if isinstance(first, dict) else None
-        if not isinstance(error, dict):
-            return None
-    if isinstance(error, dict):
-        status = _status_in(error) or _status_in(document) or _UNKNOWN
-    elif isinstance(error, str) and error and _BESIDE.issuperset(document):
-        # without a code it is for the caller, whose rows may fail like this
-        status = _status_in(document) or 0
-    else:
-        return None
-    return NamedError(status, json.dumps(document)) if status else None
+    fault = document.get("fault")
+    if isinstance(fault, dict) and isinstance(fault.get("detail"), dict):
+        # Apigee's
+        fault = fault["detail"]
+    several = document.get("errors")
+    # Cloudflare's, and those of JSON:API
+    listed = several[0] if isinstance(several, list) and several else None
+    state = document.get("base_resp")
+    # MiniMax's
+    is_failed = isinstance(state, dict) and state.get("status_code") not in (0, None)
+    for one in (error, fault, listed, state if is_failed else None):
+        if isinstance(one, dict):
+            yield one
 
 
-def _status_in(error: Mapping[str, Any]) -> int | None:
-    for key in ("code", "status_code", "status", "type"):
+def _status_in(error: JsonObject) -> int | None:
+    for key in _CODES:
         value = error.get(key)
         if isinstance(value, str):
-            word = value.strip().lower()
-            value = int(word) if word.isdecimal() else _STATUS_OF_WORD.get(word)
+            value = _status_of_word(value.strip())
         if type(value) is int and 400 <= value < 600:  # HTTP
             return value
+    return None
+
+
+_NEXT_WORD = re.compile(r"(?<=[a-z])(?=[A-Z])")
+
+
+def _status_of_word(text: str) -> int | None:
+    """Read ``429``, ``rate_limit_error``, ``a.b#ThrottlingException``, ``Throttling.RateQuota``."""
+    if text.isascii() and text.isdecimal():
+        return int(text)
+    for part in re.split(r"[.#]", text):
+        word = _NEXT_WORD.sub("_", part).lower()
+        for end in ("_exception", "_error"):
+            word = word.removesuffix(end)
+        if word in _STATUS_OF_WORD:
+            return _STATUS_OF_WORD[word]
     return None
 
 
@@ -257,12 +338,18 @@ def fault_of(status: int) -> Fault | None:
     return None
 
 
+_SECONDS = re.compile(r"\s*[-+]?(\d+(\.\d*)?|\.\d+)\s*", re.ASCII)
+
+
 def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
-    """Read the seconds of a Retry-After, or its date by the endpoint's clock (RFC 9110)."""
+    """Read the seconds of a Retry-After, or its date by the endpoint's clock (RFC 9110).
+
+    None where it asks for nothing: it is missing or no number, zero, or in the past.
+    """
     value = headers.get("Retry-After", "")
-    try:
+    if _SECONDS.fullmatch(value):
         seconds = float(value)  # some servers send fractions
-    except ValueError:
+    else:
         try:
             until = _timestamp(value)
         except (ValueError, OverflowError):
@@ -271,7 +358,7 @@ def _asked_wait(headers: Mapping[str, str], now: float) -> float | None:
         with suppress(ValueError, OverflowError):
             now = _timestamp(headers.get("Date", ""))
         seconds = until - now
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return seconds if seconds > 0 and math.isfinite(seconds) else None
 
 
 def _timestamp(date: str) -> float:

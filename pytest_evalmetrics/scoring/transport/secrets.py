@@ -25,10 +25,12 @@ HIDDEN = "***"
 _SHORTEST_SECRET = 8  # a shorter one hides nothing: it occurs in ordinary text
 _SHORTEST_PART = 8  # characters of a key that is shown in part
 _SHORTEST_CODED_PART = 16  # characters of a key's base64 or hexadecimal
+_SHORTEST_SPACED_PART = 23  # characters of its hexadecimal, spaced byte by byte
 _LAYERS = 3  # of escapes around each other: JSON in a URL in JSON
 _PUBLIC = re.compile(r"[A-Za-z]{2,8}[-_](?:[A-Za-z0-9]{2,8}[-_])?")  # sk-proj-
 _ESCAPE = re.compile(  # of ASCII, which keys are of
-    r"\\(?:u00|x)[2-7][0-9a-fA-F]|\\[/\\]|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];"
+    r"\\(?:u00|x)[2-7][0-9a-fA-F]|\\u\{0*[2-7][0-9a-fA-F]\}|\\[01][0-7]{2}|\\[/\\]"
+    r"|%[2-7][0-9a-fA-F]|&#0*[0-9]{2,3};|&#[xX]0*[2-7][0-9a-fA-F];"
     r"|&(?:amp|lt|gt|quot|apos|sol|plus|equals|lowbar);"
 )
 
@@ -37,14 +39,15 @@ _ESCAPE = re.compile(  # of ASCII, which keys are of
 # what a text is made of: words with or without a capital, capitals, numbers
 _TOKEN = re.compile(r"[A-Z]?[a-z]+|[A-Z]+(?![a-z])|[0-9]+")
 _PLACEHOLDER_TEXT = (
-    "a abc admin anonymous any anything api apikey auth bearer change changeme cpp "
-    "default demo dummy empty example fake false for foo free guest here ignore "
-    "ignored in insert is key keys know lm llama llamacpp llm lmstudio local localai "
-    "localhost me mistral mock model my n na needed no none not nothing null ollama "
-    "open openai optional pass passwd password paste placeholder private provided "
-    "public put random replace required s sample secret server set sk some something "
-    "studio test testing the this token true unused used user value vllm whatever "
-    "with without you your "
+    "a abc abcd abcdefg abcdefgh admin anonymous any anything api apikey auth "
+    "bearer change changeme cpp default demo dummy empty example fake false foo for "
+    "free guest here ignore ignored in insert is key keys know litellm llama "
+    "llamacpp llm lm lmstudio local localai localhost me mistral mock model my n na "
+    "needed no noauth nokey none noop not nothing null ollama open openai optional "
+    "or pass passwd password paste placeholder private proj provided public put "
+    "qwerty random replace required s sample secret server set sglang sk some "
+    "something studio test testing tgi the this todo token true undefined unused "
+    "used user v value vllm whatever with without you your "
 )
 _PLACEHOLDER_WORDS = frozenset(_PLACEHOLDER_TEXT.split())
 _COUNTED_UP = "12345678901234567890"
@@ -190,6 +193,9 @@ def _forms_of(value: str) -> Iterator[_Form]:
     for text in coded:
         least = min(len(text), _SHORTEST_CODED_PART)
         yield _Form.of(text, least, is_coded=True)
+    for text in (value.encode().hex(" "), value.encode().hex(":")):
+        least = min(len(text), _SHORTEST_SPACED_PART)
+        yield _Form.of(text, least, is_coded=True)
 
 
 class Secret:
@@ -285,7 +291,9 @@ def _character(escape: re.Match[str]) -> str:
     if text.startswith("&"):
         return unescape(text)[:1] or " "
     if text.startswith(("%", "\\u", "\\x")):
-        return chr(int(text[-2:], 16))
+        return chr(int(text.rstrip("}")[-2:], 16))
+    if text[1].isdecimal():
+        return chr(int(text[1:], 8))
     return text[1]
 
 

@@ -33,7 +33,7 @@ class CallError(TransportError, RowError):
     ----------
     kind
         A short stable word to group by: ``timeout``, ``http-500``, ``refused``, ``closed``,
-        ``dns``, ``unreachable``, ``not-http``, ``empty``, ``html``, ``content-type``,
+        ``dns``, ``unreachable``, ``not-http``, ``encoding``, ``empty``, ``html``, ``content-type``,
         ``invalid-json``, ``not-finite``, ``too-large``, ``bad-request``,
         ``not-in-journal``; callers add their own.
     message

@@ -29,6 +29,22 @@ class PriceSpec(Keys):
         float, Field(ge=0, allow_inf_nan=False, description="of an answer")
     ]
     currency: Annotated[str, doc("its name beside costs, such as usd")] = ""
+    cache_read: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="of a prompt's part from the provider's cache; default input",
+        ),
+    ] = None
+    cache_write: Annotated[
+        float | None,
+        Field(
+            ge=0,
+            allow_inf_nan=False,
+            description="of a prompt's part that is put into that cache; default input",
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, kw_only=True)

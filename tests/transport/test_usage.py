@@ -18,6 +18,16 @@ def usage_of(prompt, completion=0):
         ({"prompt_tokens": 5, "completion_tokens": 3, "total_tokens": 9}, (5, 3, 9)),
         ({"input_tokens": 5, "output_tokens": 3}, (5, 3, 8)),
         ({"prompt_tokens": 5, "completion_tokens": None}, (5, 0, 5)),
+        (
+            {
+                "input_tokens": 5,
+                "cache_creation_input_tokens": 20,
+                "cache_read_input_tokens": 100,
+                "output_tokens": 3,
+            },
+            (125, 3, 128),
+        ),
+        ({"input_tokens": 5, "cache_read_input_tokens": None}, (5, 0, 5)),
         ({"prompt_tokens": 5.0, "completion_tokens": 3, "total_tokens": 0}, (5, 3, 8)),
         ({"prompt_tokens": 5.5}, None),
         ({"prompt_tokens": True, "completion_tokens": -3}, None),
@@ -63,6 +73,34 @@ def test_sums_with_and_without_what_the_journal_answers(client):
     # 1.5 x 2 + 0.1 x 10; without the journal's 0.5 x 2
     assert (usage["cost"], usage["cost_now"]) == (4.0, 3.0)
     assert client.transport.usage.cost_now() == 3.0
+
+
+CACHED = PriceSpec(input=2.0, output=10.0, cache_read=0.2, cache_write=2.5)
+MESSAGES = {
+    "input_tokens": 1_000_000,
+    "cache_read_input_tokens": 10_000_000,
+    "cache_creation_input_tokens": 2_000_000,
+    "output_tokens": 100_000,
+}
+COMPLETIONS = {
+    "prompt_tokens": 4_000_000,
+    "prompt_tokens_details": {"cached_tokens": 3_000_000},
+    "completion_tokens": 100_000,
+}
+
+
+@pytest.mark.parametrize(
+    ("usage", "price", "cost"),
+    [
+        (MESSAGES, CACHED, 1 * 2 + 10 * 0.2 + 2 * 2.5 + 0.1 * 10),
+        (MESSAGES, PRICE, 13 * 2 + 0.1 * 10),
+        (COMPLETIONS, CACHED, 1 * 2 + 3 * 0.2 + 0.1 * 10),
+        (COMPLETIONS, PRICE, 4 * 2 + 0.1 * 10),
+    ],
+)
+def test_tokens_of_a_providers_cache_have_their_own_price(client, usage, price, cost):
+    client(ok({"usage": usage})).ask(price=price)
+    assert client.usage.cost == pytest.approx(cost)
 
 
 def test_a_cost_that_is_not_whole_is_none(client):

@@ -70,9 +70,19 @@ def price_of(name: str) -> PriceSpec | None:
         costs = litellm.cost_per_token(
             model=name, prompt_tokens=_MILLION, completion_tokens=_MILLION
         )
+        info = litellm.get_model_info(model=name)
     except Exception:  # noqa: BLE001 - LiteLLM raises many kinds for an unknown model
         return None
-    return PriceSpec(input=float(costs[0]), output=float(costs[1]))
+    return PriceSpec(
+        input=float(costs[0]),
+        output=float(costs[1]),
+        cache_read=_of_a_million(info.get("cache_read_input_token_cost")),
+        cache_write=_of_a_million(info.get("cache_creation_input_token_cost")),
+    )
+
+
+def _of_a_million(price: object) -> float | None:
+    return price * _MILLION if isinstance(price, float) else None
 
 
 def _imported() -> Any:

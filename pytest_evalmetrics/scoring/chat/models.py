@@ -28,22 +28,22 @@ class Spending:
     """Sums over a model's answers, the same in any order and where the journal gave them."""
 
     def __init__(self) -> None:
-        # five numbers of each answer, NaN for unknown tokens
+        # seven numbers of each answer, NaN for unknown tokens
         self._answers = array("d")
         # names of the models in the endpoint's answers
         self.names = set[str]()
 
     def add(self, attempts: int, latency_s: float, tokens: Tokens | None) -> None:
         """Count an answer."""
-        counts = (math.nan,) * 3 if tokens is None else structs.astuple(tokens)
+        counts = (math.nan,) * 5 if tokens is None else structs.astuple(tokens)
         self._answers.extend([attempts, latency_s, *counts])
 
     def as_dict(self, price: PriceSpec | None) -> dict[str, Any]:
         """Return calls, requests, tokens, cost and latency as builtins."""
-        # columns: requests, seconds, tokens of the prompt, of the answer, and of both
-        answers = np.array(self._answers).reshape(-1, 5)
+        # columns: requests, seconds, and the fields of Tokens
+        answers = np.array(self._answers).reshape(-1, 7)
         sums = [int(value) for value in np.nansum(answers, axis=0)]
-        tokens = Tokens(prompt=sums[2], completion=sums[3], total=sums[4])
+        tokens = Tokens(*sums[2:])
         without = int(np.isnan(answers[:, 2]).sum())
         seconds = np.sort(answers[:, 1])
         latency: dict[str, float] = {}

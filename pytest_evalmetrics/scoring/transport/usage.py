@@ -20,19 +20,33 @@ if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Iterator, Mapping
     from pathlib import Path
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.spec.model_keys import PriceSpec
 
 
 class Tokens(msgspec.Struct, frozen=True):
     """Tokens of one call."""
 
+    # all of the prompt, also what the provider's cache holds
     prompt: int
     completion: int
     total: int
+    # tokens of the prompt that came from the provider's cache, and that were put into it
+    cache_read: int = 0
+    cache_write: int = 0
 
     def cost(self, price: PriceSpec) -> float:
         """Return the price of the call."""
-        return (self.prompt * price.input + self.completion * price.output) / 1e6
+        of_read = price.input if price.cache_read is None else price.cache_read
+        of_write = price.input if price.cache_write is None else price.cache_write
+        uncached = self.prompt - self.cache_read - self.cache_write
+        millions = (
+            uncached * price.input
+            + self.cache_read * of_read
+            + self.cache_write * of_write
+            + self.completion * price.output
+        )
+        return millions / 1e6
 
 
 class Usage(msgspec.Struct):
@@ -61,26 +75,49 @@ class Usage(msgspec.Struct):
     cost_now: float | None = None
 
 
-def tokens_of(body: Any) -> Tokens | None:
+def tokens_of(body: JsonValue) -> Tokens | None:
     """Read the tokens of an answer; None if it does not give them."""
     usage = body.get("usage") if isinstance(body, dict) else None
     if not isinstance(usage, dict):
         return None
-
-    def count(*names: str) -> int | None:
-        counts: list[Any] = [
-            *map(usage.get, names)
-        ]  # of JSON: True is none, and 12.0 is 12
-        whole = (n for n in counts if type(n) in (int, float) and n >= 0 and n % 1 == 0)
-        return next(map(int, whole), None)
-
     # the names in chat completions, then those in responses and messages
-    prompt = count("prompt_tokens", "input_tokens")
-    completion = count("completion_tokens", "output_tokens")
+    prompt = _count(usage, "prompt_tokens", "input_tokens")
+    completion = _count(usage, "completion_tokens", "output_tokens")
     if prompt is None and completion is None:
         return None
-    both = (prompt or 0) + (completion or 0)
-    return Tokens(prompt or 0, completion or 0, max(both, count("total_tokens") or 0))
+    prompt = prompt or 0
+    completion = completion or 0
+    read = _count(usage, "cache_read_input_tokens") or 0
+    write = _count(usage, "cache_creation_input_tokens") or 0
+    if "prompt_tokens" in usage:
+        # it includes them, as LiteLLM writes an answer of Anthropic's
+        prompt = max(prompt, read + write)
+    else:
+        # Anthropic's input_tokens are without them
+        prompt += read + write
+    for key in ("prompt_tokens_details", "input_tokens_details"):
+        details = usage.get(key)
+        if isinstance(details, dict) and not read:
+            read = min(prompt, _count(details, "cached_tokens") or 0)
+    total = max(prompt + completion, _count(usage, "total_tokens") or 0)
+    return Tokens(
+        prompt=prompt,
+        completion=completion,
+        total=total,
+        cache_read=read,
+        cache_write=write,
+    )
+
+
+def _count(usage: JsonObject, *names: str) -> int | None:
+    """Return the first whole number under some names; in JSON, true is none and 12.0 is 12."""
+    for name in names:
+        value = usage.get(name)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        if value >= 0 and value % 1 == 0:
+            return int(value)
+    return None
 
 
 class UsageTally:

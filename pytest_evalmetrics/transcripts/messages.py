@@ -41,7 +41,11 @@ _ROLES: Final[Mapping[str, Role]] = {
         ("assistant", "ai", "model", "agent", "gpt", "bot", "AIMessage"), "assistant"
     ),
     **dict.fromkeys(
-        ("tool", "function", "ipython", "toolResult", "ToolMessage"), "tool"
+        (
+            *("tool", "function", "ipython", "observation"),
+            *("toolResult", "ToolMessage"),
+        ),
+        "tool",
     ),
 }
 _REASONING: Final = (
@@ -49,7 +53,7 @@ _REASONING: Final = (
     *("thinking_blocks", "reasoning_details"),
 )
 _THOUGHT: Final = frozenset(_REASONING)
-_ENVELOPES: Final = frozenset({"message", "kwargs", "data"})
+_ENVELOPES: Final = frozenset({"message", "kwargs", "data", "payload"})
 _BESIDE_CONTENT: Final = frozenset(
     {
         *("tool_calls", "toolCalls", "function_call", "additional_kwargs"),
@@ -83,6 +87,9 @@ def _is_item(value: Mapping[str, object]) -> bool:
 def _is_wrapped(value: Mapping[str, object]) -> bool:
     if isinstance(value.get("message"), dict):
         return True
+    payload = value.get("payload")
+    if isinstance(payload, dict):
+        return role_of(payload) is not None or _is_item(payload)
     if isinstance(value.get("kwargs"), dict) and isinstance(value.get("id"), list):
         return True
     return value.get("kind") in ("request", "response") and "parts" in value
@@ -212,6 +219,9 @@ def _unwrapped(message: Mapping[str, object]) -> Mapping[str, object]:
     kwargs, names = message.get("kwargs"), message.get("id")
     if isinstance(kwargs, dict) and isinstance(names, list) and names:
         return {**kwargs, "type": names[-1]}
+    payload = message.get("payload")
+    if isinstance(payload, dict) and is_message(payload):
+        return payload
     data = message.get("data")
     if isinstance(data, dict) and text(message.get("type")) in _ROLES:
         return {**data, "type": message["type"]}

@@ -24,7 +24,7 @@ from pytest_evalmetrics.transcripts.values import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_evalmetrics.transcripts.turns import Role
 
@@ -42,9 +42,11 @@ _ASKED: Final = (
 )
 _ANSWERED: Final = (
     *("response", "completion", "output", "outputs", "output_text", "actualOutput"),
-    *("generation", "prediction", "model_output", "resps", "answer"),
+    *("generation", "prediction", "model_output", "resps", "answer", "result"),
 )
-_IN_ANSWERS: Final = ("output", "output_text", "response", "answer", "completion")
+_IN_ANSWERS: Final = (
+    *("output", "output_text", "response", "answer", "completion", "body"),
+)
 _IN_QUESTIONS: Final = (
     *("question", "query", "problem", "instruction", "input", "text", "raw"),
     *("user_input", "gen_args_0", "arg_0"),
@@ -122,9 +124,24 @@ def _recorded(row: Mapping[str, object]) -> Sequence[object] | None:
             value = decoded(value)
         if isinstance(value, dict):
             value = _recorded(value)
+        if key == "nodes" and isinstance(value, list):
+            value = _last_branch(value)
         if isinstance(value, list) and value and _is_conversation(value):
             return _with_attachments(value, row.get("attachments"))
     return None
+
+
+def _last_branch(nodes: Sequence[object]) -> list[object]:
+    """Follow the nodes of a graph of messages, as of verifiers, from the last to a root."""
+    branch: list[object] = []
+    place: object = len(nodes) - 1
+    while isinstance(place, int) and 0 <= place < len(nodes):
+        node = nodes[place]
+        if not isinstance(node, dict) or len(branch) > len(nodes):
+            break
+        branch.append(node)
+        place = node.get("parent")
+    return branch[::-1]
 
 
 def _is_conversation(values: Sequence[object]) -> bool:
@@ -193,6 +210,8 @@ def _add_asked(conversation: Conversation, value: object, level: int) -> None:
     elif isinstance(value, dict) and level < _NESTED:
         messages = value.get("messages")
         if isinstance(messages, list):
+            if messages and isinstance(messages[0], list):  # of LangSmith
+                messages = messages[0]
             _add_system(conversation, value)
             add_messages(conversation, messages)
             return
@@ -213,6 +232,8 @@ def _add_answer(conversation: Conversation, row: Mapping[str, object]) -> None:
     for key in _ANSWERED:
         value = row.get(key)
         if value is None or value == "" or isinstance(value, bool | int | float):
+            continue
+        if key == "result" and not isinstance(value, dict):  # a verdict
             continue
         before = len(conversation.turns)
         _add_answered(conversation, value, 0)
@@ -275,10 +296,10 @@ def _add_body(
     if isinstance(messages, list):
         _add_whole(conversation, messages)
         return
-    for key in ("choices", "candidates"):
-        choices = body.get(key)
-        if isinstance(choices, list) and choices:
-            _add_choice(conversation, choices[0])
+    for key, add_first in _OF_FIRST.items():
+        values = body.get(key)
+        if isinstance(values, list) and values:
+            add_first(conversation, values[0])
             return
     if role_of(body) is not None or "tool_calls" in body:
         add_messages(conversation, [{"role": "assistant", **body}])
@@ -312,6 +333,26 @@ def _add_choice(conversation: Conversation, choice: object) -> None:
     add_messages(
         conversation, [{"finish_reason": reason, "role": "assistant", **message}]
     )
+
+
+def _add_generation(conversation: Conversation, generation: object) -> None:
+    """Add a generation of LangChain, of the first prompt of several."""
+    if isinstance(generation, list):
+        generation = generation[0] if generation else None
+    if not isinstance(generation, dict):
+        return
+    message = generation.get("message")
+    if isinstance(message, dict):
+        add_messages(conversation, [message])
+    else:
+        _say(conversation, "assistant", text(generation.get("text")))
+
+
+_OF_FIRST: Final[Mapping[str, Callable[[Conversation, object], None]]] = {
+    "choices": _add_choice,
+    "candidates": _add_choice,
+    "generations": _add_generation,
+}
 
 
 def _add_whole(conversation: Conversation, messages: Sequence[object]) -> None:
@@ -350,5 +391,8 @@ def _stated_reason(holder: Mapping[str, object]) -> str:
     choices = holder.get("choices")
     if isinstance(choices, list) and choices and isinstance(choices[0], dict):
         return _stated_reason({**choices[0], "choices": None})
+    calls = holder.get("calls")  # of the model, by verifiers
+    if isinstance(calls, list) and calls and isinstance(calls[-1], dict):
+        return stop_reason(calls[-1].get("finish_reason"))
     is_response = isinstance(holder.get("output"), list)
     return stop_reason(holder.get("status")) if is_response else ""

@@ -29,11 +29,11 @@ _NESTED: Final = 12  # levels of attributes that are nested
 # what a list of messages is called: first those that were asked, then those answered
 _ASKED: Final = (
     *("gen_ai.input.messages", "llm.input_messages", "gen_ai.prompt"),
-    *("ai.prompt.messages", "gen_ai.request.messages"),
+    *("ai.prompt.messages", "gen_ai.request.messages", "mlflow.spanInputs"),
 )
 _ANSWERED: Final = (
     *("gen_ai.output.messages", "llm.output_messages", "gen_ai.completion"),
-    "gen_ai.response.messages",
+    *("gen_ai.response.messages", "mlflow.spanOutputs"),
 )
 _ROLES_OF_EVENTS: Final = {
     "gen_ai.system.message": "system",
@@ -46,7 +46,8 @@ _DETAILS: Final = "gen_ai.client.inference.operation.details"
 _HOLDERS: Final = (
     *("spans", "resourceSpans", "scopeSpans", "observations", "trace", "data"),
 )
-_MARKS: Final = ("gen_ai.", "llm.", "openinference.", "ai.prompt")
+_MARKS: Final = ("gen_ai.", "llm.", "openinference.", "ai.prompt", "mlflow.span")
+_GENERATIONS: Final = ("GENERATION", "TOOL", "AGENT", "llm", "tool")  # of Langfuse
 
 
 def spans_in(row: Mapping[str, object]) -> list[Mapping[str, object]]:
@@ -69,6 +70,8 @@ def spans_in(row: Mapping[str, object]) -> list[Mapping[str, object]]:
 
 
 def _is_span(row: Mapping[str, object]) -> bool:
+    if row.get("type") in _GENERATIONS and ("input" in row or "output" in row):
+        return True
     names: Iterable[str] = row
     if "attributes" in row:
         names = _flat(row["attributes"])
@@ -148,6 +151,8 @@ class _FlatSpan:
     def __init__(self, span: Mapping[str, object]) -> None:
         attributes = span.get("attributes")
         self._attributes = _flat(span if attributes is None else attributes)
+        if span.get("type") in _GENERATIONS:
+            self._attributes = _of_observation(span)
         events = span.get("events")
         self._events: Sequence[object] = events if isinstance(events, list) else ()
 
@@ -203,7 +208,7 @@ class _FlatSpan:
             if isinstance(value, str):
                 value = decoded(value)
             if isinstance(value, dict):
-                value = value.get("messages")
+                value = value.get("messages", value.get("choices"))
             if isinstance(value, list) and value:
                 return value
             numbered = self._numbered(f"{name}.")
@@ -220,6 +225,24 @@ class _FlatSpan:
         }
         nested = _nested(named)
         return nested if isinstance(nested, list) else []
+
+
+def _of_observation(span: Mapping[str, object]) -> dict[str, object]:
+    """Give an observation of Langfuse the attributes of a span."""
+    asked, answered = span.get("input"), span.get("output")
+    if str(span.get("type")).upper() == "TOOL":
+        return {
+            "gen_ai.tool.name": span.get("name"),
+            "gen_ai.tool.call.arguments": asked,
+            "gen_ai.tool.call.result": answered,
+        }
+    if isinstance(answered, str):
+        answered = {"role": "assistant", "content": answered}
+    if isinstance(answered, dict) and "role" in answered:
+        answered = [answered]
+    if isinstance(asked, str):
+        asked = [{"role": "user", "content": asked}]
+    return {"gen_ai.input.messages": asked, "gen_ai.output.messages": answered}
 
 
 def _ended(messages: list[object], reasons: object) -> list[object]:

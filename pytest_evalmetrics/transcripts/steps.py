@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
 _OBSERVED: Final = ("observation", "observations", "result", "output", "tool_output")
+_OF_STEPS: Final = frozenset({"action", "observation", "thought"})
 _FINISHED: Final = ("finish", "final_answer", "final answer", "submit_answer")
 _SOURCES: Final = {"agent": "assistant", "user": "user", "system": "system"}
 
@@ -40,7 +41,9 @@ def is_step(value: object) -> bool:
         return len(value) == 2 and isinstance(value[0], dict) and "tool" in value[0]
     if not isinstance(value, dict):
         return False
-    if "action" in value or "observation" in value or "thought" in value:
+    if not _OF_STEPS.isdisjoint(value):
+        return True
+    if "step_number" in value and "tool_calls" in value:  # of smolagents
         return True
     return value.get("source") in _SOURCES and "message" in value
 
@@ -64,7 +67,10 @@ def _add_step(conversation: Conversation, step: Mapping[str, object]) -> None:
     if thought:
         draft.reasoning.append(thought)
     add_content(draft, first_text(step, "text", "message", "content"))
+    add_calls(draft, step.get("tool_calls"))
     call = _call_of(step)
+    if call is None and draft.calls:
+        call = draft.calls.pop()
     if call is not None and call.name.lower() in _FINISHED:
         answer = decoded(call.arguments)
         if isinstance(answer, dict):

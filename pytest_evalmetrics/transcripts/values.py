@@ -96,7 +96,7 @@ def _text_of_object(value: Mapping[str, object], level: int) -> str:
     kind = text(value.get("type"))
     if kind.endswith(("image", "image_url")):
         return ""
-    for key in ("text", "output_text", "content"):
+    for key in ("text", "output_text", "content", "value"):
         inner = value.get(key)
         if isinstance(inner, str | list) and (kind or len(value) == 1):
             return plain_text(inner, level=level + 1)

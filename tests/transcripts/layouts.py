@@ -432,5 +432,71 @@ ROWS = {
         "input": {"messages": CHAT[:-1]},
         "output": CHAT[-1],
     },
+    "langfuse, observations": {
+        "id": "t",
+        "input": {"question": "?"},
+        "observations": [
+            {"type": "SPAN", "name": "agent", "startTime": "2026-01-01T00:00:00Z"},
+            {
+                "type": "GENERATION",
+                "startTime": "2026-01-01T00:00:01Z",
+                "input": CHAT[:2],
+                "output": CHAT[2],
+            },
+            {
+                "type": "GENERATION",
+                "startTime": "2026-01-01T00:00:02Z",
+                "input": CHAT[:4],
+                "output": CHAT[4],
+            },
+            {
+                "type": "GENERATION",
+                "startTime": "2026-01-01T00:00:03Z",
+                "input": {"messages": CHAT[:6]},
+                "output": "SK 45 is full. Another day?",
+            },
+        ],
+    },
+    "langsmith": {
+        "inputs": {"messages": [CHAT[:-1]]},
+        "outputs": {
+            "generations": [[{"message": {"type": "ai", "data": CHAT[-1]}}]],
+        },
+    },
+    "mlflow": {
+        "info": {"trace_id": "t"},
+        "data": {
+            "spans": [
+                {
+                    "name": "chat",
+                    "attributes": {
+                        "mlflow.spanInputs": json.dumps({"messages": CHAT[:-1]}),
+                        "mlflow.spanOutputs": json.dumps(
+                            {"choices": [{"message": CHAT[-1]}]}
+                        ),
+                    },
+                }
+            ]
+        },
+    },
+    "openai batch": {
+        "messages": CHAT[:-1],
+        "response": {"status_code": 200, "body": {"choices": [{"message": CHAT[-1]}]}},
+    },
+    "codex": {
+        "transcript": [
+            {"type": "response_item", "payload": {"type": "message", **message}}
+            if "tool_calls" not in message and message["role"] != "tool"
+            else {"type": "response_item", "payload": message}
+            for message in CHAT
+        ]
+    },
+    "verifiers 0.4": {
+        "version": 3,
+        "nodes": [
+            {"parent": number - 1, "message": message}
+            for number, message in enumerate(CHAT)
+        ],
+    },
     "atif": {"trajectory": {"schema_version": "ATIF-v1.2", "steps": ATIF}},
 }

@@ -223,6 +223,20 @@ def test_a_row_without_a_conversation_has_no_turns(row):
     assert turns_of(row) == ()
 
 
+def test_of_a_graph_of_messages_the_last_branch_is_read():
+    nodes = [
+        {"parent": None, "message": {"role": "user", "content": "q"}},
+        {"parent": 0, "message": {"role": "assistant", "content": "given up"}},
+        {"parent": 0, "message": {"role": "assistant", "content": "done"}},
+    ]
+    assert [turn.text for turn in turns_of({"nodes": nodes})] == ["q", "done"]
+
+
+def test_a_graph_that_goes_in_a_circle_ends():
+    nodes = [{"parent": 0, "message": {"role": "user", "content": "q"}}]
+    assert turns_of({"nodes": nodes})
+
+
 _keys = st.sampled_from(
     ["messages", "role", "content", "type", "tool_calls", "function", "name", "output",
      "response", "choices", "message", "parts", "steps", "action", "attributes", "events",

@@ -164,3 +164,26 @@ def test_what_anchors_need_is_checked_before_anything_is_paid(
     judged.run().assert_outcomes(failed=1)
     assert message in judged.text
     assert judge_server.posts == 0
+
+
+def test_the_plan_counts_the_calls_for_anchors(judged):
+    planned = judged.run("--evalmetrics-plan")
+    planned.stdout.fnmatch_lines(["calls of a.bench.yaml::a: 28 calls*"])
+
+
+def test_the_plan_counts_anchors_that_are_asked_anew(judged):
+    judged.run("--snapshot-update").assert_outcomes(passed=1)
+    planned = judged.run("--evalmetrics-plan")
+    planned.stdout.fnmatch_lines(["calls of a.bench.yaml::a: 0 calls; 28 answered*"])
+    judged.answers("second", 4)
+    planned = judged.run("--evalmetrics-plan")
+    planned.stdout.fnmatch_lines(["calls of a.bench.yaml::a: 28 calls*"])
+
+
+def test_the_plan_counts_the_calls_of_a_judge_check(judged):
+    text = judged.project.path.joinpath("a.bench.yaml").read_text()
+    check = "      judge_check: {rows: anchors.jsonl, label: human}\n      scores:"
+    text = text.replace("  anchors: {rows: anchors.jsonl, label: human}\n", "")
+    judged.project.write("a.bench.yaml", text.replace("      scores:", check))
+    planned = judged.run("--evalmetrics-plan")
+    planned.stdout.fnmatch_lines(["calls of a.bench.yaml::a: 28 calls*"])

@@ -100,8 +100,9 @@ class Judges:
 
     def __init__(self, benchmark: Benchmark, bound: Sequence[BoundScorer]) -> None:
         self._scorers, self._benchmark = bound, benchmark
-        self._labelled: list[LabelledRows] = []
-        self._anchors: LabelledRows | None = None
+        # the rows of each judge check, and the anchors; once `read_labels` has read them
+        self.labelled: list[LabelledRows] = []
+        self.anchors: LabelledRows | None = None
         rest = dict(benchmark.spec.thresholds)
         gated = [name for name in rest if name.partition("/")[0] in JUDGE_METRICS]
         self._gates = {name: rest.pop(name) for name in gated}
@@ -114,11 +115,11 @@ class Judges:
             keys = getattr(self._benchmark.spec.scorers[index], "judge_check", None)
             if keys is not None:
                 place = ("scorers", index, "judge_check")
-                self._labelled.append(
+                self.labelled.append(
                     labelled_rows(self._benchmark, place, scorer, keys)
                 )
-        self._anchors = self._anchor_rows()
-        scores = [each.score for each in self._labelled]
+        self.anchors = self._anchor_rows()
+        scores = [each.score for each in self.labelled]
         for name in self._gates:
             if (score := name.partition("/")[2]) not in scores:
                 guess = did_you_mean(score, scores, what="scores with a judge_check")
@@ -151,7 +152,7 @@ class Judges:
 
     def anchor_scores(self, score: ScoreRows) -> AnchorScores | None:
         """Score the anchors; None if the benchmark has none. Rows without a score are left out."""
-        anchors = self._anchors
+        anchors = self.anchors
         if anchors is None:
             return None
         scored = score(anchors.rows, [anchors.scorer]).columns[anchors.score].tolist()
@@ -164,9 +165,9 @@ class Judges:
 
     def anchor_notes(self, scores: AnchorScores | None) -> Iterator[str]:
         """Note anchors that the judge could not score, or that are there twice."""
-        if scores is None or self._anchors is None:
+        if scores is None or self.anchors is None:
             return
-        count = len(self._anchors.rows)
+        count = len(self.anchors.rows)
         lost = count - len(scores.rows)
         if lost:
             have = of_many(lost, count, "anchor", "has")
@@ -178,7 +179,7 @@ class Judges:
     def check(self, score: ScoreRows) -> JudgeOutcome:
         """Check the judges against people's labels and their thresholds."""
         checks = tuple(
-            each.check(score(each.rows, [each.scorer])) for each in self._labelled
+            each.check(score(each.rows, [each.scorer])) for each in self.labelled
         )
         by_score = {check.score: check for check in checks}
         gated = []

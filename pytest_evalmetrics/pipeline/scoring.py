@@ -301,6 +301,8 @@ class Scoring:
         if self._generator is not None:
             unanswered = sum(ANSWER in failures for failures in board.failed.values())
             calls += unanswered * self._calls_of_an_answer(board, usage, unanswered)
+        calls += self._calls_of_labelled_rows(is_asking=calls > 0)
+        usage = self._usage()
         if usage.calls or not recorded:
             return Forecast.of(usage, calls, parallelism), usage.calls
         expected: dict[str, float | None] = {}
@@ -315,6 +317,26 @@ class Scoring:
             None if seconds is None else seconds / parallelism,
         )
         return forecast, 0
+
+    def _calls_of_labelled_rows(self, *, is_asking: bool) -> int:
+        """Count the calls for anchors and for the rows of a judge check.
+
+        A run that asks anything asks the anchors anew.
+        """
+        calls = 0
+        for labelled in self._judges.labelled:
+            before = self._usage()
+            self._score_others(labelled.rows, [labelled.scorer])
+            calls += self._usage().failed - before.failed
+        anchors = self._judges.anchors
+        if anchors is not None:
+            before = self._usage()
+            self._score_others(anchors.rows, [anchors.scorer])
+            after = self._usage()
+            calls += after.failed - before.failed
+            if is_asking:
+                calls += after.calls - before.calls
+        return calls
 
     def _calls_of_an_answer(self, board: Board, usage: Usage, unanswered: int) -> float:
         """Return the scorers' calls for one answer, as for the answers that there are."""

@@ -21,6 +21,7 @@ from pytest_evalmetrics.baselines.store import Store
 from pytest_evalmetrics.config import columns_of, load_benchmarks
 from pytest_evalmetrics.evaluate import Evaluated, EvaluationInput, evaluate
 from pytest_evalmetrics.layout import many, of_many, visible, visible_lines
+from pytest_evalmetrics.local_code import source_hash
 from pytest_evalmetrics.model.reasons import HookFailed
 from pytest_evalmetrics.model.results import (
     BenchmarkResult,
@@ -412,7 +413,7 @@ def _hooks(item: pytest.Item, spec: BenchmarkSpec) -> Hooks:
     compute = item.ihook.pytest_evalmetrics_compute_metrics
     choose = item.ihook.pytest_evalmetrics_key_metrics
     computing = compute.get_hookimpls()
-    hashes = [registry.source_hash(hook.function) for hook in computing]
+    hashes = [source_hash(hook.function) for hook in computing]
     return Hooks(
         compute_metrics=partial(compute, benchmark=spec) if computing else None,
         key_metrics=partial(choose, benchmark=spec) if choose.get_hookimpls() else None,

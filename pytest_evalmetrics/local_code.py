@@ -1,4 +1,4 @@
-"""The fingerprint of a project's function: its source, and the project's code that it uses.
+"""The fingerprint of a project's function or class: its source, and the project's code it uses.
 
 Comments, formatting and docstrings don't count. Names are followed within the function's module and
 into other modules of the project, wherever they are imported; packages that are installed count by
@@ -8,6 +8,7 @@ their name.
 from __future__ import annotations
 
 import ast
+import inspect
 import sys
 import sysconfig
 from contextlib import suppress
@@ -22,7 +23,7 @@ import msgspec
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-from pytest_evalmetrics.registry import dumped_code, names_defined
+from pytest_evalmetrics.registry import definition_of
 
 # where Python and installed packages are
 _INSTALLED = tuple(
@@ -47,7 +48,26 @@ def code_hash(reference: str) -> str:
     file = getattr(sys.modules.get(module), "__file__", None)
     if file is None:
         return ""
-    waiting = [_Place(Path(file), attribute.partition(".")[0])]
+    return _hash_from(_Place(Path(file), attribute.partition(".")[0]))
+
+
+def source_hash(target: object) -> str:
+    """Hash the code of a function, a class, or the class of an instance.
+
+    Empty if its source can't be read.
+    """
+    thing = inspect.unwrap(definition_of(target))
+    try:
+        file = inspect.getsourcefile(thing)
+    except TypeError:
+        return ""
+    if file is None:
+        return ""
+    return _hash_from(_Place(Path(file), thing.__qualname__.partition(".")[0]))
+
+
+def _hash_from(first: _Place) -> str:
+    waiting = [first]
     seen: set[_Place] = set()
     hashes: list[str] = []
     for place in waiting:
@@ -57,7 +77,7 @@ def code_hash(reference: str) -> str:
         used = _statements(place)
         if used is None:
             continue
-        hashes.append("\n".join(dumped_code(statement) for statement in used))
+        hashes.append("\n".join(_dumped(statement) for statement in used))
         for statement in used:
             waiting += _imported(statement, place.file)
     if not hashes or not hashes[0]:
@@ -77,7 +97,7 @@ def _statements(place: _Place) -> list[ast.stmt] | None:
         return body
     defining: dict[str, list[ast.stmt]] = {}
     for statement in body:
-        for defined in names_defined(statement):
+        for defined in _names_defined(statement):
             defining.setdefault(defined, []).append(statement)
     used: set[ast.stmt] = set()
     names = [place.name]
@@ -94,6 +114,40 @@ def _statements(place: _Place) -> list[ast.stmt] | None:
 @lru_cache(maxsize=256)
 def _parsed(file: Path, _changed: int) -> list[ast.stmt]:
     return ast.parse(file.read_bytes()).body
+
+
+def _names_defined(node: ast.AST) -> set[str]:
+    """List the names that a module's statement defines, also inside ``if`` and ``try``."""
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return {node.name}
+    if isinstance(node, ast.Import | ast.ImportFrom):
+        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
+    if isinstance(node, ast.Name):
+        return {node.id} if isinstance(node.ctx, ast.Store) else set()
+    return {
+        name for child in ast.iter_child_nodes(node) for name in _names_defined(child)
+    }
+
+
+def _dumped(node: object) -> str:
+    """Write a syntax tree without docstrings, identically in every version of Python."""
+    if isinstance(node, list):
+        return f"[{','.join(map(_dumped, node))}]"
+    if not isinstance(node, ast.AST):
+        return repr(node)
+    fields = dict(ast.iter_fields(node))
+    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        body = node.body
+        first = body[0].value if isinstance(body[0], ast.Expr) else None
+        if isinstance(first, ast.Constant) and isinstance(first.value, str):
+            fields["body"] = body[1:]
+    parts = [
+        f"{name}={_dumped(value)}"
+        for name, value in fields.items()
+        # an empty list is there or not, depending on the version
+        if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
+    ]
+    return f"{type(node).__name__}({','.join(parts)})"
 
 
 # -- imports of the project's own modules ----------------------------------------------------
@@ -130,7 +184,8 @@ def _imported_names(node: ast.ImportFrom, file: Path) -> Iterator[_Place]:
 def _root_of(module: str) -> Path | None:
     """Return the folder that a module of the project is imported from; None for others."""
     top = module.partition(".")[0]
-    if not top or top in sys.stdlib_module_names:
+    # this package counts as installed, also where it is being developed
+    if not top or top in sys.stdlib_module_names or top == __name__.partition(".")[0]:
         return None
     spec = None
     with suppress(ImportError, ValueError, AttributeError):

@@ -9,7 +9,6 @@ built-in one.
 
 from __future__ import annotations
 
-import ast
 import importlib
 import importlib.metadata
 import inspect
@@ -18,7 +17,6 @@ import re
 import sys
 from contextlib import suppress
 from functools import cached_property, lru_cache
-from hashlib import blake2b
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self, TypeVar
 
@@ -447,7 +445,7 @@ register_behaviour = behaviours.register
 
 def origin(target: object) -> str:
     """Return the place of a definition: ``pkg.module.Class (file:line)``."""
-    thing = _defined(target)
+    thing = definition_of(target)
     places = [f"{code.co_filename}:{code.co_firstlineno}" for code in _codes(thing)]
     with suppress(OSError, TypeError):
         file = inspect.getsourcefile(thing)
@@ -458,7 +456,7 @@ def origin(target: object) -> str:
     )
 
 
-def _defined(target: object) -> Any:
+def definition_of(target: object) -> Any:
     """Return a class or function itself, or the class of an instance."""
     return (
         target if inspect.isclass(target) or inspect.isroutine(target) else type(target)
@@ -492,81 +490,9 @@ def _codes(target: object) -> list[CodeType]:
 
 def module_of(target: object) -> str:
     """Return the module in which an object is defined."""
-    return str(_defined(target).__module__)
+    return str(definition_of(target).__module__)
 
 
 def is_ours(target: object) -> bool:
     """Check whether an object belongs to this package."""
     return module_of(target).startswith("pytest_evalmetrics.")
-
-
-def source_hash(target: object) -> str:
-    """Hash the source of a function or class, and of everything that it uses from its module."""
-    # Comments, formatting and docstrings don't count; imports count by name.
-    thing = inspect.unwrap(_defined(target))
-    try:
-        file = inspect.getsourcefile(thing)
-        stamp = Path(file).stat().st_mtime_ns if file else 0
-    except (OSError, TypeError):
-        return ""
-    return _hash_of(file, stamp, thing.__qualname__.partition(".")[0]) if file else ""
-
-
-@lru_cache(maxsize=256)
-def _hash_of(file: str, _changed: int, name: str) -> str:
-    try:
-        body = ast.parse(Path(file).read_bytes()).body
-    except (OSError, SyntaxError, ValueError):
-        return ""
-    defining: dict[str, list[ast.stmt]] = {}
-    for statement in body:
-        for defined in names_defined(statement):
-            defining.setdefault(defined, []).append(statement)
-    used = set[ast.stmt]()
-    names = [name]
-    for each in names:  # grows by the names that are used
-        for statement in defining.pop(each, ()):
-            used.add(statement)
-            names += [n.id for n in ast.walk(statement) if isinstance(n, ast.Name)]
-    if not used:
-        return ""
-    dumped = "\n".join(
-        dumped_code(statement) for statement in body if statement in used
-    )
-    return blake2b(
-        dumped.encode("utf-8", "backslashreplace"), digest_size=6
-    ).hexdigest()
-
-
-def names_defined(node: ast.AST) -> set[str]:
-    """List the names that a module's statement defines, also inside ``if`` and ``try``."""
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        return {node.name}
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return {alias.asname or alias.name.partition(".")[0] for alias in node.names}
-    if isinstance(node, ast.Name):
-        return {node.id} if isinstance(node.ctx, ast.Store) else set()
-    return {
-        name for child in ast.iter_child_nodes(node) for name in names_defined(child)
-    }
-
-
-def dumped_code(node: object) -> str:
-    """Write a syntax tree without docstrings, identically in every version of Python."""
-    if isinstance(node, list):
-        return f"[{','.join(map(dumped_code, node))}]"
-    if not isinstance(node, ast.AST):
-        return repr(node)
-    fields = dict(ast.iter_fields(node))
-    if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
-        body = node.body
-        first = body[0].value if isinstance(body[0], ast.Expr) else None
-        if isinstance(first, ast.Constant) and isinstance(first.value, str):
-            fields["body"] = body[1:]
-    parts = [
-        f"{name}={dumped_code(value)}"
-        for name, value in fields.items()
-        # an empty list is there or not, depending on the version
-        if name not in ("ctx", "kind", "type_comment") and value not in (None, [])
-    ]
-    return f"{type(node).__name__}({','.join(parts)})"

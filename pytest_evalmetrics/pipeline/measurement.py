@@ -18,8 +18,8 @@ import msgspec
 
 from pytest_evalmetrics import depends
 from pytest_evalmetrics.errors import EvalMetricsError
-from pytest_evalmetrics.local_code import code_hash
-from pytest_evalmetrics.registry import is_ours, scorers, source_hash
+from pytest_evalmetrics.local_code import code_hash, source_hash
+from pytest_evalmetrics.registry import is_ours, scorers
 from pytest_evalmetrics.rollouts.source import score_paths
 from pytest_evalmetrics.spec.metric_names import OVER_REFERENCE, REFERENCE
 

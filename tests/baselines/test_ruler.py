@@ -79,6 +79,25 @@ def test_an_earlier_report_has_its_ruler_too(scored):
     scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
 
 
+HELPED = """\
+from helping import equal
+
+
+def strict(item):
+    return float(equal(item["response"].strip(), item["reference"]))
+"""
+
+
+def test_code_of_the_project_that_a_scorer_imports_is_a_part_of_the_ruler(scored):
+    scored.write("helping.py", "def equal(a, b):\n    return a == b\n")
+    scored.write("scoring.py", HELPED)
+    assert scored.run(UPDATE).ret == 0
+    scored.write("helping.py", "def equal(a, b):\n    return a == b  # the same\n")
+    assert scored.run().ret == 0
+    scored.write("helping.py", "def equal(a, b):\n    return a <= b\n")
+    scored.run().stdout.fnmatch_lines(["INCONCLUSIVE *the ruler changed: source *"])
+
+
 def test_kept_rows_are_judged_once_by_another_judge(project, judge_server):
     def judged(model):
         project.write(

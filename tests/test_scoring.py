@@ -5,7 +5,6 @@ import os
 import re
 import shutil
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
@@ -13,6 +12,7 @@ from pathlib import Path
 import pytest
 from conftest import Project
 from forked import Run
+from pseudo_terminal import sent_to_terminal
 from transport.conftest import Server
 
 
@@ -516,37 +516,6 @@ def test_without_a_reporter_a_line_comes_too(slow):
     assert any(line.startswith("scored: ") for line in result.stderr.lines)
 
 
-def on_a_terminal(project, *flags, columns=80, script=""):
-    """Run pytest in a pseudo terminal; return all that it wrote."""
-    import fcntl  # not on Windows
-    import pty
-    import struct
-    import termios
-
-    ours, theirs = pty.openpty()
-    size = struct.pack("HHHH", 24, columns, 0, 0)
-    fcntl.ioctl(theirs, termios.TIOCSWINSZ, size)
-    environment = {**os.environ, "TERM": "xterm"}
-    start = ["-c", f"{script}; import pytest; raise SystemExit(pytest.main())"]
-    with os.fdopen(theirs, "wb") as terminal:
-        command = [sys.executable, *(start if script else ["-mpytest"]), *flags]
-        run = subprocess.Popen(
-            command, cwd=project.path, env=environment, stdout=terminal, stderr=terminal
-        )
-    seen = b""
-    while True:
-        try:
-            piece = os.read(ours, 4096)
-        except OSError:  # how Linux says that the other side is closed
-            break
-        if not piece:
-            break
-        seen += piece
-    os.close(ours)
-    assert run.wait() == 0, seen.decode()
-    return seen.decode()
-
-
 def frames(text):
     """Yield the states of the bar, without colours."""
     plain = re.sub(r"\x1b\[[\d;]*m", "", text)
@@ -557,7 +526,7 @@ def frames(text):
 @pytest.mark.parametrize("script", ["", "import sys; sys.modules['rich'] = None"])
 @pytest.mark.parametrize("columns", [40, 80, 120])
 def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
-    text = on_a_terminal(slow, columns=columns, script=script)
+    text = sent_to_terminal(slow.path, columns=columns, script=script)
     states = frames(text)
     assert len(states) > 5
     assert all(len(state) < columns for state in states)
@@ -571,7 +540,7 @@ def test_a_terminal_gets_one_line_with_a_bar_that_fits(slow, columns, script):
 
 @pytest.mark.skipif(os.name == "nt", reason="needs a pseudo terminal")
 def test_a_quiet_terminal_gets_lines_and_no_bar(slow):
-    text = on_a_terminal(slow, "-q")
+    text = sent_to_terminal(slow.path, "-q")
     assert frames(text) == []
     lines = [line for line in text.splitlines() if line.startswith("scored: ")]
     assert lines[-1].startswith("scored: 12/12 rows (100%), accuracy 1 so far, ")

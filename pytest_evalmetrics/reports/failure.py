@@ -26,6 +26,7 @@ from pytest_evalmetrics.reports.sentences import (
     hint_of,
     is_compared,
     reason_of,
+    values_text,
 )
 from pytest_evalmetrics.reports.sentences.brief import brief
 
@@ -133,10 +134,19 @@ def _first_reason(result: BenchmarkResult) -> str:
     for fails in (True, False):  # a warning, where -W error lets it fail
         for check in result.checks:
             unmet = check.verdict is not Verdict.PASS
-            if unmet and check.verdict.fails is fails and (reason := reason_of(check)):
+            if unmet and check.verdict.fails is fails and (reason := _short(check)):
                 prefix = "" if check.verdict is Verdict.FAIL else f"{check.verdict}: "
                 return visible(f"{prefix}{check_wording.of_agent(check)}{reason}")
     return visible(result.name)
+
+
+def _short(check: Check) -> str:
+    """Say the reason for one line; the failure has what surrounds it."""
+    facts = check.comparison
+    if check.reasons or facts is None or not is_compared(check):
+        return reason_of(brief(check))
+    text = values_text(check.name, facts)
+    return text if facts.p_adjusted is None else f"{text}, p {facts.p_adjusted:.2g}"
 
 
 # -- metrics against their baseline ----------------------------------------------------------

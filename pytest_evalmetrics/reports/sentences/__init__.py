@@ -38,6 +38,7 @@ from pytest_evalmetrics.reports.sentences.comparisons import (
     remarks,
 )
 from pytest_evalmetrics.reports.sentences.comparisons import is_compared as is_compared
+from pytest_evalmetrics.reports.sentences.comparisons import values_text as values_text
 from pytest_evalmetrics.reports.sentences.dispatch import text_of as text_of
 from pytest_evalmetrics.reports.sentences.failures import (
     drift_sentence as drift_sentence,

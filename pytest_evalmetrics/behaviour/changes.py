@@ -10,8 +10,9 @@ import numpy as np
 from msgspec import structs
 
 from pytest_evalmetrics.behaviour.churn import churn_of
-from pytest_evalmetrics.behaviour.columns import RUN
+from pytest_evalmetrics.behaviour.columns import ANSWER, CALLS, RUN
 from pytest_evalmetrics.behaviour.features import Feature, features_of
+from pytest_evalmetrics.behaviour.fingerprint import NUMBERS
 from pytest_evalmetrics.comparison import (
     ComparisonInput,
     adjusted_p,
@@ -25,6 +26,7 @@ from pytest_evalmetrics.model.comparison import (
     PairedMetric,
     RuleName,
     RuleSettings,
+    TestResult,
 )
 from pytest_evalmetrics.model.rollout_table import pool
 from pytest_evalmetrics.model.verdicts import Direction
@@ -44,6 +46,8 @@ if TYPE_CHECKING:
 ALPHA: Final = 0.01  # the chance to name any feature where none changed
 _WARN_ALPHA: Final = 0.05
 _MOVED: Final = 5  # tasks that are named
+_VARIED: Final = 10  # tasks whose rollouts differ
+_FEWEST_VARIED: Final = 3
 _DIGITS: Final = 6
 
 
@@ -58,6 +62,8 @@ class Sides(msgspec.Struct, frozen=True, kw_only=True):
     clusters: Ints | None = None
     # of the benchmark and the agent: seeds random numbers
     gate_id: str = ""
+    # what the benchmark file says of the rollouts of a task; None for nothing
+    independent: bool | None = None
 
 
 class PairedFeature(msgspec.Struct, frozen=True):
@@ -99,9 +105,12 @@ def compare_behaviour(
         The rewards of the baseline and of the run, of the tasks of each of its tables;
         None if they can't be compared.
     """
+    sides = structs.replace(sides, independent=are_independent(sides))
     compared = [compared_feature(sides, paired) for paired in paired_features(sides)]
     changes = _changes(compared, sides.gate_id)
-    churn = None if scores is None else churn_of(sides.before, sides.now, scores)
+    churn = None
+    if scores is not None:
+        churn = churn_of(sides.before, sides.now, scores, independent=sides.independent)
     return changes, churn
 
 
@@ -192,9 +201,42 @@ def compared_feature(sides: Sides, paired: PairedFeature) -> ComparedFeature:
         gate_id=sides.gate_id,
         runs=runs,
         is_rate=is_rate,
+        independent=sides.independent,
     )
     fall = structs.replace(given, rule=_rule(Direction.HIGHER))
-    return ComparedFeature(paired, compare(given), compare(fall))
+    return ComparedFeature(paired, _compared(given), _compared(fall))
+
+
+def _compared(given: ComparisonInput) -> Comparison:
+    """Test a direction; nothing is tested by rollouts that may repeat each other."""
+    comparison = compare(given)
+    if not comparison.by_rollouts or given.independent:
+        return comparison
+    return structs.replace(comparison, test=TestResult(name=comparison.test.name))
+
+
+def are_independent(sides: Sides) -> bool:
+    """Check whether the rollouts of a task are seen to differ, or are said to.
+
+    Rollouts that repeat each other, as at temperature 0, are one. Ten tasks whose rollouts
+    differ on both sides show otherwise, or all of fewer tasks, of at least three.
+    """
+    if sides.independent is not None:
+        return sides.independent
+    return all(_varied(table) for table in (sides.before, sides.now))
+
+
+def _varied(table: RolloutTable) -> bool:
+    first = table.offsets[:-1][table.task]
+    differs = np.zeros(len(table), dtype=bool)  # from the task's first rollout
+    for name in NUMBERS:
+        column = np.nan_to_num(table.scores[name])
+        differs |= column != column[first]
+    for name in (CALLS, ANSWER):
+        codes = table.categories[name].codes
+        differs |= codes != codes[first]
+    varied = len(np.unique(table.task[differs]))
+    return varied >= min(_VARIED, max(_FEWEST_VARIED, len(table.tasks)))
 
 
 def _rule(better: Direction) -> RuleSettings:

@@ -76,8 +76,14 @@ def churn_of(
     before: RolloutTable,
     now: RolloutTable,
     scores: tuple[TaskRewards, TaskRewards],
+    *,
+    independent: bool | None,
 ) -> Churn | None:
-    """Compare the answers of tasks with equal scores; None if there are none."""
+    """Compare the answers of tasks with equal scores; None if there are none.
+
+    Rollouts of a task that are not `independent`, as at temperature 0, are alike in a
+    run, and may all differ in the next one: they show no floor that a test can use.
+    """
     tasks = _tasks(before, now, scores)
     if not tasks:
         return None
@@ -86,7 +92,10 @@ def churn_of(
     changed = [_cross(task.differs, task.before) for task in tasks]
     changed_floors = [_floor(task, task.differs) for task in tasks]
     has_floor = not np.isnan(floors).all()
-    p = _p(tasks, cross - floors) if has_floor else None
+    p = None
+    has_runs = any(task.has_runs for task in tasks)
+    if has_floor and (independent or has_runs):
+        p = _p(tasks, cross - floors)
     return Churn(
         tasks=len(tasks),
         changed=_rounded(np.mean(changed)),
@@ -102,7 +111,8 @@ def _p(tasks: Sequence[_Task], excess: Floats) -> float:
     """Test the answers now; `excess` is the distance of each task above its floor."""
     p = _p_of_deals(tasks)
     known = excess[~np.isnan(excess)]
-    if any(task.has_runs for task in tasks) and len(known) >= _FEWEST:
+    has_runs = any(task.has_runs for task in tasks)
+    if has_runs and len(known) >= _FEWEST:
         p = max(p, mean_test(known, None, _LEVEL).p, _p_of_runs(tasks))
     return float(f"{p:.4g}")
 

@@ -14,6 +14,7 @@ from pytest_evalmetrics.behaviour.changes import (
     ComparedFeature,
     PairedFeature,
     Sides,
+    are_independent,
     change_of,
     compared_feature,
     least_p,
@@ -116,6 +117,7 @@ def check_changes(terms: GateTerms, sides: Sides | None) -> Iterator[Check]:
     unknown = [name for name in _asserted(terms.spec) if not _is_known(sides, name)]
     for name in unknown:
         yield _unknown(terms, name)
+    sides = structs.replace(sides, independent=are_independent(sides))
     paired = paired_features(sides)
     limited = _limited(terms.spec, sides, paired)
     ordered = _ordered(terms.spec, sides, paired)

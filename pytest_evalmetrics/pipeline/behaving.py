@@ -282,6 +282,7 @@ def _sides(
         runs=len(runs),
         clusters=_clusters(benchmark, current),
         gate_id=f"{benchmark.spec.name}::{run.result.agent}::behaviour",
+        independent=benchmark.spec.independent,
     )
     return _AlignedSides(sides, scores)
 

@@ -144,3 +144,30 @@ def test_one_rollout_of_each_task_has_no_floor_and_no_test():
     assert churn.p is None
     assert not churn.is_significant
     assert churn.changed > 0.9
+
+
+def repeated(rows, samples=4):
+    """Let all rollouts of a task repeat the first one, as at temperature 0."""
+    firsts = rows[::samples]
+    return [
+        {**first, "_ng_rollout_index": sample}
+        for first in firsts
+        for sample in range(samples)
+    ]
+
+
+def test_rollouts_that_repeat_each_other_show_no_floor():
+    before = repeated(run(1))
+    now = repeated(run(2))
+    _, churn = compared(before, now)
+    assert churn.changed > 0.9
+    assert churn.floor == 0
+    assert churn.p is None
+    assert not churn.is_significant
+
+
+def test_a_lone_task_whose_rollouts_repeat_each_other_shows_nothing():
+    before = repeated(run(1, tasks=1, samples=8, searches=0), samples=8)
+    now = repeated(run(2, tasks=1, samples=8, searches=1), samples=8)
+    changes, _ = compared(before, now)
+    assert significant(changes) == set()

@@ -1,6 +1,6 @@
 """Behaviour: false alarms on unchanged agents, what is detected, and what it costs.
 
-python tests/perf/behaviour.py [alarms|power|limits|cost] [runs]
+python tests/perf/behaviour.py [alarms|power|limits|cost] [runs] [first cell]
 
 Agents are simulated as in tau-bench: each task has its own chances of calling tools, and
 of lengths, errors and orders. Others are drawn from the recorded transcripts of
@@ -136,6 +136,35 @@ class Recorded:
         ]
 
 
+class Repeating:
+    """An agent whose rollouts of a task are one and the same in a run, as at temperature 0."""
+
+    def __init__(self, agent, changing=0.3):
+        self.agent = agent
+        self.changing = changing
+
+    def run(self, seed, samples):
+        chance = random.Random(seed)
+        usual = self.agent.run(0, 1)
+        other = self.agent.run(seed + 1, 1)
+        return [
+            (new if chance.random() < self.changing else old) * samples
+            for old, new in zip(usual, other, strict=True)
+        ]
+
+
+class Rare(Agent):
+    """An agent that seldom calls most of its tools, and whose answers vary widely in length."""
+
+    def __init__(self, seed, tasks):
+        super().__init__(seed, tasks)
+        chance = random.Random(seed)
+        for task in self.tasks:
+            for tool in TOOLS[:-1]:
+                task["uses"][tool] = 0.01
+            task["words"] = int(chance.lognormvariate(2, 1.5)) + 1
+
+
 def table_of(run):
     """Return the behaviour of a run, and its rewards."""
     counts = [len(task) for task in run]
@@ -172,8 +201,8 @@ def rate(count, runs):
     return f"{100 * share:5.1f} +- {100 * error:.1f} %"
 
 
-def alarms(runs):
-    """Print how often an unchanged agent is named."""
+def alarms(runs, first=0):
+    """Print how often an unchanged agent is named, from one of the cells on."""
     cells = [
         ("tau-like, 100 x 4", Agent(1, 100), 4, 4),
         ("tau-like, 20 x 4", Agent(2, 20), 4, 4),
@@ -183,9 +212,13 @@ def alarms(runs):
         ("tau-like, sure tools, 100 x 4", Agent(6, 100, spread=3), 4, 4),
         ("recorded, 40 x 4", Recorded(40), 4, 4),
         ("recorded, 100 x 2", Recorded(100), 2, 2),
+        ("repeating, 100 x 4", Repeating(Agent(7, 100)), 4, 4),
+        ("rare tools, long tails, 100 x 4", Rare(8, 100), 4, 4),
+        ("rare tools, long tails, 50 x 1", Rare(9, 50), 1, 1),
+        ("rare tools, 40 x 8 -> 40 x 1", Rare(10, 40), 8, 1),
     ]
     print(f"{'unchanged agent':32} {'any feature':>16} {'churn':>16}   s/run")
-    for name, agent, before, now in cells:
+    for name, agent, before, now in cells[first:]:
         features = churns = 0
         started = time.perf_counter()
         for seed in range(runs):
@@ -324,9 +357,9 @@ def cost(rows):
             )
 
 
-def main(which="all", runs="200"):
+def main(which="all", runs="200", first="0"):
     if which in ("alarms", "all"):
-        alarms(int(runs))
+        alarms(int(runs), int(first))
     if which in ("power", "all"):
         power(int(runs) // 2)
     if which in ("limits", "all"):

@@ -63,6 +63,14 @@ def test_a_score_that_only_seems_the_same_is_not_called_so(agent):
     )
 
 
+def test_more_calls_come_first_and_are_not_said_again_as_steps(agent):
+    result = agent(run(1, searches=0.2), run(2, searches=0.9, order=0.9))
+    (line,) = [line for line in result.outlines if "changed: behaviour" in line]
+    assert "steps" not in line
+    assert line.index("more tool calls") < line.index("`search` before `plan`")
+    assert line.index("`search` before `plan`") < line.index("`search` is called")
+
+
 def test_another_order_is_named_with_its_tasks(agent):
     result = agent(run(1, searches=1), run(2, searches=1, order=0.8))
     result.stdout.fnmatch_lines(

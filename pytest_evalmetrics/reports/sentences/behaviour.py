@@ -15,7 +15,7 @@ from pytest_evalmetrics.model.reasons import (
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from pytest_evalmetrics.model.behaviour import (
         BehaviourFacts,
@@ -42,6 +42,8 @@ _WORDS: Final = {
 }
 
 
+_OF_TOOLS: Final = ("steps", "tool_calls", "tool_errors", "retries", "repeats")
+_FIRST: Final = (FeatureKind.ORDER, FeatureKind.TOOL, FeatureKind.SHAPE)
 _SCORES: Final = {
     ScoreChange.SAME: "same score; ",
     ScoreChange.NOT_SHOWN: "no change of the score is shown; ",
@@ -52,7 +54,7 @@ _SCORES: Final = {
 
 def behaviour_sentence(facts: BehaviourFacts) -> str:
     """Say on one line what an agent does otherwise; empty if nothing changed."""
-    texts = [change_text(change) for change in facts.significant]
+    texts = [change_text(change) for change in _in_order(facts.significant)]
     parts = []
     if texts:
         parts.append(listed(texts, _CHANGES))
@@ -61,6 +63,23 @@ def behaviour_sentence(facts: BehaviourFacts) -> str:
     if not parts:
         return ""
     return f"behaviour: {_SCORES[facts.score]}{'; '.join(parts)}"
+
+
+def _in_order(changes: Sequence[FeatureChange]) -> list[FeatureChange]:
+    """Put what agents do before how they answer; more calls of tools are more steps."""
+    names = {change.name for change in changes}
+    told = [
+        change
+        for change in changes
+        if change.name != "steps" or "tool_calls" not in names
+    ]
+    return sorted(told, key=_turn)
+
+
+def _turn(change: FeatureChange) -> int:
+    if change.kind is FeatureKind.NUMBER:
+        return 0 if change.name in _OF_TOOLS else len(_FIRST) + 1
+    return 1 + _FIRST.index(change.kind) if change.kind in _FIRST else len(_FIRST) + 1
 
 
 def behaviour_details(facts: BehaviourFacts) -> list[str]:

@@ -41,9 +41,12 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 # Servers of tests have room for what comes at once: a connection that is refused waits for seconds.
 ThreadingHTTPServer.request_queue_size = 128
 
-# A shell that starts a run in the background lets it ignore Ctrl-C, and some tests press it.
+# A shell that starts a run in the background lets it ignore Ctrl-C, and nohup a lost terminal:
+# some tests send these signals.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) is signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 # Benchmarks may have built-in scorers, as in a run.

@@ -103,17 +103,30 @@ def test_a_run_that_only_prints_or_knows_of_no_benchmark_leaves_the_files_alone(
         assert (verdicts(passed), ledger(passed)) == before
 
 
-@pytest.mark.parametrize("args", [("--co",), ("-k", "nothing"), ("--setup-plan",), ()])
-def test_a_run_that_evaluates_nothing(passed, args):
-    if not args:
-        passed.bench("skip: later")
+NOTHING_RUNS = pytest.mark.parametrize(
+    "args", [("--co",), ("-k", "nothing"), ("--setup-plan",)]
+)
+
+
+@NOTHING_RUNS
+def test_a_run_that_evaluates_nothing_leaves_no_verdict_of_an_earlier_one(passed, args):
     passed.run(*args)
     assert not verdicts(passed)
     assert ledger(passed)["state"] == "nothing evaluated"
+
+
+@NOTHING_RUNS
+def test_a_run_that_evaluates_nothing_makes_no_folder(passed, args):
     shutil.rmtree(passed.path / "evalmetrics")
-    if args:
-        passed.run(*args)
-        assert not (passed.path / "evalmetrics").exists()
+    passed.run(*args)
+    assert not (passed.path / "evalmetrics").exists()
+
+
+def test_a_benchmark_that_is_skipped_leaves_no_verdict_of_an_earlier_run(passed):
+    passed.bench("skip: later")
+    passed.run()
+    assert not verdicts(passed)
+    assert ledger(passed)["state"] == "nothing evaluated"
 
 
 def test_a_second_run_in_one_folder_is_refused_before_it_evaluates(passed):

@@ -1,13 +1,12 @@
-"""``evalmetrics compare A B`` and ``culprit A B C``: recorded runs, without a benchmark file."""
+"""Recorded runs against each other, without a benchmark file."""
 
 from __future__ import annotations
 
 import html
 import json
-import math
 import shutil
 import sys
-from argparse import ArgumentParser, Namespace
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from string import Template
@@ -18,13 +17,14 @@ import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import ConfigError, EvalMetricsError, Problem
-from pytest_evalmetrics.layout import visible, visible_lines
+from pytest_evalmetrics.layout import visible
 from pytest_evalmetrics.model.bounds import RuleBound, SingleTasksBound, SlicesBound
 from pytest_evalmetrics.model.comparison import ComparisonFacts
 from pytest_evalmetrics.model.reasons import InvalidKey
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 
 if TYPE_CHECKING:
+    from argparse import Namespace
     from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
     from pytest_evalmetrics.metrics import Plan
@@ -695,52 +695,34 @@ def _as_json(differences: Sequence[Difference], first: str) -> str:
 # -- the command -----------------------------------------------------------------------------
 
 
-def _offer_what_is_built_in() -> None:
-    """Make the built-in metrics, loaders and gate rules known, as a run of pytest does."""
-    from pytest_evalmetrics import evaluate, gates, metrics, rollouts  # noqa: F401
-    from pytest_evalmetrics.scoring.scorer_types import offer_scorers
-
-    offer_scorers()
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Run the command; return 0 if nothing got worse, 1 if that isn't sure, 2 on an error."""
-    arguments = sys.argv[1:] if argv is None else argv
-    if arguments[:1] == ["case"]:
-        from pytest_evalmetrics.cases import main as run_case
-
-        return run_case(arguments[1:])
-    given = _parsed(argv)
-    try:
-        if given.command == "site":
-            from pytest_evalmetrics.reports.html.site import build_site
-
-            index, notes = build_site(given.folder, given.output)
-            sys.stderr.writelines(
-                f"evalmetrics site: {visible(note)}\n" for note in notes
-            )
-            sys.stdout.write(f"{visible(str(index))}\n")
-            return 0
-        _offer_what_is_built_in()
-        if given.command == "culprit":
-            lines, is_worse = _culprit(given)
-            sys.stdout.writelines(f"{visible(line)}\n" for line in lines)
-            return int(is_worse)
+def compare_runs(given: Namespace) -> tuple[str, bool]:
+    """Compare runs as asked; return the result in the format asked for, and whether it fails."""
+    with _errors_of_options():
         differences = _compare(given)
-    except EvalMetricsError as error:
-        text = str(error)
-        if isinstance(error, ConfigError):  # of an option, or for want of --direction
-            text = "\n".join(map(_of_option, error.problems))
-        sys.stderr.write(f"evalmetrics {given.command}: {visible_lines(text)}\n")
-        return 2
     formats = {
         "text": _as_text,
         "markdown": _as_markdown,
         "json": _as_json,
         "html": _as_page,
     }
-    sys.stdout.write(formats[given.format](differences, given.runs[0]))
-    return int(any(d.verdict.fails for d in differences))
+    text = formats[given.format](differences, given.runs[0])
+    return text, any(difference.verdict.fails for difference in differences)
+
+
+def find_culprit(given: Namespace) -> tuple[list[str], bool]:
+    """Find the first worse run; return lines, and whether there is one."""
+    with _errors_of_options():
+        return _culprit(given)
+
+
+@contextmanager
+def _errors_of_options() -> Iterator[None]:
+    """Say what is wrong with an option, where the keys of a benchmark were made of them."""
+    try:
+        yield
+    except ConfigError as error:
+        text = "\n".join(map(_of_option, error.problems))
+        raise EvalMetricsError(text) from None
 
 
 def _of_option(problem: Problem) -> str:
@@ -756,66 +738,3 @@ def _without_direction(metrics: Sequence[str]) -> EvalMetricsError:
         f"nothing says which way is better for {names}",
         hint="add --direction higher, or --direction lower",
     )
-
-
-def _parsed(argv: Sequence[str] | None) -> Namespace:
-    shared = ArgumentParser(add_help=False)
-    words = "files of rollouts, a folder of them, or a report.json"
-    shared.add_argument("runs", nargs="+", metavar="RUN", help=words)
-    words = "default mean_reward; may be repeated"
-    shared.add_argument(
-        "--metric", dest="metrics", metavar="NAME", action="append", help=words
-    )
-    for key in _FIELDS:
-        shared.add_argument(
-            f"--{key}", metavar="FIELD", help=f"the field that holds the {key}"
-        )
-    words = "which way is better, for a metric whose files don't say it"
-    shared.add_argument("--direction", choices=("higher", "lower"), help=words)
-    shared.add_argument(
-        "--pass-threshold", type=float, help="a reward from which it passes"
-    )
-    shared.add_argument(
-        "--alpha", type=float, help="the level of a false alarm; default 0.01"
-    )
-    parser = ArgumentParser("evalmetrics", description="Gates for benchmark results.")
-    commands = parser.add_subparsers(dest="command", required=True)
-    status = "Exit status: 0 nothing worse, 1 a regression or no verdict, 2 a run can't be read."
-    words = "compare recorded runs with the first one"
-    both = commands.add_parser(
-        "compare", help=words, description=status, parents=[shared]
-    )
-    both.add_argument(
-        "--answer", metavar="FIELD", help="the field whose changes churn counts"
-    )
-    both.add_argument(
-        "--behaviour",
-        action="store_true",
-        help="say too what the agents do otherwise, by their transcripts",
-    )
-    both.add_argument(
-        "--max-drop", type=float, help="a loss up to which nothing is a regression"
-    )
-    both.add_argument(
-        "--margin", type=float, help="test too that the runs differ by less"
-    )
-    both.add_argument(
-        "--format", choices=("text", "markdown", "json", "html"), default="text"
-    )
-    words = "find the first worse of recorded runs, the oldest first"
-    commands.add_parser("culprit", help=words, description=status, parents=[shared])
-    site = commands.add_parser("site", help="write a static site over many runs")
-    site.add_argument(
-        "folder", type=Path, help="holds the artifacts of runs, each in a folder"
-    )
-    site.add_argument("--output", type=Path, default=Path("site"), help="default: site")
-    given = parser.parse_args(argv, Namespace(guess=""))
-    if given.command == "compare" and len(given.runs) < 2:  # the first, and another
-        both.error("name two runs or more")
-    if getattr(given, "margin", None) is not None and not 0 < given.margin < math.inf:
-        both.error(f"--margin: expected a number above 0, found {given.margin:g}")
-    return given
-
-
-if __name__ == "__main__":
-    sys.exit(main())

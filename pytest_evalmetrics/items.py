@@ -389,7 +389,7 @@ def _input(
                 label, budget_of(spec.budget)
             )
     history = settings.history_path(config)
-    updates = config.getoption("update_snapshots", default=False)
+    updates = settings.updates(config)
     of_history = spec.baseline is not None and spec.baseline.of_history
     # whether this run accepts a change against the history, and records that in it
     accepts = bool(of_history and updates and history is not None)
@@ -427,7 +427,7 @@ def _share_budget(session: pytest.Session, benchmarks: int) -> None:
     if _IN_TURNS in config.stash or not config.getoption("evalmetrics_budget"):
         return
     config.stash[_IN_TURNS] = True
-    updates = config.getoption("update_snapshots", default=False)
+    updates = settings.updates(config)
     stops = config.getoption("maxfail", default=0)
     if updates or stops or settings.journal_mode(config) != "normal":
         return
@@ -635,6 +635,9 @@ def check_lines(session: pytest.Session) -> tuple[list[str], bool]:
             hooked = hooks_compute(item)
             problems = all_problems(item.benchmark, hooked=hooked, replays=replays)
             files.setdefault(file, []).extend(problems)
+    if not files:
+        pattern = " ".join(session.config.getini("evalmetrics_files"))
+        return [f"no benchmark file was found: they are named {pattern}"], False
     lines = []
     for file, of_file in sorted(files.items(), key=lambda item: item[0].nodeid):
         columns = columns_of(file.path) if of_file else {}

@@ -31,7 +31,7 @@ pytest-evalmetrics, and another one, such as pytest-snapshot or snapshottest.
   Uninstall that one, or switch it off in `addopts`: `-p no:snapshot` or `-p no:snapshottest`."""
 # as an entry point, and as -p spells it
 _TESTMON = ("testmon", "testmon.pytest_testmon")
-_ANSWERED = ("compare", "culprit", "list", "explain", "init", "inspect", "schema")
+_ANSWERED = ("compare", "culprit", "list", "explain", "inspect", "schema")
 
 
 class OurByteCode:
@@ -190,14 +190,21 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
         from pytest_evalmetrics.affected import changes_of
 
         changes_of(config)  # a commit that is not there stops before anything begins
-    options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
-    if all(value in (None, False) for value in options.values()):
+    rollouts = config.getoption("evalmetrics_init")
+    options = [config.getoption(f"evalmetrics_{name}") for name in _ANSWERED]
+    if rollouts is None and all(value in (None, False) for value in options):
         return None
+    if rollouts is None:
+        from pytest_evalmetrics.commands import answer_here
+
+        return answer_here(config, _command_of(config))
     from pytest_evalmetrics.errors import EvalMetricsError
     from pytest_evalmetrics.layout import visible_lines
+    from pytest_evalmetrics.session import let_register
 
     try:
-        text, status = _answer(config, **options)
+        with let_register(config):
+            text, status = _first_benchmark(config, rollouts)
     except EvalMetricsError as error:
         words = str(error).replace(
             "the folder of the benchmark file", "where pytest is started"
@@ -207,34 +214,23 @@ def pytest_cmdline_main(config: pytest.Config) -> int | None:
     return status
 
 
-def _answer(config: pytest.Config, **options: Any) -> tuple[str, int | None]:
-    """Return what an option prints, and the exit status: None lets pytest run a benchmark."""
-    base, inspected = config.invocation_params.dir, options["inspect"]
-    if options["init"] is not None:
-        return _first_benchmark(config, options["init"])
-    if inspected is not None:
-        from pytest_evalmetrics.rollouts.parquet_writing import to_parquet
-        from pytest_evalmetrics.rollouts.survey import survey
-
-        target, labels = map(
-            config.getoption, ("evalmetrics_to_parquet", "evalmetrics_label")
-        )
-        if target is not None:
-            return to_parquet(inspected, target, base, labels), 0
-        return survey(inspected, base), 0
-    if options["schema"] is not None:
-        file = Path(__file__).parent / "schemas" / f"{options['schema']}.schema.json"
-        return file.read_text(encoding="utf-8"), 0
-    from pytest_evalmetrics.compare import main
-    from pytest_evalmetrics.listing import explained, listed
-    from pytest_evalmetrics.session import let_register
-
-    with let_register(config):
-        for command in ("compare", "culprit"):
-            if options[command] is not None:
-                return "", main([command, *options[command]])
-        name = options["explain"]
-        return f"{listed() if name is None else explained(name)}\n", 0
+def _command_of(config: pytest.Config) -> list[str]:
+    """Return the command that an option of old asks for, with its arguments."""
+    options = {name: config.getoption(f"evalmetrics_{name}") for name in _ANSWERED}
+    for name in ("compare", "culprit"):
+        if options[name] is not None:
+            return [name, *options[name]]
+    for name in ("explain", "schema"):
+        if options[name] is not None:
+            return [name, options[name]]
+    if options["inspect"] is None:
+        return ["list"]
+    command = ["inspect", options["inspect"]]
+    target = config.getoption("evalmetrics_to_parquet")
+    if target is not None:
+        command.append(f"--to-parquet={target}")
+    labels = config.getoption("evalmetrics_label")
+    return [*command, *(f"--label={label}" for label in labels)]
 
 
 def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | None]:
@@ -252,7 +248,7 @@ def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | N
         then = f"Then record the baseline: pytest {name} --snapshot-update\n"
         return f"{text}Nothing is recorded yet. Fill in:\n{lines}{then}", 1
     config.args[:] = [str(written.path)]
-    config.option.update_snapshots = True
+    config.option.evalmetrics_update = True
     # one benchmark: workers of pytest-xdist would only take time to start
     for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
         if hasattr(config.option, option):
@@ -328,7 +324,8 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     session.testsfailed += not good
     reporter = config.pluginmanager.get_plugin("terminalreporter")
     if lines and reporter is not None:
-        reporter.write_sep("=", title)
+        if settings.COMMAND not in config.stash:
+            reporter.write_sep("=", title)
         for line in lines:
             reporter.write_line(line)
     return True

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 from msgspec import structs
 
+from pytest_evalmetrics import settings
 from pytest_evalmetrics.baselines.files import shown_below
 from pytest_evalmetrics.errors import ArtifactError, EvalMetricsError, raised_in_hook
 from pytest_evalmetrics.layout import listed
@@ -247,7 +248,7 @@ class RunResults:
         run = run_of(
             result,
             self._origin,
-            starts=bool(self._config.getoption("update_snapshots", default=False)),
+            starts=settings.updates(self._config),
             reason=accepted_reason(self._config),
             baseline=self._baselines[result.id],
         )

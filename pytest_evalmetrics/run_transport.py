@@ -26,6 +26,7 @@ from pytest_evalmetrics.scoring.door import (
     Transport,
     Usage,
     clear_journal,
+    count_answers,
     export_journal,
     import_journal,
 )
@@ -164,6 +165,26 @@ def _shared(config: pytest.Config, url: str, *, writes: bool) -> int:
         hint = "is the URL right, and may this job read and write there?"
         raise JournalError(message, hint=hint) from None
     return count
+
+
+def journal_answer(
+    config: pytest.Config, action: str, file: Path | None, other: Path | None
+) -> str:
+    """Show, copy or empty the project's journal, or another one; return what to print."""
+    base = config.invocation_params.dir
+    journal = journal_path(config) if other is None else base / other
+    if action == "clear":
+        return f"{many(clear_journal(journal), 'answer')} dropped\n"
+    if file is not None and action == "export":
+        count = export_journal(journal, base / file)
+        return f"{many(count, 'answer')} exported to {file}\n"
+    if file is not None:
+        count = import_journal(journal, base / file)
+        return f"{many(count, 'new answer')} imported from {file}\n"
+    if not journal.is_file():
+        return f"{journal}: there is no journal yet\n"
+    size = journal.stat().st_size / 1e6
+    return f"{journal}: {many(count_answers(journal), 'answer')}, {size:.1f} MB\n"
 
 
 def prepare_asked(config: pytest.Config) -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import os
 import re
 from contextlib import suppress
@@ -18,6 +19,8 @@ PRINTING = (
     "evalmetrics_calibrate",
     "evalmetrics_delete_unused",
 )
+# set where the command `evalmetrics` asks for what is printed
+COMMAND = pytest.StashKey[bool]()
 # the items before any selection
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()
 # the input of xdist's workers: the budget's file, and when the run began
@@ -27,9 +30,8 @@ _JOURNAL_OPTIONS = {
     "evalmetrics_refresh": "refresh",
     "evalmetrics_no_journal": "off",
 }
+_UPDATES = ("--evalmetrics-reason", "--evalmetrics-add-run")
 _NEEDS = {  # an option -> the one that it needs
-    "--evalmetrics-reason": "--snapshot-update",
-    "--evalmetrics-add-run": "--snapshot-update",
     "--evalmetrics-runs": "--evalmetrics-calibrate",
     "--evalmetrics-to-parquet": "--evalmetrics-inspect",
     "--evalmetrics-label": "--evalmetrics-inspect",
@@ -43,256 +45,111 @@ _CHOICES = {
 
 def declare(parser: pytest.Parser) -> None:
     """Declare the options and the settings."""
-    group = parser.getgroup(
-        "evalmetrics", "benchmark regression gating (pytest-evalmetrics)"
-    )
-    _declare_run(group)
-    _declare_baselines(group)
-    _declare_printing(group)
-    _declare_paid_calls(group)
-    _declare_engine(group)
-    _declare_recorded_runs(group)
+    group = parser.getgroup("evalmetrics", _GROUP)
+    _declare_main(group)
+    _declare_further(group)
+    _declare_commands(group)
     _declare_settings(parser)
 
 
-def _declare_run(group: pytest.OptionGroup) -> None:
-    """Declare the options of a run: artifacts, history, which tasks."""
+_GROUP = """\
+gates for benchmarks
+
+  The five that matter are below. With the same prefix there are also: accept-tasks, add-run,
+  affected, all-tasks, budget, engine, first-run, journal, journal-clear, journal-export,
+  journal-import, no-journal, ray-address, refresh, reporters, stop-early (docs/options.md).
+  What is no run has a command of its own: init, check, power, compare, journal, ...
+"""
+
+
+def _declare_main(group: pytest.OptionGroup) -> None:
+    """Declare the options that matter."""
+    group.addoption(
+        "--evalmetrics-update",
+        action="store_true",
+        help="record the baselines of benchmarks, and no other snapshot",
+    )
+    group.addoption(
+        "--evalmetrics-reason",
+        metavar="TEXT",
+        help="with it: why; the baseline and the history keep it",
+    )
     group.addoption(
         "--evalmetrics-output",
         metavar="PREFIX",
-        help="where the artifacts go: a folder (ends with / or exists), or a "
-        "prefix such as results/run1, which gives "
-        "results/run1_aggregate_metrics.json; default evalmetrics/",
-    )
-    group.addoption(
-        "--evalmetrics-reporters",
-        metavar="NAMES",
-        help="write only these files, such as report.json,summary.md; default all "
-        "of --evalmetrics-list",
+        help="where the artifacts go: a folder, or a prefix such as results/run1",
     )
     group.addoption(
         "--evalmetrics-history",
         metavar="FILE",
-        help="append a line per benchmark to this file (.jsonl), with its key "
-        "metrics; reports show the trend",
+        help="append a line per benchmark to this file (.jsonl); reports show the trend",
     )
     group.addoption(
-        "--evalmetrics-all-tasks",
+        "--evalmetrics-replay",
         action="store_true",
-        help="evaluate all tasks, whatever `sample:` says: for nightly runs",
-    )
-    group.addoption(
-        "--evalmetrics-affected",
-        metavar="BASE_COMMIT",
-        help="evaluate only benchmarks whose files (`depends:`, data, benchmark "
-        "file) differ from a commit",
-    )
-    group.addoption(
-        "--evalmetrics-stop-early",
-        action="store_true",
-        help="take the rollouts of each task in rounds, and stop after the one at "
-        "which every gate is sure",
+        help="answer paid calls from the journal alone, without keys",
     )
 
 
-def _declare_baselines(group: pytest.OptionGroup) -> None:
-    """Declare the options that update, extend or delete baselines."""
-    group.addoption(
-        "--evalmetrics-reason",
-        metavar="TEXT",
-        help="with --snapshot-update: why the change is accepted; the baseline and "
-        "the history keep it",
-    )
-    group.addoption(
-        "--evalmetrics-accept-tasks",
-        action="store_true",
-        help="let --snapshot-update record a baseline that lacks tasks of the old "
-        "one, or has edited ones",
-    )
-    group.addoption(
-        "--evalmetrics-add-run",
-        action="store_true",
-        help="with --snapshot-update: add this run to those of the baseline, whose "
-        "scatter shows their noise",
-    )
-    group.addoption(
-        "--evalmetrics-first-run",
-        action="store_true",
-        help="warn, not fail, if the report of `baseline: {report: FILE}` is not "
-        "there: for CI's first run",
-    )
+def _declare_further(group: pytest.OptionGroup) -> None:
+    """Declare the options that the help only names; docs/options.md describes them."""
+    hidden = argparse.SUPPRESS
+    for name in (
+        "accept-tasks",
+        "add-run",
+        "all-tasks",
+        "first-run",
+        "journal-clear",
+        "no-journal",
+        "refresh",
+        "stop-early",
+    ):
+        group.addoption(f"--evalmetrics-{name}", action="store_true", help=hidden)
+    for name, value in (
+        ("affected", "BASE_COMMIT"),
+        ("budget", "LIMITS"),
+        ("engine", "ENGINE"),
+        ("journal", "PATH"),
+        ("journal-export", "FILE"),
+        ("journal-import", "FILE"),
+        ("ray-address", "ADDRESS"),
+        ("reporters", "NAMES"),
+    ):
+        group.addoption(f"--evalmetrics-{name}", metavar=value, help=hidden)
+
+
+def _declare_commands(group: pytest.OptionGroup) -> None:
+    """Declare what `evalmetrics` asks of a run, which are the spellings of its commands of old."""
+    hidden = argparse.SUPPRESS
+    group.addoption("--evalmetrics-plan", action="store_true", help=hidden)
+    group.addoption("--evalmetrics-check", action="store_true", help=hidden)
+    group.addoption("--evalmetrics-calibrate", action="store_true", help=hidden)
+    group.addoption("--evalmetrics-runs", metavar="N", help=hidden)
     group.addoption(
         "--evalmetrics-delete-unused",
         choices=["delete", "list"],
         nargs="?",
         const="delete",
-        help="evaluate nothing: delete the baselines that no benchmark and no test "
-        "uses; =list only lists them",
-    )
-
-
-def _declare_printing(group: pytest.OptionGroup) -> None:
-    """Declare the options that print something in place of a run."""
-    group.addoption(
-        "--evalmetrics-plan",
-        action="store_true",
-        help="evaluate nothing: print the smallest drop that each gate can detect, "
-        "how many rollouts per task would detect max_drop, and what the calls "
-        "will cost",
-    )
-    group.addoption(
-        "--evalmetrics-check",
-        action="store_true",
-        help="evaluate nothing and call nothing: print everything that is wrong "
-        "with the benchmark files, their templates, rows and secrets, as a "
-        "linter does; exit status 1 if anything is",
-    )
-    group.addoption(
-        "--evalmetrics-calibrate",
-        action="store_true",
-        help="gate nothing: print the noise between the runs of each baseline, "
-        "what dominates it, flaky tasks, the false alarms that today's "
-        "settings give, and a patch with settings that fit it",
-    )
-    group.addoption(
-        "--evalmetrics-runs",
-        metavar="N",
-        help="with --evalmetrics-calibrate: make N runs now of what a model "
-        "answers or a judge scores",
+        help=hidden,
     )
     group.addoption(
         "--evalmetrics-schema",
         choices=["benchmark", "report"],
         nargs="?",
         const="benchmark",
-        help="print the JSON Schema of benchmark files (or of report.json) and exit",
+        help=hidden,
     )
+    group.addoption("--evalmetrics-list", action="store_true", help=hidden)
+    group.addoption("--evalmetrics-explain", metavar="NAME", help=hidden)
+    group.addoption("--evalmetrics-init", metavar="PATH", help=hidden)
+    group.addoption("--evalmetrics-inspect", metavar="PATH", help=hidden)
+    group.addoption("--evalmetrics-to-parquet", metavar="FILE", help=hidden)
     group.addoption(
-        "--evalmetrics-list",
-        action="store_true",
-        help="list metrics, scorers, loaders, gate rules and reporters, each with "
-        "its provider, and exit",
+        "--evalmetrics-label", metavar="FIELD", action="append", default=[], help=hidden
     )
-    group.addoption(
-        "--evalmetrics-explain",
-        metavar="NAME",
-        help="explain a metric, scorer, loader or reporter, its keys, and where it "
-        "is defined, and exit",
-    )
-
-
-def _declare_paid_calls(group: pytest.OptionGroup) -> None:
-    """Declare the options of paid calls: the journal and the budget."""
-    group.addoption(
-        "--evalmetrics-replay",
-        action="store_true",
-        help="paid calls: answer from the journal alone, without keys; a call "
-        "without an answer fails its row",
-    )
-    group.addoption(
-        "--evalmetrics-refresh",
-        action="store_true",
-        help="paid calls: send every call again, and replace the answers in the "
-        "journal",
-    )
-    group.addoption(
-        "--evalmetrics-no-journal",
-        action="store_true",
-        help="paid calls: neither read nor write the journal",
-    )
-    group.addoption(
-        "--evalmetrics-journal",
-        metavar="PATH",
-        help="the journal's file, a folder for it, or the URL of an exported "
-        "journal (.jsonl.gz) that is read before the run and written after "
-        "it, for jobs of CI to share",
-    )
-    group.addoption(
-        "--evalmetrics-journal-import",
-        metavar="FILE",
-        help="add the answers of an exported journal (.jsonl, .jsonl.gz) before "
-        "the run",
-    )
-    group.addoption(
-        "--evalmetrics-journal-export",
-        metavar="FILE",
-        help="write the whole journal to one file after the run, for CI to keep "
-        "(.jsonl, .jsonl.gz)",
-    )
-    group.addoption(
-        "--evalmetrics-journal-clear",
-        action="store_true",
-        help="empty the journal before the run (so does pytest's own --cache-clear)",
-    )
-    group.addoption(
-        "--evalmetrics-budget",
-        metavar="LIMITS",
-        help="what all calls of this run may use, such as "
-        "5usd,2e6tokens,1000calls,30min (usd: as in price); then no rollout "
-        "begins, and benchmarks that lack some are INCONCLUSIVE; run again to "
-        "continue",
-    )
-
-
-def _declare_engine(group: pytest.OptionGroup) -> None:
-    """Declare the options of the engine."""
-    group.addoption(
-        "--evalmetrics-engine",
-        metavar="ENGINE",
-        help="where rollouts are read and rows are scored: local (default), ray (a "
-        "Ray cluster), or an engine of your own, package.module:attribute",
-    )
-    group.addoption(
-        "--evalmetrics-ray-address",
-        metavar="ADDRESS",
-        help="the Ray cluster; default RAY_ADDRESS, one on this machine, or one "
-        "started for this run",
-    )
-
-
-def _declare_recorded_runs(group: pytest.OptionGroup) -> None:
-    """Declare the options for recorded rollouts, in place of a run."""
-    group.addoption(
-        "--evalmetrics-init",
-        metavar="PATH",
-        help="write a benchmark file for recorded rollouts, run it, and record its "
-        "baseline",
-    )
-    group.addoption(
-        "--evalmetrics-inspect",
-        metavar="PATH",
-        help="print what recorded rollouts (a path or a glob) hold, and a "
-        "benchmark file for them, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-to-parquet",
-        metavar="FILE",
-        help="with --evalmetrics-inspect: write the numbers into a Parquet file, "
-        "which loads faster, and exit",
-    )
-    group.addoption(
-        "--evalmetrics-label",
-        metavar="FIELD",
-        action="append",
-        default=[],
-        help="with --evalmetrics-to-parquet: keep this field too, for breakdown: "
-        "and cluster:; repeatable",
-    )
-    group.addoption(
-        "--evalmetrics-compare",
-        metavar="RUN",
-        nargs="+",
-        help="compare recorded runs with the first of them, and exit; `evalmetrics "
-        "compare` has more options",
-    )
-    group.addoption(
-        "--evalmetrics-culprit",
-        metavar="RUN",
-        nargs="+",
-        help="print which of several runs is the first worse one, and how sure "
-        "that is, and exit; the oldest first, or FROM..TO=PATTERN for the "
-        "commits of git, such as v1..HEAD=artifacts/{commit}",
-    )
+    group.addoption("--evalmetrics-compare", metavar="RUN", nargs="+", help=hidden)
+    group.addoption("--evalmetrics-culprit", metavar="RUN", nargs="+", help=hidden)
+    group.addoption("--evalmetrics-accept-report", metavar="FILE", help=hidden)
 
 
 def _declare_settings(parser: pytest.Parser) -> None:
@@ -307,23 +164,23 @@ def _declare_settings(parser: pytest.Parser) -> None:
     parser.addini(
         "evalmetrics_output",
         default="evalmetrics/",
-        help="default of --evalmetrics-output, relative to the root folder",
+        help="default of the option, relative to the root folder",
     )
     parser.addini(
         "evalmetrics_reporters",
         type="args",
         default=[],
-        help="default of --evalmetrics-reporters, separated by spaces",
+        help="default of the option, separated by spaces",
     )
     parser.addini(
         "evalmetrics_history",
         default="",
-        help="default of --evalmetrics-history, relative to the root folder",
+        help="default of the option, relative to the root folder",
     )
     parser.addini(
         "evalmetrics_engine",
         default="local",
-        help="default of --evalmetrics-engine",
+        help="default of the option",
     )
     parser.addini(
         "evalmetrics_family",
@@ -339,8 +196,8 @@ def _declare_settings(parser: pytest.Parser) -> None:
     parser.addini(
         "evalmetrics_journal",
         default="normal",
-        help="how paid calls use the journal, as --evalmetrics-replay, -refresh "
-        "and -no-journal, which win",
+        help="how paid calls use the journal: normal, replay, refresh or off; "
+        "options win",
     )
     parser.addini(
         "evalmetrics_journal_path",
@@ -353,19 +210,7 @@ def _declare_settings(parser: pytest.Parser) -> None:
 def validate(config: pytest.Config) -> None:
     """Raise UsageError for options that contradict each other, and for invalid settings."""
     _refuse_moved_root(config)
-    for name in PRINTING:
-        if config.getoption(name) and getattr(config.option, "numprocesses", None):
-            raise pytest.UsageError(
-                f"{_as_written(name)} works in one process: leave -n out"
-            )
-    modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
-    if len(modes) > 1:
-        raise pytest.UsageError(
-            f"{' and '.join(modes)} contradict each other: give one of them"
-        )
-    for option, needed in _NEEDS.items():
-        if config.getoption(option) and not config.getoption(needed, default=None):
-            raise pytest.UsageError(f"{option} needs {needed}")
+    _refuse_contradictions(config)
     baseline_age(config)
     for setting, choices in _CHOICES.items():
         value = config.getini(setting)
@@ -380,6 +225,26 @@ def validate(config: pytest.Config) -> None:
         )
     budget(config)
     _validate_engine(config)
+
+
+def _refuse_contradictions(config: pytest.Config) -> None:
+    """Raise UsageError for options that do not go together."""
+    for name in PRINTING:
+        if config.getoption(name) and getattr(config.option, "numprocesses", None):
+            raise pytest.UsageError(
+                f"{_as_written(name)} works in one process: leave -n out"
+            )
+    modes = [_as_written(name) for name in _JOURNAL_OPTIONS if config.getoption(name)]
+    if len(modes) > 1:
+        raise pytest.UsageError(
+            f"{' and '.join(modes)} contradict each other: give one of them"
+        )
+    for option in _UPDATES:
+        if config.getoption(option) and not updates(config):
+            raise pytest.UsageError(f"{option} needs --evalmetrics-update")
+    for option, needed in _NEEDS.items():
+        if config.getoption(option) and not config.getoption(needed, default=None):
+            raise pytest.UsageError(f"{option} needs {needed}")
 
 
 # options whose value is a path that may exist
@@ -415,6 +280,12 @@ def _refuse_moved_root(config: pytest.Config) -> None:
 
 def _as_written(option: str) -> str:
     return f"--{option.replace('_', '-')}"
+
+
+def updates(config: pytest.Config) -> bool:
+    """Check whether baselines are recorded: by our option, or by syrupy's."""
+    by_syrupy = config.getoption("update_snapshots", default=False)
+    return bool(by_syrupy or config.getoption("evalmetrics_update"))
 
 
 def prints_only(config: pytest.Config) -> bool:

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats as oracle
 from statsmodels.stats.weightstats import ttost_paired
 
-from pytest_evalmetrics.compare import main
+from pytest_evalmetrics.commands import main
 
 RNG = np.random.default_rng(7)
 BEFORE = (RNG.random((60, 4)) < 0.7).astype(float)
@@ -271,7 +271,7 @@ def test_the_commands(runs, project):
     command = [
         sys.executable,
         "-m",
-        "pytest_evalmetrics.compare",
+        "pytest_evalmetrics",
         "compare",
         *names,
         *ASKED,

@@ -6,7 +6,7 @@ import subprocess
 
 import pytest
 
-from pytest_evalmetrics.compare import main
+from pytest_evalmetrics.commands import main
 
 
 def write(project, name, seed, drop=0.0):

@@ -10,11 +10,14 @@ import os
 from contextlib import suppress
 from datetime import UTC, datetime
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import structs
 
+from pytest_evalmetrics import settings
 from pytest_evalmetrics.baselines import document, files
+from pytest_evalmetrics.baselines.accepting import difference_from
 from pytest_evalmetrics.baselines.declared import Declared
 from pytest_evalmetrics.baselines.several_runs import add_run, why_not_added
 from pytest_evalmetrics.baselines.unused import unused_in
@@ -30,7 +33,6 @@ from pytest_evalmetrics.run_folder import write_whole
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
     import pytest
 
@@ -106,6 +108,12 @@ class Store:
     ) -> BenchmarkResult:
         """Write a baseline, or add a check with the reason why not."""
         option = self._item.config.option
+        if option.evalmetrics_accept_report is not None:
+            report = Path(option.evalmetrics_accept_report)
+            differs = difference_from(report, result.id, new)
+            if differs:
+                reason = NotRecorded(cause="not_as_reported", words=differs)
+                return _with_check(result, reason)
         old = self._recorded_before()
         dropped = _dropped_tasks(result)
         lost_agents = _lost_agents(result, old)
@@ -164,7 +172,7 @@ class Store:
 
 
 def _asks_for_update(config: pytest.Config, path: Path) -> bool:
-    if config.getoption("update_snapshots", default=False):
+    if settings.updates(config):
         return True
     new_only = config.getoption("update_new_snapshots_only", default=False)
     return bool(new_only) and not os.path.lexists(path)

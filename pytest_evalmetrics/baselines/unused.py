@@ -40,6 +40,7 @@ _NO_SEARCH = (
     "lf",
     "stepwise",
     "update_snapshots",
+    "evalmetrics_update",
     "disable_unused_snapshots",
 )
 _FUNCTION = re.compile(r"[A-Za-z0-9_.]+")
@@ -180,6 +181,13 @@ def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bo
         count = many(len(unused), "unused baseline")
         lines.append(f"{count}: `pytest --evalmetrics-delete-unused` deletes them")
     return lines, not failures
+
+
+def baseline_files(config: pytest.Config) -> Iterator[Path]:
+    """Yield the baselines of a project."""
+    for folder in _folders_with_baselines(config):
+        for place in sorted(path for path in folder.iterdir() if path.is_dir()):
+            yield from _baselines_in(place)
 
 
 def _delete(path: Path) -> None:

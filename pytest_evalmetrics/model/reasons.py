@@ -643,7 +643,9 @@ class XfailPassed(msgspec.Struct, frozen=True, tag="xfail_passed"):
 class NotRecorded(msgspec.Struct, frozen=True, tag="not_recorded"):
     """A baseline that was not written."""
 
-    cause: Literal["incomplete", "drops_tasks", "not_added", "not_written"]
+    cause: Literal[
+        "incomplete", "drops_tasks", "not_added", "not_as_reported", "not_written"
+    ]
     words: str = ""  # of the error, or why the runs don't fit
     because: tuple[Reason, ...] = ()  # why the evaluation is incomplete
     file: str = ""

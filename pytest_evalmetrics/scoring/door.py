@@ -45,6 +45,7 @@ from pytest_evalmetrics.scoring.transport import (
 )
 from pytest_evalmetrics.scoring.transport.journal_copies import (
     clear_journal,
+    count_answers,
     export_journal,
     import_journal,
 )
@@ -77,6 +78,7 @@ __all__ = [
     "Usage",
     "Workload",
     "clear_journal",
+    "count_answers",
     "export_journal",
     "import_journal",
     "keys_in",

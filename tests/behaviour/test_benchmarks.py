@@ -409,7 +409,7 @@ def test_answers_that_differ_as_those_of_earlier_runs_are_no_churn(project):
 def test_compare_says_what_another_run_does_otherwise(project):
     project.rows("old.jsonl", run(1, searches=0.2))
     project.rows("new.jsonl", run(2, searches=0.7))
-    command = [sys.executable, "-m", "pytest_evalmetrics.compare", "compare"]
+    command = [sys.executable, "-m", "pytest_evalmetrics", "compare"]
     files = ["old.jsonl", "new.jsonl"]
     plain = subprocess.run(
         [*command, *files], cwd=project.path, capture_output=True, text=True, check=True

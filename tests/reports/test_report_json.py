@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from reports.report_schema import report_schema
 
-from pytest_evalmetrics.compare import main
+from pytest_evalmetrics.commands import main
 from pytest_evalmetrics.errors import ArtifactError
 from pytest_evalmetrics.reports.report_json import read_report, report_document
 from pytest_evalmetrics.reports.reporters import as_json

@@ -144,7 +144,4 @@ def test_runs_leave_the_files_of_other_systems(odd, model, monkeypatch):
     assert "pass@1 fell from 0.8333 to 0.6667" in worse.stdout
     assert worse.returncode == 1
     compare = ("compare", "runs.jsonl", "runs.jsonl")
-    assert (
-        on_windows(odd.path, *compare, module="pytest_evalmetrics.compare").returncode
-        == 0
-    )
+    assert on_windows(odd.path, *compare, module="pytest_evalmetrics").returncode == 0

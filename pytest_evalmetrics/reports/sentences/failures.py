@@ -102,6 +102,8 @@ def not_recorded(reason: NotRecorded) -> str:
         return f"no baseline was recorded, because it would drop tasks: {dropped}"
     if reason.cause == "not_added":
         return f"this run was not added to the baseline: {reason.words}"
+    if reason.cause == "not_as_reported":
+        return f"no baseline was recorded, because the rollouts changed: {reason.words}"
     return f"{reason.file}: this baseline can't be written: {reason.words}"
 
 

@@ -322,6 +322,7 @@ def _not_recorded(reason: kinds.NotRecorded, _check: Check) -> str:
             "add --evalmetrics-accept-tasks"
         ),
         "not_added": "drop --evalmetrics-add-run to record it in place of those runs",
+        "not_as_reported": "run pytest again, look at its report, and accept that",
         "not_written": (
             "give the right or the room to write there; what was there is as it was"
         ),

@@ -82,6 +82,15 @@ def import_journal(journal: Path, source: Path) -> int:
         return count
 
 
+def count_answers(journal: Path) -> int:
+    """Count a journal's answers."""
+    with (
+        _reported(f"the journal {journal} can't be read"),
+        closing(JournalFile(journal, readonly=True)) as log,
+    ):
+        return len(log)
+
+
 def clear_journal(journal: Path) -> int:
     """Empty a journal and give the disk its space back; return the number of its answers."""
     if not journal.exists():

@@ -5,7 +5,7 @@ import shutil
 
 import pytest
 
-from pytest_evalmetrics.compare import main
+from pytest_evalmetrics.commands import main
 
 EVIL = "<img src=x onerror=window.pwned=1>"
 

@@ -110,12 +110,16 @@ def test_nothing_imports_a_room_by_a_string():
         for name in literal_modules(path)
         if "pytest_evalmetrics" in name
     }
-    # within the room: classes of keys that stand further down
+    # within the package: classes of keys that stand further down, the command that is asked for
     assert strings == {
         (
             "pytest_evalmetrics.spec.field_types",
             "f'pytest_evalmetrics.spec.{module}'",
-        )
+        ),
+        (
+            "pytest_evalmetrics.commands",
+            "f'pytest_evalmetrics.commands.{module_name}'",
+        ),
     }
 
 

@@ -142,11 +142,13 @@ RULES = {
         },
     ),
     "scoring/scorers/*.py": (
-        {"__init__", "interface", "judge", "row_reading", "scorer"},
+        {"__init__", "answer_forms", "interface", "judge", "row_reading", "scorer"},
         {
             "expressions",
+            "json_types",
             "layout",
             "model.metric_facts",
+            "scoring.scorers.answer_forms",
             "scoring.scorers.judge",
             "scoring.scorers.row_reading",
             "scoring.scorers.scorer",

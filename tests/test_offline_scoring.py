@@ -121,11 +121,11 @@ benchmarks:
     project.run().stdout.fnmatch_lines(
         [
             "*the task 'a' occurs in several rows, *be scored*",
+            "INCONCLUSIVE *::unclear *",
             "PASS *::any * 2 tasks, 4 rollouts",
             "PASS *::apart * 4 tasks, 4 rollouts",
             "PASS *::recorded * 2 tasks, 4 rollouts",
             "PASS *::samples * 2 tasks, 4 rollouts",
-            "INCONCLUSIVE *::unclear *",
         ]
     )
 

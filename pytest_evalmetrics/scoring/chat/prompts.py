@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.layout import spaced
@@ -14,13 +14,13 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.expressions import Rendered
 
-Message: TypeAlias = "Mapping[str, Any]"
+Message: TypeAlias = "Mapping[str, object]"
 
 # the names of the roles in LangChain, and in data sets for RAGAS
 _ROLES = {"human": "user", "ai": "assistant", "system": "system", "tool": "tool"}
 
 
-def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
+def compile_templates(value: object, who: str, *, body: bool = False) -> Rendered:
     """Compile the templates in a value, see `expressions.compile_value`."""
     with transport.needs_extra("remote", who):
         # of the extra
@@ -29,8 +29,8 @@ def compile_templates(value: Any, who: str, *, body: bool = False) -> Rendered:
 
 
 def compile_prompt(
-    template: Any, who: str = "a prompt_template", *, conversations: bool = True
-) -> Callable[[Mapping[str, Any]], list[dict[str, Any]]]:
+    template: object, who: str = "a prompt_template", *, conversations: bool = True
+) -> Callable[[Mapping[str, object]], list[dict[str, object]]]:
     """Compile a prompt: a text is one message of the user.
 
     Parameters
@@ -44,7 +44,7 @@ def compile_prompt(
     render = compile_templates(template, who)
     is_text = isinstance(template, str)
 
-    def prompt(context: Mapping[str, Any]) -> list[dict[str, Any]]:
+    def prompt(context: Mapping[str, object]) -> list[dict[str, object]]:
         value = render(context)
         if not is_text:
             return _messages(value, conversations=conversations)
@@ -57,13 +57,13 @@ def compile_prompt(
     return prompt
 
 
-def _messages(entries: list[Any], *, conversations: bool) -> list[dict[str, Any]]:
+def _messages(entries: list[object], *, conversations: bool) -> list[dict[str, object]]:
     """Make messages of a prompt's entries: texts, messages, and whole conversations."""
-    flat: list[Any] = []
+    flat: list[object] = []
     for entry in entries:
         if isinstance(entry, list):
             flat += entry
-        elif conversations and _is_filled_in(entry):
+        elif conversations and isinstance(entry, dict) and _is_filled_in(entry):
             flat += entry["content"]
         else:
             flat.append(entry)
@@ -77,21 +77,20 @@ def _messages(entries: list[Any], *, conversations: bool) -> list[dict[str, Any]
     return messages
 
 
-def _is_filled_in(entry: Any) -> bool:
+def _is_filled_in(entry: Mapping[str, object]) -> bool:
     """Check for a message of the user whose content is a whole conversation."""
-    if not isinstance(entry, dict) or entry.get("role") not in ("user", "human"):
-        return False
-    return _is_conversation(entry.get("content"))
+    is_users = entry.get("role") in ("user", "human")
+    return is_users and _is_conversation(entry.get("content"))
 
 
-def _is_conversation(value: Any) -> bool:
+def _is_conversation(value: object) -> bool:
     """Check for a list of messages: each with a role, in place of one content's parts."""
     if not isinstance(value, list) or not value:
         return False
     return all(isinstance(entry, dict) and _role_of(entry) for entry in value)
 
 
-def _role_of(message: Mapping[str, Any]) -> str:
+def _role_of(message: Mapping[str, object]) -> str:
     """Return the role of a message of OpenAI's, of LangChain's or of RAGAS' form; or ``""``."""
     role = message.get("role")
     if isinstance(role, str) and role:
@@ -100,11 +99,11 @@ def _role_of(message: Mapping[str, Any]) -> str:
     return _ROLES.get(kind, "") if isinstance(kind, str) else ""
 
 
-def _message(value: Any, what: str) -> dict[str, Any]:
+def _message(value: object, what: str) -> dict[str, object]:
     if isinstance(value, str):
         return {"role": "user", "content": value}
     role = _role_of(value) if isinstance(value, dict) else ""
-    if not role:
+    if not isinstance(value, dict) or not role:
         raise RowError(
             "bad-prompt",
             f"{what} is {value!r:.60}, without a role",
@@ -130,14 +129,14 @@ def _message(value: Any, what: str) -> dict[str, Any]:
     return message
 
 
-def _is_part(value: Any) -> bool:
+def _is_part(value: object) -> bool:
     """Check for a part of a content, such as an image; a message is none."""
     if not isinstance(value, dict) or _role_of(value):
         return False
     return isinstance(value.get("type"), str)
 
 
-def _tool_call(call: Any) -> Any:
+def _tool_call(call: object) -> object:
     """Write a call of RAGAS' or LangChain's form, ``{name, args}``, as OpenAI's API does."""
     if not isinstance(call, dict):
         return call
@@ -151,25 +150,27 @@ def _tool_call(call: Any) -> Any:
     return {"id": call["id"], **made} if call.get("id") else made
 
 
-def _name_calls(messages: list[dict[str, Any]]) -> None:
+def _name_calls(messages: list[dict[str, object]]) -> None:
     """Give an id to each tool call, and to the result that follows it."""
     waiting: list[str] = []
     count = 0
     for message in messages:
-        for call in message.get("tool_calls", ()):
+        calls = message.get("tool_calls")
+        for call in calls if isinstance(calls, list | tuple) else ():
             if isinstance(call, dict):
                 count += 1
                 call.setdefault("id", f"call_{count}")
                 waiting.append(str(call["id"]))
         if message["role"] != "tool":
             continue
-        if message.get("tool_call_id") in waiting:
-            waiting.remove(message["tool_call_id"])
-        elif message.get("tool_call_id") is None and waiting:
+        answered = message.get("tool_call_id")
+        if isinstance(answered, str) and answered in waiting:
+            waiting.remove(answered)
+        elif answered is None and waiting:
             message["tool_call_id"] = waiting.pop(0)
 
 
-def _content(value: Any, what: str) -> str:
+def _content(value: object, what: str) -> str:
     if isinstance(value, str | int | float):
         return str(value)
     raise RowError(

@@ -6,17 +6,19 @@ import json
 import math
 import re
 from contextlib import suppress
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.json_types import list_of, object_of, objects_in
 from pytest_evalmetrics.layout import shown
 from pytest_evalmetrics.scoring import transport
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
+    from pytest_evalmetrics.json_types import JsonObject, JsonValue
     from pytest_evalmetrics.scoring.transport import Tokens
 
 _T = TypeVar("_T")
@@ -31,11 +33,11 @@ class Reply(msgspec.Struct, frozen=True):
     text: str
     reasoning: str = ""
     # as the model wrote them
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    tool_calls: tuple[Mapping[str, JsonValue], ...] = ()
     # ``stop``, ``length``, ``tool_calls`` ...; empty for none
     finish_reason: str = ""
     # the whole message
-    message: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    message: Mapping[str, JsonValue] = msgspec.field(default_factory=dict)
     # None if the answer does not give them
     tokens: Tokens | None = None
 
@@ -43,7 +45,7 @@ class Reply(msgspec.Struct, frozen=True):
 class _Message(msgspec.Struct, frozen=True):
     """The message in a body, in the words of chat completions."""
 
-    message: Mapping[str, Any]
+    message: Mapping[str, JsonValue]
     finish_reason: str
 
 
@@ -68,7 +70,7 @@ _FINISH_REASONS = {
 }
 
 
-def read_reply(body: Any, end_token: str | None = None) -> Reply:
+def read_reply(body: JsonValue, end_token: str | None = None) -> Reply:
     """Read the body of an answer.
 
     The body is one of chat completions, of plain completions, of the Responses API, or of
@@ -108,7 +110,7 @@ def read_reply(body: Any, end_token: str | None = None) -> Reply:
 
 
 def _refuse_without_text(
-    message: Mapping[str, Any], text: str | None, reasoning: str, finish: str
+    message: Mapping[str, JsonValue], text: str | None, reasoning: str, finish: str
 ) -> None:
     """Refuse a message without an answer, but for one that is empty and complete."""
     if finish == "length":
@@ -129,7 +131,7 @@ def _refuse_without_text(
         )
 
 
-def _message_in(body: Any) -> _Message:
+def _message_in(body: JsonValue) -> _Message:
     """Find the message of a body, and why the model stopped."""
     if isinstance(body, dict) and isinstance(body.get("output"), list):
         found = _of_responses(body)
@@ -146,19 +148,19 @@ def _message_in(body: Any) -> _Message:
     return found
 
 
-def _of_completions(body: Any) -> _Message:
-    choices = body.get("choices") if isinstance(body, dict) else None
-    if not isinstance(choices, list) or not choices or not isinstance(choices[0], dict):
+def _of_completions(body: JsonValue) -> _Message:
+    choices = objects_in(body.get("choices")) if isinstance(body, dict) else []
+    if not choices:
         raise RowError("no-choices", f"the answer has no choices: {shown(body)}")
     choice = choices[0]
-    messages = [other.get("message") for other in choices if isinstance(other, dict)]
+    messages = [other.get("message") for other in choices]
     if any(message != messages[0] for message in messages):
         raise RowError(
             "several-answers",
             f"the model gave {len(choices)} answers to one question: {shown(choices)}",
             hint="ask for one: num_samples, and judge_repeats of a judge, ask several times",
         )
-    error = choice.get("error") or body.get("error")
+    error = choice.get("error") or object_of(body).get("error")
     if error or choice.get("finish_reason") in ("error", "abort"):
         # from a router whose model failed midway
         raise RowError(
@@ -173,24 +175,22 @@ def _of_completions(body: Any) -> _Message:
     return _Message(message, _finish_reason(choice.get("finish_reason")))
 
 
-def _of_responses(body: Mapping[str, Any]) -> _Message:
+def _of_responses(body: JsonObject) -> _Message:
     """Read a body of OpenAI's Responses API: a list of items."""
     if body.get("error") or body.get("status") in ("failed", "cancelled"):
         fault = shown(body.get("error") or body.get("status"))
         raise RowError("failed-answer", f"the answer holds an error: {fault}")
-    parts: list[Any] = []
-    calls: list[dict[str, Any]] = []
+    parts: list[JsonValue] = []
+    calls: list[JsonValue] = []
     thoughts: list[str] = []
-    refusals: list[str] = []
-    for item in body["output"]:
-        kind = item.get("type") if isinstance(item, dict) else None
-        if kind == "message" and isinstance(item.get("content"), list):
-            parts += item["content"]
-            refusals += _texts(item["content"], "refusal")
+    for item in objects_in(body["output"]):
+        kind = item.get("type")
+        if kind == "message":
+            parts += list_of(item.get("content"))
         elif kind == "function_call":
-            function = {key: item.get(key) for key in ("name", "arguments")}
-            call_id = item.get("call_id")
-            calls.append({"id": call_id, "type": "function", "function": function})
+            calls.append(
+                _call(item.get("call_id"), item.get("name"), item.get("arguments"))
+            )
         elif kind == "reasoning":
             thoughts += _texts(item.get("summary"), "text")
             thoughts += _texts(item.get("content"), "text")
@@ -198,51 +198,59 @@ def _of_responses(body: Mapping[str, Any]) -> _Message:
     if text is None and not calls:
         # a reply of reasoning alone has no message, and an empty one is no answer
         text = "" if thoughts else None
-    message: dict[str, Any] = {"role": "assistant", "content": text}
-    if calls:
-        message["tool_calls"] = calls
-    if thoughts:
-        message["reasoning_content"] = "\n".join(thoughts)
+    message = _message(text, calls, thoughts)
+    refusals = _texts(parts, "refusal")
     if refusals:
         message["refusal"] = " ".join(refusals)
-    details = body.get("incomplete_details")
-    why = details.get("reason") if isinstance(details, dict) else None
+    why = object_of(body.get("incomplete_details")).get("reason")
     return _Message(message, _finish_reason(why or body.get("status")))
 
 
-def _of_messages(body: Mapping[str, Any]) -> _Message:
+def _of_messages(body: JsonObject) -> _Message:
     """Read a body of Anthropic's messages: a list of blocks."""
     blocks = body.get("content")
     if not isinstance(blocks, list):
         raise RowError("no-message", f"the answer has no content: {shown(body)}")
-    calls: list[dict[str, Any]] = []
-    for block in blocks:
-        if isinstance(block, dict) and block.get("type") == "tool_use":
+    calls: list[JsonValue] = []
+    for block in objects_in(blocks):
+        if block.get("type") == "tool_use":
             arguments = json.dumps(block.get("input"))
-            function = {"name": block.get("name"), "arguments": arguments}
-            call_id = block.get("id")
-            calls.append({"id": call_id, "type": "function", "function": function})
-    thoughts = _texts(blocks, "thinking")
-    message: dict[str, Any] = {"role": "assistant", "content": text_of(blocks)}
-    if message["content"] is None and not calls:
-        message["content"] = ""
+            calls.append(_call(block.get("id"), block.get("name"), arguments))
+    text = text_of(blocks)
+    if text is None and not calls:
+        text = ""
+    message = _message(text, calls, _texts(blocks, "thinking"))
+    reason = body.get("stop_reason")
+    if reason == "refusal":
+        message["refusal"] = text or "stop_reason: refusal"
+    return _Message(message, _finish_reason(reason))
+
+
+def _message(
+    text: str | None, calls: list[JsonValue], thoughts: Sequence[str]
+) -> JsonObject:
+    """Write a message in the words of chat completions."""
+    message: JsonObject = {"role": "assistant", "content": text}
     if calls:
         message["tool_calls"] = calls
     if thoughts:
         message["reasoning_content"] = "\n".join(thoughts)
-    reason = body.get("stop_reason")
-    if reason == "refusal":
-        message["refusal"] = message["content"] or "stop_reason: refusal"
-    return _Message(message, _finish_reason(reason))
+    return message
 
 
-def _finish_reason(reason: Any) -> str:
+def _call(number: JsonValue, name: JsonValue, arguments: JsonValue) -> JsonObject:
+    """Write a call of a tool in the words of chat completions."""
+    function: JsonObject = {"name": name, "arguments": arguments}
+    return {"id": number, "type": "function", "function": function}
+
+
+def _finish_reason(reason: JsonValue) -> str:
     if not isinstance(reason, str):
         return ""
     return _FINISH_REASONS.get(reason.lower(), reason.lower())
 
 
-def _reasoning_of(message: Mapping[str, Any]) -> str:
+def _reasoning_of(message: Mapping[str, JsonValue]) -> str:
     """Return the reasoning that an endpoint sets apart from the answer."""
     for key in ("reasoning_content", "reasoning"):
         reasoning = message.get(key)
@@ -258,7 +266,9 @@ def _reasoning_of(message: Mapping[str, Any]) -> str:
     return "\n".join([*_texts(parts, "text"), *_texts(parts, "thinking")])
 
 
-def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
+def tool_calls_of(
+    message: Mapping[str, JsonValue],
+) -> tuple[Mapping[str, JsonValue], ...]:
     """Return the tool calls of a message."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
@@ -276,7 +286,7 @@ def tool_calls_of(message: Mapping[str, Any]) -> tuple[Mapping[str, Any], ...]:
 _TEXT_PARTS = (None, "text", "input_text", "output_text")
 
 
-def text_of(content: Any) -> str | None:
+def text_of(content: JsonValue) -> str | None:
     """Return the text of a message's content, with its parts joined, or None."""
     if not isinstance(content, list):
         return content if isinstance(content, str) else None
@@ -284,11 +294,11 @@ def text_of(content: Any) -> str | None:
     return "".join(texts) if texts else None
 
 
-def _is_text_part(part: Any) -> bool:
+def _is_text_part(part: JsonValue) -> bool:
     return isinstance(part, dict) and part.get("type") in _TEXT_PARTS
 
 
-def _texts(parts: Any, key: str) -> list[str]:
+def _texts(parts: JsonValue, key: str) -> list[str]:
     """List the texts that parts of a message hold under a key."""
     if not isinstance(parts, list):
         return []
@@ -324,7 +334,7 @@ _TOOL_CALL = re.compile(
 class PlacedJson(msgspec.Struct, frozen=True):
     """A JSON value in a text, at ``text[start:end]``."""
 
-    value: Any
+    value: JsonValue
     start: int
     end: int
 
@@ -445,7 +455,7 @@ def _next_opening(text: str, start: int) -> int:
     return min((place for place in places if place >= 0), default=-1)
 
 
-def _holds_objects(value: Any) -> bool:
+def _holds_objects(value: JsonValue) -> bool:
     return isinstance(value, list) and any(isinstance(item, dict) for item in value)
 
 
@@ -456,9 +466,9 @@ def _is_open(text: str, start: int, end: int) -> bool:
 
 def verdict_in(
     reply: Reply,
-    read: Callable[[Any], _T],
+    read: Callable[[JsonValue], _T],
     *,
-    claim: Callable[[Any], object] | None = None,
+    claim: Callable[[JsonValue], object] | None = None,
 ) -> _T:
     """Read the verdict in a judge's answer: that of the last object.
 
@@ -494,7 +504,7 @@ def verdict_in(
     return verdict
 
 
-def disagreement(first: Any, last: Any) -> RowError:
+def disagreement(first: JsonValue, last: JsonValue) -> RowError:
     """Make the error of an answer that says two things."""
     return RowError(
         "disagree",
@@ -502,7 +512,7 @@ def disagreement(first: Any, last: Any) -> RowError:
     )
 
 
-def json_in(reply: Reply) -> Any:
+def json_in(reply: Reply) -> JsonValue:
     """Extract the JSON of a reply: the whole text, or the last object in it.
 
     Raises
@@ -512,7 +522,7 @@ def json_in(reply: Reply) -> Any:
     """
     last_keys: list[object] = []
 
-    def read(value: Any) -> Any:
+    def read(value: JsonValue) -> JsonValue:
         keys = sorted(value) if isinstance(value, dict) else None
         if last_keys and keys != last_keys[0]:
             raise RowError("no-json", "another object")
@@ -522,7 +532,7 @@ def json_in(reply: Reply) -> Any:
     return verdict_in(reply, read)
 
 
-def _finite(value: Any) -> Any:
+def _finite(value: JsonValue) -> JsonValue:
     if isinstance(value, float) and not math.isfinite(value):
         raise RowError(
             "no-number", f"the model's answer holds {value}, no finite number"

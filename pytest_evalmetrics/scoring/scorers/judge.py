@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from statistics import fmean, multimode
@@ -12,6 +12,7 @@ import msgspec
 from pydantic import Field
 
 from pytest_evalmetrics.errors import RowError
+from pytest_evalmetrics.json_types import JsonObject, JsonValue, list_of
 from pytest_evalmetrics.layout import shown, spaced, untrusted
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.asking import ask, side_by_side
@@ -24,7 +25,12 @@ from pytest_evalmetrics.scoring.chat.replies import (
     verdict_in,
 )
 from pytest_evalmetrics.scoring.chat.row_calls import Calls
-from pytest_evalmetrics.scoring.scorers.row_reading import is_number, unexpected
+from pytest_evalmetrics.scoring.scorers.answer_forms import (
+    Answered,
+    AnswerForm,
+    ObjectForm,
+)
+from pytest_evalmetrics.scoring.scorers.row_reading import is_number
 from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
 from pytest_evalmetrics.scoring.transport import Terms
 from pytest_evalmetrics.spec.field_types import Keys, Name, doc, refuse
@@ -32,9 +38,17 @@ from pytest_evalmetrics.spec.model_keys import ModelSpec
 from pytest_evalmetrics.spec.scorer_keys import NamedScores
 from pytest_evalmetrics.spec.sources import RolloutsField
 
-# asks a question, see `Judge.ask_fields`
-AskFields = Callable[..., Coroutine[Any, Any, dict[str, Any]]]
 _T = TypeVar("_T")
+
+
+class AskFields(Protocol):
+    """Asks a question about a row, see `Judge.ask_fields`."""
+
+    def __call__(
+        self, question: str, **fields: AnswerForm
+    ) -> Coroutine[Any, Any, Answered]:
+        """Ask for a JSON object with fields of the given forms."""
+        ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -202,7 +216,7 @@ class Judge(msgspec.Struct, frozen=True):
         calls: Calls,
         question: str | Sequence[Message],
         read: Callable[[Reply], _T],
-        schema: Mapping[str, Any] | None = None,
+        schema: JsonObject | None = None,
     ) -> Coroutine[Any, Any, _T]:
         """Ask one question, see `chat.asking.ask`; a text is a message of the user."""
         messages: Sequence[Message] = (
@@ -221,50 +235,42 @@ class Judge(msgspec.Struct, frozen=True):
         )
 
     def ask_fields(
-        self,
-        calls: Calls,
-        row: Row,
-        question: str,
-        *,
-        length: int | None = None,
-        **forms: dict[str, Any],
-    ) -> Coroutine[Any, Any, dict[str, Any]]:
-        """Ask for a JSON object with fields of given schemas; lists have `length` items."""
-        form = closed(**forms)
+        self, calls: Calls, row: Row, question: str, **fields: AnswerForm
+    ) -> Coroutine[Any, Any, Answered]:
+        """Ask for a JSON object with fields of the given forms."""
+        form = ObjectForm(fields)
 
-        def read(value: Any) -> dict[str, Any]:
-            for name in forms:
+        def read(value: JsonValue) -> JsonObject:
+            for name in fields:
                 refuse_echo(value, name, row)
-            return read_fields(value, form, length)
+            return form.read_fields(value)
 
-        def claim(value: Any) -> dict[str, Any]:
-            return _without_reasoning(read_fields(value, form, length))
+        def claim(value: JsonValue) -> JsonObject:
+            return _without_reasoning(form.read_fields(value))
 
-        def read_all(reply: Reply) -> dict[str, Any]:
-            fields = verdict_in(reply, read, claim=claim)
-            for name, value in fields.items():
+        def read_all(reply: Reply) -> Answered:
+            answered = verdict_in(reply, read, claim=claim)
+            for name, value in answered.items():
                 refuse_other_words(reply, name, value)
-            return fields
+            return Answered(answered)
 
-        return self.ask(calls, question, read_all, form)
+        return self.ask(calls, question, read_all, form.schema)
 
 
-def _without_reasoning(fields: Mapping[str, Any]) -> dict[str, Any]:
+def _without_reasoning(fields: JsonObject) -> JsonObject:
     return {name: value for name, value in fields.items() if name != "reasoning"}
 
 
 # -- answers that are no verdict -----------------------------------------------------------
 
 
-def refuse_echo(value: Any, name: str, row: Row) -> None:
+def refuse_echo(value: JsonValue, name: str, row: Row) -> None:
     """Refuse an object that repeats the row in place of a verdict.
 
     It holds the row's own value of a score, beside another column of the row.
     """
     for columns in (row.item, row.sample_data):
-        for inner in (value, *_objects_in(value)):
-            if not isinstance(inner, dict) or name not in inner:
-                continue
+        for inner in _objects_of(value):
             same = [
                 key for key in inner if key in columns and inner[key] == columns[key]
             ]
@@ -275,19 +281,18 @@ def refuse_echo(value: Any, name: str, row: Row) -> None:
                 )
 
 
-def _objects_in(value: Any) -> list[Any]:
-    """List the objects inside of a value."""
-    children = value.values() if isinstance(value, dict) else value
-    objects: list[Any] = []
-    for child in children if isinstance(value, dict | list) else ():
-        if isinstance(child, dict):
-            objects.append(child)
-        objects += _objects_in(child)
-    return objects
+def _objects_of(value: JsonValue) -> Iterator[JsonObject]:
+    """Yield a value that is an object, and the objects inside of it."""
+    children = list_of(value)
+    if isinstance(value, dict):
+        yield value
+        children = list(value.values())
+    for child in children:
+        yield from _objects_of(child)
 
 
 def refuse_other_words(
-    reply: Reply, name: str, value: Any, labels: Sequence[str] = ()
+    reply: Reply, name: str, value: JsonValue, labels: Sequence[str] = ()
 ) -> None:
     """Refuse an answer whose words beside the JSON say another value of a score.
 
@@ -389,74 +394,6 @@ MATERIAL = (
 )
 
 
-def about(**texts: Any) -> str:
+def about(**texts: object) -> str:
     """Begin a question about some texts."""
     return f"The JSON object in the next line {MATERIAL}\n\n{untrusted(texts)}"
-
-
-# The forms of answers: JSON Schemas in the strict form, of closed objects with required keys.
-
-TEXT: dict[str, Any] = {"type": "string"}
-BOOLEAN: dict[str, Any] = {"type": "boolean"}
-
-
-def choice(*values: int | str) -> dict[str, Any]:
-    """Return the JSON Schema of an enumeration of values of one type."""
-    kind = "integer" if isinstance(values[0], int) else "string"
-    return {"type": kind, "enum": list(values)}
-
-
-def closed(**properties: dict[str, Any]) -> dict[str, Any]:
-    """Return the schema of an object; a model writes its keys in this order."""
-    return {
-        "type": "object",
-        "properties": properties,
-        "required": list(properties),
-        "additionalProperties": False,
-    }
-
-
-def read_fields(
-    answer: Any, form: Mapping[str, Any], length: int | None = None
-) -> dict[str, Any]:
-    """Read an object that a judge answered, see `closed`; a reasoning may be missing."""
-    fields: dict[str, Any] = {}
-    for key, inner in form["properties"].items():
-        value = answer.get(key) if isinstance(answer, dict) else None
-        if key == "reasoning":
-            fields[key] = " ".join(value.split()) if isinstance(value, str) else ""
-        elif value is None:
-            raise RowError(
-                "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
-            )
-        else:
-            fields[key] = _read(value, inner, key, length)
-    return fields
-
-
-def _read(value: Any, form: Mapping[str, Any], key: str, length: int | None) -> Any:
-    match form["type"]:
-        case "object":
-            return read_fields(value, form)
-        case "array":
-            if isinstance(value, list) and length in (None, len(value)):
-                return [_read(item, form["items"], key, None) for item in value]
-            expected = "a list" if length is None else f"a list of {length}"
-        case "string":
-            if isinstance(value, str) and value.strip():
-                return value.strip()
-            expected = "text that is not empty"
-        case "boolean":
-            if isinstance(value, bool):
-                return value
-            words = value.strip().lower() if isinstance(value, str) else ""
-            if words in ("true", "false"):
-                return words == "true"
-            expected = "true or false"
-        case _:
-            # a text or a boolean is no value of a scale
-            options = form["enum"]
-            if type(value) in (int, float) and value in options:
-                return options[options.index(value)]
-            expected = " or ".join(", ".join(map(str, options)).rsplit(", ", 1))
-    raise unexpected("bad-answer", f"the judge's {key!r}", value, expected)

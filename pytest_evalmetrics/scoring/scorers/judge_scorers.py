@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pydantic import Field
 
@@ -19,13 +19,15 @@ from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.asking import side_by_side
 from pytest_evalmetrics.scoring.scorers import judge as judging
 from pytest_evalmetrics.scoring.scorers import row_reading as reading
-from pytest_evalmetrics.scoring.scorers.judge import (
+from pytest_evalmetrics.scoring.scorers.answer_forms import (
     BOOLEAN,
     TEXT,
-    AskFields,
-    JudgeKeys,
-    choice,
+    Answered,
+    ListForm,
+    ObjectForm,
+    ScaleForm,
 )
+from pytest_evalmetrics.scoring.scorers.judge import AskFields, JudgeKeys
 from pytest_evalmetrics.scoring.scorers.row_reading import (
     column_of,
     text_in,
@@ -37,7 +39,7 @@ from pytest_evalmetrics.spec.field_types import Name, Names, Read, doc, expected
 _MOST_TOPICS = 100  # of one row
 
 
-def _about_conversation(conversation: Sequence[Mapping[str, Any]]) -> str:
+def _about_conversation(conversation: Sequence[Mapping[str, object]]) -> str:
     """Begin all questions about a conversation alike, so that endpoints can cache it."""
     lines = "\n".join(map(untrusted, conversation))
     return f"""\
@@ -76,7 +78,8 @@ conversation shows; that the agent announces something does not mean that it was
 
 Answer with a JSON object and nothing else: {{"user_goal": "...", "end_state": "..."}}"""
         outcome = await ask(prompt, user_goal=TEXT, end_state=TEXT)
-        goal, end = outcome["user_goal"], outcome["end_state"]
+        goal = outcome.text("user_goal")
+        end = outcome.text("end_state")
         prompt = f"""\
 {judging.about(wanted=goal if reference is None else reference, arrived_at=end)}
 
@@ -85,9 +88,9 @@ that was wanted has been arrived at, in whatever words, and 0 if something of it
 different or undone.
 
 Answer with a JSON object and nothing else: {{"reasoning": "one sentence", "verdict": 0 or 1}}"""
-        answer = await ask(prompt, reasoning=TEXT, verdict=choice(0, 1))
-        reason = f"goal: {goal}; end: {end}; {answer['reasoning']}".rstrip("; ")
-        return Explained(float(answer["verdict"]), reason)
+        answer = await ask(prompt, reasoning=TEXT, verdict=ScaleForm((0, 1)))
+        reason = f"goal: {goal}; end: {end}; {answer.text('reasoning')}".rstrip("; ")
+        return Explained(float(answer.number("verdict")), reason)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -105,25 +108,28 @@ class AnswerAccuracySpec(JudgeKeys):
     own_names = ("nv_accuracy",)
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
-        question: Any = column_of(row, "user_input")
+        question: object = column_of(row, "user_input")
         if not isinstance(question, str):
             question = reading.conversation_of(row, answered=False)
-        reference, response = text_in(row, "reference"), reading.response_in(row)
+        reference = text_in(row, "reference")
+        response = reading.response_in(row)
+        ratings = ScaleForm((0, 2, 4))
+        prompts = (
+            self._prompt(question, response, reference),
+            self._prompt(question, reference, response),
+        )
         both = await side_by_side(
-            ask(
-                self._prompt(question, *answers), reasoning=TEXT, rating=choice(0, 2, 4)
-            )
-            for answers in ((response, reference), (reference, response))
+            ask(prompt, reasoning=TEXT, rating=ratings) for prompt in prompts
         )
         reasons = [
-            f"{one['rating']}: {one['reasoning']}".removesuffix(": ") for one in both
+            f"{one.number('rating')}: {one.text('reasoning')}".removesuffix(": ")
+            for one in both
         ]
-        return Explained(
-            sum(one["rating"] for one in both) / len(both) / 4, "; ".join(reasons)
-        )
+        total = sum(one.number("rating") for one in both)
+        return Explained(total / len(both) / 4, "; ".join(reasons))
 
     @staticmethod
-    def _prompt(question: Any, answer: str, other: str) -> str:
+    def _prompt(question: object, answer: str, other: str) -> str:
         return f"""\
 {judging.about(question=question, answer_a=answer, answer_b=other)}
 
@@ -159,8 +165,7 @@ class TopicAdherenceSpec(JudgeKeys):
 
     async def _judged(self, row: Row, ask: AskFields) -> Explained:
         references = column_of(row, "reference_topics")
-        texts = references if isinstance(references, list) and references else [None]
-        if not all(isinstance(text, str) and text.strip() for text in texts):
+        if not _are_texts(references):
             what = "reference_topics"
             raise unexpected(f"bad-{what}", what, references, "a list of texts")
         beginning = _about_conversation(reading.conversation_of(row))
@@ -171,8 +176,8 @@ List the topics that the user brings up in the conversation: each question or re
 one. Name each topic in a few words, list none twice, and leave out greetings and small talk.
 
 Answer with a JSON object and nothing else: {{"topics": ["...", "..."]}}"""
-        listed = await ask(prompt, topics={"type": "array", "items": TEXT})
-        topics = list(dict.fromkeys(listed["topics"]))
+        listed = await ask(prompt, topics=ListForm(TEXT))
+        topics = list(dict.fromkeys(listed.texts("topics")))
         if not topics:
             raise RowError("no-topics", "the judge found no topic in the conversation")
         if len(topics) > _MOST_TOPICS:
@@ -189,28 +194,37 @@ part of it, or an instance of it.
 
 Answer with a JSON object and nothing else, with {len(topics)} entries in the order of the list: \
 {{"matches": [{{"topic": "...", "on_topic": true or false}}]}}"""
-        matches = {
-            "type": "array",
-            "items": judging.closed(topic=TEXT, on_topic=BOOLEAN),
-        }
-        matching = ask(prompt, length=len(topics), matches=matches)
+        match = ObjectForm({"topic": TEXT, "on_topic": BOOLEAN})
+        matching = ask(prompt, matches=ListForm(match, length=len(topics)))
         refusing = [
-            ask(_refusal(beginning, t), reasoning=TEXT, refused=BOOLEAN) for t in topics
+            ask(_refusal(beginning, topic), reasoning=TEXT, refused=BOOLEAN)
+            for topic in topics
         ]
         matched, *refusals = await side_by_side([matching, *refusing])
-        pairs = [(match["topic"], match["on_topic"]) for match in matched["matches"]]
-        by_topic = dict(pairs)
-        if not by_topic.keys() >= {
-            *topics
-        }:  # topics in other words are matched by their order
-            by_topic = {topic: on for topic, (_, on) in zip(topics, pairs, strict=True)}
-        on_topic = [by_topic[topic] for topic in topics]
-        answered = [not each["refused"] for each in refusals]
-        reasons = "; ".join(
-            f"{topic}: {'answered' if a else 'refused'}, {'on' if on else 'off'} topic"
-            for topic, a, on in zip(topics, answered, on_topic, strict=True)
-        )
-        return Explained(_adherence(answered, on_topic, self.metric_mode), reasons)
+        on_topic = _in_order(topics, matched.objects("matches"))
+        answered = [not refusal.truth("refused") for refusal in refusals]
+        reasons = [
+            f"{topic}: {'answered' if was else 'refused'}, {'on' if on else 'off'} topic"
+            for topic, was, on in zip(topics, answered, on_topic, strict=True)
+        ]
+        score = _adherence(answered, on_topic, self.metric_mode)
+        return Explained(score, "; ".join(reasons))
+
+
+def _are_texts(value: object) -> bool:
+    """Check for a list of texts, of which none is empty."""
+    if not isinstance(value, list) or not value:
+        return False
+    return all(isinstance(text, str) and text.strip() != "" for text in value)
+
+
+def _in_order(topics: Sequence[str], matches: Sequence[Answered]) -> list[bool]:
+    """Say of each topic whether it is on topic."""
+    by_topic = {match.text("topic"): match.truth("on_topic") for match in matches}
+    if by_topic.keys() >= {*topics}:
+        return [by_topic[topic] for topic in topics]
+    # topics in other words are matched by their order
+    return [match.truth("on_topic") for match in matches]
 
 
 def _refusal(beginning: str, topic: str) -> str:
@@ -242,7 +256,7 @@ def _adherence(answered: list[bool], on_topic: list[bool], mode: str) -> float:
     return {"precision": precision, "recall": recall, "f1": f1}[mode]
 
 
-def _tools(value: Any) -> Any:
+def _tools(value: object) -> object:
     if isinstance(value, str):  # a, b
         value = [name.strip() for name in value.split(",") if name.strip()]
     if not isinstance(value, list) or not value:
@@ -317,16 +331,16 @@ from them.
 
 Answer with a JSON object and nothing else: {{"reasoning": "a few sentences", "score": 1, 2, 3, \
 4 or 5}}"""
-        grade = await ask(prompt, reasoning=TEXT, score=choice(1, 2, 3, 4, 5))
-        return Explained((grade["score"] - 1) / 4, grade["reasoning"])
+        grade = await ask(prompt, reasoning=TEXT, score=ScaleForm((1, 2, 3, 4, 5)))
+        return Explained((grade.number("score") - 1) / 4, grade.text("reasoning"))
 
 
-def _steps(steps: Any) -> list[dict[str, Any]]:
+def _steps(steps: object) -> list[dict[str, object]]:
     """List the steps that end a call of a model or a tool."""
     kind, what = "bad-intermediate_steps", "intermediate_steps"
     if not isinstance(steps, list):
         raise unexpected(kind, what, steps, "a list")
-    ended: list[dict[str, Any]] = []
+    ended: list[dict[str, object]] = []
     for at, step in enumerate(steps):
         payload = step.get("payload") if isinstance(step, Mapping) else None
         if not isinstance(payload, Mapping) or "event_type" not in payload:

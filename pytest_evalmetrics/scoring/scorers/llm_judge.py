@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
 from hashlib import blake2b
@@ -13,11 +13,12 @@ from typing import Annotated, Any, Literal
 from pydantic import AfterValidator, Discriminator, Field, Tag
 
 from pytest_evalmetrics.errors import RowError, did_you_mean
+from pytest_evalmetrics.json_types import JsonObject, JsonValue, text_of_value
 from pytest_evalmetrics.layout import compact, shown
 from pytest_evalmetrics.model.metric_facts import ScoreFacts
 from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.models import chat_model
-from pytest_evalmetrics.scoring.chat.prompts import compile_prompt
+from pytest_evalmetrics.scoring.chat.prompts import Message, compile_prompt
 from pytest_evalmetrics.scoring.chat.replies import (
     Reply,
     json_in,
@@ -25,6 +26,7 @@ from pytest_evalmetrics.scoring.chat.replies import (
 )
 from pytest_evalmetrics.scoring.chat.row_calls import Calls
 from pytest_evalmetrics.scoring.scorers import judge as judging
+from pytest_evalmetrics.scoring.scorers.answer_forms import closed
 from pytest_evalmetrics.scoring.scorers.row_reading import (
     as_number,
     compiled_path,
@@ -63,14 +65,16 @@ class JsonParserSpec(Keys):
         doc("a key of the judge's JSON object, or a JSONPath"),
     ]
 
-    def find(self, answer: Any) -> Any:
+    def find(self, answer: JsonValue) -> JsonValue:
         """Find the score in the JSON of an answer."""
         key = self.json_path
+        value: JsonValue = None
+        matches = False
         if key.startswith("$"):
             matches, value = compiled_path(key).first(answer)
-        else:
-            matches = isinstance(answer, dict) and key in answer
-            value = answer[key] if matches else None
+        elif isinstance(answer, dict) and key in answer:
+            matches = True
+            value = answer[key]
         if not matches:
             raise RowError(
                 "no-score", f"the judge's answer has no {key!r}: {shown(answer)}"
@@ -151,7 +155,7 @@ _NUMBER_AFTER = re.compile(r"\d|[.,_]\d|\s?%|[-\u2013]\d|e[-+]?\d|\s+to\s+\d", r
 _NEAR = 8  # characters that a message shows on both sides
 
 
-def _parser_type(value: Any) -> str:
+def _parser_type(value: object) -> str:
     if not isinstance(value, dict):
         return str(getattr(value, "type", "json"))
     default = "regex" if "pattern" in value else "json"
@@ -216,13 +220,13 @@ class JudgeScoreSpec(Keys):
             return self._of_text(parser.find(reply))
         key = parser.json_path
 
-        def read(answer: Any) -> float:
+        def read(answer: JsonValue) -> float:
             value = parser.find(answer)
             if row is not None:
                 judging.refuse_echo(answer, key, row)
             return self._of_json(value)
 
-        def claim(answer: Any) -> float:
+        def claim(answer: JsonValue) -> float:
             return self._claimed(parser.find(answer))
 
         score = verdict_in(reply, read, claim=claim)
@@ -231,13 +235,13 @@ class JudgeScoreSpec(Keys):
         judging.refuse_other_words(reply, key, said, tuple(labels.values()))
         return score
 
-    def _claimed(self, value: Any) -> float:
+    def _claimed(self, value: object) -> float:
         """Return what a value says of the score, even where it is off the scale, or text."""
         if self.rubric is not None:
             return self._of_label(value)
         return as_number(value, self._what)
 
-    def _of_json(self, value: Any) -> float:
+    def _of_json(self, value: object) -> float:
         if self.rubric is not None:
             return self._of_label(value)
         has_scale = self.minimum is not None or self.maximum is not None
@@ -245,13 +249,13 @@ class JudgeScoreSpec(Keys):
             raise unexpected("no-number", self._what, value, "a number")
         return self._of_text(value)
 
-    def _of_text(self, value: Any) -> float:
+    def _of_text(self, value: object) -> float:
         if self.rubric is not None:
             return self._of_label(value)
         number = as_number(value, self._what)
         return within(self.name, number, self.minimum, self.maximum)
 
-    def _of_label(self, value: Any) -> float:
+    def _of_label(self, value: object) -> float:
         labels = {level.label: level.value for level in self.rubric or ()}
         if not isinstance(value, str) or value not in labels:
             guess = did_you_mean(str(value), labels, what="its labels")
@@ -394,9 +398,8 @@ class LlmJudgeSpec(judging.JudgedScores):
                 scores = {each.name: each.read(reply, row) for each in self.scores}
                 return Explained(scores, _why(reply))
 
-            if prompt is None:
-                question: Any = _default_prompt(self.scores, row)
-            else:
+            question: str | Sequence[Message] = _default_prompt(self.scores, row)
+            if prompt is not None:
                 question = prompt({"scores": in_templates, **row.context})
             return await judge.ask(calls, question, read, schema)
 
@@ -411,7 +414,7 @@ class LlmJudgeSpec(judging.JudgedScores):
         )
 
 
-def _bare_note(prompt: Any) -> tuple[str, ...]:
+def _bare_note(prompt: object) -> tuple[str, ...]:
     from pytest_evalmetrics.expressions import bare_values  # of the extra
 
     bare = list(dict.fromkeys(bare_values(prompt, trusted=("scores",))))
@@ -425,33 +428,34 @@ def _why(reply: Reply) -> str:
     """Return a judge's reason: a key of its JSON, else its reasoning, or its whole text."""
     reason = reply.text
     with suppress(RowError):
-        if isinstance(answer := json_in(reply), dict):
+        answer = json_in(reply)
+        if isinstance(answer, dict):
             keys = ("reasoning", "reason", "explanation", "rationale")
-            reason = next(
-                (answer[key] for key in keys if isinstance(answer.get(key), str)), ""
-            )
+            reasons = [text_of_value(answer.get(key)) for key in keys]
+            reason = next(filter(None, reasons), "")
     return " ".join((reason or reply.reasoning).split())
 
 
-def _schema(spec: LlmJudgeSpec) -> Mapping[str, Any] | None:
+def _schema(spec: LlmJudgeSpec) -> JsonObject | None:
     """Return the JSON Schema that is asked for; None if the scores are no keys of an answer."""
     if isinstance(spec.structured_output, dict):
         return dict(spec.structured_output["schema"])
-    properties: dict[str, dict[str, Any]] = {}
+    properties: dict[str, JsonObject] = {}
     for score in spec.scores if spec.structured_output else ():
         parser = score.found_by
         if parser.type != "json" or parser.json_path.startswith("$"):
             return None
-        schema: dict[str, Any] = {"type": "number"}
+        schema: JsonObject = {"type": "number"}
         if score.rubric:
-            schema = judging.choice(*(level.label for level in score.rubric))
+            labels: list[JsonValue] = [level.label for level in score.rubric]
+            schema = {"type": "string", "enum": labels}
         elif score.minimum is not None and score.maximum is not None:
             # a range is given in words: not every endpoint takes it in a strict schema
             schema["description"] = _form(score).removeprefix("a number ")
         if score.description:
             schema["description"] = score.description
         properties[parser.json_path] = schema
-    return judging.closed(**properties) if properties else None
+    return closed(properties) if properties else None
 
 
 # The default prompt.
@@ -461,7 +465,7 @@ def _default_prompt(scores: Sequence[JudgeScoreSpec], row: Row) -> str:
     generated = (
         None if row.sample_data is row.item else row.sample_data.get("output_text")
     )
-    data: dict[str, Any] = {"data": row.item}
+    data: dict[str, object] = {"data": row.item}
     if isinstance(generated, str):
         data["answer"] = generated
     listed = "\n".join(map(_criterion, scores))
@@ -494,9 +498,9 @@ def _form(score: JudgeScoreSpec) -> str:
     return "a number" if high is None else f"a number up to {high:.12g}"
 
 
-def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, Any]]:
+def _in_templates(scores: Sequence[JudgeScoreSpec]) -> dict[str, dict[str, object]]:
     """Make the value of ``{{ scores }}`` in a prompt: the keys of each score, by name."""
-    values: dict[str, dict[str, Any]] = {}
+    values: dict[str, dict[str, object]] = {}
     for score in scores:
         keys = {
             **asdict(score),

@@ -60,7 +60,7 @@ class RemoteScoreSpec(Keys):
         """Refuse an empty range."""
         shared.check_range(self.minimum, self.maximum)
 
-    def read(self, answer: Any) -> float:
+    def read(self, answer: object) -> float:
         """Read it in an answer."""
         path = self.parser.json_path
         _refuse_error(answer, path)
@@ -111,7 +111,7 @@ class RemoteScorerSpec(Keys):
         for each in self.scores:  # a missing package is found before anything is paid
             compiled_path(each.parser.json_path)
 
-        def read(answer: Any) -> dict[str, float]:
+        def read(answer: object) -> dict[str, float]:
             return {score.name: score.read(answer) for score in self.scores}
 
         async def score(row: Row, calls: Calls) -> dict[str, float]:
@@ -182,7 +182,7 @@ class NatScorerSpec(shared.NamedScores):
 
         return score
 
-    def _read(self, answer: Any) -> float:
+    def _read(self, answer: object) -> float:
         if not isinstance(answer, dict):
             raise RowError("no-score", f"the answer is not an object: {shown(answer)}")
         if answer.get("success") is False or answer.get("error"):
@@ -210,7 +210,7 @@ class NatScorerSpec(shared.NamedScores):
 _KEY = re.compile(r"\.(\w+)|\[\s*(?:'([^']*)'|\"([^\"]*)\")\s*\]")
 
 
-def _refuse_error(answer: Any, path: str) -> None:
+def _refuse_error(answer: object, path: str) -> None:
     """Refuse a score beside an error: an endpoint that failed says 0, too."""
     keys = ["".join(key) for key in _KEY.findall(path)]
     holder = answer
@@ -227,12 +227,12 @@ def _refuse_error(answer: Any, path: str) -> None:
         holder = holder.get(key)
 
 
-def _is_failure(error: Any) -> bool:
+def _is_failure(error: object) -> bool:
     """Check whether a value is an error: a fraction, or an empty one, is none."""
     return bool(error) and not isinstance(error, float)
 
 
-def _words(error: Any) -> str:
+def _words(error: object) -> str:
     if isinstance(error, str) and error.strip():
         return " ".join(error.split())[:300]
     return shown(error) if error else "it says no reason"

@@ -8,7 +8,7 @@ import re
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import Any, NoReturn
+from typing import TYPE_CHECKING, NoReturn, SupportsFloat
 
 import msgspec
 
@@ -18,9 +18,12 @@ from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.replies import text_of
 from pytest_evalmetrics.scoring.transport import needs_extra
 
+if TYPE_CHECKING:
+    from pytest_evalmetrics.expressions import JsonPath
+
 
 def unexpected(
-    kind: str, what: str, value: Any, expected: str, hint: str | None = None
+    kind: str, what: str, value: object, expected: str, hint: str | None = None
 ) -> RowError:
     """Make the error of a value that is something else."""
     return RowError(kind, f"{what} is {shown(value)}, expected {expected}", hint=hint)
@@ -35,13 +38,16 @@ def is_number(text: str) -> bool:
     return _NUMBER.fullmatch(text) is not None
 
 
-def as_number(value: Any, what: str) -> float:
+def as_number(value: object, what: str) -> float:
     """Read a finite number: ``0.25``, ``"0.25"`` and ``true`` are accepted."""
     if value is None:
         raise RowError("no-score", f"{what} is null")
     number = math.nan
-    is_text = isinstance(value, str | bytes)
-    if not is_text or (isinstance(value, str) and is_number(value)):
+    # a number, or one of NumPy's
+    is_readable = isinstance(value, SupportsFloat)
+    if isinstance(value, str):
+        is_readable = is_number(value)
+    if is_readable and isinstance(value, str | SupportsFloat):
         with suppress(TypeError, ValueError, OverflowError):
             number = float(value)
     if not math.isfinite(number):
@@ -60,7 +66,7 @@ def within(name: str, number: float, low: float | None, high: float | None) -> f
     return number
 
 
-def as_text(value: Any, what: str) -> str:
+def as_text(value: object, what: str) -> str:
     """Return a value that is text."""
     if not isinstance(value, str):
         hint = "a template can make one: {{ item.answer | string }}"
@@ -68,7 +74,7 @@ def as_text(value: Any, what: str) -> str:
     return value
 
 
-def column_of(row: Row, name: str) -> Any:
+def column_of(row: Row, name: str) -> object:
     """Return a column that the row has to have."""
     value = row.item.get(name)
     if value is None:
@@ -84,7 +90,7 @@ def text_in(row: Row, name: str) -> str:
 
 
 @cache
-def compiled_path(path: str) -> Any:
+def compiled_path(path: str) -> JsonPath:
     """Compile a JSONPath once, see `expressions.JsonPath`."""
     with needs_extra("remote", "a json_path"):
         from pytest_evalmetrics.expressions import JsonPath  # of the extra
@@ -95,13 +101,13 @@ def compiled_path(path: str) -> Any:
 # A response: a body of OpenAI's APIs (chat completions or responses), one message, or text.
 
 
-def response_of(row: Row) -> Any:
+def response_of(row: Row) -> object:
     """Return the response: ``sample.response``, else ``item.response``; None for none."""
     response = row.sample_data.get("response")
     return row.item.get("response") if response is None else response
 
 
-def response_in(row: Row, hint: str | None = None) -> Any:
+def response_in(row: Row, hint: str | None = None) -> str:
     """Return the response's text: the text generated for the row, else that of its ``response``."""
     text = row.sample_data.get("output_text")
     if isinstance(text, str):
@@ -112,7 +118,7 @@ def response_in(row: Row, hint: str | None = None) -> Any:
     return response if isinstance(response, str) else _content(message_of(response))
 
 
-def message_of(response: Any) -> Mapping[str, Any]:
+def message_of(response: object) -> Mapping[str, object]:
     """Return the message of a response, as chat completions have it."""
     expected = "choices[0].message, as in an answer of chat completions, or a message"
     if not isinstance(response, dict):
@@ -140,7 +146,7 @@ def message_of(response: Any) -> Mapping[str, Any]:
     return response
 
 
-def _content(message: Mapping[str, Any]) -> str:
+def _content(message: Mapping[str, object]) -> str:
     content = message.get("content")
     if not isinstance(content, str | list):
         raise unexpected("bad-response", "the content of a message", content, "text")
@@ -156,12 +162,12 @@ class ToolCall(msgspec.Struct, frozen=True):
     """One call of a tool."""
 
     name: str | None
-    args: Mapping[str, Any] | None  # None if they are no JSON object
+    args: Mapping[str, object] | None  # None if they are no JSON object
     fault: str = ""  # the defect of the arguments; empty for none
     has_args: bool = True
 
 
-def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
+def made_calls(message: Mapping[str, object], where: str) -> list[ToolCall]:
     """Read the calls of a model's message; invalid arguments are the model's fault."""
     calls = message.get("tool_calls") or []
     if not isinstance(calls, list):
@@ -171,7 +177,7 @@ def made_calls(message: Mapping[str, Any], where: str) -> list[ToolCall]:
     ]
 
 
-def wanted_calls(value: Any, what: str) -> list[ToolCall]:
+def wanted_calls(value: object, what: str) -> list[ToolCall]:
     """Read the tool calls of a reference."""
     if isinstance(value, str):
         try:
@@ -191,7 +197,7 @@ def wanted_calls(value: Any, what: str) -> list[ToolCall]:
     return calls
 
 
-def _tool_call(value: Any, what: str, at: int) -> ToolCall:
+def _tool_call(value: object, what: str, at: int) -> ToolCall:
     inner = (
         value["function"] if isinstance(value, dict) and "function" in value else value
     )
@@ -220,7 +226,7 @@ def _tool_call(value: Any, what: str, at: int) -> ToolCall:
     )
 
 
-def _decoded(text: str) -> Any:
+def _decoded(text: str) -> object:
     """Decode JSON; a key that an object holds twice is an error, as both values can't be meant."""
     try:
         return json.loads(
@@ -234,7 +240,7 @@ def _refuse_constant(name: str) -> NoReturn:
     raise ValueError(f"{name} is not JSON")
 
 
-def _with_single_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+def _with_single_keys(pairs: list[tuple[str, object]]) -> dict[str, object]:
     single = dict(pairs)
     if len(single) < len(pairs):
         names = [name for name, _ in pairs]
@@ -254,7 +260,7 @@ _SPEAKERS = {
 }
 
 
-def speaker_of(message: Any, at: int) -> str:
+def speaker_of(message: object, at: int) -> str:
     """Return the speaker of a message of ``user_input``: ``User``, `AGENT` ..."""
     if isinstance(message, Mapping):
         for key in (
@@ -269,7 +275,7 @@ def speaker_of(message: Any, at: int) -> str:
     raise unexpected("bad-user_input", what, message, f"a message with {expected}")
 
 
-def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
+def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, object]]:
     """List the messages and the tool calls in a row's ``user_input``, and the response to it."""
     value = column_of(row, "user_input")
     messages = [{"role": "user", "content": value}] if isinstance(value, str) else value
@@ -286,8 +292,10 @@ def conversation_of(row: Row, *, answered: bool = True) -> list[dict[str, Any]]:
     return [*spoken, {"from": AGENT, "text": answer}] if answer else spoken
 
 
-def _lines(message: Any, at: int) -> Iterator[dict[str, Any]]:
+def _lines(message: object, at: int) -> Iterator[dict[str, object]]:
     speaker = speaker_of(message, at)
+    if not isinstance(message, Mapping):
+        return
     content = message.get("content")
     text = "" if content is None else _content(message)
     if text:

@@ -7,7 +7,7 @@ import operator
 import re
 import string
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Annotated, Any, Literal
 
@@ -32,7 +32,7 @@ from pytest_evalmetrics.spec.scorer_keys import NamedScores
 
 # -- a text and its reference --------------------------------------------------------------
 
-_Score = Callable[[Row], Any]
+_Score = Callable[[Row], float | Mapping[str, float]]
 _REFERENCE = "{{ item.reference }}"
 _CandidateText = Annotated[
     TemplateText | None,
@@ -55,12 +55,16 @@ class PairKeys(NamedScores):
     def make(self, _terms: Terms) -> _Score:
         """Make the function that scores a row."""
         reference = compile_templates(self.reference, f"the scorer {self.type}")
-        candidate, compare = _candidate(self.candidate, self.type), self._comparison()
-        return lambda row: compare(
-            as_text(reference(row.context), "the reference"), candidate(row)
-        )
+        candidate = _candidate(self.candidate, self.type)
+        compare = self._comparison()
 
-    def _comparison(self) -> Callable[[str, str], Any]:
+        def score(row: Row) -> float | Mapping[str, float]:
+            wanted = as_text(reference(row.context), "the reference")
+            return compare(wanted, candidate(row))
+
+        return score
+
+    def _comparison(self) -> Callable[[str, str], float | Mapping[str, float]]:
         """Return the function that compares a reference with a candidate."""
         raise NotImplementedError
 
@@ -120,17 +124,12 @@ class F1Spec(PairKeys):
 
     def _comparison(self) -> Callable[[str, str], float]:
         def f1(reference: str, candidate: str) -> float:
-            wanted, words = (
-                _normalised(reference).split(),
-                _normalised(candidate).split(),
-            )
+            wanted = _normalised(reference).split()
+            words = _normalised(candidate).split()
             if not wanted or not words:
                 return float(wanted == words)
-            return (
-                2
-                * (Counter(wanted) & Counter(words)).total()
-                / (len(wanted) + len(words))
-            )
+            shared = (Counter(wanted) & Counter(words)).total()
+            return 2 * shared / (len(wanted) + len(words))
 
         return f1
 
@@ -203,13 +202,17 @@ class BleuSpec(NamedScores):
 
 # -- two sides and an operation ------------------------------------------------------------
 
-_OPERATIONS: dict[str, Callable[[Any, Any], bool]] = {
+_TEXT_OPERATIONS: Mapping[str, Callable[[str, str], bool]] = {
     **dict.fromkeys(("equals", "=="), operator.eq),
     **dict.fromkeys(("not equals", "!=", "<>"), operator.ne),
     "contains": operator.contains,
     "not contains": lambda left, right: right not in left,
     "startswith": str.startswith,
     "endswith": str.endswith,
+}
+_NUMBER_OPERATIONS: Mapping[str, Callable[[float, float], bool]] = {
+    **dict.fromkeys(("equals", "=="), operator.eq),
+    **dict.fromkeys(("not equals", "!=", "<>"), operator.ne),
     **dict.fromkeys((">=", "gte", "greater than or equal"), operator.ge),
     **dict.fromkeys((">", "gt", "greater than"), operator.gt),
     **dict.fromkeys(("<=", "lte", "less than or equal"), operator.le),
@@ -226,20 +229,18 @@ class SidesKeys(NamedScores):
 
     def make(self, _terms: Terms) -> _Score:
         """Make the function that scores a row."""
-        spec: Any = self  # the keys of the two types below
-        left, right = (
-            compile_templates(template, f"the scorer {self.type}")
-            for template in (self.left_template, self.right_template)
-        )
-        epsilon = getattr(self, "epsilon", None)
-        holds = _OPERATIONS.get(spec.operation) or (lambda x, y: abs(x - y) <= epsilon)
+        left = compile_templates(self.left_template, f"the scorer {self.type}")
+        right = compile_templates(self.right_template, f"the scorer {self.type}")
 
         def check(row: Row) -> float:
             context = row.context
-            value = spec.read(left(context), "the left value")
-            return float(holds(value, spec.read(right(context), "the right value")))
+            return float(self._holds(left(context), right(context)))
 
         return check
+
+    def _holds(self, left: object, right: object) -> bool:
+        """Compare what the templates gave."""
+        raise NotImplementedError
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -250,7 +251,6 @@ class StringCheckSpec(SidesKeys):
     type: Annotated[
         Literal["string-check", "string_check"], doc("a comparison of two texts")
     ]
-    read = staticmethod(as_text)
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>", "contains", "not contains", "startswith",
@@ -259,13 +259,18 @@ class StringCheckSpec(SidesKeys):
         doc("how the left text compares with the right one"),
     ]  # fmt: skip
 
+    def _holds(self, left: object, right: object) -> bool:
+        left_text = as_text(left, "the left value")
+        right_text = as_text(right, "the right value")
+        return _TEXT_OPERATIONS[self.operation](left_text, right_text)
+
 
 _MINUS = "\u2212\u2013-"  # a minus sign, the dash that is written for one, and a hyphen
 # each match ends where the next one starts, so that a long text takes no more than its length
 _NUMBERS = re.compile(rf"(?P<sign>[+{_MINUS}]?)(?P<digits>(?:\d|\.(?=\d))+)")
 
 
-def _as_last_number(value: Any, what: str) -> float:
+def _as_last_number(value: object, what: str) -> float:
     if isinstance(value, int | float) and not isinstance(value, bool):
         if isinstance(value, int) or math.isfinite(value):
             return value
@@ -315,7 +320,6 @@ class NumberCheckSpec(SidesKeys):
         Literal["number-check", "number_check"],
         doc("a comparison of the last numbers of two texts"),
     ]
-    read = staticmethod(_as_last_number)
     operation: Annotated[
         Literal[
             "equals", "==", "not equals", "!=", "<>",
@@ -335,3 +339,10 @@ class NumberCheckSpec(SidesKeys):
         """Require epsilon for a difference, and for nothing else."""
         if (self.epsilon is None) is (self.operation == _DIFFERENCE):
             raise refuse(f"epsilon is needed by, and only by, operation: {_DIFFERENCE}")
+
+    def _holds(self, left: object, right: object) -> bool:
+        left_number = _as_last_number(left, "the left value")
+        right_number = _as_last_number(right, "the right value")
+        if self.epsilon is not None:
+            return abs(left_number - right_number) <= self.epsilon
+        return _NUMBER_OPERATIONS[self.operation](left_number, right_number)

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal
+from typing import Annotated, Literal
 
 from pytest_evalmetrics.errors import RowError
 from pytest_evalmetrics.model.rollout_table import Row
@@ -110,7 +110,7 @@ def _calls_of(row: Row) -> list[reading.ToolCall]:
     return made_calls(message_of(response), "response")
 
 
-def _share(made: Mapping[str, Any] | None, wanted: Mapping[str, Any]) -> float:
+def _share(made: Mapping[str, object] | None, wanted: Mapping[str, object]) -> float:
     if made is None:
         return 0.0
     if not wanted:
@@ -133,11 +133,11 @@ def _sort_key(call: reading.ToolCall) -> tuple[str, ...]:
     )
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return str(_sorted_keys(value))
 
 
-def _sorted_keys(value: Any) -> Any:
+def _sorted_keys(value: object) -> object:
     """Sort the keys of all objects: JSON's have no order."""
     if isinstance(value, dict):
         return {key: _sorted_keys(value[key]) for key in sorted(value)}
@@ -195,7 +195,7 @@ def _can_be_paired(
     made: list[reading.ToolCall], wanted: list[reading.ToolCall]
 ) -> bool:
     """Check that wanted and actual calls, equally many of each name, can be matched one to one."""
-    left: defaultdict[str, list[Any]] = defaultdict(list)
+    left: defaultdict[str, list[object]] = defaultdict(list)
     for call in made:
         left[_plain_name(call)].append(call.args)
     for call in wanted:
@@ -210,7 +210,7 @@ def _can_be_paired(
     return True
 
 
-def _same_json(one: Any, other: Any) -> bool:
+def _same_json(one: object, other: object) -> bool:
     """Compare two values as JSON: a boolean is no number, at any depth."""
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(

@@ -605,7 +605,7 @@ def _page_of(failure: Failure, config: pytest.Config) -> Page | None:
     page = Path(f"{settings.output_prefix(config)}report.html")
     place = of_benchmark(failure.benchmark)
     shown = shown_below(page, config.invocation_params.dir)
-    return Page(f"{shown}{place}", f"{page.absolute().as_uri()}{place}")
+    return Page(shown, place, f"{page.absolute().as_uri()}{place}")
 
 
 def _show(

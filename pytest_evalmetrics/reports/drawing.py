@@ -57,7 +57,7 @@ def _marks(picture: Picture) -> list[float]:
 
 
 def drawn(picture: Picture, scale: Scale, strokes: Strokes) -> str:
-    """Draw one interval; marks that share a column are drawn once, the value first."""
+    """Draw one interval; of marks that share a column one is drawn, the value first."""
     cells = [" "] * scale.columns
     low, high = scale.column(picture.low), scale.column(picture.high)
     for column in range(low, high + 1):
@@ -65,11 +65,23 @@ def drawn(picture: Picture, scale: Scale, strokes: Strokes) -> str:
     cells[low] = strokes.begins
     cells[high] = strokes.ends
     if picture.limit is not None:
-        cells[scale.column(picture.limit)] = strokes.limit
+        cells[_free_column(picture, scale, cells)] = strokes.limit
     if picture.shows_zero:
         cells[scale.column(0.0)] = strokes.zero
     cells[scale.column(picture.value)] = strokes.value
     return "".join(cells).rstrip()
+
+
+def _free_column(picture: Picture, scale: Scale, cells: Sequence[str]) -> int:
+    """Return the column of the limit, or the next one where an end of the interval is in it."""
+    limit = 0.0 if picture.limit is None else picture.limit
+    column = scale.column(limit)
+    for end in (picture.low, picture.high):
+        beside = column + (1 if limit > end else -1)
+        is_taken = scale.column(end) == column and limit != end
+        if is_taken and 0 <= beside < scale.columns and cells[beside] == " ":
+            return beside
+    return column
 
 
 def legend(picture: Picture, strokes: Strokes) -> str:

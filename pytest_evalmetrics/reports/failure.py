@@ -223,14 +223,17 @@ def _head(result: BenchmarkResult, worse: Sequence[Check]) -> str:
     """Name what is worse, than what, and over how much it was measured."""
     first = worse[0]
     agents = dict.fromkeys(check.agent for check in worse if check.agent)
-    who = listed(list(agents), 3) or result.name
-    is_are = "are" if len(agents) > 1 else "is"
-    if first.verdict is Verdict.WARN:
-        is_are = "may be"
-    measured = next((check for check in worse if check.comparison), None)
-    over = "" if measured is None else f", {check_wording.size_of(measured)}"
     place = "the history" if first.acceptance is Acceptance.HISTORY else "its baseline"
-    text = f"{who} {is_are} worse than {place}{over}"
+    worse_than = f"worse than {place}"
+    if first.verdict is not Verdict.FAIL:
+        worse_than = f"perhaps {worse_than}"
+    text = worse_than
+    if agents:  # the benchmark's name stands above
+        are = "are" if len(agents) > 1 else "is"
+        text = f"{listed(list(agents), 3)} {are} {worse_than}"
+    measured = next((check for check in worse if check.comparison), None)
+    if measured is not None:
+        text += f", {check_wording.size_of(measured)}"
     return _at(result, first, text)
 
 

@@ -48,7 +48,8 @@ _DETAILS = ("tasks", "worse", "better", "direction", "expected")
 class Page(msgspec.Struct, frozen=True):
     """Where the whole of a failure is shown."""
 
-    path: str  # for people: relative, with the benchmark's address
+    file: str  # for people: relative
+    place: str  # of the benchmark in it: #/math.bench.yaml::math
     address: str  # the whole one, that a terminal opens
 
 
@@ -171,9 +172,13 @@ def _more_lines(line: Line, shown: Shown) -> Iterator[Line]:
             yield structs.replace(line, text=f"  ... {line.text} (-v shows more)")
         return
     lead = f"  ... {line.text}: " if line.text else "  more: "
-    page = shown.page.path
+    page = f"{shown.page.file}{shown.page.place}"
+    fits = shown.width is None or columns_of(lead + page) <= shown.width
+    if shown.opens_links and not fits:  # the link has the place
+        page = shown.page.file
+        fits = True
     target = linked(page, shown.page.address) if shown.opens_links else page
-    if shown.width is None or columns_of(lead + page) <= shown.width:
+    if fits:
         yield structs.replace(line, text=f"{lead}{target}")
         return
     yield structs.replace(line, text=lead.rstrip())

@@ -104,6 +104,8 @@ def _plain(lines: Iterable[str]) -> Lines:
 def _causes(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
     for cause in triage.triage(results):
         yield cause.head, "red"
+        if cause.first in reading.explained:
+            continue
         case = beginning(" ".join(cause.case.split()), _CASE)
         yield from _plain(broken(f"    {case}", reading.width) if case else ())
         yield from _plain([f"    {cause.command}"] if cause.command else ())
@@ -133,7 +135,7 @@ def _quiet(
 def _overview(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
     """Write each benchmark, the failing first; of many one line each, and the first ones."""
     everything = reading.verbosity > 0
-    folded = [one for one in results if _is_folded(one, results, reading)]
+    folded = _folded(results, reading)
     passing = [one for one in results if _passes_as_before(one)]
     hidden: set[str] = set()
     short: set[str] = set()
@@ -155,13 +157,14 @@ def _overview(results: Sequence[BenchmarkResult], reading: Reading) -> Lines:
         yield from _hidden([one for one in results if one.id in hidden])
 
 
-def _is_folded(
-    result: BenchmarkResult, results: Sequence[BenchmarkResult], reading: Reading
-) -> bool:
-    """Whether one of many failing benchmarks has one line alone."""
-    if not result.verdict.fails or result.xfail or result.id in reading.explained:
-        return False
-    return len(triage.failing(results)) > triage.FOLDED
+def _folded(
+    results: Sequence[BenchmarkResult], reading: Reading
+) -> list[BenchmarkResult]:
+    """List those of many failing benchmarks whose failures are not shown above."""
+    failing = triage.failing(results)
+    if len(failing) <= triage.FOLDED:
+        return []
+    return [one for one in failing if one.id not in reading.explained]
 
 
 def _hidden(results: Sequence[BenchmarkResult]) -> Lines:

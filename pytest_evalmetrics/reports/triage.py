@@ -101,6 +101,7 @@ class CauseLines(msgspec.Struct, frozen=True, array_like=True):
     head: str  # the benchmarks that it concerns
     case: str = ""  # the strongest one
     command: str = ""  # that runs it
+    first: str = ""  # the strongest one's id
 
 
 def triage(results: Sequence[BenchmarkResult]) -> list[CauseLines]:
@@ -125,7 +126,7 @@ def _described(cause: _Cause, red: int) -> CauseLines:
         head += f", in {listed(cause.parts, _PARTS_SHOWN)}"
     name = cause.first.rpartition("::")[2]
     command = f"pytest {shlex.quote(cause.first)}"
-    return CauseLines(head, f"first {name}: {cause.reason}", command)
+    return CauseLines(head, f"first {name}: {cause.reason}", command, cause.first)
 
 
 # -- grouping --------------------------------------------------------------------------------

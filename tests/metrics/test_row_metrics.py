@@ -348,7 +348,7 @@ def test_a_regression_against_a_committed_baseline(project):
     worse.assert_outcomes(failed=1)
     worse.stdout.fnmatch_lines(
         [
-            "FAIL  *: math is worse than its baseline, 60 tasks x 1",
+            "FAIL  *: worse than its baseline, 60 tasks x 1",
             "FAIL     *macro_f1 *",
             "FAIL     *",
         ]
@@ -391,7 +391,7 @@ def test_your_own_metric_over_rows(project):
     result = project.run()
     result.assert_outcomes(failed=1)
     result.stdout.fnmatch_lines(
-        ["FAIL  *: math is worse than its baseline, 15 tasks x 1", "FAIL     agreeing*"]
+        ["FAIL  *: worse than its baseline, 15 tasks x 1", "FAIL     agreeing*"]
     )
 
 

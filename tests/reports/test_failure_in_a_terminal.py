@@ -72,7 +72,7 @@ def test_a_failing_benchmark_answers_five_questions_in_twelve_lines(regressed):
     assert rule.strip("_") == " math "
     assert lines == [
         # what failed, and over how much
-        "FAIL  a.bench.yaml:1: math is worse than its baseline, 40 tasks x 2",
+        "FAIL  a.bench.yaml:1: worse than its baseline, 40 tasks x 2",
         # by how much, and is it real
         "verdict  metric          baseline  now     change   95% interval        p",
         "FAIL     pass@1, pass^2  1         0.7000  -0.3000  [-0.4484, -0.1516]  0.00012",
@@ -199,6 +199,15 @@ def test_the_page_of_the_benchmark_is_a_link(regressed):
     sent = sent_to_terminal(regressed.path)
     page = (regressed.path / "evalmetrics/report.html").as_uri()
     assert f"\x1b]8;;{page}#/a.bench.yaml::math\x1b\\evalmetrics/report.html#/" in sent
+
+
+def test_a_long_address_of_the_page_is_in_the_link_alone(regressed):
+    path = regressed.path / "a/long/folder/with/many/names/of/a/repository"
+    path.mkdir(parents=True)
+    for file in ("a.bench.yaml", "old.jsonl", "new.jsonl"):
+        (regressed.path / file).rename(path / file)
+    lines = section(seen(regressed), "FAILURES")
+    assert "  ... 9 more: evalmetrics/report.html" in lines
 
 
 def test_a_terminal_that_knows_no_links_gets_none(regressed):

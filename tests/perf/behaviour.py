@@ -1,6 +1,6 @@
 """Behaviour: false alarms on unchanged agents, what is detected, and what it costs.
 
-python tests/perf/behaviour.py [alarms|power|limits|cost] [runs] [first cell]
+python tests/perf/behaviour.py [alarms|power|limits|shifts|cost] [runs] [first cell]
 
 Agents are simulated as in tau-bench: each task has its own chances of calling tools, and
 of lengths, errors and orders. Others are drawn from the recorded transcripts of
@@ -18,7 +18,7 @@ import numpy as np
 from measuring import pytest_run
 
 from pytest_evalmetrics.behaviour import compare_behaviour, observed_of
-from pytest_evalmetrics.behaviour.changes import Sides
+from pytest_evalmetrics.behaviour.changes import Sides, pooled
 from pytest_evalmetrics.behaviour.columns import Observer
 from pytest_evalmetrics.behaviour.gate import GateTerms, check_changes
 from pytest_evalmetrics.ext import RolloutTable, TaskRewards
@@ -165,6 +165,28 @@ class Rare(Agent):
             task["words"] = int(chance.lognormvariate(2, 1.5)) + 1
 
 
+class Shifting:
+    """An agent whose runs differ as a whole, as where each starts another server."""
+
+    def __init__(self, seed, tasks, sd=0.1):
+        self.agent = Agent(seed, tasks)
+        self.sd = sd
+
+    def run(self, seed, samples):
+        chance = random.Random(seed)
+        shifted = Agent(1, len(self.agent.tasks))
+        moves = {tool: chance.gauss(0, self.sd) for tool in TOOLS}
+        longer = chance.gauss(1, self.sd)
+        for task, usual in zip(shifted.tasks, self.agent.tasks, strict=True):
+            task.update(usual)
+            task["words"] = max(1, usual["words"] * longer)
+            task["uses"] = {
+                tool: min(max(rate + moves[tool], 0), 1)
+                for tool, rate in usual["uses"].items()
+            }
+        return shifted.run(seed, samples)
+
+
 def table_of(run):
     """Return the behaviour of a run, and its rewards."""
     counts = [len(task) for task in run]
@@ -193,6 +215,36 @@ def compared(before, now, gate_id):
     today, rewards_now = table_of(now)
     sides = Sides(before=then, now=today, gate_id=gate_id)
     return compare_behaviour(sides, (rewards_then, rewards_now))
+
+
+def compared_with_runs(earlier, now, gate_id):
+    tables = [table_of(run) for run in earlier]
+    before = pooled([table for table, _ in tables])
+    tasks = zip(*[rewards.to_lists() for _, rewards in tables], strict=True)
+    rewards_before = TaskRewards.from_lists(
+        [[reward for of_run in task for reward in of_run] for task in tasks]
+    )
+    today, rewards_now = table_of(now)
+    sides = Sides(before=before, now=today, runs=len(earlier), gate_id=gate_id)
+    return compare_behaviour(sides, (rewards_before, rewards_now))
+
+
+def shifts(runs):
+    """Print how often an agent is named whose runs differ as a whole, by 10 points."""
+    agent = Shifting(3, 100)
+    print("runs that differ by 10 points, 100 x 4     any feature            churn")
+    for count in (1, 2, 3, 5, 10):
+        features = churns = 0
+        for seed in range(runs):
+            earlier = [agent.run(100 * seed + at, 4) for at in range(count)]
+            now = agent.run(100 * seed + 99, 4)
+            changes, churn = compared_with_runs(earlier, now, f"{seed}")
+            features += any(change.is_significant for change in changes)
+            churns += churn is not None and churn.is_significant
+        print(
+            f"{count:2} earlier {rate(features, runs):>40} {rate(churns, runs):>16}",
+            flush=True,
+        )
 
 
 def rate(count, runs):
@@ -364,6 +416,8 @@ def main(which="all", runs="200", first="0"):
         power(int(runs) // 2)
     if which in ("limits", "all"):
         limits(int(runs) // 2)
+    if which in ("shifts", "all"):
+        shifts(int(runs) // 2)
     if which in ("cost", "all"):
         cost(80_000)
 

@@ -6,6 +6,8 @@ from enum import StrEnum
 
 import msgspec
 
+from pytest_evalmetrics.model.verdicts import Acceptance
+
 
 class FeatureKind(StrEnum):
     """What a feature of behaviour counts."""
@@ -104,6 +106,8 @@ class BehaviourFacts(msgspec.Struct, frozen=True, kw_only=True):
     score: ScoreChange = ScoreChange.UNKNOWN
     # why nothing was compared: there is no behaviour in the baseline
     lacks_baseline: bool = False
+    # how a baseline is renewed that has none
+    acceptance: Acceptance | None = None
 
     @property
     def significant(self) -> tuple[FeatureChange, ...]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import replace
 from hashlib import blake2b
 from typing import TYPE_CHECKING, Any, Final
@@ -33,7 +34,7 @@ from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.pipeline.comparing import gated_tasks
 from pytest_evalmetrics.pipeline.gate_settings import acceptance_of, settings_of
 from pytest_evalmetrics.pipeline.reducing import without
-from pytest_evalmetrics.rollouts.recorded import records_at
+from pytest_evalmetrics.rollouts.recorded import NoRecordsError, records_at
 from pytest_evalmetrics.transcripts import turns_of
 
 if TYPE_CHECKING:
@@ -81,7 +82,7 @@ def observe(loaded: Loaded, rows: Rows, spec: BehaviourSpec) -> Observed:
     table = loaded.table if spec.has_rules else _sampled(loaded.table)
     sketched = _sketched(table, of=len(loaded.table))
     observer = Observer(len(table), own, sketched)
-    with collector_paused():
+    with collector_paused(), suppress(NoRecordsError):
         for place, where, row in _placed(table, _rows_of(loaded, rows, table)):
             observer.observe(place, turns_of(row), where=where)
     return Observed(dict(observed_of(table, observer).by_agent()))
@@ -240,6 +241,7 @@ def _facts(
         tasks=len(now.tasks),
         of_tasks=len(run.table.tasks),
         lacks_baseline=terms is not None and sides is None,
+        acceptance=None if terms is None else terms.reference.acceptance,
     )
     if sides is None:
         return facts
@@ -350,7 +352,7 @@ def _observed_run(
     observer = Observer(len(table), own, sketched)
     if table.read_as is not None:
         wanted = set(table.read_as.tolist())
-        with collector_paused():
+        with collector_paused(), suppress(NoRecordsError):
             rows = records_at(files, benchmark.file.parent, wanted)
             for place, where, row in _placed(table, rows):
                 observer.observe(place, turns_of(row), where=where)

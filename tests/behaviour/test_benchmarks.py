@@ -314,6 +314,46 @@ def test_rows_without_a_transcript_are_noted_and_gate_nothing_silently(project):
     result.stdout.fnmatch_lines(["*no rollout has a transcript that can be read*"])
 
 
+def test_a_loader_of_numbers_alone_has_no_transcripts(project):
+    project.write(
+        "conftest.py",
+        """
+import numpy as np
+
+from pytest_evalmetrics.ext import Chunk, register_loader
+
+@register_loader("numbers")
+class Numbers:
+    def __init__(self, request):
+        pass
+
+    def read(self, source):
+        yield Chunk(
+            places=np.arange(1, 5),
+            task=["a", "b", "c", "d"],
+            sample=[0] * 4,
+            agent=[None] * 4,
+            scores={"reward": np.ones(4)},
+        )
+""",
+    )
+    project.write("runs.txt", "1")
+    write_bench(
+        project,
+        """
+        benchmark:
+          name: agent
+          rollouts: {path: runs.txt, format: numbers}
+          behaviour: true
+        """,
+    )
+    result = project.run("-v")
+    result.assert_outcomes(passed=1)
+    result.stdout.fnmatch_lines(
+        ["*behaviour: 4 of 4 rollouts have no transcript that can be read*"]
+    )
+
+
 @pytest.mark.parametrize(
     ("behaviour", "message"),
     [

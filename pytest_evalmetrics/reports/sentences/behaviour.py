@@ -13,6 +13,7 @@ from pytest_evalmetrics.model.reasons import (
     RuleBroken,
 )
 from pytest_evalmetrics.reports.sentences.dispatch import sentence
+from pytest_evalmetrics.reports.sentences.ways_out import renewing
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -108,9 +109,9 @@ def behaviour_notes(facts: BehaviourFacts) -> list[str]:
         tasks = of_many(facts.tasks, facts.of_tasks, "task", "is")
         notes.append(f"behaviour: {tasks} compared, chosen by a hash, for speed")
     if facts.lacks_baseline:
+        way = renewing(facts.acceptance)
         notes.append(
-            "behaviour: the baseline holds none, so nothing is compared: record a new "
-            "one with --snapshot-update"
+            f"behaviour: the baseline holds none, so nothing is compared: {way}"
         )
     return notes
 

@@ -74,7 +74,7 @@ def _is_lines(source: Source) -> bool:
         lines = (line for line in stream if line.strip())
         try:
             json.loads(next(lines, b""))
-        except ValueError:
+        except (ValueError, RecursionError):
             return False
         return next(lines, None) is not None
 

@@ -25,4 +25,4 @@ LM_EVAL_RESULTS: Final = sets(
 
 def csv_separator(line: str) -> str:
     """Choose the separator of a CSV file's cells by its first line."""
-    return max(",\t;", key=line.count)
+    return max(",\t;|", key=line.count)

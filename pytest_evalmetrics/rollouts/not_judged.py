@@ -19,10 +19,25 @@ if TYPE_CHECKING:
 
 FAILURE_CLASS: Final = "_ng_failure_class"  # of a row in NeMo Gym's file of failures
 _SCORING_FAILED: Final = "scoring_failed"
-# where rows of any origin keep an error; the last one is tau-bench's
-_ERRORS: Final = ("error", "info.error")
+# where rows of any origin keep an error; the last one is tau-bench's. `error_message` is not
+# among them: NeMo Gym's servers write there why they graded an answer as 0
+_ERRORS: Final = (
+    "error",
+    "exception",
+    "traceback",
+    "judge_error",
+    "grader_error",
+    "scorer_error",
+    "scoring_error",
+    "evaluation_error",
+    "info.error",
+)
+_STATUS: Final = "status"
+_CRASHED: Final = frozenset(
+    ("error", "errored", "crashed", "exception", "infrastructure_error", "infra_error")
+)
 #: The paths in a row that `error_in` looks at.
-SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS)
+SIGNS: Final = (FAILURE_CLASS, _SCORING_FAILED, *_ERRORS, _STATUS)
 _exception = re.compile(r"\s*([A-Za-z_][\w.]*)\s*[(:]").match
 
 
@@ -52,10 +67,19 @@ def error_in(values: Mapping[str, Any]) -> RolloutError | None:
     if failure is not None:
         return RolloutError(kind=str(failure), voids=True)
     error = next(filter(None, (_stated(values.get(path)) for path in _ERRORS)), None)
+    if error is None:
+        error = _crashed(values.get(_STATUS))
     if values.get(_SCORING_FAILED) is True:
         reason = "" if error is None else error.message
         return RolloutError("scoring_failed", reason, of_grader=True, voids=True)
     return error
+
+
+def _crashed(status: Any) -> RolloutError | None:
+    """Take a status as an error where it says that the run crashed, and is no verdict."""
+    if isinstance(status, str) and status.strip().casefold() in _CRASHED:
+        return RolloutError(kind=f"status {status.strip()}")
+    return None
 
 
 def _stated(value: Any) -> RolloutError | None:

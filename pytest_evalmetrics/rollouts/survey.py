@@ -92,7 +92,7 @@ def write_benchmark(pattern: str, base: Path) -> WrittenBenchmark:
     """Write a benchmark file for rollouts of any shape, or for another tool's settings."""
     source = base / pattern
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
-    title = "written by pytest --evalmetrics-init"
+    title = "written by evalmetrics init"
     report: list[str] = []
     settings = migrated(source) if is_yaml else None
     if settings is not None:

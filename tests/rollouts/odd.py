@@ -9,7 +9,7 @@ class Reads(msgspec.Struct, frozen=True):
     """A benchmark file is written, and reads these rewards: task -> one a rollout."""
 
     rewards: dict
-    agents: int = 1  # the same rewards for each of them
+    agents: int | None = None  # how many; None where it does not matter
 
 
 class Asks(msgspec.Struct, frozen=True):
@@ -27,9 +27,10 @@ class Refuses(msgspec.Struct, frozen=True):
 class OddFile(msgspec.Struct, frozen=True):
     """Some files, the path that init gets, and what comes of it."""
 
-    files: dict  # name -> text
+    files: dict  # name -> text, or bytes
     path: str
     outcome: Reads | Asks | Refuses
+    links: dict = {}  # name -> the name that it leads to
 
 
 def lines(rows):
@@ -38,8 +39,8 @@ def lines(rows):
 
 
 def one(name, content, outcome):
-    """Make an odd file of one file: JSON unless its content is text."""
-    text = content if isinstance(content, str) else json.dumps(content)
+    """Make an odd file of one file: JSON unless its content is text or bytes."""
+    text = content if isinstance(content, str | bytes) else json.dumps(content)
     return OddFile(files={name: text}, path=name, outcome=outcome)
 
 

@@ -77,7 +77,7 @@ def test_long_cells_many_rows_and_compression(folder):
         ("name,reward\na,1\n", 2, "'id' is not there; the row's keys: name, reward"),
         ("id,id,reward\na,1\n", 1, "two columns have the name 'id'"),
         ("id,reward\na,1,2\n", 2, "this line has 3 cells, and the file 2 columns"),
-        ("id|reward\na|1\n", 2, "'id' is not there; the row's keys: id|reward"),
+        ("id:reward\na:1\n", 2, "'id' is not there; the row's keys: id:reward"),
     ],
 )
 def test_what_is_refused(folder, text, line, message):

@@ -10,7 +10,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     reward_name,
     task_name,
 )
-from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, layouts
+from pytest_evalmetrics.rollouts.guess.layouts import GroupKind, ListKind, layouts
 from pytest_evalmetrics.rollouts.guess.rewards import OPEN, choose_reward
 from pytest_evalmetrics.rollouts.guess.seen_columns import seen_columns
 from pytest_evalmetrics.rollouts.guess.sketch import sketch
@@ -23,7 +23,9 @@ def reward_of(rows):
 
 
 def task_of(rows, **options):
-    return choose_task(seen_columns(rows), (), is_nested=False, **options)
+    return choose_task(
+        seen_columns(rows), (), is_nested=False, lists=ListKind.NONE, **options
+    )
 
 
 # -- names -----------------------------------------------------------------------------------

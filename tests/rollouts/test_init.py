@@ -206,7 +206,7 @@ def test_odd_files_are_gated_in_two_commands(project):
         assert benchmark["rollouts"] == {"path": name, **yaml.safe_load(shape)}
         comments = [line[2:] for line in text.splitlines() if line.startswith("# ")]
         assert comments == [
-            "written by pytest --evalmetrics-init",
+            "written by evalmetrics init",
             *REASONS.get(name, comments[1:]),
         ]
         assert any(c.startswith("reward: ") for c in comments)

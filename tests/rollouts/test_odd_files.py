@@ -5,6 +5,7 @@ import math
 import pytest
 from rollouts.odd import Asks, Reads, Refuses
 from rollouts.odd_files import BUILT_WITH
+from rollouts.odd_files_further import FURTHER
 from rollouts.odd_files_held_back import HELD_BACK
 from rollouts.odd_files_more import MORE
 
@@ -14,11 +15,18 @@ from pytest_evalmetrics.rollouts import load
 from pytest_evalmetrics.rollouts.survey import write_benchmark
 
 
-def outcome_of(odd, folder):
-    for name, text in odd.files.items():
+def write_files(odd, folder):
+    for name, content in odd.files.items():
         path = folder / name
         path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text, encoding="utf-8")
+        is_text = isinstance(content, str)
+        path.write_bytes(content.encode() if is_text else content)
+    for name, target in odd.links.items():
+        (folder / name).symlink_to(target)
+
+
+def outcome_of(odd, folder):
+    write_files(odd, folder)
     try:
         written = write_benchmark(odd.path, folder)
     except EvalMetricsError as error:
@@ -42,6 +50,7 @@ def check(odd, folder):
     assert type(outcome) is type(expected), outcome
     if isinstance(expected, Reads):
         assert outcome.rewards.keys() == expected.rewards.keys()
+        assert expected.agents in (None, outcome.agents)
         for task, rewards in expected.rewards.items():
             assert outcome.rewards[task] == pytest.approx(rewards), task
         return
@@ -65,6 +74,11 @@ def test_files_that_were_held_back(name, tmp_path):
 @pytest.mark.parametrize("name", MORE)
 def test_files_that_were_found_later(name, tmp_path):
     check(MORE[name], tmp_path)
+
+
+@pytest.mark.parametrize("name", FURTHER)
+def test_files_whose_outcome_was_written_first(name, tmp_path):
+    check(FURTHER[name], tmp_path)
 
 
 IN_TWO_COMMANDS = [

@@ -152,5 +152,5 @@ def test_without_pyarrow(folder, monkeypatch):
 )
 def test_errors_of_the_option(project, args, message):
     refused = project.run(*args)
-    assert refused.ret == 2
+    assert refused.ret != 0
     assert message in refused.stderr.str()

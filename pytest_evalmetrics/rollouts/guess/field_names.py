@@ -44,7 +44,9 @@ _VERDICT: Final = _words(
     "toxicity hallucination utility security safety value failed fail fails "
     "richtig punkte punktzahl bewertung ergebnis korrekt bestanden acierto "
     "correcto puntuacion puntaje resultado nota juste correctes exactitude "
-    "correto acertou"
+    "correto acertou résultat resultat correcte esito corretto punteggio wynik "
+    "ocena вердикт результат оценка 結果 判定 结果 判断 得分 결과 sonuç resultaat "
+    "uitslag goed juist rätt riktig oikein"
 )
 _VERDICT_HOLDERS: Final = _words(
     "score scores metric metrics reward rewards grade grades grading evaluation "
@@ -52,7 +54,8 @@ _VERDICT_HOLDERS: Final = _words(
 )
 _TEXT_VERDICT: Final = _words(
     "verdict judgement judgment grade outcome rating result value winner "
-    "preference bewertung ergebnis resultado nota correct correctness passed pass"
+    "preference bewertung ergebnis resultado nota correct correctness passed pass "
+    "esito wynik résultat resultat вердикт 結果 判定 结果 결과 sonuç resultaat"
 )
 _NO_REWARD: Final = _words(
     "id ids uid uuid index idx seed epoch attempt attempts trial trials repeat "
@@ -65,6 +68,13 @@ _NO_REWARD: Final = _words(
     "retries retry exit code returncode rc errno prob probability likelihood port "
     "offset page priority difficulty level position order confidence expected "
     "gold target reference truth baseline tstamp ts"
+)
+# what a model answers, or should answer: no verdict on it
+_ANSWERS: Final = _words(
+    "answer answers output outputs response responses prediction predictions "
+    "predicted pred preds completion completions label labels gold target choice "
+    "choices guess antwort antworten respuesta respuestas resposta reponse "
+    "risposta extracted chosen selected picked option options"
 )
 _NO_REWARD_ALONE: Final = _words("s n k p t at i")
 _SETTINGS: Final = _words(
@@ -124,6 +134,18 @@ _ATTEMPT_LISTS: Final = _words(
     "attempts trials rollouts samples runs generations completions responses "
     "epochs repeats results predictions outputs evaluations tries"
 )
+_TASK_LISTS: Final = _words(
+    "tasks problems questions instances examples items cases tests testcases "
+    "prompts queries puzzles exercises challenges issues entries aufgaben fragen"
+)
+_SUBSET_LISTS: Final = _words(
+    "suites testsuites subsets splits categories subjects groups sections topics "
+    "domains datasets benchmarks languages areas sets modules files classes"
+)
+_RUN_LISTS: Final = _words(
+    "runs experiments attempts trials epochs seeds repeats rollouts iterations "
+    "models agents systems"
+)
 
 
 @lru_cache(maxsize=4096)
@@ -147,18 +169,23 @@ def reward_name(path: str) -> RewardName:
     """Judge the name of a number."""
     words = words_of(last_part(path))
     above = _parts_above(path)
-    if not words or _NO_REWARD.intersection(words):
-        return RewardName.NEVER
-    if _SETTINGS.intersection(above) or _NO_REWARD_ALONE.issuperset(words):
-        return RewardName.NEVER
-    if _STATUS.intersection(words) and not _VERDICT.intersection(words):
-        return RewardName.NEVER
-    if words == ("reward",):
-        return RewardName.REWARD
-    is_verdict = (_VERDICT | _REWARD).intersection(words)
-    if is_verdict or _VERDICT_HOLDERS.intersection(above):
-        return RewardName.VERDICT
-    return RewardName.UNKNOWN
+    is_verdict = bool((_VERDICT | _REWARD).intersection(words))
+    is_setting = bool(_SETTINGS.intersection(above))
+    # the first that holds
+    rules = (
+        (RewardName.NEVER, not words or bool(_NO_REWARD.intersection(words))),
+        (RewardName.NEVER, is_setting or _NO_REWARD_ALONE.issuperset(words)),
+        (RewardName.NEVER, is_status(path) and not _VERDICT.intersection(words)),
+        (RewardName.REWARD, words == ("reward",)),
+        (RewardName.NEVER, bool(_ANSWERS.intersection(words)) and not is_verdict),
+        (RewardName.VERDICT, is_verdict or bool(_VERDICT_HOLDERS.intersection(above))),
+    )
+    return next((name for name, holds in rules if holds), RewardName.UNKNOWN)
+
+
+def is_status(path: str) -> bool:
+    """Check whether a field says how a run went, by its name."""
+    return bool(_STATUS.intersection(words_of(last_part(path))))
 
 
 def may_hold_a_verdict_in_words(path: str) -> bool:
@@ -223,6 +250,24 @@ def lists_parts(path: str) -> bool:
     """Check whether a list holds the parts of one attempt, such as messages, by its name."""
     words = words_of(last_part(path))
     return bool(words) and words[-1] in _PART_LISTS
+
+
+def lists_tasks(path: str) -> bool:
+    """Check whether a list holds tasks, rather than attempts at one, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[-1] in _TASK_LISTS
+
+
+def lists_subsets(path: str) -> bool:
+    """Check whether a list holds the parts of a benchmark, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[-1] in _SUBSET_LISTS
+
+
+def lists_runs(path: str) -> bool:
+    """Check whether a list holds runs over the same tasks, by its name."""
+    words = words_of(last_part(path))
+    return bool(words) and words[-1] in _RUN_LISTS
 
 
 def lists_attempts(path: str) -> bool:

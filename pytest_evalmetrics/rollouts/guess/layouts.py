@@ -12,6 +12,9 @@ from pytest_evalmetrics.layout import listed, many
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     TaskName,
+    lists_runs,
+    lists_subsets,
+    lists_tasks,
     reward_name,
     task_name,
 )
@@ -36,6 +39,15 @@ class GroupKind(Enum):
     SUBSETS = "subsets"  # of the tasks
 
 
+class ListKind(Enum):
+    """What lists of tasks in other objects are, by the names of the lists."""
+
+    NONE = "none"  # the lists hold no tasks
+    SUBSETS = "subsets"
+    RUNS = "runs"
+    UNKNOWN = "unknown"
+
+
 class Layout(msgspec.Struct, frozen=True):
     """One way to find the rows of a file."""
 
@@ -52,6 +64,16 @@ class Layout(msgspec.Struct, frozen=True):
     def needs_task(self) -> bool:
         """Whether a field of the rows is the task, or a part of its id."""
         return self.keyed is None or self.kind is GroupKind.SUBSETS
+
+    @property
+    def of_lists(self) -> ListKind:
+        """What the objects around these rows are, if these rows are tasks by their list."""
+        if not lists_tasks(self.inner_list):
+            return ListKind.NONE
+        outer = self.outer[0] or ""
+        if lists_subsets(outer):
+            return ListKind.SUBSETS
+        return ListKind.RUNS if lists_runs(outer) else ListKind.UNKNOWN
 
     @property
     def is_inner(self) -> bool:
@@ -90,6 +112,10 @@ def _of_object(value: Mapping[str, Any], path: str, level: int) -> Iterator[Layo
             yield from groups
             return
         where = f"in {path!r}" if path else "at the top"
+        if _are_numbered_rows(value):
+            reason = f"rows: the {len(value)} objects {where}, whose keys count them"
+            yield Layout(reason=reason, level=level, rows=f"{prefix[:-2] or '*'}")
+            return
         reason = f"rows: the {len(value)} {kind} {where}, by their keys"
         field = _free_name(values)
         yield Layout(reason=reason, level=level, rows=path or None, keyed=field)
@@ -185,6 +211,17 @@ def is_table_by_columns(document: Any) -> bool:
     return keys == {str(n) for n in range(len(keys))} and all(
         set(column) == keys for column in columns
     )
+
+
+def _are_numbered_rows(value: Mapping[str, Any]) -> bool:
+    """Check for objects with ids of their own, behind keys that only count them."""
+    if set(value) != {str(number) for number in range(len(value))}:
+        return False
+    rows = list(value.values())
+    if not all(isinstance(row, dict) for row in rows):
+        return False
+    ids = {key for row in rows for key in row if task_name(key) <= TaskName.PLAIN_ID}
+    return any(all(key in row for row in rows) for key in ids)
 
 
 def _kind_of_values(values: Sequence[Any]) -> str:

@@ -24,9 +24,14 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
 from pytest_evalmetrics.rollouts.guess.layouts import (
     GroupKind,
     Layout,
+    ListKind,
     is_error,
     is_table_by_columns,
     layouts,
+)
+from pytest_evalmetrics.rollouts.guess.odd_rows import (
+    must_have_header,
+    must_have_no_total,
 )
 from pytest_evalmetrics.rollouts.guess.rewards import (
     OPEN,
@@ -87,6 +92,7 @@ class Proposal(msgspec.Struct, frozen=True):
         keys["fields"] = fields
         if self.spec.pivot is not None:
             keys["pivot"]["by"] = self.spec.pivot.by[0]
+        keys["missing"] = list(self.spec.missing.get("reward", ()))
         if "missing" in self.questions:
             keys["missing"] = OPEN
         names = ("rows", "keyed", "lists", "pivot", "fields", "map", "missing")
@@ -112,7 +118,9 @@ class _Candidate(msgspec.Struct, frozen=True):
     @property
     def has_task(self) -> bool:
         """Whether its rows have a task, or may have one."""
-        return bool(self.task.paths or not self.layout.needs_task or self.pivot)
+        task = self.task
+        is_known = bool(task.paths or task.is_open)
+        return is_known or not self.layout.needs_task or self.pivot is not None
 
 
 def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal | None:
@@ -143,6 +151,7 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
         return None
     named = named or FieldMap()
     read = _Read(files)
+    read.must_have_content()
     candidates = []
     for layout in layouts(read.first, is_row=read.has_rows):
         spec = RolloutsSpec(
@@ -158,7 +167,11 @@ def propose(pattern: str, base: Path, named: FieldMap | None = None) -> Proposal
     if best is None or best.count < 2:
         raise _no_rows(source, best)
     tried = tuple(c.layout.rows for c in candidates if c.layout.rows)
-    return structs.replace(_proposal(pattern, best, named), tried=tried)
+    proposal = _proposal(pattern, best, named)
+    if recognise(source).name == "csv":
+        must_have_header(source, best.columns, proposal.spec.fields)
+    must_have_no_total(source, best.columns, proposal.spec.fields)
+    return structs.replace(proposal, tried=tried)
 
 
 # -- rows of a layout ----------------------------------------------------------------------
@@ -180,6 +193,13 @@ class _Read:
     def has_rows(self) -> bool:
         """Whether the first file has rows of its own, rather than one document."""
         return len(self._documents[0][1]) > 1
+
+    def must_have_content(self) -> None:
+        """Refuse files without a row or a document."""
+        for source, read in self._documents:
+            if not read:
+                hint = "did the run that writes it fail?"
+                raise source.error("the file holds no row", hint=hint)
 
     @property
     def first(self) -> Any:
@@ -224,7 +244,7 @@ def _candidate(
         if not (has_runs and path == _RUN)
     }
     verdicts = _verdicts(own)
-    task = choose_task(own, verdicts, is_nested=layout.is_inner)
+    task = choose_task(own, verdicts, is_nested=layout.is_inner, lists=layout.of_lists)
     taken = {*task.paths, task.sample, task.agent, layout.keyed, _RUN}
     if has_runs:
         task = structs.replace(task, agent=_RUN)
@@ -360,7 +380,7 @@ def _pivoted(
         for path, column in columns.items()
         if path not in (pivot.name, pivot.value) and _depends(column, by)
     }
-    task = choose_task(line_columns, (), is_nested=False)
+    task = choose_task(line_columns, (), is_nested=False, lists=ListKind.UNKNOWN)
     paths = tuple(
         path if path == pivot.by[0] else f"_line.{path}" for path in task.paths
     )
@@ -392,9 +412,11 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
     chosen = reward.chosen
     path = named.reward or (None if chosen is None else chosen.path)
     points: dict[str, Any] = {}
+    gaps: tuple[str, ...] = ()
     for candidate in (*reward.candidates, *([chosen] if chosen else [])):
         if candidate.path == path:
             points = dict(candidate.points)
+            gaps = candidate.missing
     questions = {
         f"map.reward.{word}": "its worth: a number, or null if nobody judged"
         for word, worth in points.items()
@@ -402,9 +424,10 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
     }
     if path is None:
         questions["fields.reward"] = reward.question
-    if chosen is not None and chosen.path == path and chosen.sentinel:
-        counted = f"-1, in {chosen.sentinel} of {best.count} rows"
-        questions["missing"] = f"[-1] if {counted}, means not judged, else []"
+    if chosen is not None and chosen.path == path and chosen.sentinel is not None:
+        value = f"{chosen.sentinel.value:g}"
+        counted = f"{value}, in {chosen.sentinel.count} of {best.count} rows"
+        questions["missing"] = f"[{value}] if {counted}, means not judged, else []"
     ids: str | tuple[str, ...] | None = None
     if best.layout.needs_task:
         ids = task.paths[0] if len(task.paths) == 1 else task.paths or None
@@ -424,6 +447,7 @@ def _proposal(pattern: str, best: _Candidate, named: FieldMap) -> Proposal:
         pivot=best.pivot,
         fields=fields,
         map={"reward": points} if points else {},
+        missing={"reward": gaps} if gaps else {},
     )
     undirected = None
     if named.reward is None and chosen is not None and not chosen.has_direction:

@@ -14,6 +14,7 @@ from pytest_evalmetrics.rollouts.direction_hint import should_be_low
 from pytest_evalmetrics.rollouts.guess.field_names import (
     RewardName,
     is_agent,
+    is_status,
     may_hold_a_verdict_in_words,
     reward_name,
 )
@@ -31,8 +32,17 @@ _SHOWN: Final = 4  # candidates on a line
 _TIMES: Final = 9e8  # seconds since 1970 are larger
 _IDENTIFIERS: Final = 10  # more whole numbers, all different, are identifiers
 _MOSTLY: Final = 0.7  # of the rows have a reward
-_SENTINEL: Final = -1.0
+_LOW_SENTINELS: Final = (-1.0, -9.0, -99.0, -999.0, -9999.0)
+_HIGH_SENTINELS: Final = (99.0, 999.0, 9999.0, 99999.0)
+_FAR: Final = 5  # times the largest of the other numbers
 _CLOSE: Final = 1e-3  # of a mean that a file states
+
+
+class Sentinel(msgspec.Struct, frozen=True):
+    """A number among rewards that may mean that nobody judged."""
+
+    value: float
+    count: int  # of the rows that have it
 
 
 class RewardCandidate(msgspec.Struct, frozen=True):
@@ -47,6 +57,7 @@ class RewardCandidate(msgspec.Struct, frozen=True):
     is_verdict: bool = False  # whether its values are true and false, or words
     #: The worth of each word, `OPEN` if unknown; empty for numbers.
     points: Mapping[str, Any] = msgspec.field(default_factory=dict)
+    missing: tuple[str, ...] = ()  # words such as N/A among its numbers
 
     @property
     def strength(self) -> tuple[int, bool]:
@@ -72,11 +83,20 @@ class RewardCandidate(msgspec.Struct, frozen=True):
         return bool(self.points) or is_named
 
     @property
-    def sentinel(self) -> int:
-        """Count the values of -1 where all others are from 0, which may mean not judged."""
+    def sentinel(self) -> Sentinel | None:
+        """The number that may mean not judged: -1 where all others are from 0, or 999."""
         numbers = [value for value in self.values if isinstance(value, float)]
-        has_others = any(value < 0 and value != _SENTINEL for value in numbers)
-        return 0 if has_others or self.points else numbers.count(_SENTINEL)
+        if self.points or not numbers:
+            return None
+        low = min(numbers)
+        others = [value for value in numbers if value != low]
+        if low in _LOW_SENTINELS and all(value >= 0 for value in others):
+            return Sentinel(value=low, count=numbers.count(low))
+        high = max(numbers)
+        others = [value for value in numbers if value != high]
+        if high in _HIGH_SENTINELS and others and _FAR * max(others) < high:
+            return Sentinel(value=high, count=numbers.count(high))
+        return None
 
 
 class RewardChoice(msgspec.Struct, frozen=True):
@@ -88,7 +108,12 @@ class RewardChoice(msgspec.Struct, frozen=True):
     @property
     def best(self) -> RewardName:
         """How likely a reward is among the fields at all."""
-        names = [candidate.name for candidate in self.candidates]
+        # a number without a telling name that is the same everywhere shows nothing
+        names = [
+            candidate.name
+            for candidate in self.candidates
+            if not candidate.is_constant or candidate.name is not RewardName.UNKNOWN
+        ]
         if self.chosen is not None:
             names.append(self.chosen.name)
         return min(names, default=RewardName.NEVER)
@@ -232,7 +257,10 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
     if name is RewardName.UNKNOWN and _are_identifiers(column):
         name = RewardName.NEVER
     remaining = iter(numbers)
-    values = [None if value is None else next(remaining) for value in column.values]
+    values = [
+        None if value is None or value in column.gaps else next(remaining)
+        for value in column.values
+    ]
     low = min(numbers)
     high = max(numbers)
     return RewardCandidate(
@@ -243,6 +271,7 @@ def _of_numbers(column: SeenColumn, numbers: Sequence[float]) -> RewardCandidate
         is_constant=low == high,
         in_unit_range=low >= 0 and high <= 1,
         is_verdict=all(isinstance(value, bool) for value in column.given),
+        missing=column.gaps,
     )
 
 
@@ -277,18 +306,22 @@ def _of_words(column: SeenColumn) -> RewardCandidate | None:
         return None
     meanings = {text: meaning(text) for text in texts}
     known = [each.points for each in meanings.values() if each.is_known]
-    has_verdicts = {0.0, 1.0} & set(known)
+    has_verdicts = bool({0.0, 1.0} & set(known))
     name = reward_name(column.path)
+    may_hold_verdicts = may_hold_a_verdict_in_words(column.path)
     if not has_verdicts:
         repeats = len(given) >= 2 * len(texts) and len(texts) > 1
-        if not may_hold_a_verdict_in_words(column.path) or not repeats:
+        if not may_hold_verdicts or not repeats:
             return None
+    are_all_known = len(known) == len(texts)
+    if name is RewardName.UNKNOWN and not may_hold_verdicts and not are_all_known:
+        return None  # such as languages, of which one is called no
     only_status = all(
         each.is_status or each.points is None for each in meanings.values()
     )
     if only_status and name is not RewardName.VERDICT and any(known):
         name = RewardName.NEVER
-    elif name is RewardName.NEVER and has_verdicts and not only_status:
+    elif is_status(column.path) and has_verdicts and not only_status:
         name = RewardName.VERDICT  # status: passed, failed
     points = _points(column.path, meanings)
     worth = [

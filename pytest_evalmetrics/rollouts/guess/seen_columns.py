@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
+from pytest_evalmetrics.rollouts.guess.verdict_words import meaning
 from pytest_evalmetrics.rollouts.number_texts import approximate, is_number_text
 
 if TYPE_CHECKING:
@@ -82,10 +83,21 @@ class SeenColumn(msgspec.Struct, frozen=True, dict=True):
         return bool(self.given) and all(isinstance(v, list) for v in self.given)
 
     @cached_property
+    def gaps(self) -> tuple[str, ...]:
+        """The words among numbers that say that nobody judged, such as ``N/A``."""
+        texts = {value for value in self.given if isinstance(value, str)}
+        return tuple(sorted(text for text in texts if meaning(text).is_not_judged))
+
+    @cached_property
     def numbers(self) -> list[float] | None:
-        """The values as numbers, texts such as ``85 %`` included; None if some are none."""
+        """The values as numbers, texts such as ``85 %`` included; None if some are none.
+
+        The words of `gaps` are left out.
+        """
         numbers: list[float] = []
         for value in self.given:
+            if value in self.gaps:
+                continue
             if isinstance(value, int | float):
                 numbers.append(float(value))
             elif isinstance(value, str) and is_number_text(value):

@@ -17,6 +17,7 @@ from pytest_evalmetrics.rollouts.guess.field_names import (
     last_part,
     task_name,
 )
+from pytest_evalmetrics.rollouts.guess.layouts import ListKind
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -24,6 +25,9 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.rollouts.guess.seen_columns import SeenColumn
 
 _FEW: Final = 20  # different agents
+_MOSTLY: Final = (
+    0.8  # of the rows have an id; the others are refused when they are read
+)
 _GROUPS: Final = 6  # fields that may be parts of an id
 _SHOWN: Final = 3  # candidates on a line
 _PARENT: Final = "_parent"
@@ -41,12 +45,24 @@ class TaskChoice(msgspec.Struct, frozen=True):
     sample: str | None = None
     agent: str | None = None
     content: str | None = None  # the question of the task
+    is_open: bool = False  # whether there is a task, and its parts are not clear
 
 
 class _Rows(msgspec.Struct, frozen=True):
     """The columns of rows, and how their fields group the rows."""
 
     columns: Mapping[str, SeenColumn]
+    lists: ListKind
+
+    def titles(self) -> list[str]:
+        """List the titles of the objects that hold lists of tasks."""
+        if self.lists is ListKind.NONE:
+            return []
+        return [
+            path
+            for path in self.columns
+            if path.startswith(_PARENT) and task_name(path) is TaskName.TITLE
+        ]
 
     def are_apart(self, paths: Sequence[str]) -> bool:
         """Check whether no two rows agree in all of some fields."""
@@ -67,11 +83,16 @@ class _Rows(msgspec.Struct, frozen=True):
 
 
 def choose_task(
-    columns: Mapping[str, SeenColumn], verdicts: Collection[str], *, is_nested: bool
+    columns: Mapping[str, SeenColumn],
+    verdicts: Collection[str],
+    *,
+    is_nested: bool,
+    lists: ListKind,
 ) -> TaskChoice:
     """Choose the task of rows; `verdicts` are fields that may be the reward."""
-    rows = _Rows(columns)
+    rows = _Rows(columns, lists)
     agent = _agent(rows)
+    is_nested = is_nested and lists is ListKind.NONE
     candidates = _candidates(rows, verdicts, agent, is_nested=is_nested)
     question = next((path for path in columns if _asks(columns[path])), None)
     if not candidates:
@@ -83,6 +104,15 @@ def choose_task(
         )
     best = _most_telling(rows, candidates, is_nested=is_nested)
     paths, sample = _with_attempts(rows, best, question, agent)
+    title = _unclear_title(rows, paths, sample)
+    if title is not None:
+        return TaskChoice(
+            paths=(),
+            reason=f"task: not clear, {best} is the same under several {title}",
+            question=f"[{title}, {best}], or {best} if each {title} is an attempt?",
+            agent=agent,
+            is_open=True,
+        )
     others = [path for path in candidates if path not in (*paths, best)][: _SHOWN - 1]
     if not paths:
         return TaskChoice(
@@ -116,9 +146,11 @@ def _candidates(
     rows: _Rows, verdicts: Collection[str], agent: str | None, *, is_nested: bool
 ) -> list[str]:
     """List the fields that may be the task, the likeliest first."""
-    ranks: dict[str, tuple[bool, TaskName, bool]] = {}
+    ranks: dict[str, tuple[bool, bool, TaskName, bool]] = {}
     for path, column in rows.columns.items():
-        if path == agent or not column.are_ids or not column.is_full:
+        if path == agent or not column.are_ids:
+            continue
+        if len(column.given) < _MOSTLY * len(column.values):
             continue
         if column.distinct < 2 and len(column.values) > 1:
             continue
@@ -126,7 +158,8 @@ def _candidates(
         if name is not TaskName.NEVER:
             is_inner = is_nested and not path.startswith(_PARENT)
             is_inner = is_inner and not _is_of_tasks(rows, column, name)
-            ranks[path] = (is_inner, name, last_part(path) in _POSITIONS)
+            is_position = last_part(path) in _POSITIONS
+            ranks[path] = (not column.is_full, is_inner, name, is_position)
     return sorted(ranks, key=ranks.__getitem__)
 
 
@@ -219,6 +252,8 @@ def _with_attempts(
         for path, column in rows.columns.items()
         if path not in by_agent and _may_be_part(column)
     ]
+    if rows.lists is ListKind.SUBSETS:
+        parts += [path for path in rows.titles() if path not in (*parts, *by_agent)]
     for size in (1, 2, 3):
         for groups in combinations(parts[:_GROUPS], size):
             if rows.are_apart([*groups, *by_agent]):
@@ -226,6 +261,15 @@ def _with_attempts(
     if has_own_questions:
         return (), None
     return (task,), None
+
+
+def _unclear_title(rows: _Rows, paths: Sequence[str], sample: str | None) -> str | None:
+    """Find the title of lists with the same ids, which may be subsets or runs."""
+    if rows.lists is not ListKind.UNKNOWN or sample is not None or len(paths) != 1:
+        return None
+    if rows.are_apart(paths):
+        return None
+    return next((p for p in rows.titles() if rows.are_apart([p, *paths])), None)
 
 
 def _may_be_part(column: SeenColumn) -> bool:

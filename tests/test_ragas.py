@@ -196,7 +196,8 @@ def test_a_refusing_judge_is_no_nan_and_an_unknown_metric_lists_the_known_ones(
         name: {"type": "ragas", "metric": metric} for name, metric in metrics.items()
     }
     bench(project, scorers, judge_server.url("status=401"))
-    text = run(project)
+    # lines are as wide as the terminal
+    text = " ".join(run(project).split())
     assert "2 failed" in text
     assert "this judge answers nobody" in text
     assert "did you mean 'Faithfulness'?" in text

@@ -345,8 +345,7 @@ class Scoring:
             return (usage.calls + usage.failed - rows) / (rows - unanswered)
         calls = 0
         for scorer in self.scorers:
-            repeats = getattr(scorer.target, "repeats", 1)
-            calls += max(1, len(scorer.judges)) * repeats
+            calls += max(1, len(scorer.judges)) * scorer.repeats
         return calls
 
     def rescored(

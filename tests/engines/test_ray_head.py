@@ -125,7 +125,8 @@ def test_a_dead_head_is_reported_and_paid_answers_are_kept(tmp_path):
         storeless.lose(1)
         gone.lose(2)
         for run in runs:
-            text = run.end()
+            # lines are as wide as the terminal
+            text = " ".join(run.end().split())
             assert run.run.returncode == 1, text
             assert f"the head of the Ray cluster ({run.head.address}) is gone" in text
             assert "1 failed" in text

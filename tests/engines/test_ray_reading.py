@@ -122,8 +122,8 @@ def test_errors_cross_as_themselves(ray_engine, tmp_path, what):
     for reader in (None, ray_engine.read):
         with pytest.raises(DataError) as raised:
             load(spec, tmp_path, scores=["reward"], reader=reader)
-        assert type(raised.value) is DataError
-        errors.append((str(raised.value), raised.value.file, raised.value.line))
+        error = raised.value
+        errors.append((type(error), str(error), error.file, error.line))
     assert errors[0] == errors[1]
 
 

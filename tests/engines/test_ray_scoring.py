@@ -180,7 +180,7 @@ def test_a_cluster_without_a_free_core_is_reported(both, monkeypatch):
         text = BENCH.format("[{type: far-length, short: 3}]\n  reward: length")
         for always in (True, False):  # who reads notices first, or who scores
             monkeypatch.setattr(both.engine, "_always", always)
-            reason = why(both.there(text)).reason
+            reason = reason_of(why(both.there(text)))
             assert reason == "no node of the Ray cluster had a free core within 1 s"
     finally:
         for holder in holders:

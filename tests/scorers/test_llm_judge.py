@@ -128,7 +128,7 @@ def test_one_judge_that_fails_leaves_no_score_of_the_others(judge_server):
     ],
 )
 def test_what_several_scores_come_to(combine, values, expected):
-    panel = make(judges=[MODEL] * 2, combine=combine).target
+    panel = make(judges=[MODEL] * 2, combine=combine).function.__self__
     if expected is None:
         with pytest.raises(RowError, match=r"no majority: the judges say \[1, 5\]"):
             panel._combine(values)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Protocol
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 from msgspec import structs
@@ -29,8 +30,32 @@ if TYPE_CHECKING:
 
     from pytest_evalmetrics.model.rollout_table import RolloutTable
     from pytest_evalmetrics.rollouts import Request, RolloutFile
-    from pytest_evalmetrics.scoring.generation import Generator
+    from pytest_evalmetrics.scoring.generation import Generated, Generator
+    from pytest_evalmetrics.scoring.scorers import ScoreSink
     from pytest_evalmetrics.spec import BenchmarkSpec
+
+
+class Answers(Protocol):
+    """Takes the answers to rows, see `pipeline`'s `Board`."""
+
+    @property
+    def generator(self) -> Generator | None:
+        """Answers the rows."""
+        ...
+
+    def attempted(
+        self,
+        row: Row,
+        calls: Calls,
+        generated: Generated | None,
+        failure: RowError | None,
+        /,
+        *,
+        reason: str,
+        text: bytes,
+    ) -> None:
+        """Take the outcome of a row; `text` is the row with its answer."""
+        ...
 
 
 class Workload(msgspec.Struct, frozen=True):
@@ -41,12 +66,12 @@ class Workload(msgspec.Struct, frozen=True):
     jobs: Iterator[tuple[Row, BoundScorer | None]]
     scorers: tuple[BoundScorer, ...]
     # has the `generator`, and takes the outcome of each row; None if nothing is generated
-    answering: Any
+    answering: Answers | None
     spec: BenchmarkSpec  # of the scorers and the generator
     terms: Terms  # on which endpoints are called; the parallelism is for all places together
     transport: Transport  # the run's, with its journal and its usage
     label: str  # of the calls in the usage
-    sink: Any  # takes the scores
+    sink: ScoreSink  # takes the scores
     meter: Callable[[], Meter] | None = None  # creates the counter of a job's calls
     # whether calls are sent even if the journal has their answers
     anew: bool = False
@@ -72,12 +97,16 @@ class Engine(Protocol):
 
 async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
     """Answer a row, and score its answer; its calls are counted before anything is awaited."""
-    generator: Generator = work.answering.generator
-    hide, generated, reason = work.transport.hide, None, ""
-    kept: dict[str, Any] = {"item": row.item}
+    answering = work.answering
+    if answering is None or answering.generator is None:
+        raise ValueError("nothing answers the rows of this work")
+    hide = work.transport.hide
+    generated: Generated | None = None
+    kept: dict[str, object] = {"item": row.item}
     failure: RowError | None
+    reason = ""
     try:
-        generated = await generator.generate(row.item, row.sample, calls)
+        generated = await answering.generator.generate(row.item, row.sample, calls)
         failure = generated.failure
     except RowError as error:
         failure = error
@@ -85,38 +114,34 @@ async def _answer_and_score(row: Row, work: Workload, calls: Calls) -> None:
         reason = hide(failure.message)
         kept["failed"] = [failure.kind, reason]
     elif generated is not None:
-        item, sample_data = (
-            {**row.item, "response": generated.reply.text},
-            generated.sample_data,
-        )
+        item = {**row.item, "response": generated.reply.text}
+        sample_data = generated.sample_data
         kept = {"item": item, "sample": sample_data}
         answered = structs.replace(row, item=item, sample_data=sample_data)
         for scorer in work.scorers:
             await score_row(answered, scorer, calls.following(), work.sink, hide)
-    try:
-        text = compact(kept)
-    except (
-        TypeError,
-        ValueError,
-        OverflowError,
-    ):  # UTF-8 can't hold half a surrogate pair
-        text = compact(_writable(kept))
     # not hidden: the row is scored again from rollouts.jsonl
-    work.answering.attempted(
-        row, calls, generated, failure, reason=reason, text=text.encode()
+    answering.attempted(
+        row, calls, generated, failure, reason=reason, text=_as_json(kept)
     )
 
 
-def _writable(value: Any) -> Any:
-    if isinstance(value, dict):
+def _as_json(kept: Mapping[str, object]) -> bytes:
+    """Write a row; UTF-8 can't hold half a surrogate pair, which is written as its escape."""
+    try:
+        return compact(kept).encode()
+    except (TypeError, ValueError, OverflowError):
+        return compact(_writable(kept)).encode()
+
+
+def _writable(value: object) -> object:
+    if isinstance(value, Mapping):
         return {_writable(key): _writable(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
         return [_writable(item) for item in value]
-    return (
-        value.encode("utf-8", "backslashreplace").decode()
-        if isinstance(value, str)
-        else value
-    )
+    if isinstance(value, str):
+        return value.encode("utf-8", "backslashreplace").decode()
+    return value
 
 
 async def score_here(work: Workload, at_once: int | None = None) -> None:
@@ -149,7 +174,9 @@ async def score_here(work: Workload, at_once: int | None = None) -> None:
 
 
 def score_without_calls(
-    jobs: Iterable[tuple[Row, BoundScorer]], sink: Any, hide: Callable[[str], str]
+    jobs: Iterable[tuple[Row, BoundScorer]],
+    sink: ScoreSink,
+    hide: Callable[[str], str],
 ) -> None:
     """Score rows by scorers that make no calls."""
     for row, scorer in jobs:
@@ -159,4 +186,5 @@ def score_without_calls(
             sink.lacks(row, scorer.scores, error, hide(error.message))
         else:
             reason = explained.reason and shown_text(explained.reason, hide)
-            sink.scored(row, scorer, explained.scores, reason, from_journal=False)
+            scores = explained.by_name(scorer.scores)
+            sink.scored(row, scorer, scores, reason, from_journal=False)

@@ -11,13 +11,13 @@ import os
 import pickle
 import sys
 from contextlib import aclosing, suppress
-from dataclasses import dataclass, field, replace
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from time import monotonic
-from typing import TYPE_CHECKING, Any, Final, TypeAlias, cast
+from typing import TYPE_CHECKING, Any, Final, TypeAlias
 
+import msgspec
 from msgspec import structs
 
 from pytest_evalmetrics.errors import EngineError, EvalMetricsError
@@ -88,12 +88,14 @@ async def _score(
     pool = _Pool(engine, kit, unsendable, path, most, lanes, lost)
     async with aclosing(pool):
         far = {
-            id(scorer): replace(scorer, target=_FarScorer(pool, n), calls=True)
+            id(scorer): structs.replace(
+                scorer, function=_FarScorer(pool, n).score, calls=True
+            )
             for n, scorer in own.items()
         }
         if target is not None:
             target.call = partial(pool.do, None)
-        moved = replace(
+        moved = structs.replace(
             work,
             jobs=((row, far.get(id(scorer), scorer)) for row, scorer in work.jobs),
             scorers=tuple(far.get(id(scorer), scorer) for scorer in work.scorers),
@@ -104,8 +106,7 @@ async def _score(
             getattr(work.jobs, "close", lambda: None)()
 
 
-@dataclass(frozen=True)
-class _FarScorer:
+class _FarScorer(msgspec.Struct, frozen=True):
     """A local proxy of a scorer that runs on the cluster."""
 
     pool: _Pool
@@ -169,21 +170,24 @@ def _modules_below(root: Path) -> Iterator[ModuleType]:
             yield module
 
 
-@dataclass(eq=False)
-class _Pool:
+class _Pool(msgspec.Struct, eq=False):
     """Workers that are started as tasks come, and replaced when they die."""
 
     engine: RayEngine
     kit: bytes
     unsendable: str
-    path: list[str]  # where workers look for modules
-    most: int  # workers
-    lanes: int  # batches that each has at once
-    lost: asyncio.Future[None]  # gets the error that ends the scoring
-    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = field(
+    # where workers look for modules
+    path: list[str]
+    # workers
+    most: int
+    # batches that each has at once
+    lanes: int
+    # gets the error that ends the scoring
+    lost: asyncio.Future[None]
+    waiting: asyncio.Queue[tuple[Task, asyncio.Future[Any]]] = msgspec.field(
         default_factory=asyncio.Queue
     )
-    slots: set[asyncio.Task[None]] = field(default_factory=set)
+    slots: set[asyncio.Task[None]] = msgspec.field(default_factory=set)
     ready: int = 0
 
     async def aclose(self) -> None:
@@ -299,9 +303,7 @@ class Worker:
             ] = {}
             for number, spec in needs["scorers"].items():
                 (bound,) = make_scorers((spec,), terms, lambda *_: 0)
-                self._functions[number] = partial(
-                    bound.score_with, calls=cast("Any", None)
-                )
+                self._functions[number] = bound.score_alone
             if target is not None:
                 targets.put(target.function, needs["function"])
                 self._functions[None] = TargetGenerator(target, terms).answer

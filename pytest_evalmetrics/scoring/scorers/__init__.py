@@ -11,6 +11,7 @@ from pytest_evalmetrics.scoring.chat.row_calls import Calls as Calls
 from pytest_evalmetrics.scoring.chat.row_calls import Exchange as Exchange
 from pytest_evalmetrics.scoring.chat.row_calls import shown_text as shown_text
 from pytest_evalmetrics.scoring.scorers.interface import BoundScorer as BoundScorer
+from pytest_evalmetrics.scoring.scorers.interface import ScoreSink as ScoreSink
 from pytest_evalmetrics.scoring.scorers.interface import make_scorers as make_scorers
 from pytest_evalmetrics.scoring.scorers.interface import score_row as score_row
 from pytest_evalmetrics.scoring.scorers.interface import summarise_all as summarise_all

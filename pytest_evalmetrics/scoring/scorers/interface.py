@@ -5,11 +5,10 @@ from __future__ import annotations
 import asyncio
 import inspect
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import SimpleNamespace
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Protocol, TypeGuard, runtime_checkable
 
+import msgspec
 import numpy as np
 from msgspec import structs
 
@@ -28,7 +27,7 @@ from pytest_evalmetrics.model.scores import (
     ScoreSummary,
 )
 from pytest_evalmetrics.registry import origin, scorers
-from pytest_evalmetrics.scoring.chat.row_calls import Calls, shown_text
+from pytest_evalmetrics.scoring.chat.row_calls import Calls, Exchange, shown_text
 from pytest_evalmetrics.scoring.scorers.row_reading import as_number
 from pytest_evalmetrics.scoring.scorers.scorer import About, Explained
 from pytest_evalmetrics.scoring.transport import Terms, was_cancelled
@@ -45,27 +44,35 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.scoring.scorers.judge import Judge
 
 
-@dataclass(frozen=True, slots=True)
-class BoundScorer:
+class BoundScorer(msgspec.Struct, frozen=True, eq=False):
     """A scorer that is ready to score."""
 
-    type: str  # as it is written
-    target: Any  # the scorer
+    # as it is written
+    type: str
+    # takes a row, and of one that asks endpoints the calls
+    function: Callable[..., object]
+    # the names of its scores
     scores: tuple[str, ...]
-    calls: bool  # whether it asks endpoints
-    foreign: bool  # whether it is the user's own code, which may take its time
-    judges: tuple[Judge, ...] = ()  # the judges that it asks
-    notes: tuple[str, ...] = ()  # remarks on how it is set up, for the report
+    # whether it asks endpoints
+    calls: bool
+    # whether it is the user's own code, which may take its time
+    foreign: bool
+    # the judges that it asks, and how often it asks each
+    judges: tuple[Judge, ...] = ()
+    repeats: int = 1
+    # remarks on how it is set up, for the report
+    notes: tuple[str, ...] = ()
     # the meaning of its scores beyond their numbers, by name
-    about: Mapping[str, About] = field(default_factory=dict)
+    about: Mapping[str, About] = msgspec.field(default_factory=dict)
     # score -> which way is better, as the class of a user's own scorer states it
-    directions: Mapping[str, DirectionName] = field(default_factory=dict)
-    _turn: asyncio.Lock = field(default_factory=asyncio.Lock)
+    directions: Mapping[str, DirectionName] = msgspec.field(default_factory=dict)
+    # held while the user's own code scores a row
+    turn: asyncio.Lock = msgspec.field(default_factory=asyncio.Lock)
 
     def score(self, row: Row) -> Explained:
         """Score a row without calls: its scores by name, and their reason, which may be empty."""
         try:
-            return self._checked(self.target.score(row))
+            return self._checked(self.function(row))
         except EvalMetricsError:
             raise
         # a scorer's sys.exit() would end the loop on which all others run
@@ -73,16 +80,24 @@ class BoundScorer:
             raise RowError(*errors.raised_words(error, "the scorer")) from error
 
     async def score_with(self, row: Row, calls: Calls) -> Explained:
-        """Score a row."""
-        if not self.calls:
-            if not self.foreign:
-                return self.score(row)
-            async with (
-                self._turn
-            ):  # in a thread beside the running loop; never two at once
-                return await asyncio.to_thread(self.score, row)
+        """Score a row, by calls if it needs any."""
+        if self.calls:
+            return await self._asked(row, calls)
+        return await self.score_alone(row)
+
+    async def score_alone(self, row: Row) -> Explained:
+        """Score a row without calls; the user's own code in a thread, one row at a time."""
+        if not self.foreign:
+            return self.score(row)
+        async with self.turn:
+            return await asyncio.to_thread(self.score, row)
+
+    async def _asked(self, row: Row, calls: Calls) -> Explained:
         try:
-            return self._checked(await self.target.score(row, calls))
+            given = self.function(row, calls)
+            if inspect.isawaitable(given):
+                given = await given
+            return self._checked(given)
         except EvalMetricsError:
             raise
         except (
@@ -95,10 +110,12 @@ class BoundScorer:
                 raise
             raise RowError(*errors.raised_words(error, "the scorer")) from error
 
-    def _checked(self, given: Any) -> Explained:
+    def _checked(self, given: object) -> Explained:
+        """Read what the scorer gave: numbers by name, or one number for its only score."""
         reason = ""
         if isinstance(given, Explained):
-            given, reason = given.scores, str(given.reason or "")
+            reason = str(given.reason or "")
+            given = given.scores
         if len(self.scores) == 1 and not isinstance(given, Mapping):
             if inspect.iscoroutine(given):
                 given.close()
@@ -106,27 +123,58 @@ class BoundScorer:
                     f"the scorer {self.type!r} gives a coroutine: write it as `async def`"
                 )
             given = {self.scores[0]: given}
-        try:
-            return Explained(
-                {name: as_number(given[name], name) for name in self.scores}, reason
-            )
-        except (KeyError, TypeError):  # a name that is missing, or no mapping
-            gave = (
-                ", ".join(map(str, given))
-                if isinstance(given, Mapping)
-                else f"{given!r:.60}"
-            )
-            raise RowError(
-                "no-score",
-                f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
-                hint="list under scores what it gives",
-            ) from None
+        if not isinstance(given, Mapping):
+            raise self._nothing_from(f"{given!r:.60}")
+        if not given.keys() >= {*self.scores}:
+            raise self._nothing_from(", ".join(map(str, given)))
+        scores = {name: as_number(given[name], name) for name in self.scores}
+        return Explained(scores, reason)
+
+    def _nothing_from(self, gave: str) -> RowError:
+        return RowError(
+            "no-score",
+            f"the scorer gave {gave or 'nothing'}, expected {', '.join(self.scores)}",
+            hint="list under scores what it gives",
+        )
+
+
+class ScoreSink(Protocol):
+    """Takes the scores of rows, see `pipeline`'s `Board`."""
+
+    def scored(
+        self,
+        row: Row,
+        scorer: BoundScorer,
+        scores: Mapping[str, float],
+        reason: str,
+        /,
+        *,
+        from_journal: bool,
+    ) -> None:
+        """Take the scores of a row."""
+        ...
+
+    def lacks(
+        self, row: Row, scores: tuple[str, ...], failure: RowError, reason: str, /
+    ) -> None:
+        """Take the failure of a row."""
+        ...
+
+    def asked(
+        self, row: Row, scorer: BoundScorer, exchanges: Sequence[Exchange], /
+    ) -> None:
+        """Take the requests that a row's scores needed."""
+        ...
 
 
 async def score_row(
-    row: Row, scorer: BoundScorer, calls: Calls, sink: Any, hide: Callable[[str], str]
+    row: Row,
+    scorer: BoundScorer,
+    calls: Calls,
+    sink: ScoreSink,
+    hide: Callable[[str], str],
 ) -> None:
-    """Score a row by one scorer, and give the result to the sink, see `pipeline`'s `Board`."""
+    """Score a row by one scorer, and give the result to the sink."""
     try:
         explained = await scorer.score_with(row, calls)
     except RowError as error:
@@ -134,9 +182,33 @@ async def score_row(
     else:
         reason = explained.reason and shown_text(explained.reason, hide)
         sink.scored(
-            row, scorer, explained.scores, reason, from_journal=calls.from_journal
+            row,
+            scorer,
+            explained.by_name(scorer.scores),
+            reason,
+            from_journal=calls.from_journal,
         )
     sink.asked(row, scorer, calls.exchanges)
+
+
+# -- from the entries of a file to scorers -----------------------------------------------------
+
+
+@runtime_checkable
+class _BuiltIn(Protocol):
+    """The keys of a built-in scorer, which make what scores."""
+
+    def make(self, terms: Terms, /) -> object:
+        """Make the function that scores a row, or an object with it."""
+        ...
+
+
+class _Made(msgspec.Struct, frozen=True):
+    """A function that scores, as a scorer: what the user's own classes have as attributes."""
+
+    score: Callable[..., object]
+    scores: Sequence[str]
+    directions: Mapping[str, str] = {}
 
 
 def make_scorers(
@@ -146,12 +218,8 @@ def make_scorers(
     made: list[BoundScorer] = []
     for index, spec in enumerate(specs):
         try:
-            scorer = _make(spec, terms)
-            taken = {name: i for i, other in enumerate(made) for name in other.scores}
-            for name in scorer.scores:
-                if name in taken:
-                    message = f"the score {name!r} is given by scorer {taken[name] + 1} already"
-                    raise DataError(message, hint=rename_hint(spec))
+            scorer = _bound(spec, terms)
+            _refuse_given_scores(scorer, made, rename_hint(spec))
         except EvalMetricsError as error:
             if error.line is None and error.file is None:
                 error.line = line_of("scorers", index)
@@ -160,90 +228,114 @@ def make_scorers(
     return tuple(made)
 
 
-def _make(spec: Any, terms: Terms) -> BoundScorer:
-    registered: Any = scorers.find(spec.type).target
+def _refuse_given_scores(
+    scorer: BoundScorer, made: Sequence[BoundScorer], hint: str
+) -> None:
+    for number, other in enumerate(made, start=1):
+        for name in scorer.scores:
+            if name in other.scores:
+                message = f"the score {name!r} is given by scorer {number} already"
+                raise DataError(message, hint=hint)
+
+
+def _bound(spec: ScorerSpec, terms: Terms) -> BoundScorer:
+    made = _made(spec, terms)
+    score = getattr(made, "score", None)
+    names = getattr(made, "scores", spec.score_names)
+    if not callable(score):
+        raise RegistryError(
+            f"the scorer {spec.type!r} has no method score: {origin(made)}"
+        )
+    if not _are_names(names):
+        raise RegistryError(
+            f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
+            hint='write scores = ("accuracy",) in its class',
+        )
+    return BoundScorer(
+        type=spec.type,
+        function=score,
+        scores=tuple(names),
+        calls=inspect.iscoroutinefunction(score),
+        foreign=isinstance(spec, CustomScorerSpec | PythonScorerSpec),
+        judges=getattr(made, "judges", ()),
+        repeats=getattr(made, "repeats", 1),
+        notes=getattr(made, "notes", ()),
+        about=getattr(made, "about", {}),
+        directions=_directions_of(made, spec.type, names),
+    )
+
+
+def _made(spec: ScorerSpec, terms: Terms) -> object:
+    """Make what scores: an object with `score`, and perhaps `scores`, `judges` ..."""
+    registered = scorers.find(spec.type).target
     if isinstance(spec, CustomScorerSpec):
-        target = _made_of_options(registered, spec, terms)
-    elif isinstance(spec, PythonScorerSpec):
+        return _made_of_options(registered, spec, terms)
+    if isinstance(spec, PythonScorerSpec):
         function = scorers.find(spec.function).target
         if inspect.isclass(function) or not callable(function):
             raise RegistryError(
                 f"{spec.function!r} is not a function: {origin(function)}",
                 hint=f"a class is named by its type: `type: {spec.function}`",
             )
-        target = _function_scorer(function, spec)
-    elif (
-        type(spec) is not registered
-    ):  # its keys were validated as those of the built-in one
+        own_name = spec.function.rpartition(":")[2].split(".")[-1]
+        scores = spec.scores or getattr(function, "scores", None) or (own_name,)
+        return _made_of_function(function, spec.function, scores, spec.options)
+    if type(spec) is not registered:
+        # its keys were validated as those of the built-in one
         what = f"the scorer {spec.type!r} is built in, and {origin(registered)} has the same name"
         raise RegistryError(what, hint="give yours a name of its own")
-    elif getattr(spec, "judgements", ()):
-        from pytest_evalmetrics.scoring.scorers.judge import Panel  # few files need it
+    if getattr(spec, "judgements", ()):
+        # few files need it
+        from pytest_evalmetrics.scoring.scorers.judge import JudgedScores, Panel
 
-        target = Panel(spec, terms)
-    else:
-        scorer = spec.make(terms)  # a scoring function, or an object with one
-        target = SimpleNamespace(score=scorer) if inspect.isroutine(scorer) else scorer
-    score, names = (
-        getattr(target, "score", None),
-        getattr(target, "scores", spec.score_names),
-    )
-    if not callable(score):
-        raise RegistryError(
-            f"the scorer {spec.type!r} has no method score: {origin(target)}"
-        )
-    if (
-        isinstance(names, str)
-        or not names
-        or not all(isinstance(n, str) and n for n in names)
-    ):
-        raise RegistryError(
-            f"the scorer {spec.type!r} does not say what it gives: its `scores` is {names!r:.60}",
-            hint='write scores = ("accuracy",) in its class',
-        )
-    directions = _directions_of(target, spec.type, names)
-    is_async = inspect.iscoroutinefunction(score)
-    foreign = isinstance(spec, CustomScorerSpec | PythonScorerSpec)
-    optional = ("judges", "notes", "about")
-    more = {key: getattr(target, key) for key in optional if hasattr(target, key)}
-    return BoundScorer(
-        spec.type,
-        target,
-        tuple(names),
-        is_async,
-        foreign,
-        directions=directions,
-        **more,
-    )
+        if isinstance(spec, JudgedScores):
+            return Panel(spec, terms)
+    if not isinstance(spec, _BuiltIn):
+        raise TypeError(f"{spec.type} is no built-in scorer")
+    made = spec.make(terms)
+    if inspect.isroutine(made):
+        return _Made(score=made, scores=spec.score_names)
+    return made
+
+
+def _are_names(names: object) -> TypeGuard[Sequence[str]]:
+    if isinstance(names, str) or not isinstance(names, Iterable) or not names:
+        return False
+    return all(isinstance(name, str) and name for name in names)
 
 
 def _directions_of(
-    target: object, kind: str, scores: Sequence[str]
+    made: object, kind: str, scores: Sequence[str]
 ) -> dict[str, DirectionName]:
     """Read what a scorer of the user's own states of its scores."""
-    directions = dict(getattr(target, "directions", {}))
-    for score, direction in directions.items():
+    stated = dict(getattr(made, "directions", {}))
+    for score, direction in stated.items():
         if score not in scores or direction not in ("higher", "lower"):
             raise RegistryError(
                 f"the scorer {kind!r} has directions = {{{score!r}: {direction!r}}}, "
                 f"expected one of its scores, {', '.join(scores)}, and 'higher' or 'lower'"
             )
-    return directions
+    return stated
 
 
-def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> Any:
+def _made_of_options(
+    registered: object, spec: CustomScorerSpec, terms: Terms
+) -> object:
     """Make a scorer of the user's own from the keys of its entry."""
-    if not inspect.isclass(registered) and not inspect.isroutine(registered):
+    is_function = inspect.isroutine(registered)
+    if not (inspect.isclass(registered) or is_function) or not callable(registered):
         return registered
+    options = dict(spec.options)
     try:
-        parameters = list(
-            inspect.signature(registered).parameters
-        )  # ValueError for one of C
-        if inspect.isroutine(registered) and parameters[:1] == ["item"]:
-            return _function_scorer(registered, spec)
-        return registered(
-            **spec.options, **({"terms": terms} if "terms" in parameters else {})
-        )
+        # ValueError for one of C
+        parameters = list(inspect.signature(registered).parameters)
+        if is_function and parameters[:1] == ["item"]:
+            own_name = spec.type.rpartition(":")[2].split(".")[-1]
+            scores = getattr(registered, "scores", None) or (own_name,)
+            return _made_of_function(registered, spec.type, scores, options)
+        if "terms" in parameters:
+            options["terms"] = terms
+        return registered(**options)
     except EvalMetricsError:
         raise
     except Exception as error:
@@ -253,42 +345,41 @@ def _made_of_options(registered: Any, spec: CustomScorerSpec, terms: Terms) -> A
         ) from error
 
 
-def _function_scorer(function: Callable[..., Any], spec: Any) -> SimpleNamespace:
+def _made_of_function(
+    function: Callable[..., object],
+    name: str,
+    scores: Sequence[str],
+    options: Mapping[str, object],
+) -> _Made:
     """Make a scorer of a function, which takes a row, perhaps ``sample``, and the options."""
-    name, options = getattr(spec, "function", spec.type), spec.options
     try:
         signature = inspect.signature(function)
         takes_sample = "sample" in signature.parameters and "sample" not in options
-        signature.bind({}, **({"sample": {}} if takes_sample else {}), **options)
-    except (
-        TypeError,
-        ValueError,
-    ) as error:  # ValueError: a function of C hides its parameters
+        given = {"sample": {}, **options} if takes_sample else options
+        signature.bind({}, **given)
+    # ValueError: a function of C hides its parameters
+    except (TypeError, ValueError) as error:
         raise DataError(
             f"{name!r} can't be called with a row and its keys: {error}",
             hint=f"its keys are the arguments of {origin(function)}",
         ) from None
-    own_name = (
-        name.rpartition(":")[2].split(".")[-1],
-    )  # where that names a module too
-    names = (
-        getattr(spec, "scores", None) or getattr(function, "scores", None) or own_name
-    )
 
-    def score(row: Row) -> Any:
-        sample = {"sample": row.sample_data} if takes_sample else {}
-        return function(row.item, **sample, **options)
+    def score(row: Row) -> object:
+        if takes_sample:
+            return function(row.item, sample=row.sample_data, **options)
+        return function(row.item, **options)
 
-    async def score_async(row: Row, _calls: Calls) -> Any:
-        return await score(row)
+    async def score_async(row: Row, calls: Calls) -> object:
+        del calls
+        given = score(row)
+        return await given if inspect.isawaitable(given) else given
 
-    call = function if inspect.isroutine(function) else type(function).__call__
-    is_async = inspect.iscoroutinefunction(function) or inspect.iscoroutinefunction(
-        call
-    )
-    return SimpleNamespace(
-        scores=names,
+    called = function if inspect.isroutine(function) else type(function).__call__
+    is_async = inspect.iscoroutinefunction(function)
+    is_async = is_async or inspect.iscoroutinefunction(called)
+    return _Made(
         score=score_async if is_async else score,
+        scores=scores,
         directions=getattr(function, "directions", {}),
     )
 
@@ -310,16 +401,20 @@ def summarise_all(
             RubricCount(label, value, int((columns[name] == value).sum()))
             for label, value in meaning.labels
         )
-        most = max((each.count for each in counts), default=0)
         yield structs.replace(
             summarise(name, columns[name]),
             score_type="rubric" if counts else "range",
             rubric_distribution=counts,
-            mode_category=min(c.label for c in counts if c.count == most)
-            if most
-            else None,
+            mode_category=_most_frequent(counts),
             agreement=_agreement(columns, meaning) if meaning.judges else None,
         )
+
+
+def _most_frequent(counts: Sequence[RubricCount]) -> str | None:
+    """Return the label that most rows have, the first of equals; None without rows."""
+    most = max((count.count for count in counts), default=0)
+    labels = [count.label for count in counts if count.count == most]
+    return min(labels) if most else None
 
 
 def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
@@ -329,7 +424,8 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
     between neighbours and held within them (Hyndman and Fan 1996, definition 6).
     """
     values = np.sort(column[~np.isnan(column)])
-    n, missing = len(values), len(column) - len(values)
+    n = len(values)
+    missing = len(column) - n
     if not n:
         return ScoreSummary(name, 0, missing)
     ranks = np.clip(np.arange(10, 101, 10) / 100 * (n + 1) - 1, 0, n - 1)
@@ -357,7 +453,8 @@ def summarise(name: str, column: NDArray[np.float64]) -> ScoreSummary:
 
 
 def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
-    low, high = float(values[0]), float(values[-1])
+    low = float(values[0])
+    high = float(values[-1])
     width = (high - low) / _BINS
     if low == high or not np.isfinite(width):
         return (Bin(low, high, len(values)),)
@@ -369,11 +466,13 @@ def _histogram(values: NDArray[np.float64]) -> tuple[Bin, ...]:
 def _agreement(columns: Mapping[str, NDArray[np.float64]], about: About) -> Agreement:
     ratings = np.stack([columns[name] for name in about.judges])
     rows = int((~np.isnan(ratings).any(axis=0)).sum())
-    alpha, reason = krippendorff_alpha(ratings, about.level), ""
-    if is_undefined := math.isnan(alpha):
-        reason = (
-            "all their scores are the same" if rows else "no row has a score of each"
-        )
+    alpha = krippendorff_alpha(ratings, about.level)
+    is_undefined = math.isnan(alpha)
+    reason = ""
+    if is_undefined and rows:
+        reason = "all their scores are the same"
+    elif is_undefined:
+        reason = "no row has a score of each"
     return Agreement(
         None if is_undefined else alpha, about.level, len(ratings), rows, reason
     )

@@ -353,17 +353,14 @@ class Panel:
     async def score(self, row: Row, calls: Calls) -> Explained:
         """Score one row."""
         repetitions = calls.repeated(self.repeats)
-        answers = await side_by_side(
-            [
-                member.score(row, repetition)
-                for member in self._members
-                for repetition in repetitions
-            ]
-        )
-        calls.from_journal = all(each.from_journal for each in repetitions)
+        questions: list[Coroutine[Any, Any, Explained]] = []
+        for member in self._members:
+            questions += [member.score(row, repetition) for repetition in repetitions]
+        answers = await side_by_side(questions)
+        calls.from_journal = all(repetition.from_journal for repetition in repetitions)
         scores: dict[str, float] = {}
         for name, columns in self._columns.items():
-            values = [_score_of(answer, name) for answer in answers]
+            values = [answer.by_name((name,))[name] for answer in answers]
             scores[name] = self._combine(values)
             scores |= dict(zip(columns, values, strict=True))
         return Explained(scores, self._reasons(answers))
@@ -379,12 +376,6 @@ class Panel:
             if answer.reason
         ]
         return "; ".join(reasons)
-
-
-def _score_of(answer: Explained, name: str) -> float:
-    if isinstance(answer.scores, Mapping):
-        return answer.scores[name]
-    return answer.scores
 
 
 # Judged material is embedded in a prompt as JSON on its own lines, which no text can end.

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
 from typing import Literal, Protocol
 
 import msgspec
@@ -12,12 +11,18 @@ from pytest_evalmetrics.model.rollout_table import Row
 from pytest_evalmetrics.scoring.chat.row_calls import Calls
 
 
-@dataclass(frozen=True, slots=True)
-class Explained:
+class Explained(msgspec.Struct, frozen=True):
     """Scores and their reason, which is shown in ``row_scores.jsonl``."""
 
     scores: Mapping[str, float] | float
-    reason: str  # a judge's reasoning, or the evidence behind a number
+    # a judge's reasoning, or the evidence behind a number
+    reason: str
+
+    def by_name(self, names: Sequence[str]) -> Mapping[str, float]:
+        """Return the scores by name; one number is that of the only name."""
+        if isinstance(self.scores, Mapping):
+            return self.scores
+        return {names[0]: self.scores}
 
 
 class Scorer(Protocol):

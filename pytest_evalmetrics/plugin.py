@@ -109,6 +109,8 @@ def pytest_collection_modifyitems(
 ) -> Generator[None]:
     """Record all benchmarks and checks, before anything selects some of them."""
     has_session = config.pluginmanager.has_plugin("evalmetrics-session")
+    # a folder of baselines may be all that is left of a benchmark
+    has_session = has_session or settings.BASELINES in config.stash
     if has_session or any(map(settings.has_fixture, items)):
         from pytest_evalmetrics.session import session_of
 
@@ -174,7 +176,10 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
-    """Leave the files of tests out of a check."""
+    """Notice folders of baselines; leave the files of tests out of a check."""
+    if collection_path.name == settings.BASELINES_FOLDER and collection_path.is_dir():
+        config.stash.setdefault(settings.BASELINES, []).append(collection_path)
+        return True
     if not config.getoption("evalmetrics_check"):
         return None
     ours = collection_path.is_dir() or settings.is_benchmark_file(

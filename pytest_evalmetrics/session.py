@@ -387,7 +387,11 @@ class EvaluationSession:
 
     def _report_unused(self, session: pytest.Session) -> None:
         """Report the unused baselines of a whole run, which then fails or warns."""
-        finished = (pytest.ExitCode.OK, pytest.ExitCode.TESTS_FAILED)
+        finished = (
+            pytest.ExitCode.OK,
+            pytest.ExitCode.TESTS_FAILED,
+            pytest.ExitCode.NO_TESTS_COLLECTED,
+        )
         if session.exitstatus not in finished:
             return
         unused = sorted(self._unused.union(self._unused_here()))

@@ -21,6 +21,9 @@ PRINTING = (
 )
 # set where the command `evalmetrics` asks for what is printed
 COMMAND = pytest.StashKey[bool]()
+# the folders of baselines that a run came by
+BASELINES = pytest.StashKey["list[Path]"]()
+BASELINES_FOLDER = "__baselines__"
 # the items before any selection
 COLLECTED = pytest.StashKey["list[pytest.Item]"]()
 # the input of xdist's workers: the budget's file, and when the run began

@@ -26,7 +26,7 @@ from pytest_evalmetrics.baselines.files import (
 )
 from pytest_evalmetrics.errors import ConfigError
 from pytest_evalmetrics.layout import many
-from pytest_evalmetrics.settings import COLLECTED, is_benchmark_file
+from pytest_evalmetrics.settings import BASELINES, COLLECTED, is_benchmark_file
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -53,12 +53,38 @@ def unused_of_run(config: pytest.Config) -> list[str]:
     """List the unused baselines beside the collected files; none in a run of a selection."""
     if _is_selection(config):
         return []
-    folders = {item.path.parent for item in config.stash.get(COLLECTED, ())}
+    folders = {item.path.parent / FOLDER for item in config.stash.get(COLLECTED, ())}
+    folders.update(_searched_folders(config))
     found: list[str] = []
     for folder in sorted(folders):
-        unused = unused_in(folder / FOLDER, config)
-        found += [shown_below(path, config.rootpath) for path in unused]
+        for path in unused_in(folder, config):
+            shown = shown_below(path, config.rootpath)
+            found.append(
+                shown if _has_file(path) else f"{shown} ({_file_of(path)} is gone)"
+            )
     return found
+
+
+def _searched_folders(config: pytest.Config) -> Iterator[Path]:
+    """Yield the folders of baselines below the folders that the command line names."""
+    base = config.invocation_params.dir
+    named = [base / argument for argument in config.args if "::" not in argument]
+    places = [path.resolve() for path in named if path.is_dir()]
+    for folder in config.stash.get(BASELINES, ()):
+        if any(folder.resolve().is_relative_to(place) for place in places):
+            yield folder
+
+
+def _has_file(baseline: Path) -> bool:
+    """Check whether the file that a baseline belongs to is there."""
+    folder = baseline.parent.parent.parent
+    return any(path.stem == baseline.parent.name for path in folder.iterdir())
+
+
+def _file_of(baseline: Path) -> str:
+    """Name the file that a baseline belonged to, as it is usually spelled."""
+    stem = baseline.parent.name
+    return f"{stem}.py" if stem.startswith("test_") else f"{stem}.yaml"
 
 
 def _is_selection(config: pytest.Config) -> bool:
@@ -144,7 +170,7 @@ def unused_lines(unused: Sequence[str]) -> list[str]:
     """Report the unused baselines of a run, and the way out."""
     which = many(len(unused), "unused baseline")
     them = "it" if len(unused) == 1 else "them"
-    option = "pytest --evalmetrics-delete-unused"
+    option = "evalmetrics baselines delete"
     return [f"{which}: `{option}` deletes {them}", *(f"    {path}" for path in unused)]
 
 
@@ -179,7 +205,7 @@ def handle_unused(config: pytest.Config, *, delete: bool) -> tuple[list[str], bo
         lines.append(f"{deleted} deleted")
     else:
         count = many(len(unused), "unused baseline")
-        lines.append(f"{count}: `pytest --evalmetrics-delete-unused` deletes them")
+        lines.append(f"{count}: `evalmetrics baselines delete` deletes them")
     return lines, not failures
 
 

@@ -24,7 +24,7 @@ def test_an_orphan_is_reported_and_deleted_by_its_own_option_alone(same):
         assert result.ret == 1
         result.stdout.fnmatch_lines(
             [
-                "1 unused baseline: `pytest --evalmetrics-delete-unused` deletes it",
+                "1 unused baseline: `evalmetrics baselines delete` deletes it",
                 "    evals/__baselines__/one.bench/gone.json",
             ]
         )
@@ -147,7 +147,7 @@ def test_the_last_baseline_of_a_file_that_keeps_none_any_more_is_unused(project)
     result = project.run()
     assert result.ret == 1
     result.stdout.fnmatch_lines(
-        ["1 unused baseline: *", "    __baselines__/math.bench/math.json"]
+        ["1 unused baseline: *", "    __baselines__/math.bench/math.json (*"]
     )
 
 

@@ -13,6 +13,7 @@ class LineKind(StrEnum):
 
     PLAIN = "plain"  # a title, or a test's own line
     REASON = "reason"  # why a check does not hold
+    PART = "part"  # one kind of rows that have no score
     DETAIL = "detail"  # of the reason above it
     HINT = "hint"  # the way out
     REMARK = "remark"  # a change or a note

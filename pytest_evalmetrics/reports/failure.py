@@ -84,7 +84,8 @@ def failure_of_result(
         outcome = "failed" if result.verdict is Verdict.FAIL else "could not be judged"
         blocks.append(Line(visible(f"{result.name} {outcome}")))
     if result.failed_rows:  # the reason for missing rewards below
-        blocks += map(Line, wording.failed_row_groups(result.failed_rows))
+        groups = wording.failed_row_groups(result.failed_rows)
+        blocks += [Line(visible(text), LineKind.PART) for text in groups]
     compared = _compared(result)
     several = _fails_several(compared)
     blocks += _values_table(result.checks)

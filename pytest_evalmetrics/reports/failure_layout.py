@@ -37,6 +37,8 @@ COLOURS = {
     Verdict.FAIL: "red",
 }
 _MOST = 13  # lines of a failure below its title, but with -v
+# lines that one of a kind may take, but with -v
+_LONGEST = {LineKind.REMARK: 1, LineKind.PART: 1, LineKind.REASON: 3}
 _ROWS = 4  # of a table, but with -v
 _WIDE = 100  # columns for tasks where nothing limits them
 _TASK = 24  # columns of a task's id
@@ -87,7 +89,12 @@ class _Part(msgspec.Struct):
 
 
 # a failure keeps its first reason and way out, and its commands
-_TURNS = {LineKind.REMARK: 9, LineKind.HINT: 7, LineKind.REASON: 4}
+_TURNS = {
+    LineKind.REMARK: 9,
+    LineKind.HINT: 7,
+    LineKind.PART: 5,
+    LineKind.REASON: 4,
+}
 _REMARK_TURN = 8
 _TASK_TURN = 6
 _PICTURE_TURN = 5
@@ -151,8 +158,9 @@ def _line(line: Line, shown: Shown) -> Iterator[Line]:
     text = line.text
     if shown.everything and line.full:
         text = line.full
-    if line.kind is LineKind.REMARK and not shown.everything and shown.width:
-        text = beginning(text, shown.width)
+    if shown.width is not None and not shown.everything:
+        most = _LONGEST.get(line.kind)
+        text = text if most is None else beginning(text, most * shown.width)
     for part in broken(text, shown.width):
         yield structs.replace(line, text=part)
 

@@ -248,7 +248,7 @@ def _drawn(unmet: Sequence[_Judged], most: int) -> list[str]:
     return [*lines, f"{' ' * width}  {drawing.legend(shapes[0], drawing.LINES)}"]
 
 
-_TASKS_HEADER = ("task that got worse", "passed", "expected", "was", "now")
+_TASKS_HEADER = ("task that got worse", "passed", "expected", "was", "now", "why")
 
 
 def _tasks(results: Sequence[BenchmarkResult], most: int, page: str) -> list[str]:
@@ -266,6 +266,7 @@ def _tasks(results: Sequence[BenchmarkResult], most: int, page: str) -> list[str
                     _excerpt(task.expected),
                     _excerpt(task.was),
                     _excerpt(task.now),
+                    _excerpt(task.reason),
                 ]
             )
     return _block((), table(_TASKS_HEADER, rows))

@@ -139,6 +139,15 @@ def test_three_tasks_that_got_worse_are_shown_with_what_was_said(regressed):
     assert lines[head + 5] == ""
 
 
+def test_the_judge_s_reason_stands_beside_the_answer(regressed):
+    for flip in regressed["benchmarks"][0]["flips"]:
+        for attempt in flip["now"]:
+            attempt["reason"] = "it does not say why"
+    lines = comment({"evalmetrics": regressed}).splitlines()
+    head = "| task that got worse | passed | expected | was | now | why |"
+    assert lines[lines.index(head) + 2].endswith(" | it does not say why |")
+
+
 def test_the_change_is_drawn_with_0_and_the_drop_that_matters(regressed):
     body = comment({"evalmetrics": regressed})
     drawn = body[body.index("<pre>") : body.index("</pre>")]

@@ -4,7 +4,12 @@ import re
 
 from pytest_evalmetrics.model.bounds import ThresholdBound
 from pytest_evalmetrics.model.reasons import Failed
-from pytest_evalmetrics.model.results import BenchmarkResult, Check, RunReport
+from pytest_evalmetrics.model.results import (
+    BenchmarkResult,
+    Check,
+    RunReport,
+    StaleBaseline,
+)
 from pytest_evalmetrics.model.verdicts import Gate, Verdict
 from pytest_evalmetrics.reports.ci_logs import github_annotations
 from pytest_evalmetrics.reports.summary import summary
@@ -60,6 +65,23 @@ def _result(name, reason, verdict=Verdict.FAIL, **more):
         "checks": (check,),
     }
     return BenchmarkResult(**{**fields, **more})
+
+
+def _stale(days, **more):
+    return StaleBaseline(
+        file="b.json", recorded="2026-01-02T03:04:05Z", days=days, limit=90, **more
+    )
+
+
+def test_baselines_that_are_too_old_are_warned_of_in_the_head_the_oldest_first():
+    young = _result("young", "bad", stale=_stale(100))
+    old = _result("old", "bad", stale=_stale(400, by="Ada", reason="smaller prompt"))
+    lines = summary(_report(young, old)).splitlines()
+    recorded = r"\(recorded 2026-01-02"
+    assert lines[4:6] == [
+        rf"- ⚠️ old: the baseline is 400 days old {recorded} by Ada: smaller prompt\)",
+        rf"- ⚠️ young: the baseline is 100 days old {recorded}\)",
+    ]
 
 
 def _report(*results, lost=("z",)):

@@ -259,8 +259,8 @@ def two_sided_p(compared: Sequence[ComparedFeature], gate_id: str) -> list[float
 
 def least_p(rise: float, fall: float) -> float:
     """Return the smaller of two p values; NaN if neither is known."""
-    known = [p for p in (rise, fall) if not math.isnan(p)]
-    return min(known, default=math.nan)
+    numbers = [p for p in (rise, fall) if not math.isnan(p)]
+    return min(numbers, default=math.nan)
 
 
 def _changes(

@@ -110,10 +110,10 @@ def churn_of(
 def _p(tasks: Sequence[_Task], excess: Floats) -> float:
     """Test the answers now; `excess` is the distance of each task above its floor."""
     p = _p_of_deals(tasks)
-    known = excess[~np.isnan(excess)]
+    numbers = excess[~np.isnan(excess)]
     has_runs = any(task.has_runs for task in tasks)
-    if has_runs and len(known) >= _FEWEST:
-        p = max(p, mean_test(known, None, _LEVEL).p, _p_of_runs(tasks))
+    if has_runs and len(numbers) >= _FEWEST:
+        p = max(p, mean_test(numbers, None, _LEVEL).p, _p_of_runs(tasks))
     return float(f"{p:.4g}")
 
 

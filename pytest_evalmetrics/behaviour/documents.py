@@ -62,9 +62,9 @@ def _summary(table: RolloutTable) -> dict[str, float]:
     """Return the mean of each number, and the share of rollouts that call each tool."""
     summary: dict[str, float] = {}
     for name, column in table.scores.items():
-        known = column[~np.isnan(column)]
-        if known.size and known.any():
-            summary[name] = float(f"{known.mean():.{_DIGITS}g}")
+        numbers = column[~np.isnan(column)]
+        if numbers.size and numbers.any():
+            summary[name] = float(f"{numbers.mean():.{_DIGITS}g}")
     counts: dict[str, int] = {}
     for written in texts_of(table, CALLS):
         for tool in {call.name for call in seen_calls(written)}:

@@ -187,7 +187,7 @@ def _labels(before: RolloutTable, now: RolloutTable, column: str) -> list[str]:
 
 def _is_label(table: RolloutTable, column: str, label: str) -> Floats:
     category = table.categories[column]
-    values = np.array([float(known == label) for known in category.labels])
+    values = np.array([float(other == label) for other in category.labels])
     is_read = np.where(np.isnan(table.scores[NUMBERS[0]]), np.nan, 1.0)
     found: Floats = values[category.codes] * is_read
     return found

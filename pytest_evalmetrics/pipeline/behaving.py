@@ -54,8 +54,8 @@ if TYPE_CHECKING:
 
 # rollouts from which on a part of the tasks is observed: more are no surer, and slow
 _MOST: Final = 10_000
-_HALF_A_POINT: Final = 0.005
 _MOST_ANSWERS: Final = 5_000  # the same for answers
+_HALF_A_POINT: Final = 0.005  # of a score that counts as the same
 
 
 class Observed(msgspec.Struct, frozen=True):

@@ -162,12 +162,12 @@ class Conversation:
         numbered: list[ToolCall] = []
         for place, call in enumerate(calls):
             self._calls += 1
-            known = call
+            named = call
             if not call.id:
-                known = structs.replace(call, id=f"call_{self._calls}")
-            self._places[known.id] = (len(self.turns), place)
-            self._waiting[known.id] = known.name
-            numbered.append(known)
+                named = structs.replace(call, id=f"call_{self._calls}")
+            self._places[named.id] = (len(self.turns), place)
+            self._waiting[named.id] = named.name
+            numbered.append(named)
         return numbered
 
     def _answered(self, result: ResultDraft) -> str:

@@ -91,15 +91,15 @@ def add_spans(
         own = Conversation()
         add_messages(own, span.messages())
         compared = [_plain(turn) for turn in own.turns]
-        known = _repeated(said, compared)
-        for at in range(known):  # results may have shown since that calls failed
+        repeated = _repeated(said, compared)
+        for at in range(repeated):  # results may have shown since that calls failed
             calls = own.turns[at].calls
             conversation.turns[at] = structs.replace(
                 conversation.turns[at], calls=calls
             )
-        for turn in own.turns[known:]:
+        for turn in own.turns[repeated:]:
             conversation.add_turn(turn)
-        said += compared[known:]
+        said += compared[repeated:]
     if not conversation.turns:
         for span in flat:
             span.add_execution(conversation)
@@ -311,7 +311,7 @@ def _otlp_value(value: object) -> object:
     if isinstance(inner, dict) and isinstance(inner.get("values"), list):
         if kind == "kvlistValue":
             return _flat(inner["values"])
-        return [_otlp_value(each) for each in inner["values"]]
+        return [_otlp_value(entry) for entry in inner["values"]]
     return inner
 
 

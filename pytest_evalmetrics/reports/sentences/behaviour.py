@@ -69,12 +69,12 @@ def behaviour_sentence(facts: BehaviourFacts) -> str:
 def _in_order(changes: Sequence[FeatureChange]) -> list[FeatureChange]:
     """Put what agents do before how they answer; more calls of tools are more steps."""
     names = {change.name for change in changes}
-    told = [
+    shown = [
         change
         for change in changes
         if change.name != "steps" or "tool_calls" not in names
     ]
-    return sorted(told, key=_turn)
+    return sorted(shown, key=_turn)
 
 
 def _turn(change: FeatureChange) -> int:

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.model.rollout_table import RolloutTable, TaskRewards
 
 _ALPHA: Final = 0.01
-_TASKS: Final = 400  # whose answers are compared; more are no surer, and slow
+_TASKS: Final = 200  # whose answers are compared; more are no surer, and slow
 _ROLLOUTS: Final = 8  # of a task on each side
 _DEALS: Final = 1_999
 _EQUAL: Final = 1e-9

@@ -53,8 +53,8 @@ if TYPE_CHECKING:
     from pytest_evalmetrics.spec.sources import FilesSpec, RunsSpec
 
 # rollouts from which on a part of the tasks is observed: more are no surer, and slow
-_MOST: Final = 10_000
-_MOST_ANSWERS: Final = 5_000  # the same for answers
+_MOST: Final = 6_000
+_MOST_ANSWERS: Final = 3_000  # the same for answers
 _HALF_A_POINT: Final = 0.005  # of a score that counts as the same
 
 

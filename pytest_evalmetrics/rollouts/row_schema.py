@@ -164,13 +164,16 @@ def _type_of_holder(node: Node, union: Any) -> tuple[Any, Decoder | None]:
 
 def object_decoder(node: Node) -> Decoder:
     """Make the decoder of objects that look like those that a place, or `root`, has held."""
-    places = enumerate(node.fields.values())
-    members = {f"f{i}": place for i, place in places if not _undeclarable(place.key)}
+    # a place that no row has had yet is unknown, which an open place refuses all the same
+    places = [place for place in node.fields.values() if place.kinds or not node.open]
+    members = {
+        f"f{i}": place for i, place in enumerate(places) if not _undeclarable(place.key)
+    }
     return _decoder(
         members,
         rename={name: place.key for name, place in members.items()},
         # a place that can't be declared is left to the reader that refused rows get
-        forbid_unknown_fields=node.open or len(members) < len(node.fields),
+        forbid_unknown_fields=node.open or len(members) < len(places),
     )
 
 

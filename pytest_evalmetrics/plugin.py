@@ -240,38 +240,9 @@ def _command_of(config: pytest.Config) -> list[str]:
 
 def _first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | None]:
     """Write a benchmark file for rollouts, and let this run record its baseline."""
-    from pytest_evalmetrics.rollouts.survey import write_benchmark
+    from pytest_evalmetrics.commands.init import first_benchmark
 
-    written = write_benchmark(rollouts, config.invocation_params.dir)
-    name = written.path.name
-    text = f"{name}:\n{written.path.read_text(encoding='utf-8')}\n"
-    if not written.report:  # another tool's settings: the rollouts are still to come
-        return f"{text}Name the rollouts in it, then: pytest {name}\n", 0
-    text = f"{written.report}\n{text}"
-    if written.open_lines:
-        lines = "".join(f"  {line}\n" for line in written.open_lines)
-        then = f"Then record the baseline: pytest {name} --snapshot-update\n"
-        return f"{text}Nothing is recorded yet. Fill in:\n{lines}{then}", 1
-    config.args[:] = [str(written.path)]
-    config.option.evalmetrics_update = True
-    # one benchmark: workers of pytest-xdist would only take time to start
-    for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
-        if hasattr(config.option, option):
-            setattr(config.option, option, value)
-    text += f"From now on: pytest {name}\n"
-    text += f"What its gates can detect: pytest {name} --evalmetrics-plan\n"
-    return text + _not_collected(config, written.path), None
-
-
-def _not_collected(config: pytest.Config, path: Path) -> str:
-    """Say that a bare pytest passes over a new benchmark file, if it does."""
-    folders = config.getini("testpaths")
-    if not folders or any(path.is_relative_to(config.rootpath / f) for f in folders):
-        return ""
-    return (
-        f"A bare pytest does not collect it: testpaths is {' '.join(folders)}. "
-        f"Add {path.name} to testpaths, or move the file.\n"
-    )
+    return first_benchmark(config, rollouts)
 
 
 def pytest_collect_file(

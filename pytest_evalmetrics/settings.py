@@ -145,6 +145,7 @@ def _declare_commands(group: pytest.OptionGroup) -> None:
     group.addoption("--evalmetrics-list", action="store_true", help=hidden)
     group.addoption("--evalmetrics-explain", metavar="NAME", help=hidden)
     group.addoption("--evalmetrics-init", metavar="PATH", help=hidden)
+    group.addoption("--evalmetrics-choices", metavar="JSON", help=hidden)
     group.addoption("--evalmetrics-inspect", metavar="PATH", help=hidden)
     group.addoption("--evalmetrics-to-parquet", metavar="FILE", help=hidden)
     group.addoption(

@@ -54,6 +54,7 @@ SPELLINGS_OF_COMMANDS = {
         "accept-report",
         "calibrate",
         "check",
+        "choices",
         "compare",
         "culprit",
         "delete-unused",

@@ -2,12 +2,19 @@
 
 from __future__ import annotations
 
+import json
+import sys
 from typing import TYPE_CHECKING
 
 from pytest_evalmetrics.commands import in_pytest
 
 if TYPE_CHECKING:
     from argparse import ArgumentParser, Namespace
+    from pathlib import Path
+
+    import pytest
+
+    from pytest_evalmetrics.rollouts.survey import Choices, WrittenBenchmark
 
 EXAMPLE = """
 example:
@@ -17,6 +24,8 @@ example:
 It writes NAME.bench.yaml beside you, shows what it read and what the gates can see, and records
 the baseline. Where two readings are as likely, it leaves a line open and records nothing.
 """
+_ASKED = ("rows", "task", "reward", "max-drop")
+_PROMPT = "Enter takes these; or change one, such as: reward correct\n> "
 
 
 def add_arguments(parser: ArgumentParser) -> None:
@@ -27,6 +36,7 @@ def add_arguments(parser: ArgumentParser) -> None:
     parser.add_argument("--reward", metavar="FIELD", help="the field with the score")
     parser.add_argument(
         "--max-drop",
+        type=float,
         metavar="X",
         help="a loss that matters, such as 0.05; default .01, or a share of what there is",
     )
@@ -37,7 +47,122 @@ def add_arguments(parser: ArgumentParser) -> None:
     )
 
 
+def problem_of(given: Namespace) -> str:
+    """Say what is wrong with the arguments together."""
+    if given.max_drop is not None and not 0 < given.max_drop < float("inf"):
+        return f"--max-drop: expected a number above 0, found {given.max_drop:g}"
+    return ""
+
+
 def run(given: Namespace) -> int:
     """Write the file, and record its baseline."""
-    options = [f"--evalmetrics-init={given.path}"]
-    return in_pytest.run(options)
+    choices = {
+        "rows": given.rows,
+        "task": given.task,
+        "reward": given.reward,
+        "max_drop": given.max_drop,
+        "add_to_testpaths": given.add_to_testpaths,
+    }
+    return in_pytest.run(
+        [
+            f"--evalmetrics-init={given.path}",
+            f"--evalmetrics-choices={json.dumps(choices)}",
+        ]
+    )
+
+
+# -- in the run of pytest --------------------------------------------------------------------
+
+
+def first_benchmark(config: pytest.Config, rollouts: str) -> tuple[str, int | None]:
+    """Write a benchmark file for rollouts, and let this run record its baseline.
+
+    Returns
+    -------
+    What to print, and the exit status: None lets pytest run the benchmark.
+    """
+    from pytest_evalmetrics.rollouts.survey import Choices, write_benchmark
+
+    asked = json.loads(config.getoption("evalmetrics_choices") or "{}")
+    adds_path = asked.pop("add_to_testpaths", False)
+    choices = Choices(**asked)
+    base = config.invocation_params.dir
+    if asked:
+        _give_back_stdin(config)
+        if sys.stdin.isatty() and sys.stdout.isatty():
+            choices = _changed_in_place(rollouts, base, choices)
+    written = write_benchmark(rollouts, base, choices)
+    name = written.path.name
+    text = f"{name}:\n{written.path.read_text(encoding='utf-8')}\n"
+    if not written.report:  # another tool's settings: the rollouts are still to come
+        return f"{text}Name the rollouts in it, then: pytest {name}\n", 0
+    text = f"{written.report}\n{text}"
+    if written.open_lines:
+        lines = "".join(f"  {line}\n" for line in written.open_lines)
+        then = f"Then record the baseline: pytest {name} --evalmetrics-update\n"
+        return f"{text}Nothing is recorded yet. Fill in:\n{lines}{then}", 1
+    config.args[:] = [str(written.path)]
+    config.option.evalmetrics_update = True
+    # one benchmark: workers of pytest-xdist would only take time to start
+    for option, value in (("dist", "no"), ("tx", []), ("numprocesses", 0)):
+        if hasattr(config.option, option):
+            setattr(config.option, option, value)
+    text += f"From now on: pytest {name}\n"
+    text += f"What its gates can detect: evalmetrics power {name}\n"
+    return text + _collected(config, written, adds=adds_path), None
+
+
+def _give_back_stdin(config: pytest.Config) -> None:
+    """Let a person answer: pytest reads nothing in their place until a test begins."""
+    capture = config.pluginmanager.get_plugin("capturemanager")
+    if capture is not None:
+        capture.suspend(in_=True)
+
+
+def _changed_in_place(rollouts: str, base: Path, choices: Choices) -> Choices:
+    """Show the four decisions on a terminal, and let each be changed until they are taken."""
+    from msgspec import structs
+
+    from pytest_evalmetrics.errors import EvalMetricsError
+    from pytest_evalmetrics.rollouts.survey import decision_lines
+
+    while True:
+        try:
+            lines = decision_lines(rollouts, base, choices)
+        except EvalMetricsError as error:
+            lines = [f"  {error}"]
+        sys.stdout.write("\n".join([f"{rollouts} is read so:", *lines, ""]))
+        try:
+            answer = input(_PROMPT)
+        except EOFError:
+            return choices
+        name, _, value = answer.strip().partition(" ")
+        if not name:
+            return choices
+        if name not in _ASKED or not value.strip():
+            sys.stdout.write(f"expected one of {', '.join(_ASKED)}, and a value\n")
+            continue
+        try:
+            number = float(value) if name == "max-drop" else None
+        except ValueError:
+            sys.stdout.write("max-drop: expected a number, such as 0.05\n")
+            continue
+        decided = value.strip() if number is None else number
+        choices = structs.replace(choices, **{name.replace("-", "_"): decided})
+
+
+def _collected(config: pytest.Config, written: WrittenBenchmark, *, adds: bool) -> str:
+    """Let a bare pytest collect a new benchmark file, or say that it passes over it."""
+    from pytest_evalmetrics.commands.testpaths import add_to_testpaths
+
+    path = written.path
+    folders = config.getini("testpaths")
+    if not folders or any(path.is_relative_to(config.rootpath / f) for f in folders):
+        return ""
+    shown = path.relative_to(config.rootpath).as_posix()
+    if adds and config.inipath is not None and add_to_testpaths(config.inipath, shown):
+        return f"{shown} is among testpaths of {config.inipath.name} now\n"
+    return (
+        f"A bare pytest does not collect it: testpaths is {' '.join(folders)}. "
+        f"Add {shown} to testpaths (--add-to-testpaths does), or move the file.\n"
+    )

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 import numpy as np
+from msgspec import structs
 
 from pytest_evalmetrics.errors import DataError
 from pytest_evalmetrics.layout import listed, many, visible
@@ -26,7 +27,7 @@ from pytest_evalmetrics.rollouts.recorded import load
 from pytest_evalmetrics.rollouts.source import RolloutFile, open_source, score_paths
 from pytest_evalmetrics.rollouts.tool_settings import migrated
 from pytest_evalmetrics.rollouts.tool_usage import USAGE
-from pytest_evalmetrics.spec import RolloutsSpec
+from pytest_evalmetrics.spec import FieldMap, RolloutsSpec
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Mapping
@@ -45,6 +46,31 @@ _FILES: Final = (
 _LISTED: Final = 10  # names on a line
 
 
+class Choices(msgspec.Struct, frozen=True):
+    """What a person has decided about rollouts; None for what is guessed.
+
+    Attributes
+    ----------
+    rows
+        The path of the rows within a file.
+    task, reward
+        The fields with the task's id and with its score.
+    max_drop
+        A loss that matters, in the unit of the reward.
+    """
+
+    rows: str | None = None
+    task: str | None = None
+    reward: str | None = None
+    max_drop: float | None = None
+
+    @property
+    def fields(self) -> dict[str, str]:
+        """The fields that are named."""
+        named = {"task": self.task, "reward": self.reward}
+        return {name: field for name, field in named.items() if field is not None}
+
+
 class WrittenBenchmark(msgspec.Struct, frozen=True):
     """A benchmark file that was written."""
 
@@ -61,6 +87,8 @@ class _Survey(msgspec.Struct, frozen=True):
     comments: Mapping[str, str]
     reasons: tuple[str, ...] = ()
     questions: Mapping[str, str] = msgspec.field(default_factory=dict)
+    # of the rows, the tasks and the rewards that were read
+    evidence: Mapping[str, str] = msgspec.field(default_factory=dict)
 
     @property
     def is_open(self) -> bool:
@@ -81,14 +109,41 @@ class _Survey(msgspec.Struct, frozen=True):
 
 def survey(pattern: str, base: Path) -> str:
     """Read rollouts, and report what was recognised, found and missing."""
-    found = _surveyed(pattern, base)
-    baseline = {"baseline": "record it with: pytest --snapshot-update"}
+    found = _surveyed(pattern, base, Choices())
+    baseline = {"baseline": "record it with: pytest --evalmetrics-update"}
     title = f"a benchmark file to start from, such as {_name(pattern)}.bench.yaml"
     lines = found.lines(title, comments={} if found.is_open else baseline)
     return _joined([*found.report, "", *lines])
 
 
-def write_benchmark(pattern: str, base: Path) -> WrittenBenchmark:
+def decision_lines(pattern: str, base: Path, choices: Choices) -> list[str]:
+    """Describe the four decisions about rollouts, each with its evidence and its option."""
+    found = _surveyed(pattern, base, choices)
+    place = found.benchmark["rollouts"]
+    keys = place if isinstance(place, dict) else {}
+    fields = keys.get("fields", {})
+    rows = next((keys[key] for key in ("rows", "keyed", "lists") if key in keys), "")
+    task = fields.get("task", "")
+    drop = "the default" if choices.max_drop is None else f"{choices.max_drop:g}"
+    decided = {
+        "rows": str(rows) or "as the file has them",
+        "task": "/".join(task) if isinstance(task, list) else task,
+        "reward": fields.get("reward") or found.benchmark.get("reward", ""),
+        "max-drop": drop,
+    }
+    lines = []
+    for name, value in decided.items():
+        question = next(
+            (text for path, text in found.questions.items() if path.endswith(name)), ""
+        )
+        shown = f"{value or 'as its format says'}  {question or found.evidence.get(name, '')}"
+        lines.append(visible(f"  {name:9} {shown.rstrip()}  (--{name})"))
+    return lines
+
+
+def write_benchmark(
+    pattern: str, base: Path, choices: Choices | None = None
+) -> WrittenBenchmark:
     """Write a benchmark file for rollouts of any shape, or for another tool's settings."""
     source = base / pattern
     is_yaml = source.suffix in (".yaml", ".yml") and source.is_file()
@@ -98,7 +153,7 @@ def write_benchmark(pattern: str, base: Path) -> WrittenBenchmark:
     if settings is not None:
         lines = draft_lines(settings.content, settings.comments, {}, [title])
     else:
-        found = _surveyed(pattern, base)
+        found = _surveyed(pattern, base, choices or Choices())
         report = found.report
         lines = found.lines(title, comments={})
     name = f"{_name(pattern)}.bench.yaml"
@@ -129,24 +184,50 @@ def _joined(lines: Iterable[str]) -> str:
     return "\n".join(map(visible, lines)) + "\n"
 
 
-def _surveyed(pattern: str, base: Path) -> _Survey:
-    """Describe rollouts, and make a benchmark for them."""
+def _surveyed(pattern: str, base: Path, choices: Choices) -> _Survey:
+    """Describe rollouts, and make a benchmark for them, with what was decided."""
+    found = _proposed(pattern, base, choices)
+    if choices.max_drop is None:
+        return found
+    baseline = found.benchmark["baseline"]
+    settings = baseline if isinstance(baseline, dict) else {}
+    benchmark = {
+        **found.benchmark,
+        "baseline": {**settings, "max_drop": choices.max_drop},
+    }
+    return structs.replace(found, benchmark=benchmark)
+
+
+def _proposed(pattern: str, base: Path, choices: Choices) -> _Survey:
+    """Propose a benchmark: of the format's own fields, or of those that are named or guessed."""
     pattern = _relative(pattern, base)
     if (base / pattern).is_dir():
         pattern = _files_in(pattern, base)
-    spec = RolloutsSpec(path=(pattern,))
+    named = FieldMap(
+        task=None if choices.task is None else (choices.task,), reward=choices.reward
+    )
+    spec = RolloutsSpec(path=(pattern,), rows=choices.rows, fields=named)
     proposal = Proposal(spec=spec)
-    try:
-        table = _table(spec, base)
-    except DataError:
-        guess = propose(pattern, base)
-        if guess is None:
-            raise  # its format has a loader, which says why it can't be read
+    if choices.rows is not None:
+        return _read(pattern, base, proposal, load(spec, base, scores=("reward",)))
+    table = None if choices.fields else _own_table(spec, base)
+    if table is None:
+        guess = propose(pattern, base, named)
+        if guess is None:  # its format has a loader, which says why it can't be read
+            return _read(pattern, base, proposal, _table(spec, base))
         if guess.questions:
             return _open(pattern, guess)
         proposal = guess
         table = load(guess.spec, base, scores=("reward",))
     return _read(pattern, base, proposal, table)
+
+
+def _own_table(spec: RolloutsSpec, base: Path) -> RolloutTable | None:
+    """Read rollouts whose format says what they hold; None for others."""
+    try:
+        return _table(spec, base)
+    except DataError:
+        return None
 
 
 def _table(spec: RolloutsSpec, base: Path) -> RolloutTable:
@@ -222,7 +303,23 @@ def _read(pattern: str, base: Path, proposal: Proposal, table: RolloutTable) -> 
         comments=comments,
         reasons=tuple(reasons),
         questions=questions,
+        evidence=_evidence(table, column),
     )
+
+
+def _evidence(table: RolloutTable, column: np.ndarray[Any, Any]) -> dict[str, str]:
+    """Say what was read: rows, tasks, rewards."""
+    tasks = {name for _, part in table.by_agent() for name in part.tasks}
+    given = column[np.isfinite(column)]
+    evidence = {
+        "rows": many(len(table), "row"),
+        "task": f"{many(len(tasks), 'task')} ({listed(sorted(map(str, tasks)), 3)})",
+    }
+    if len(given):
+        evidence["reward"] = (
+            f"mean {given.mean():.3g}, from {given.min():.4g} to {given.max():.4g}"
+        )
+    return evidence
 
 
 def _metrics(column: np.ndarray[Any, Any], least: int, *, is_lower: bool) -> list[str]:

@@ -347,7 +347,7 @@ def test_two_likely_rewards_are_asked_about_and_nothing_is_recorded(project):
         [
             "Nothing is recorded yet. Fill in:",
             "  runs.bench.yaml:10: reward: [?]  # correct (0/1, 50 % are 1) or score (0..0.6875)[?]",
-            "Then record the baseline: pytest runs.bench.yaml --snapshot-update",
+            "Then record the baseline: pytest runs.bench.yaml --evalmetrics-update",
         ]
     )
     assert not project.path.joinpath("__baselines__").exists()

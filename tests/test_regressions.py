@@ -31,7 +31,7 @@ def test_a_regression_names_the_metric_the_size_the_confidence_and_the_tasks(rec
             "*gate: no drop >= 0.01 at p < 0.01",
             "  *  4/4 -> 0/4",
             "  again:  pytest math.bench.yaml::math",
-            "  accept: pytest --snapshot-update math.bench.yaml::math",
+            '  accept: evalmetrics accept math.bench.yaml::math --reason "..."',
         ]
     )
 

@@ -485,6 +485,13 @@ def is_accepted_by_update(check: Check) -> bool:
     )
 
 
+def accepting(result: BenchmarkResult, item: str) -> str:
+    """Return the command that accepts a benchmark's change: what the last run showed."""
+    if result.id == item and not result.file.endswith(".py"):
+        return f'evalmetrics accept {shlex.quote(item)} --reason "..."'
+    return f"pytest --evalmetrics-update {shlex.quote(item)}"  # of a test
+
+
 def _commands(result: BenchmarkResult, item: str) -> Blocks:
     """Write the command that evaluates the benchmark again, and the one that accepts it."""
     if not item:
@@ -492,8 +499,7 @@ def _commands(result: BenchmarkResult, item: str) -> Blocks:
     name = visible(shlex.quote(item))
     yield Line(f"  again:  pytest {name}", LineKind.COMMAND)
     if any(map(is_accepted_by_update, result.checks)):
-        accept = f"  accept: pytest --snapshot-update {name}"
-        yield Line(accept, LineKind.COMMAND)
+        yield Line(f"  accept: {visible(accepting(result, item))}", LineKind.COMMAND)
 
 
 def _remarks(result: BenchmarkResult) -> Blocks:

@@ -19,7 +19,11 @@ from pytest_evalmetrics.reports import (
     wording,
 )
 from pytest_evalmetrics.reports.console import both_ends, columns_of, padded
-from pytest_evalmetrics.reports.failure import change_picture, is_accepted_by_update
+from pytest_evalmetrics.reports.failure import (
+    accepting,
+    change_picture,
+    is_accepted_by_update,
+)
 from pytest_evalmetrics.reports.markdown import (
     as_html,
     folded,
@@ -479,6 +483,7 @@ def _short_reasons(report: RunReport, size: Size) -> list[str]:
         name = shlex.quote(failing[0].result.id)
         lines.append(f"- again: {_command(f'pytest {name}')}")
         if is_accepted_by_update(failing[0].check):
-            accept = _command(f"pytest --snapshot-update {name}")
+            result = failing[0].result
+            accept = _command(accepting(result, result.id))
             lines.append(f"- accept, if it is intended: {accept}")
     return [*lines, ""] if lines else []

@@ -183,4 +183,4 @@ def test_a_page_that_is_no_address_is_no_link(regressed):
 def test_the_commands_evaluate_again_and_never_accept_against_another_run(regressed):
     body = comment({"evalmetrics": regressed})
     assert "- again: <code>pytest math.bench.yaml::math</code>" in body
-    assert "--snapshot-update" not in body
+    assert "accept" not in body

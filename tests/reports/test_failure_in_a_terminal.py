@@ -97,7 +97,7 @@ def test_a_committed_baseline_has_a_command_that_accepts_the_change(project):
     project.rollouts([[0.0, 0.0]] * 12 + [[1.0, 1.0]] * 28)
     lines = section(seen(project), "FAILURES")
     assert "  again:  pytest math.bench.yaml::math" in lines
-    assert "  accept: pytest --snapshot-update math.bench.yaml::math" in lines
+    assert '  accept: evalmetrics accept math.bench.yaml::math --reason "..."' in lines
 
 
 @pytest.mark.parametrize("columns", [80, 120])
